@@ -7,6 +7,7 @@ import type { ErrorGroup } from '../core/report/error-report.ts';
 import type { AuditFilter, ReportOf, UnreadableRun } from './reports/read-reports.ts';
 import type { Artifact, JournalEvent, PromptPart } from '../core/journal/events.ts';
 import type { IssueSource } from '../core/issues/issue-source.ts';
+import type { SnapshotView } from './snapshots/snapshots.ts';
 import type { ListedRun, ListedRuns, ListQuery } from './runs/limited-runs.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ControlResult, LandedRun, RunDecisionResult, StoryDecisionResult } from '../core/run/control-result.ts';
@@ -290,5 +291,9 @@ export interface Operations {
   breakers(options?: { shared?: true }): Promise<BreakerView[]>;
   /** Closes a breaker, by its key, repository or run, and returns its full key. Throws USAGE if it is not open, RUN_NOT_FOUND. */
   resetBreaker(key: string): Promise<string>;
+  /** The snapshots of what setup installed, the last used first. */
+  snapshots(): Promise<SnapshotView[]>;
+  /** Removes snapshots by the beginnings of their keys; without any, all. Throws USAGE. */
+  removeSnapshots(keys: string[]): Promise<{ removed: string[]; inUse: string[] }>;
   close(): Promise<void>;
 }

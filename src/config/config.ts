@@ -122,6 +122,16 @@ export interface Config {
     /** Report files written by gates, relative to the repository root. */
     reports: readonly string[];
   };
+  snapshot: {
+    /** How workspaces start with what setup installs; `off`: setup runs for each one. */
+    mode: 'auto' | 'overlay' | 'copy' | 'off';
+    /** Globs of the files that decide what setup installs; undefined: halo decides. */
+    inputs: readonly string[] | undefined;
+    /** Share of uses for which setup runs again, from 0 to 1. */
+    recheck: number;
+    /** Maximum size of all snapshots. */
+    maxBytes: number;
+  };
   run: {
     /** Limit for concurrent stories of a run. */
     parallel: number;

@@ -1,5 +1,11 @@
 import type { Duplex, Readable, Writable } from 'node:stream';
 
+/**
+ * Supplementary group of every sandbox. It owns the files of snapshots, so that each attempt's user may change its own
+ * view of them.
+ */
+export const SNAPSHOT_GROUP = 19_999;
+
 /** The home of the user in a sandbox, in memory. */
 export const AGENT_HOME = '/home/agent';
 
@@ -137,6 +143,16 @@ export interface EngineInfo {
   warnings: string[];
 }
 
+/** A workspace volume on top of another volume, whose files it shows and never changes. */
+export interface OverlayVolume {
+  /** Its name; `upper`, `lower`: names of existing volumes. What is written goes to `upper`, which must be empty. */
+  name: string;
+  upper: string;
+  lower: string;
+  /** Owner of its top folder. */
+  user: number;
+}
+
 /** A container or volume of an attempt, identified by its labels. */
 export interface LabelledResource {
   kind: 'container' | 'volume';
@@ -155,6 +171,17 @@ export interface SandboxEngine {
   info(): Promise<EngineInfo>;
   /** Creates a volume owned by `user`; `quotaBytes` requires an engine with volume quotas. */
   createVolume(name: string, labels: SandboxLabels, options: { user: number; quotaBytes?: number }): Promise<void>;
+  /** Creates a volume for a snapshot of a HALO_HOME, which no sweep of attempts removes. */
+  createSnapshotVolume(name: string, owner: { home: string; user: number; quotaBytes?: number }): Promise<void>;
+  hasVolume(name: string): Promise<boolean>;
+  /** Free space of the engine's disk; undefined if it is not on this machine. */
+  freeBytes(): Promise<number | undefined>;
+  /** The names of all volumes for snapshots of a HALO_HOME. */
+  listSnapshotVolumes(home: string): Promise<string[]>;
+  /** Creates an overlay volume. Throws DOCKER_FAILED, also when the engine cannot mount it. */
+  createOverlay(overlay: OverlayVolume, labels: SandboxLabels): Promise<void>;
+  /** Whether sandboxes can use overlay volumes: a probe writes and renames files of the lower volume. */
+  canOverlay(): Promise<boolean>;
   /** Returns the version of one of halo's tools, such as `codex`; undefined for other programs. */
   toolVersion(program: string): Promise<string | undefined>;
   /** Returns how the engine can limit the size of a volume. */

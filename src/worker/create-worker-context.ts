@@ -9,6 +9,7 @@ import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import { openDockerEngine } from '../sandbox/docker/engine.ts';
 import { openIsolationCheck } from '../sandbox/isolation-check/check-isolation.ts';
 import { openBreakerStore } from '../store/breaker-files.ts';
+import { SnapshotFiles } from '../store/snapshot-files.ts';
 import { openStore } from '../store/store.ts';
 import { openRoutes } from './network/registry-routes.ts';
 import { openProviderKeys } from './network/provider-keys.ts';
@@ -33,6 +34,8 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
   const env = processEnv();
   const readKey = openProviderKeys((name) => readSecret(env, name));
   const mountable = memoizeAsync((dir: string) => engine.canMount(dir));
+  const mounts = memoizeAsync(() => engine.canOverlay());
+  const overlays = () => mounts(undefined);
   const checkIsolation = openIsolationCheck(engine, host.home);
   const reachable = memoizeAsync((runtime: string | undefined) => engine.canReach(join(host.home, 'sockets'), runtime));
   // In advance of the first story, which reports a failure.
@@ -57,6 +60,11 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
       const key = await readKey(source);
       masker.learn([key]);
       return key;
+    },
+    snapshots: new SnapshotFiles(host.home),
+    layerMode: async ({ snapshot }) => {
+      if (snapshot.mode === 'overlay' || snapshot.mode === 'copy') return snapshot.mode;
+      return (await overlays()) ? 'overlay' : 'copy';
     },
     findRoutes: openRoutes(host.home),
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),

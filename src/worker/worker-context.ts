@@ -7,6 +7,7 @@ import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import type { IsolationReport } from '../sandbox/isolation-check/isolation-report.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import type { BreakerStore } from '../store/breaker-files.ts';
+import type { SnapshotFiles } from '../store/snapshot-files.ts';
 import type { Store } from '../store/store.ts';
 import type { FindRoutes } from './network/registry-routes.ts';
 
@@ -33,6 +34,10 @@ export interface WorkerContext {
   budgetLedger: BudgetLedger | undefined;
   /** The key of a model provider. Throws MODEL_KEY_MISSING. */
   readProviderKey(source: ModelSource): Promise<string>;
+  /** The records of snapshots. */
+  snapshots: SnapshotFiles;
+  /** How workspaces begin with a snapshot on this machine; for `auto`, one probe decides. */
+  layerMode(config: Config): Promise<'overlay' | 'copy'>;
   /** Where package registries are read from. Throws CONFIG_INVALID. */
   findRoutes: FindRoutes;
   /** Certificate authorities that this worker trusts in addition to the common ones (NODE_EXTRA_CA_CERTS). */

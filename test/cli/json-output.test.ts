@@ -27,6 +27,8 @@ describe('the JSON that a command prints has the schema of its operation', () =>
     ['status', 'listRuns', (runs) => ({ runs })],
     ['status landed01', 'getRun', same],
     ['breaker list', 'listBreakers', (breakers) => ({ breakers })],
+    ['snapshot ls', 'listSnapshots', (snapshots) => ({ snapshots })],
+    ['snapshot rm --all', 'removeSnapshots', same],
     ['cost', 'reportCosts', same],
     ['errors', 'reportErrors', same],
     ['audit', 'reportAudit', same],

@@ -12,6 +12,7 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 /** It may choose these: they decide what happens inside of sandboxes, or to the repository itself. */
 const FREE = {
   agent: '"claude"',
+  'snapshot.inputs': '["deps.lock"]',
   'agents.codex.subagents': 'true',
   'agents.codex.config.model_verbosity': '"high"',
   'agents.codex.config.model_reasoning_summary': '"detailed"',
@@ -95,6 +96,8 @@ const FREE = {
 
 /** It may ask for more care than the user, or for less to use, and never the other way round: [more, less]. */
 const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
+  'snapshot.mode': ['"off"', '"auto"'],
+  'snapshot.recheck': ['0.5', '0.1'],
   'budget.story_usd': ['1', '2'],
   'budget.run_usd': ['1', '2'],
   'budget.day_usd': ['1', '2'],
@@ -183,6 +186,7 @@ const NEVER = {
   'git.sign': '"ssh"',
   'git.signing_key': '"key"',
   'git.allowed_signers': '"signers"',
+  'snapshot.max_size': '"1g"',
   'fleet.max': '9',
   'fleet.per_host': '9',
   'fleet.per_repo': '9',

@@ -73,6 +73,7 @@ describe('defaults', () => {
         baseline: 'auto',
         reports: [],
       },
+      snapshot: { mode: 'auto', recheck: 0.02, maxBytes: 20 * 1024 ** 3 },
       run: { parallel: 1, onFailure: 'stop' },
       retry: {
         attempts: 3,

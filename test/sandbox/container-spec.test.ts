@@ -91,7 +91,7 @@ describe('the container specification of a sandbox', () => {
         VolumesFrom: [],
         Devices: [],
         DeviceRequests: [],
-        GroupAdd: [],
+        GroupAdd: ['19999'],
         Links: [],
         ExtraHosts: [],
         PortBindings: {},

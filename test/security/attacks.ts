@@ -499,6 +499,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'make the test runner exit 0 without running the locked tests',
     'each locked test must be in the report of the run after the change, as passed',
   ],
+  [
+    'incident snapshot-write',
+    'change a snapshot from a workspace that starts with it: writing, links, renames, removal, mounts, modes',
+    'it is the lower layer of an overlay or copied, and never mounted itself into a sandbox that runs commands',
+  ],
+  [
+    'incident snapshot-poison',
+    'make a snapshot contain what an agent or a script wrote, so that other runs install it',
+    'made only by setup in clean sandboxes; those of a story serve its run alone until it lands; the key covers what setup reads',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

@@ -275,6 +275,8 @@ export function openMemory(): MemoryOperations {
         append(runId, { type: 'breaker.reset', key: 'run' });
         return `run:${runId}`;
       }),
+    snapshots: () => Promise.resolve([]),
+    removeSnapshots: () => Promise.resolve({ removed: [], inUse: [] }),
     close: () => Promise.resolve(),
   };
   return operations;

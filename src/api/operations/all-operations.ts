@@ -25,6 +25,8 @@ import { reportCostsOperation } from './reports/report-costs.ts';
 import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { listWorkersOperation } from './server/list-workers.ts';
+import { listSnapshotsOperation } from './server/list-snapshots.ts';
+import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 
 /** Every operation, in the order of the reference. */
@@ -55,5 +57,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   listWorkersOperation,
   listBreakersOperation,
   resetBreakerOperation,
+  listSnapshotsOperation,
+  removeSnapshotsOperation,
   describeApiOperation,
 ];

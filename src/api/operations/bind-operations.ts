@@ -28,6 +28,8 @@ import { reportCostsOperation } from './reports/report-costs.ts';
 import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { listWorkersOperation } from './server/list-workers.ts';
+import { listSnapshotsOperation } from './server/list-snapshots.ts';
+import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 import { toWirePrd } from './wire-prd.ts';
 
@@ -84,5 +86,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     workers: async () => (await call(listWorkersOperation, {})).workers,
     breakers: async (options = {}) => (await call(listBreakersOperation, options)).breakers,
     resetBreaker: async (key) => (await call(resetBreakerOperation, { key })).key,
+    snapshots: async () => (await call(listSnapshotsOperation, {})).snapshots,
+    removeSnapshots: (keys) => call(removeSnapshotsOperation, { keys }),
   };
 }

@@ -25,6 +25,7 @@ import { provider } from './provider-table.ts';
 import { LimitsTable, SandboxTable } from './sandbox-table.ts';
 import { ForgeTable, IssuesTable } from './issues-table.ts';
 import { ServerTable } from './server-table.ts';
+import { SnapshotTable } from './snapshot-table.ts';
 import { spending } from './spending-table.ts';
 import { TestsTable } from './tests-table.ts';
 
@@ -172,6 +173,7 @@ export const HaloToml = z.strictObject({
   }),
   prompt: PromptTable,
   tests: TestsTable,
+  snapshot: SnapshotTable,
   approval: z.strictObject({
     mode: key(
       oneOf('never', 'story', 'run'),

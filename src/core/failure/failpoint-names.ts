@@ -16,6 +16,8 @@ export const FAILPOINTS = {
   'prepare.before': 'scratch folders exist, no checkout',
   'prepare.after': 'the workspace is checked out',
   'setup.before': 'no setup command has run',
+  'snapshot.before': 'the volume of a snapshot is complete; no record names it',
+  'snapshot.after': 'the record names the volume; no workspace has started with it',
   'setup.after': 'setup has finished',
   'tests.before': 'no agent has written tests of the story',
   'tests.after': 'the tests are written, and only in the volume',

@@ -20,6 +20,8 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'phase.started': true,
   'phase.ended': true,
   'setup.ended': true,
+  'snapshot.used': true,
+  'snapshot.refused': true,
   'prompt.built': true,
   'agent.launched': true,
   'agent.activity': true,

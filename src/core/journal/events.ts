@@ -1,3 +1,4 @@
+import type { SnapshotEvent } from './snapshot-events.ts';
 import type { AgentActivity, AgentId, Usage } from '../agent.ts';
 import type { AgentOptions } from '../agent-options.ts';
 import type { FailureSign } from '../failure/breaker.ts';
@@ -187,6 +188,7 @@ export type JournalEntry =
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
   | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
   | ({ type: 'setup.ended'; phase: 'setup' | 'gates'; log: string } & CommandResult & AttemptRef)
+  | (SnapshotEvent & AttemptRef)
   /** The prompt of the attempt; `missing`: files that could not be used, a sentence each. */
   | ({
       type: 'prompt.built';

@@ -178,6 +178,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'agent.launched':
     case 'prompt.built':
     case 'issue.noted':
+    case 'snapshot.used':
+    case 'snapshot.refused':
     case 'network.asked':
     case 'gate.started':
     case 'story.merged':

@@ -70,6 +70,12 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [{ label: event.phase, tone: 'quiet', text: `done    ${formatElapsed(event.ms)}` }];
     case 'setup.ended':
       return commandLines(event, 'setup', how);
+    case 'snapshot.used':
+      if (event.made)
+        return [{ label: 'setup', tone: 'quiet', text: `kept as a snapshot: ${event.digest.slice(0, 12)}` }];
+      return [{ label: 'setup', tone: 'quiet', text: `from snapshot ${event.digest.slice(0, 12)}` }];
+    case 'snapshot.refused':
+      return [{ label: 'setup', tone: 'warn', text: `no snapshot: ${safeLine(event.reason, LINE_LENGTH)}` }];
     case 'tree.restored': {
       const text = `before \`${safeLine(event.command, 60)}\`, reverted changes of setup or earlier gates: `;
       return [{ label: 'tree', tone: 'warn', text: `${text}${describeRestored(event)}` }];

@@ -1,7 +1,7 @@
 import { normalize } from 'node:path';
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
 import { HaloError } from '../../core/failure/errors.ts';
-import { AGENT_HOME, type Mount, type SandboxLabels, type SandboxSpec } from '../sandbox.ts';
+import { AGENT_HOME, SNAPSHOT_GROUP, type Mount, type SandboxLabels, type SandboxSpec } from '../sandbox.ts';
 import { defined } from '../../lib/guards.ts';
 
 export const LABEL = 'dev.halo';
@@ -101,7 +101,7 @@ const NOTHING_OF_THE_HOST = {
   VolumesFrom: [],
   Devices: [],
   DeviceRequests: [],
-  GroupAdd: [],
+  GroupAdd: [String(SNAPSHOT_GROUP)],
   Links: [],
   ExtraHosts: [],
   PortBindings: {},

@@ -1,4 +1,7 @@
 import { createVolume, supportsVolumeQuota } from './disk/volumes.ts';
+import { createOverlay } from './disk/overlay-volume.ts';
+import { canOverlay } from './disk/overlay-probe.ts';
+import { createSnapshotVolume, hasVolume, listSnapshotVolumes } from './disk/snapshot-volumes.ts';
 import { isExitRecorded } from './container-exit-check.ts';
 import { HALO_IMAGE, readToolVersion } from './image/halo-image.ts';
 import { openToolsVolume } from './tools-volume.ts';
@@ -61,6 +64,12 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
     start,
     info: () => readEngineInfo(docker),
     createVolume: (name, labels, options) => createVolume(docker, { name, labels, ...options }),
+    createSnapshotVolume: (name, owner) => createSnapshotVolume(docker, name, owner),
+    hasVolume: (name) => hasVolume(docker, name),
+    freeBytes: async () => (await space())?.freeBytes,
+    listSnapshotVolumes: (home) => listSnapshotVolumes(docker, home),
+    createOverlay: (overlay, labels) => createOverlay(docker, overlay, labels),
+    canOverlay: () => canOverlay({ docker, start }),
     removeVolume: async (name) => removeVolume({ docker, start }, name, await diskLimiter.forget(name)),
     diskLimitMethod: async () =>
       (await supportsVolumeQuota(docker)) ? 'quota' : (await space()) === undefined ? 'sample' : 'watch',

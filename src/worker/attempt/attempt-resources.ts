@@ -130,8 +130,24 @@ export class AttemptResources {
     const { engine } = this.worker;
     const volume = this.volumeName(name);
     this.closers.push(() => engine.removeVolume(volume));
-    const quota = this.isolation.disk === 'quota' ? { quotaBytes: this.limits.diskBytes } : {};
-    await engine.createVolume(volume, this.labels(name), { user: this.user, ...quota });
+    await engine.createVolume(volume, this.labels(name), { user: this.user, ...this.quota });
+  }
+
+  /** The size limit of volumes, if the engine enforces one. */
+  get quota(): { quotaBytes?: number } {
+    return this.isolation.disk === 'quota' ? { quotaBytes: this.limits.diskBytes } : {};
+  }
+
+  /** Creates an overlay volume on a snapshot. */
+  async createOverlay(name: string, lower: string): Promise<void> {
+    const upper = `${name}-upper`;
+    await this.createVolume(upper);
+    this.assertOpen();
+    const { engine } = this.worker;
+    const volume = this.volumeName(name);
+    this.closers.push(() => engine.removeVolume(volume));
+    const overlay = { name: volume, upper: this.volumeName(upper), lower, user: this.user };
+    await engine.createOverlay(overlay, this.labels(name));
   }
 
   async startSandbox(spec: SandboxSpec): Promise<Sandbox> {

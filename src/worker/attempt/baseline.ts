@@ -4,6 +4,8 @@ import { runCommands, setupAndGates, type NextCommand } from '../workspace/run-c
 import { VIEW } from '../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../workspace/step-plan.ts';
 import { readTestReports } from './phases/read-test-reports.ts';
+import { onLayer } from '../snapshot/snapshot-layer.ts';
+import { findLayer } from '../snapshot/open-layer.ts';
 import { Workspace } from '../workspace/workspace.ts';
 
 /**
@@ -76,7 +78,12 @@ export class Baseline {
   }
 }
 
-async function runOnBase(attempt: Attempt, base: string): Promise<GateResults | undefined> {
+async function runOnBase(given: Attempt, base: string): Promise<GateResults | undefined> {
+  const { mirrorDir } = given.resources;
+  const known = given.layer === undefined;
+  const attempt = known
+    ? onLayer(given, await findLayer(given, { gitDir: mirrorDir, commit: base, sources: [VIEW] }))
+    : given;
   const { config, worker, identity, resources } = attempt;
   const clean = new Workspace(attempt, 'base', planCleanSteps(attempt));
   await clean.checkOut(base, resources.mirrorDir, [VIEW]);

@@ -7,9 +7,12 @@ import { prepareWorkspace, runSetup } from './phases/prepare-workspace.ts';
 import { requireAnswer, runAgent } from './phases/run-agent.ts';
 import { findKeptTests } from './tests/kept-tests.ts';
 import { joinMeasured, useKeptTests, writeTests } from './tests/write-tests.ts';
+import { openBaseLayer } from '../snapshot/open-layer.ts';
+import { onLayer } from '../snapshot/snapshot-layer.ts';
 
 /** Runs the phases up to the import: the agent's work becomes a candidate, on top of the tests that were written first. */
-export async function implementStory(opened: Attempt, onMeasured: OnMeasured): Promise<ImplementedWork> {
+export async function implementStory(given: Attempt, onMeasured: OnMeasured): Promise<ImplementedWork> {
+  const opened = onLayer(given, await openBaseLayer(given));
   const kept = await findKeptTests(opened);
   const workspaces = openWorkspaces(opened, kept);
   const { work } = workspaces;

@@ -8,6 +8,7 @@ import type { LockedTests } from '../../core/review/tests-first.ts';
 import { storyOf, type Approval, type RunState } from '../../core/run/state.ts';
 import { AGENT_HOME } from '../../sandbox/sandbox.ts';
 import type { AttemptLocation } from '../../store/run-layout.ts';
+import type { SnapshotLayer } from '../snapshot/snapshot-layer.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { MODEL_PORT } from '../workspace/sandbox-paths.ts';
 import { identifyAttempt, type AttemptIdentity } from './attempt-identity.ts';
@@ -24,6 +25,8 @@ export interface SandboxContext {
   readonly journal: AttemptJournal;
   /** Stops the commands. */
   readonly signal: AbortSignal;
+  /** What workspaces begin with; setup has run for it. */
+  readonly layer?: SnapshotLayer | undefined;
 }
 
 /** One attempt at a story: what every phase works with. */

@@ -1,5 +1,6 @@
 import { addUsage, type Usage } from '../../core/agent.ts';
 import { recordProof } from '../proof/proof-record.ts';
+import { shareLayer } from '../snapshot/open-layer.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { NO_MEASUREMENTS, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
 import { describeChange } from './describe-change.ts';
@@ -63,7 +64,10 @@ async function gateAndLand(attempt: Attempt, first: Work, onUsed: (usage: Usage)
     await recordProof(attempt, work, gates);
     await holdForApproval(attempt, work);
     const landing = await landCandidate(attempt, work);
-    if (landing.kind === 'landed') return landing.outcome;
+    if (landing.kind === 'landed') {
+      await shareLayer(attempt, gates.layer);
+      return landing.outcome;
+    }
     work = await mergeWork(attempt, work, landing.tip);
   }
 }

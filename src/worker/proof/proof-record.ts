@@ -1,4 +1,4 @@
-import { parseProof, proofText, type GateProof, type Proof } from '../../core/review/proof.ts';
+import { parseProof, proofText, type Proof } from '../../core/review/proof.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { AttemptRef, JournalEntry } from '../../core/journal/events.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -8,6 +8,7 @@ import type { AttemptLocation } from '../../store/run-layout.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { Attempt } from '../attempt/open-attempt.ts';
 import type { Work } from '../attempt/phases/import-candidate.ts';
+import type { PassedGates } from '../attempt/phases/run-gates.ts';
 import { signingKey } from '../repository/host-repository.ts';
 
 const ARTIFACT = 'proof.json';
@@ -16,7 +17,7 @@ const ARTIFACT = 'proof.json';
 export async function recordProof(
   { worker, config, identity, inputs }: Attempt,
   { candidate, origin, locked }: Work,
-  results: GateProof[],
+  { gates: results, layer }: PassedGates,
 ): Promise<void> {
   const { story, prd } = inputs;
   const { startedFrom, startedAt, usage, approval } = origin;
@@ -38,6 +39,7 @@ export async function recordProof(
     env: { ...config.env },
     allow: [...config.network.allow],
     registries: [...config.network.registries],
+    ...(layer && { snapshot: { key: layer.key, digest: layer.digest } }),
     ...(config.tests.reports.length === 0 ? {} : { reports: [...config.tests.reports] }),
     ...(tests && { tests }),
     gates,

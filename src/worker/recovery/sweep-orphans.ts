@@ -5,6 +5,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { sweepTemporary } from '../../git/mirror/sweep-temporary.ts';
 import { listOrphanFolders } from './orphan-folders.ts';
 import { readFolder } from '../../lib/fs.ts';
+import { removeUnusedVolumes } from '../snapshot/trim-snapshots.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 /**
@@ -36,6 +37,7 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   for (const folder of folders) {
     if (await isOrphan(folder)) await rm(folder.path, { recursive: true, force: true });
   }
+  await removeUnusedVolumes(worker);
   await worker.engine.removeOrphanProbes();
   for (const path of await listOrphanFolders(worker.home)) await rm(path, { recursive: true, force: true });
 }

@@ -21,8 +21,13 @@ const REPOSITORY = '/tmp/tree';
 
 const MAX_SECONDS = 600;
 
-/** Restores a workspace to exactly its commit. Undefined if nothing had changed. */
-export type Restorer = () => Promise<Restored | undefined>;
+/** A sandbox that restores a workspace to exactly its commit. */
+export interface Restorer {
+  /** Returns what had changed; undefined if nothing had. */
+  restore(): Promise<Restored | undefined>;
+  /** Removes the sandbox. */
+  remove(): Promise<void>;
+}
 
 /**
  * Starts a sandbox of halo's image for a workspace, with a repository that no command of the workspace can reach. Its
@@ -36,16 +41,19 @@ export function openRestorer(context: SandboxContext, volume: string, checkout: 
   const words = [WORKSPACE, `${REPOSITORY}/.git`, checkout.commit, ...reports].map(shellQuote).join(' ');
   const failed = JSON.stringify({ fault: `it took more than ${MAX_SECONDS} seconds or too much memory` });
   const script = `timeout ${MAX_SECONDS} node /tmp/${PROGRAM} ${words} || echo ${shellQuote(failed)}`;
-  return async () => {
-    const sandbox = await starting;
-    // `prepare` takes no signal.
-    const stop = () => void sandbox.remove().catch(() => {});
-    context.signal.addEventListener('abort', stop, { once: true });
-    try {
-      return parseRestored(await sandbox.prepare(script));
-    } finally {
-      context.signal.removeEventListener('abort', stop);
-    }
+  return {
+    restore: async () => {
+      const sandbox = await starting;
+      // `prepare` takes no signal.
+      const stop = () => void sandbox.remove().catch(() => {});
+      context.signal.addEventListener('abort', stop, { once: true });
+      try {
+        return parseRestored(await sandbox.prepare(script));
+      } finally {
+        context.signal.removeEventListener('abort', stop);
+      }
+    },
+    remove: async () => (await starting).remove(),
   };
 }
 

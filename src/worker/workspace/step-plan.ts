@@ -32,7 +32,8 @@ export function planCleanSteps(context: StepContext): Step[] {
   return [...planSetup(context), ...gates.map((): Step => ({ phase: 'gate', env, judges: true }))];
 }
 
-function planSetup(context: StepContext): Step[] {
+/** The setup commands, in order. */
+export function planSetup(context: StepContext): Step[] {
   return context.config.setup.map(() => setupStep(context));
 }
 

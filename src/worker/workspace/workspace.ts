@@ -10,6 +10,7 @@ import { type Channel, attachChannel, mountChannel } from '../network/channel.ts
 import { checkoutFromPack, checkoutScript, type Checkout } from './checkout-script.ts';
 import { WORKSPACE } from './sandbox-paths.ts';
 import { runInHelper, startHelper } from './helper-sandbox.ts';
+import { copySnapshot } from '../snapshot/copy-snapshot.ts';
 import { openRestorer, type Restorer } from './restore-tree.ts';
 
 /** A command that will run in a workspace: what its sandbox needs at creation. */
@@ -40,6 +41,12 @@ export interface StartedStep {
   restored?: Restored | undefined;
 }
 
+/** The volume of a workspace. */
+export interface Disk {
+  volume: string;
+  create(): Promise<void>;
+}
+
 /**
  * A tree in a volume and the sandboxes that run one command each in it. The next sandbox is always started in advance.
  * Volume and sandboxes are removed when the attempt closes its resources.
@@ -47,6 +54,8 @@ export interface StartedStep {
 export class Workspace {
   /** The name of the volume. */
   readonly volume: string;
+  /** The key of the snapshot that it begins with. */
+  readonly layerKey: string | undefined;
   private readonly context: SandboxContext;
   private readonly name: string;
   private readonly steps: readonly Step[];
@@ -55,13 +64,17 @@ export class Workspace {
   private ahead: Promise<StartedStep> | undefined;
   private restore: Restorer | undefined;
 
-  /** Creates the volume and starts the first step's sandbox. */
-  constructor(context: SandboxContext, name: string, steps: readonly Step[]) {
+  /**
+   * Creates the volume and starts the first step's sandbox. With a `layer` in the context, the workspace begins with the
+   * files of a snapshot. `disk`: another volume than one of the attempt.
+   */
+  constructor(context: SandboxContext, name: string, steps: readonly Step[], disk: Disk = ownDisk(context, name)) {
     this.context = context;
     this.name = name;
     this.steps = steps;
-    this.volume = context.resources.volumeName(name);
-    this.created = context.resources.createVolume(name);
+    this.volume = disk.volume;
+    this.layerKey = context.layer?.key;
+    this.created = disk.create();
     this.created.catch(ignore); // observed by `checkOut`; this avoids an unhandled rejection
     this.ahead = this.startNext();
   }
@@ -90,7 +103,7 @@ export class Workspace {
     if (current === undefined) throw new HaloError('INTERNAL', `The workspace ${this.name} has no further step.`);
     this.taken += 1;
     this.ahead = this.startNext();
-    const restored = step?.judges && this.taken > 1 ? await this.restore?.() : undefined;
+    const restored = step?.judges && this.taken > 1 ? await this.restore?.restore() : undefined;
     return { ...(await current), restored };
   }
 
@@ -112,6 +125,20 @@ export class Workspace {
     if (egress !== undefined) await attachChannel(context, sandbox, egress.channel);
     return { sandbox, egress };
   }
+}
+
+function ownDisk(context: SandboxContext, name: string): Disk {
+  const { resources, layer } = context;
+  const volume = resources.volumeName(name);
+  if (layer === undefined) return { volume, create: () => resources.createVolume(name) };
+  if (layer.mode === 'overlay') return { volume, create: () => resources.createOverlay(name, layer.volume) };
+  return {
+    volume,
+    create: async () => {
+      await resources.createVolume(name);
+      await copySnapshot(context, { from: layer.volume, to: volume });
+    },
+  };
 }
 
 function describeSandbox(

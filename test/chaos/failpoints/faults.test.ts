@@ -2,14 +2,27 @@ import { describe, expect, it, vi, type TestContext } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { belowLevel, FULL } from '../../support/faults/level.ts';
-import { TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
-import { killWorker, openWorld, TESTS_FIRST, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
+import {
+  killWorker,
+  openWorld,
+  TESTS_FIRST,
+  stopWorker,
+  tidyUp,
+  WITH_SNAPSHOT,
+  type World,
+  IGNORES_INSTALLED,
+} from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
 
 /** Failpoints dealt out to as many runs, each in the order in which a run comes by. */
-const RUNS = [...[0, 1, 2, 3].map((run) => WORKER_POINTS.filter((_at, index) => index % 4 === run)), TESTS_POINTS];
+const RUNS = [
+  ...[0, 1, 2, 3].map((run) => WORKER_POINTS.filter((_at, index) => index % 4 === run)),
+  TESTS_POINTS,
+  SNAPSHOT_POINTS,
+];
 const STORIES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H'].map((id) => ({ id }));
 /** Each fault takes one; and all errors look the same here. */
 const PATIENT = [
@@ -51,13 +64,13 @@ type Go = (world: World) => Promise<ReturnType<World['startWorker']>>;
 async function survive(points: Failpoint[], fault: Fault, { task }: TestContext, go: Go): Promise<void> {
   const world = openWorld();
   try {
-    const repository = world.addRepository();
+    const repository = world.addRepository(IGNORES_INSTALLED);
     const stories = fault === 'hang' ? STORIES : STORIES.slice(0, 2);
     const settings = [
       'land.mode="ff"',
       'prd.write_back=true',
       ...PATIENT,
-      ...(points === TESTS_POINTS ? TESTS_FIRST : []),
+      ...(points === TESTS_POINTS ? TESTS_FIRST : points === SNAPSHOT_POINTS ? WITH_SNAPSHOT : []),
     ];
     const runId = await world.submit(repository, stories, settings);
     const last = await go(world);

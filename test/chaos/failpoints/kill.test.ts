@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
 import { FULL, LEVEL } from '../../support/faults/level.ts';
-import { TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
-import { TESTS_FIRST } from '../../support/faults/world.ts';
+import { SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
+import { TESTS_FIRST, WITH_SNAPSHOT } from '../../support/faults/world.ts';
 import { surviveKill } from './survive-kill.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
@@ -29,6 +29,13 @@ describe.concurrent(
   'hazard 1: a worker killed at any failpoint: another one finishes, one commit for each story',
   () => {
     it.for(points)('%s', { timeout: 300_000 }, async (at, context) => void (await surviveKill(at, context)));
+
+    it.for(SNAPSHOT_POINTS)('%s', { timeout: 300_000 }, async (at, context) => {
+      const events = await surviveKill(at, context, WITH_SNAPSHOT);
+      const made = events.filter((event) => event.type === 'setup.ended');
+      // A volume without a record is not used.
+      expect(made).toHaveLength(at === 'snapshot.before' ? 2 : 1);
+    });
 
     it.for(testsPoints)('%s', { timeout: 300_000 }, async (at, context) => {
       const events = await surviveKill(at, context, TESTS_FIRST);

@@ -2,7 +2,7 @@ import { expect, type TestContext } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
+import { IGNORES_INSTALLED, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
 
 /** What the reporter prints and records of a test. */
 export interface Cell {
@@ -21,7 +21,7 @@ declare module 'vitest' {
 export async function surviveKill(at: Failpoint, { task }: TestContext, more: string[] = []): Promise<JournalEvent[]> {
   const world = openWorld();
   try {
-    const repository = world.addRepository();
+    const repository = world.addRepository(IGNORES_INSTALLED);
     const settings = ['land.mode="ff"', 'prd.write_back=true', ...more];
     const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], settings);
     const first = world.startWorker({ HALO_FAILPOINT: `${at}:kill` });

@@ -31,7 +31,7 @@ const keyed = () => ({
   prd: prdOf([{ id: 'A' }]),
   repos: [repository.root],
   profile: undefined,
-  set: [...SETTINGS, 'land.mode="worktree"'],
+  set: [...SETTINGS, 'land.mode="worktree"', 'setup=["true"]', 'snapshot.inputs=["README.md"]'],
   allowDirty: false,
   key: 'the first',
 });

@@ -56,9 +56,14 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'rebuilt',
     how: 'atomic; counts as closed, and counts again',
   }),
+  row('snapshots/<mirror>/*.json', `snapshots/[^/]+/[0-9a-f]{64}(?:@[0-9a-z]{15})?\\.json`, {
+    what: 'snapshots of what setup installed, with their volumes',
+    damaged: 'rebuilt',
+    how: 'the volume is synced before, the record atomic and synced; setup runs again',
+  }),
   row(
     'workers/*, locks/*, **/*lock',
-    '(?:workers/(?:any|own)-[0-9a-f]{16}|locks/prd-[0-9a-f]{16}|(?:.+/)?[^/]*\\.?lock)',
+    '(?:workers/(?:any|own)-[0-9a-f]{16}|locks/prd-[0-9a-f]{16}|snapshots/[^/]+/uses/[^/]+|(?:.+/)?[^/]*\\.?lock)',
     {
       what: 'running workers, and locks: links that name a process',
       damaged: 'rebuilt',

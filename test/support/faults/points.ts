@@ -6,5 +6,9 @@ const ALL = Object.keys(FAILPOINTS) as Failpoint[];
 export const COMMAND_POINTS = ALL.filter((at) => /^(submit|word)\./.test(at));
 /** Where a worker comes by with stories that begin with their tests. */
 export const TESTS_POINTS = ALL.filter((at) => /^(tests|red|refactor)\./.test(at));
+/** Where a worker comes by when it makes a snapshot. */
+export const SNAPSHOT_POINTS = ALL.filter((at) => at.startsWith('snapshot.'));
 /** Where a worker comes by with any story. */
-export const WORKER_POINTS = ALL.filter((at) => !COMMAND_POINTS.includes(at) && !TESTS_POINTS.includes(at));
+export const WORKER_POINTS = ALL.filter(
+  (at) => ![COMMAND_POINTS, TESTS_POINTS, SNAPSHOT_POINTS].some((points) => points.includes(at)),
+);

@@ -32,7 +32,7 @@ export interface World {
   tmp: string;
   operations: Operations;
   repositories: TestRepository[];
-  addRepository(): TestRepository;
+  addRepository(files?: Record<string, string>): TestRepository;
   /** Submits a PRD of its own file for a repository. */
   submit(repository: TestRepository, stories: TestStory[], settings?: string[]): Promise<string>;
   startWorker(env?: Record<string, string>, how?: { concurrency?: number; via?: string[] }): HaloProcess;
@@ -46,6 +46,16 @@ export const NO_OP = `date +%N >> "$(grep -oE 'Story [A-Z0-9-]+' | head -n 1 | t
 
 /** Of a run of such stories. */
 export const SETTINGS = [...scripted(NO_OP, ['true']), 'secrets.env=["CHAOS_CANARY"]'];
+
+/** Files of a repository for WITH_SNAPSHOT. */
+export const IGNORES_INSTALLED = { '.gitignore': 'node_modules/\n' };
+
+/** Settings of a run whose setup makes a snapshot, which no story changes. */
+export const WITH_SNAPSHOT = [
+  'setup=["mkdir -p node_modules && date > node_modules/installed"]',
+  'snapshot.inputs=["README.md"]',
+  'gates=["test -f node_modules/installed"]',
+];
 
 /** Settings of a run whose stories begin with a test, in TAP. */
 export const TESTS_FIRST = [
@@ -88,8 +98,8 @@ export function openWorld({
     tmp,
     operations,
     repositories,
-    addRepository() {
-      const repository = makeRepository();
+    addRepository(files = {}) {
+      const repository = makeRepository(files);
       repositories.push(repository);
       return repository;
     },

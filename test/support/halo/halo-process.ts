@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { removeSnapshots } from './remove-snapshots.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');
 
@@ -59,6 +60,7 @@ export function openHome(parent = tmpdir()): HaloHome {
     kill: () => endAll(running, 'SIGKILL'),
     async close() {
       await endAll(running, 'SIGTERM');
+      if (existsSync(join(dir, 'snapshots'))) await removeSnapshots(dir);
       rmSync(dir, { recursive: true, force: true });
     },
   };

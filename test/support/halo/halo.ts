@@ -10,6 +10,7 @@ import type { RunState } from '../../../src/core/run/state.ts';
 import { sleep } from '../../../src/lib/async.ts';
 import { startWorker, type Worker } from '../../../src/worker/main.ts';
 import { hostOf } from './host.ts';
+import { removeSnapshots } from './remove-snapshots.ts';
 import { readJournal } from './read-journal.ts';
 
 /** halo as a whole in a HALO_HOME of its own: embedded Redis, operations and a worker, in this process. */
@@ -109,6 +110,7 @@ export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
     close: async () => {
       await worker.close();
       await operations.close();
+      await removeSnapshots(home);
       rmSync(home, { recursive: true, force: true });
     },
   };

@@ -10,14 +10,19 @@ import { runCommands, setupCommands, type EndedCommand } from '../../workspace/r
 
 /** Updates the mirror and checks out the story's base commit into the work volume, with the tests that it has already. */
 export async function prepareWorkspace(attempt: Attempt, work: Workspace, kept?: KeptTests): Promise<void> {
-  const { worker, inputs, resources } = attempt;
-  const { base, state, hostGitDir } = inputs;
+  const { inputs, resources } = attempt;
   await attempt.journal.phase('prepare', async () => {
-    await updateMirror({ home: worker.home, name: state.repo.mirror, from: hostGitDir, commit: base });
-    if (kept === undefined) return work.checkOut(base, resources.mirrorDir, [VIEW]);
+    await updateBase(attempt);
+    if (kept === undefined) return work.checkOut(inputs.base, resources.mirrorDir, [VIEW]);
     await exposeKeptTests(attempt, kept);
     await work.checkOut(kept.commit, resources.candidateDir, [VIEW, CANDIDATE]);
   });
+}
+
+/** Fetches the base commit into the mirror if it is missing. */
+export async function updateBase({ worker, inputs }: Attempt): Promise<void> {
+  const { base, state, hostGitDir } = inputs;
+  await updateMirror({ home: worker.home, name: state.repo.mirror, from: hostGitDir, commit: base });
 }
 
 /** Runs the setup commands before the agent. Ends the attempt if one does not exit 0. */

@@ -10,6 +10,8 @@ import { planCleanSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { withTestsGate } from '../tests/tests-attempt.ts';
+import { onLayer, type SnapshotLayer } from '../../snapshot/snapshot-layer.ts';
+import { openLayer } from '../../snapshot/open-layer.ts';
 import { gateFailed } from '../assert-command-passed.ts';
 import { assertExited, attemptFailed } from '../attempt-outcome.ts';
 import { Baseline } from '../baseline.ts';
@@ -21,16 +23,33 @@ import { checkGreen } from '../tests/check-locks.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
 
+/** The gates that passed, and the snapshot that they began with. */
+export interface PassedGates {
+  gates: GateProof[];
+  layer: SnapshotLayer | undefined;
+}
+
 /** Runs setup and all gates in a clean checkout; without a candidate, on the attempt's base. Each gate must exit 0. */
-export async function runGates(given: Attempt, work: ImplementedWork): Promise<GateProof[]> {
+export async function runGates(given: Attempt, work: ImplementedWork): Promise<PassedGates> {
   const { candidate, merges, gatesFolder, claims = [], locked } = work;
-  const attempt = withTestsGate({ ...given, locked }, locked);
-  const { base } = attempt.inputs;
-  const clean = work.clean ?? new Workspace(attempt, `merged-${merges}`, planCleanSteps(attempt));
+  const judging = withTestsGate({ ...given, locked }, locked);
+  const { base } = given.inputs;
   const baseline = work.baseline ?? new Baseline(given, candidate?.parent ?? base);
-  const request = { commit: candidate?.commit ?? base, clean, baseline, claims, folder: gatesFolder };
+  const commit = candidate?.commit ?? base;
   try {
-    return await attempt.journal.phase('gates', () => gateCommit(attempt, request));
+    return await given.journal.phase('gates', async () => {
+      if ((judging.config.gates ?? []).length === 0) {
+        await reportClaims(judging, claims, null);
+        return { gates: [], layer: undefined };
+      }
+      const checkout = { commit, gitDir: given.resources.candidateDir, sources: [VIEW, CANDIDATE] };
+      const fromStory = candidate !== undefined;
+      const layer = await openLayer(given, { checkout, phase: 'gates', folder: gatesFolder, fromStory });
+      const attempt = onLayer(judging, layer);
+      const ahead = work.clean?.layerKey === layer?.key ? work.clean : undefined;
+      const clean = ahead ?? new Workspace(attempt, `gates-${merges}`, planCleanSteps(attempt));
+      return { gates: await gateCommit(attempt, { commit, clean, baseline, claims, folder: gatesFolder }), layer };
+    });
   } finally {
     baseline.stop();
   }
@@ -49,10 +68,6 @@ interface GatesRequest {
 async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<GateProof[]> {
   const { config, worker, identity, journal, resources } = attempt;
   const { commit, clean, baseline, claims, folder } = request;
-  if ((config.gates ?? []).length === 0) {
-    await reportClaims(attempt, claims, null);
-    return [];
-  }
   const logOf = ({ name }: NextCommand) => `${folder}/${name}`;
   let restored: Restored | undefined;
   const commands = runCommands(attempt, clean, {

@@ -1,6 +1,5 @@
 import { addUsage, NO_USAGE, type Usage } from '../../../core/agent.ts';
 import { HaloError, toHaloError } from '../../../core/failure/errors.ts';
-import type { GateProof } from '../../../core/review/proof.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { diffCommits } from '../../../git/commit/commit-diff.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
@@ -13,14 +12,14 @@ import { openExporter, readWorkspace } from '../phases/export-tree.ts';
 import { findImportFailure, importWork, type Candidate, type Work } from '../phases/import-candidate.ts';
 import { runSetup } from '../phases/prepare-workspace.ts';
 import { requireAnswer, runAgent } from '../phases/run-agent.ts';
-import { runGates } from '../phases/run-gates.ts';
+import { runGates, type PassedGates } from '../phases/run-gates.ts';
 import { checkLocks } from './check-locks.ts';
 import { inFolder, withTestsGate } from './tests-attempt.ts';
 
 /** Work that passed its gates, and their results. */
 export interface GatedWork {
   work: Work;
-  gates: GateProof[];
+  gates: PassedGates;
 }
 
 const FOLDER = 'refactor';
@@ -55,7 +54,7 @@ export async function refactor(attempt: Attempt, green: GatedWork, onUsed: (usag
 
 interface Refactored {
   refactored: Work;
-  gates: GateProof[];
+  gates: PassedGates;
   /** What the journal gets if the result is kept. */
   entries: AttemptEntry[];
 }

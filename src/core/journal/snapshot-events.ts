@@ -1,0 +1,13 @@
+/** What became of setup before the agent (`setup`) or before the gates. */
+export type SnapshotEvent =
+  /** Workspaces begin with a snapshot, which setup `made` in this attempt or before. `key`, `digest`: SHA-256. */
+  | {
+      type: 'snapshot.used';
+      phase: 'setup' | 'gates';
+      key: string;
+      digest: string;
+      mode: 'overlay' | 'copy';
+      made?: true;
+    }
+  /** The result of setup cannot be a snapshot, or differs from it; `reason` is a clause. Setup runs for each workspace. */
+  | { type: 'snapshot.refused'; phase: 'setup' | 'gates'; reason: string };

@@ -1,0 +1,172 @@
+/**
+ * Which files decide what a setup command installs. Only for commands that install exactly what lockfiles say; the result
+ * of any other command may depend on every file of the tree.
+ */
+
+/** What decides the result of a list of commands: the whole tree, or only some of its files. */
+export type Inputs =
+  | { kind: 'tree'; why: string }
+  /** `inspect`: files whose content can still require the whole tree, see `findTreeDependency`. */
+  | { kind: 'files'; files: string[]; inspect: string[]; runsScripts: boolean };
+
+interface Installer {
+  /** Matches the whole command. */
+  command: RegExp;
+  /** Matches the paths of its inputs. */
+  inputs: RegExp;
+  /** Matches the paths of files that can run code of the tree or name further files. */
+  inspect: RegExp;
+  /** Paths that always require the whole tree. */
+  never?: RegExp;
+}
+
+/** A long option without a separate value. */
+const FLAGS = String.raw`(?: --(?!install-links|prefix|dir|cwd|config|directory|project|script-shell)[a-z][a-z-]*(?:=[\w.,:/@-]+)?)*`;
+const NODE = {
+  inspect: /(?:^|\/)(?:package\.json|\.npmrc|\.yarnrc\.yml)$/,
+  // npm compiles a native package at `binding.gyp`.
+  never: /(?:^|\/)(?:binding\.gyp|\.pnpmfile\.[cm]?js)$/,
+};
+
+const INSTALLERS: readonly Installer[] = [
+  {
+    command: new RegExp(`^npm (?:ci|clean-install)${FLAGS}$`),
+    inputs: /(?:^|\/)(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|\.npmrc)$/,
+    ...NODE,
+  },
+  {
+    command: new RegExp(`^pnpm (?:i|install)${FLAGS} --frozen-lockfile${FLAGS}$`),
+    inputs:
+      /(?:^|\/)(?:package\.json|package\.json5|package\.yaml|pnpm-lock\.yaml|pnpm-workspace\.yaml|\.npmrc)$|(?:^|\/)patches\//,
+    ...NODE,
+  },
+  {
+    command: new RegExp(`^yarn(?: install)?${FLAGS} --(?:immutable|frozen-lockfile)${FLAGS}$`),
+    inputs: /(?:^|\/)(?:package\.json|yarn\.lock|\.yarnrc|\.yarnrc\.yml|\.npmrc)$|(?:^|\/)\.yarn\//,
+    ...NODE,
+  },
+  {
+    command: new RegExp(`^uv sync${FLAGS} --(?:frozen|locked)${FLAGS}$`),
+    inputs: /(?:^|\/)(?:pyproject\.toml|uv\.lock|uv\.toml|\.python-version)$/,
+    inspect: /(?:^|\/)pyproject\.toml$/,
+  },
+  {
+    command:
+      /^(?:[\w./-]*\/)?(?:python3? -m )?pip3? install (?:--[a-z-]+ )*--require-hashes (?:--[a-z-]+ )*-r [\w./-]+$/,
+    inputs: /\.(?:txt|in)$|(?:^|\/)pip\.conf$/,
+    inspect: /\.(?:txt|in)$/,
+  },
+  { command: /^python3? -m venv (?:--[a-z-]+ )*[\w./-]+$/, inputs: /^$/, inspect: /^$/ },
+  {
+    command: new RegExp(`^cargo fetch${FLAGS}$`),
+    inputs: /(?:^|\/)(?:Cargo\.toml|Cargo\.lock|rust-toolchain(?:\.toml)?)$|(?:^|\/)\.cargo\//,
+    inspect: /^$/,
+  },
+  { command: /^go mod download$/, inputs: /(?:^|\/)go\.(?:mod|sum|work|work\.sum)$/, inspect: /^$/ },
+  {
+    command: new RegExp(`^bundle install${FLAGS} --frozen${FLAGS}$`),
+    inputs: /(?:^|\/)(?:Gemfile|Gemfile\.lock|\.ruby-version)$|(?:^|\/)\.bundle\//,
+    inspect: /(?:^|\/)Gemfile$/,
+    never: /\.gemspec$/,
+  },
+];
+
+/** Variables with which programs load further code or settings. */
+const LOADS_CODE =
+  /^(?:PATH|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|LD_.*|PYTHON.*|RUBYOPT|RUBYLIB|BUNDLE_.*|GOFLAGS|RUST.*|npm_config_.*|PNPM_.*|YARN_.*|UV_.*|PIP_.*)$/i;
+
+/** The inputs of setup commands, given the paths of all files of the tree and the names of the variables in `[env]`. */
+export function findInputs(setup: readonly string[], paths: readonly string[], env: readonly string[]): Inputs {
+  const variable = env.find((name) => LOADS_CODE.test(name));
+  if (variable !== undefined) return { kind: 'tree', why: `the variable ${variable} may name any file` };
+  const commands = setup
+    .flatMap((command) => command.split('&&'))
+    .map((command) => command.trim().replace(/\s+/g, ' '));
+  const [files, inspect] = [new Set<string>(), new Set<string>()];
+  for (const command of commands) {
+    const installer = INSTALLERS.find((known) => known.command.test(command));
+    if (installer === undefined) return { kind: 'tree', why: `\`${command}\` may read any file` };
+    for (const path of paths) {
+      if (installer.never?.test(path)) return { kind: 'tree', why: `${path} can run code of the repository` };
+      if (installer.inputs.test(path)) files.add(path);
+      if (installer.inspect.test(path)) inspect.add(path);
+    }
+  }
+  const runsScripts = !commands.every((command) => / --ignore-scripts(?: |$)/.test(command));
+  return { kind: 'files', files: [...files].sort(), inspect: [...inspect].sort(), runsScripts };
+}
+
+/**
+ * Why a file makes an install depend on the whole tree; undefined if it does not. `text`: its content. `runsScripts`: the
+ * command runs the scripts of packages.
+ */
+export function findTreeDependency(path: string, text: string, runsScripts: boolean): string | undefined {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  const rule = RULES.find((each) => each.names.test(name));
+  if (rule?.pattern.test(text)) return `${path} ${rule.why}`;
+  return name === 'package.json' && runsScripts ? describeScripts(path, text) : undefined;
+}
+
+const RULES: readonly { names: RegExp; pattern: RegExp; why: string }[] = [
+  {
+    names: /^package\.json$/,
+    pattern: /"(?:file|portal|link|exec):|"injected"/,
+    why: 'installs a folder or an archive of the repository',
+  },
+  {
+    names: /^\.npmrc$/,
+    pattern: /^[ \t]*(?:script-shell|shell|node-options|git|init-module|globalconfig|userconfig|install-links)\b/im,
+    why: 'names further programs or files',
+  },
+  {
+    names: /^\.yarnrc\.yml$/,
+    pattern: /(?:^|[\s-])(?:yarnPath|path)[ \t]*:[ \t]*(?![ \t]|["']?\.yarn\/)/,
+    why: 'names a program outside of .yarn',
+  },
+  {
+    names: /^pyproject\.toml$/,
+    pattern: /^[ \t]*\[[ \t]*(?:build-system|tool\.uv\.sources)\b/m,
+    why: 'builds a package of the repository',
+  },
+  {
+    names: /^Gemfile$/,
+    pattern:
+      /\b(?:require|require_relative|load|eval|eval_gemfile|gemspec|path|File|Dir|IO|Kernel|send|system|exec|instance_eval)\b|`/,
+    why: 'reads further files',
+  },
+  {
+    names: /\.(?:txt|in)$/,
+    pattern: /^[ \t]*(?:-[rcef]|--(?:requirement|constraint|editable|find-links)\b|file:|\.{0,2}\/)|@ *file:/m,
+    why: 'names further files',
+  },
+];
+
+/** The scripts that npm, pnpm and Yarn run when they install. */
+const INSTALL_SCRIPTS = [
+  'preinstall',
+  'install',
+  'postinstall',
+  'prepublish',
+  'preprepare',
+  'prepare',
+  'postprepare',
+  'dependencies',
+];
+
+function describeScripts(path: string, text: string): string | undefined {
+  const scripts = readScripts(text);
+  if (scripts === undefined) return `${path} cannot be read`;
+  const script = INSTALL_SCRIPTS.find((name) => Object.hasOwn(scripts, name));
+  return script === undefined ? undefined : `${path} has the script ${script}`;
+}
+
+function readScripts(text: string): object | undefined {
+  try {
+    const value = JSON.parse(text) as { scripts?: unknown } | null;
+    if (typeof value !== 'object' || value === null) return undefined;
+    const { scripts = {} } = value;
+    return typeof scripts === 'object' ? (scripts ?? undefined) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+
+/**
+ * What setup produced in a workspace, kept in a volume of the engine so that further workspaces can start with it. Stored
+ * as one file; times are ISO 8601 in UTC.
+ */
+export const Snapshot = z.object({
+  v: z.literal(1),
+  key: z.string().regex(/^[0-9a-f]{64}$/),
+  /** The name of the volume. */
+  volume: z.string().regex(/^halo-snapshot-[0-9a-f-]{1,100}$/),
+  /** SHA-256 of its contents: see docs/snapshots.md. */
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
+  bytes: z.number().nonnegative(),
+  files: z.number().nonnegative(),
+  /** Duration of the setup that made it, in ms. */
+  ms: z.number().nonnegative(),
+  setup: z.array(z.string()),
+  image: z.string(),
+  /** The files that decide when it may be used; `why`: the reason why it is the whole tree. */
+  inputs: z.union([z.object({ why: z.string() }), z.array(z.string())]),
+  commit: z.string(),
+  run: z.string(),
+  createdAt: z.string(),
+});
+export type Snapshot = z.infer<typeof Snapshot>;
+
+/** Setup commands whose result cannot be a snapshot: they run for each workspace. */
+export const RefusedSnapshot = z.object({
+  v: z.literal(1),
+  key: z.string().regex(/^[0-9a-f]{64}$/),
+  /** A clause. */
+  refused: z.string(),
+  setup: z.array(z.string()),
+  commit: z.string(),
+  run: z.string(),
+  createdAt: z.string(),
+});
+export type RefusedSnapshot = z.infer<typeof RefusedSnapshot>;
+
+/** What identifies a snapshot: equal parts give equal results of setup. */
+export interface SnapshotParts {
+  /** Content address of the image. */
+  image: string;
+  architecture: string;
+  setup: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** Hosts, registries and their URLs. */
+  network: unknown;
+  /** Path, mode and blob id of each input; a word for what is the same whatever they are. */
+  inputs: string | readonly (readonly [path: string, mode: string, id: string])[];
+}
+
+/** The text of which the key is the SHA-256; the order of variables and files does not matter. */
+export function snapshotKeyText({ image, architecture, setup, env, network, inputs }: SnapshotParts): string {
+  const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
+  const files = typeof inputs === 'string' ? inputs : [...inputs].sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([1, image, architecture, setup, variables, network, files]);
+}

@@ -1,0 +1,192 @@
+import { link, lstat, rm, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { RefusedSnapshot, Snapshot } from '../core/snapshot/snapshot.ts';
+import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../lib/fs.ts';
+import { acquireLock, isLocked, LockBusyError, type AcquiredLock } from '../lib/lock.ts';
+import { isMissing, withDiskErrors } from './disk-errors.ts';
+
+/** A record of `snapshots/<mirror>/`. */
+export interface StoredSnapshot {
+  /** The name of the repository's mirror. */
+  mirror: string;
+  record: Snapshot | RefusedSnapshot;
+  /** The only run that may use it, because no story with its tree has landed; undefined: all runs of the repository. */
+  onlyRun: string | undefined;
+  /** ms since 1970 */
+  usedAt: number;
+}
+
+/** Which run asks for the snapshot of which repository. */
+export interface SnapshotQuery {
+  mirror: string;
+  key: string;
+  runId: string;
+}
+
+const RECORD = /^([0-9a-f]{64})(?:@([0-9a-z]{8,32}))?\.json$/;
+
+/** How long to wait before asking again whether the caller still wants the lock, in ms. */
+const WAIT_MS = 2_000;
+
+/**
+ * The records of snapshots in one HALO_HOME: `snapshots/<mirror>/<key>.json`, or `<key>@<run>.json` if only that run may
+ * use it. A record names a volume that is complete; holders are locks in `uses/`. Every method may throw DISK_FAILED.
+ */
+export class SnapshotFiles {
+  private readonly dir: string;
+
+  constructor(home: string) {
+    this.dir = join(home, 'snapshots');
+  }
+
+  /** The record that a run may use; undefined without one. Notes that it was used. */
+  async find({ mirror, key, runId }: SnapshotQuery): Promise<StoredSnapshot | undefined> {
+    return this.withErrors(async () => {
+      for (const onlyRun of [undefined, runId]) {
+        const path = this.pathOf(mirror, key, onlyRun);
+        const found = await readRecord(path, { mirror, key, onlyRun });
+        if (found === undefined) continue;
+        const now = new Date();
+        await utimes(path, now, now).catch(unlessMissing);
+        return found;
+      }
+      return undefined;
+    });
+  }
+
+  /** Keeps a snapshot from being removed until the lock is released. Undefined if it has been removed. */
+  async hold({ mirror, record, onlyRun }: StoredSnapshot, holder: string): Promise<AcquiredLock | undefined> {
+    if (!('volume' in record)) return undefined;
+    const { key, volume } = record;
+    return this.withErrors(async () => {
+      const lock = await this.use(mirror, volume, holder);
+      // Another process may have removed or promoted it before the lock was acquired.
+      for (const each of [onlyRun, undefined]) {
+        const current = (await readRecord(this.pathOf(mirror, key, each), { mirror, key, onlyRun: each }))?.record;
+        if (current !== undefined && 'volume' in current && current.volume === volume) return lock;
+      }
+      await lock.release();
+      return undefined;
+    });
+  }
+
+  /** Stores a record. Its volume must be complete and synced. */
+  async publish({ mirror, record, onlyRun }: Omit<StoredSnapshot, 'usedAt'>): Promise<void> {
+    await this.withErrors(async () => {
+      await createFolders(join(this.dir, mirror), 0o700);
+      await writeAtomic(this.pathOf(mirror, record.key, onlyRun), `${JSON.stringify(record, null, 2)}\n`, true);
+    });
+  }
+
+  /** Makes the records of a run available to all runs of the repository. Safe to repeat. */
+  async promote({ mirror, key, runId }: SnapshotQuery): Promise<void> {
+    await this.withErrors(async () => {
+      const [own, shared] = [this.pathOf(mirror, key, runId), this.pathOf(mirror, key, undefined)];
+      await link(own, shared).catch(unlessMissingOrPresent);
+      await rm(own, { force: true });
+      await syncPath(join(this.dir, mirror)).catch(unlessMissing);
+    });
+  }
+
+  async list(): Promise<StoredSnapshot[]> {
+    return this.withErrors(async () => {
+      const found: StoredSnapshot[] = [];
+      for (const mirror of await readFolder(this.dir))
+        for (const name of await readFolder(join(this.dir, mirror))) {
+          const [, key, onlyRun] = RECORD.exec(name) ?? [];
+          if (key === undefined) continue;
+          const stored = await readRecord(join(this.dir, mirror, name), { mirror, key, onlyRun });
+          if (stored !== undefined) found.push(stored);
+        }
+      return found;
+    });
+  }
+
+  /** Removes a record; its volume is then unused. Safe to repeat. */
+  async remove({ mirror, record, onlyRun }: Pick<StoredSnapshot, 'mirror' | 'record' | 'onlyRun'>): Promise<void> {
+    await this.withErrors(() => rm(this.pathOf(mirror, record.key, onlyRun), { force: true }));
+  }
+
+  /** Whether a live process holds or builds the volume. */
+  async isVolumeInUse(volume: string): Promise<boolean> {
+    return this.withErrors(async () => {
+      for (const mirror of await readFolder(this.dir))
+        for (const name of await readFolder(join(this.dir, mirror, 'uses'))) {
+          if (!name.startsWith(`${volume}@`)) continue;
+          const path = join(this.dir, mirror, 'uses', name);
+          if (await isLocked(path)) return true;
+          await rm(path, { force: true });
+        }
+      return false;
+    });
+  }
+
+  /** Keeps a volume that has no record yet, because it is being built, until the lock is released. */
+  async announce(mirror: string, volume: string): Promise<AcquiredLock> {
+    return this.withErrors(() => this.use(mirror, volume, 'build'));
+  }
+
+  /** Waits until no other process builds a snapshot. Throws the reason of `signal` when it aborts. */
+  async lock(
+    { mirror, key, onlyRun }: { mirror: string; key: string; onlyRun: string | undefined },
+    signal: AbortSignal,
+  ): Promise<AcquiredLock> {
+    return this.withErrors(async () => {
+      await createFolders(join(this.dir, mirror), 0o700);
+      const path = `${this.pathOf(mirror, key, onlyRun)}.lock`;
+      for (;;) {
+        signal.throwIfAborted();
+        try {
+          return await acquireLock(path, { waitMs: WAIT_MS });
+        } catch (error) {
+          if (!(error instanceof LockBusyError)) throw error;
+        }
+      }
+    });
+  }
+
+  private async use(mirror: string, volume: string, holder: string): Promise<AcquiredLock> {
+    const uses = join(this.dir, mirror, 'uses');
+    await createFolders(uses, 0o700);
+    return acquireLock(join(uses, `${volume}@${holder}`));
+  }
+
+  private pathOf(mirror: string, key: string, onlyRun: string | undefined): string {
+    return join(this.dir, mirror, `${key}${onlyRun === undefined ? '' : `@${onlyRun}`}.json`);
+  }
+
+  private withErrors<T>(work: () => Promise<T>): Promise<T> {
+    return withDiskErrors(this.dir, work);
+  }
+}
+
+/** A record that cannot be read counts as a missing one: setup then runs again. */
+async function readRecord(
+  path: string,
+  place: { mirror: string; key: string; onlyRun: string | undefined },
+): Promise<StoredSnapshot | undefined> {
+  const text = await readIfExists(path);
+  if (text === undefined) return undefined;
+  const value = parse(text);
+  const record = Snapshot.safeParse(value).data ?? RefusedSnapshot.safeParse(value).data;
+  if (record === undefined || record.key !== place.key) return undefined;
+  const { mirror, onlyRun } = place;
+  const usedAt = (await lstat(path).catch(unlessMissing))?.mtimeMs ?? 0;
+  return { mirror, onlyRun, record, usedAt };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!isMissing(error)) throw error;
+}
+
+function unlessMissingOrPresent(error: unknown): void {
+  if (!isMissing(error) && (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+}

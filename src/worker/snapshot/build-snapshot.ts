@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { RefusedSnapshot, Snapshot } from '../../core/snapshot/snapshot.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { tryParseJson } from '../../lib/parse-json.ts';
+import { shellQuote } from '../../lib/text.ts';
+import { discardSink, tailSink } from '../../lib/streams.ts';
+import { DOCKER_DIR } from '../../sandbox/docker/image/image-recipe.ts';
+import { SNAPSHOT_GROUP } from '../../sandbox/sandbox.ts';
+import type { Attempt } from '../attempt/open-attempt.ts';
+import { recordSetup } from '../attempt/phases/prepare-workspace.ts';
+import type { Checkout } from '../workspace/checkout-script.ts';
+import { runInHelper, startHelper } from '../workspace/helper-sandbox.ts';
+import { openRestorer } from '../workspace/restore-tree.ts';
+import { runCommands, setupCommands } from '../workspace/run-commands.ts';
+import { WORKSPACE } from '../workspace/sandbox-paths.ts';
+import { planSetup } from '../workspace/step-plan.ts';
+import { Workspace } from '../workspace/workspace.ts';
+import type { SnapshotKey } from './snapshot-key.ts';
+
+const PROGRAM = 'seal-snapshot.mjs';
+const PROGRAM_FILES = [PROGRAM, 'restore-files.mjs'];
+const MAX_ANSWER = 100_000;
+
+/** A snapshot that a change of any file makes useless costs more than a shorter setup, in ms. */
+const MIN_SETUP_MS = 3_000;
+
+/** Where setup runs, and under which names its results are kept. */
+export interface BuildRequest extends SnapshotKey {
+  checkout: Checkout;
+  phase: 'setup' | 'gates';
+  /** The folder of the logs among the artifacts. */
+  folder: string;
+}
+
+/**
+ * Runs setup in a clean workspace of its own, which becomes the volume of a snapshot. The caller publishes or removes the
+ * volume. Ends the attempt if a setup command does not exit 0.
+ */
+export async function buildSnapshot(attempt: Attempt, request: BuildRequest): Promise<Snapshot | RefusedSnapshot> {
+  const { config, worker, identity, resources } = attempt;
+  const { key, inputs, checkout, phase, folder } = request;
+  const started = performance.now();
+  const volume = `halo-snapshot-${key.slice(0, 24)}-${randomBytes(6).toString('hex')}`;
+  const isPublished = { yes: false };
+  const announced = await worker.snapshots.announce(attempt.inputs.state.repo.mirror, volume);
+  resources.onClose(async () => {
+    if (!isPublished.yes) await worker.engine.removeVolume(volume);
+    await announced.release();
+  });
+  const create = () =>
+    worker.engine.createSnapshotVolume(volume, { home: worker.homeId, user: resources.user, ...resources.quota });
+  const workspace = new Workspace(attempt, phase === 'setup' ? 'setup' : 'gates-setup', planSetup(attempt), {
+    volume,
+    create,
+  });
+  await workspace.checkOut(checkout.commit, checkout.gitDir, checkout.sources);
+  const restorer = openRestorer(attempt, volume, checkout);
+  const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.place, `${folder}/${name}`);
+  const begun = performance.now();
+  for await (const ended of runCommands(attempt, workspace, { commands: setupCommands(config), phase, openLog }))
+    await recordSetup(attempt, ended, { phase, log: `${folder}/${ended.name}` });
+  const facts = {
+    v: 1 as const,
+    key,
+    setup: [...config.setup],
+    commit: checkout.commit,
+    run: identity.runId,
+    createdAt: new Date(worker.now()).toISOString(),
+  };
+  const spent = performance.now() - begun;
+  if (!Array.isArray(inputs) && spent < MIN_SETUP_MS) {
+    const seconds = (spent / 1_000).toFixed(1);
+    return { ...facts, refused: `setup takes only ${seconds} s, and ${inputs.why}` };
+  }
+  const restored = await restorer.restore();
+  await restorer.remove();
+  const touched = [...(restored?.changed ?? []), ...(restored?.removed ?? [])].filter((path) => !/^\.git\//.test(path));
+  if (touched.length > 0 || (restored?.more ?? 0) > 0) {
+    const names =
+      touched
+        .slice(0, 3)
+        .map((path) => safeLine(path, 80))
+        .join(', ') || 'files of the repository';
+    return { ...facts, refused: `setup changes files that git does not ignore: ${names}` };
+  }
+  const sealed = await sealVolume(attempt, volume, checkout.commit);
+  if ('error' in sealed) return { ...facts, refused: safeLine(sealed.error) };
+  isPublished.yes = true;
+  const ms = Math.round(performance.now() - started);
+  return { ...facts, ...sealed, volume, ms, image: config.image, inputs };
+}
+
+const Sealed = z.object({ digest: z.string().regex(/^[0-9a-f]{64}$/), bytes: z.number(), files: z.number() });
+const Answer = z.union([z.object({ error: z.string() }), z.object({ fault: z.string() }), Sealed]);
+
+/** Removes from a workspace what the commit has, and prepares the rest for other users. Throws DOCKER_FAILED. */
+async function sealVolume(
+  attempt: Attempt,
+  volume: string,
+  commit: string,
+): Promise<z.infer<typeof Sealed> | { error: string }> {
+  const helper = { phase: 'seal', volume, readOnly: false, repositories: true, workdir: '/tmp' };
+  const [sandbox, ...programs] = await Promise.all([
+    startHelper(attempt, helper),
+    ...PROGRAM_FILES.map((name) => readFile(join(DOCKER_DIR, name), 'utf8')),
+  ]);
+  const stdout = tailSink(MAX_ANSWER);
+  const words = [WORKSPACE, commit, String(SNAPSHOT_GROUP)].map(shellQuote).join(' ');
+  const files = programs.map((text, index) => `printf %s ${shellQuote(text)} > /tmp/${PROGRAM_FILES[index]}`);
+  await runInHelper(attempt, sandbox, {
+    script: [...files, `exec node /tmp/${PROGRAM} ${words}`].join('\n'),
+    stdout: stdout.sink,
+    stderr: discardSink(),
+    outputBytes: 10 * MAX_ANSWER,
+  });
+  await sandbox.remove();
+  const { data } = Answer.safeParse(tryParseJson(stdout.text().trim().split('\n').at(-1) ?? ''));
+  const answer = data ?? { fault: 'the program printed no answer' };
+  if (!('fault' in answer)) return answer;
+  attempt.signal.throwIfAborted();
+  throw new HaloError(
+    'DOCKER_FAILED',
+    `What setup installed could not be made a snapshot: ${safeLine(answer.fault)}.`,
+    {
+      hint: 'Check whether the engine’s disk is full or its machine is overloaded, or set snapshot.mode = "off".',
+    },
+  );
+}

@@ -1,0 +1,179 @@
+import { randomBytes } from 'node:crypto';
+import type { Snapshot } from '../../core/snapshot/snapshot.ts';
+import type { SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import type { Attempt } from '../attempt/open-attempt.ts';
+import { updateBase } from '../attempt/phases/prepare-workspace.ts';
+import { VIEW } from '../workspace/sandbox-paths.ts';
+import type { Checkout } from '../workspace/checkout-script.ts';
+import { buildSnapshot, type BuildRequest } from './build-snapshot.ts';
+import type { SnapshotLayer } from './snapshot-layer.ts';
+import { snapshotKey, type SnapshotKey } from './snapshot-key.ts';
+import { trimSnapshots } from './trim-snapshots.ts';
+
+/** What setup would run on. */
+export interface LayerRequest {
+  checkout: Checkout;
+  phase: 'setup' | 'gates';
+  /** The folder of the logs among the artifacts. */
+  folder: string;
+  /** Whether a story made the tree: until it has landed, the result only serves its run. */
+  fromStory: boolean;
+}
+
+/** How long setup is not tried again after its result could not be a snapshot, in ms. */
+const REFUSED_MS = 86_400_000;
+
+/** The key of the breaker that stops the use of snapshots of a repository. */
+export function snapshotBreaker(mirror: string): string {
+  return `snapshot:${mirror}`;
+}
+
+/**
+ * The snapshot for the workspaces of a commit; if there is none, setup runs once and makes it. Undefined if setup must run
+ * in each workspace. Ends the attempt if setup fails.
+ */
+export async function openLayer(attempt: Attempt, request: LayerRequest): Promise<SnapshotLayer | undefined> {
+  const query = await findKey(attempt, request.checkout);
+  if (query === undefined) return undefined;
+  const { worker, config } = attempt;
+  const onlyRun = request.fromStory ? query.runId : undefined;
+  for (;;) {
+    const found = await findUsable(attempt, query);
+    if (found === 'refused') return undefined;
+    const isRechecked = found !== undefined && Math.random() < config.snapshot.recheck;
+    if (found !== undefined && !isRechecked) {
+      const layer = await holdLayer(attempt, found, request.phase);
+      if (layer !== undefined) return layer;
+      continue;
+    }
+    const lock = await worker.snapshots.lock({ ...query, onlyRun }, attempt.signal);
+    try {
+      const meanwhile = isRechecked ? undefined : await findUsable(attempt, query);
+      if (meanwhile !== undefined) continue;
+      const { key, settingsKey, inputs } = query;
+      const build = { ...request, key, settingsKey, inputs };
+      return found === undefined ? await makeLayer(attempt, build, onlyRun) : await recheck(attempt, build, found);
+    } finally {
+      await lock.release();
+    }
+  }
+}
+
+/** The snapshot of the base commit, for which setup runs if there is none yet. Undefined if setup runs in each workspace. */
+export async function openBaseLayer(attempt: Attempt): Promise<SnapshotLayer | undefined> {
+  const { config, inputs, resources, journal } = attempt;
+  if (config.setup.length === 0 || config.snapshot.mode === 'off') return undefined;
+  return journal.phase('setup', async () => {
+    await updateBase(attempt);
+    const checkout = { commit: inputs.base, gitDir: resources.mirrorDir, sources: [VIEW] };
+    return openLayer(attempt, { checkout, phase: 'setup', folder: 'setup', fromStory: false });
+  });
+}
+
+/** The snapshot of a commit if there is one; nothing is built. */
+export async function findLayer(attempt: Attempt, checkout: Checkout): Promise<SnapshotLayer | undefined> {
+  const query = await findKey(attempt, checkout);
+  const found = query && (await findUsable(attempt, query));
+  return found === undefined || found === 'refused' ? undefined : holdLayer(attempt, found, undefined);
+}
+
+/** Makes what setup produced for a story that has landed available to all runs of the repository. */
+export async function shareLayer(
+  { worker, identity, inputs }: Attempt,
+  layer: SnapshotLayer | undefined,
+): Promise<void> {
+  if (layer === undefined) return;
+  await worker.snapshots.promote({ mirror: inputs.state.repo.mirror, key: layer.key, runId: identity.runId });
+}
+
+async function findKey(attempt: Attempt, { gitDir, commit }: Checkout) {
+  const { config, worker, identity, inputs, signal } = attempt;
+  if (config.setup.length === 0 || config.snapshot.mode === 'off') return undefined;
+  const { mirror } = inputs.state.repo;
+  if ((await worker.breakers.read(snapshotBreaker(mirror))).status !== 'closed') return undefined;
+  const image = await worker.engine.imageId(config.image);
+  if (image === undefined) return undefined;
+  const found = await snapshotKey({ gitDir, commit, signal }, { config, image });
+  return { mirror, runId: identity.runId, ...found };
+}
+
+type Usable = StoredSnapshot & { record: Snapshot };
+
+/** A record of which the engine has the volume. */
+async function findUsable(
+  { worker }: Attempt,
+  query: SnapshotQuery & Pick<SnapshotKey, 'settingsKey'>,
+): Promise<Usable | 'refused' | undefined> {
+  const found =
+    (await worker.snapshots.find(query)) ?? (await worker.snapshots.find({ ...query, key: query.settingsKey }));
+  if (found === undefined) return undefined;
+  const { record, ...place } = found;
+  if ('refused' in record) return worker.now() - Date.parse(record.createdAt) < REFUSED_MS ? 'refused' : undefined;
+  if (await worker.engine.hasVolume(record.volume)) return { ...place, record };
+  worker.log.info({ volume: record.volume }, 'the volume of a snapshot is gone; setup runs again');
+  await worker.snapshots.remove(found);
+  return undefined;
+}
+
+/** `phase`: in which it is reported; undefined: not. */
+async function holdLayer(
+  { worker, identity, resources, config, journal }: Attempt,
+  stored: Usable,
+  phase: 'setup' | 'gates' | undefined,
+): Promise<SnapshotLayer | undefined> {
+  const held = await worker.snapshots.hold(stored, `${identity.id}-${randomBytes(3).toString('hex')}`);
+  if (held === undefined) return undefined;
+  // Closers run in reverse order: after those of the workspaces that begin with it.
+  resources.onClose(() => held.release());
+  const { volume, key, digest } = stored.record;
+  const mode = await worker.layerMode(config);
+  if (phase !== undefined) await journal.report({ type: 'snapshot.used', phase, key, digest, mode });
+  return { volume, mode, key, digest };
+}
+
+async function makeLayer(
+  attempt: Attempt,
+  build: BuildRequest,
+  onlyRun: string | undefined,
+): Promise<SnapshotLayer | undefined> {
+  const { worker, inputs, config, journal } = attempt;
+  const { mirror } = inputs.state.repo;
+  const record = await buildSnapshot(attempt, build);
+  if ('refused' in record) {
+    // Otherwise the next story, with another tree, would try it again.
+    const key = Array.isArray(build.inputs) ? build.key : build.settingsKey;
+    await worker.snapshots.publish({ mirror, record: { ...record, key }, onlyRun: undefined });
+    await journal.report({ type: 'snapshot.refused', phase: build.phase, reason: record.refused });
+    return undefined;
+  }
+  await failpoint('snapshot.before');
+  await worker.snapshots.publish({ mirror, record, onlyRun });
+  await failpoint('snapshot.after');
+  worker.inBackground(trimSnapshots(worker, config));
+  return holdLayer(attempt, { mirror, record, onlyRun, usedAt: worker.now() }, undefined).then(async (layer) => {
+    if (layer === undefined) return undefined;
+    const { key, digest, mode } = layer;
+    await journal.report({ type: 'snapshot.used', phase: build.phase, key, digest, mode, made: true });
+    return layer;
+  });
+}
+
+/** Runs setup again and compares. A difference removes the snapshot and opens the breaker of the repository's snapshots. */
+async function recheck(attempt: Attempt, build: BuildRequest, stored: Usable): Promise<SnapshotLayer | undefined> {
+  const { worker, journal } = attempt;
+  const again = await buildSnapshot(attempt, build);
+  if ('volume' in again) attempt.resources.onClose(() => worker.engine.removeVolume(again.volume));
+  const { digest, createdAt } = stored.record;
+  if ('volume' in again && again.digest === digest) {
+    return holdLayer(attempt, stored, build.phase);
+  }
+  const reason = 'refused' in again ? again.refused : `setup no longer makes what it made at ${createdAt}`;
+  await worker.snapshots.remove(stored);
+  await worker.breakers.update(snapshotBreaker(stored.mirror), (breaker) => ({
+    breaker: { ...breaker, status: 'open', reason, openedAt: worker.now() },
+    result: undefined,
+  }));
+  await journal.report({ type: 'snapshot.refused', phase: build.phase, reason });
+  return undefined;
+}

@@ -1,0 +1,61 @@
+import type { Config } from '../../config/config.ts';
+import type { StoredSnapshot } from '../../store/snapshot-files.ts';
+import type { WorkerContext } from '../worker-context.ts';
+
+/**
+ * Removes the snapshots that were not used for the longest time until all together are within `snapshot.max_size` and the
+ * engine's disk has the free space that `limits.free_disk` demands. Snapshots in use stay.
+ */
+export async function trimSnapshots(worker: WorkerContext, { snapshot, limits }: Config): Promise<void> {
+  const stored = (await worker.snapshots.list()).sort((a, b) => a.usedAt - b.usedAt);
+  let total = stored.reduce((sum, { record }) => sum + bytesOf(record), 0);
+  const isTooMuch = async () => {
+    if (total > snapshot.maxBytes) return true;
+    const free = await worker.engine.freeBytes();
+    return free !== undefined && free < limits.freeDiskBytes;
+  };
+  for (const each of stored) {
+    if (!('volume' in each.record)) continue;
+    if (!(await isTooMuch())) break;
+    if (!(await removeSnapshot(worker, each))) continue;
+    worker.log.info({ mirror: each.mirror, key: each.record.key }, 'removed a snapshot to save space');
+    total -= bytesOf(each.record);
+  }
+  await removeUnusedVolumes(worker);
+}
+
+/** Removes a snapshot with its volume. Returns false if it is in use. */
+export async function removeSnapshot(
+  worker: Pick<WorkerContext, 'snapshots' | 'engine'>,
+  stored: StoredSnapshot,
+): Promise<boolean> {
+  const { record } = stored;
+  if (!('volume' in record)) return worker.snapshots.remove(stored).then(() => true);
+  if (await worker.snapshots.isVolumeInUse(record.volume)) return false;
+  await worker.snapshots.remove(stored);
+  // A user that came in between keeps the volume; a later sweep removes it.
+  if (!(await worker.snapshots.isVolumeInUse(record.volume))) await worker.engine.removeVolume(record.volume);
+  return true;
+}
+
+/** Removes volumes that no record names: their build was interrupted, or they were removed while in use. */
+export async function removeUnusedVolumes(
+  worker: Pick<WorkerContext, 'snapshots' | 'engine' | 'homeId' | 'log'>,
+): Promise<void> {
+  // Listed first: a volume that is published meanwhile is in the records.
+  const volumes = await worker.engine.listSnapshotVolumes(worker.homeId);
+  const named = new Set(
+    (await worker.snapshots.list()).flatMap(({ record }) => ('volume' in record ? [record.volume] : [])),
+  );
+  for (const volume of volumes) {
+    if (named.has(volume) || (await worker.snapshots.isVolumeInUse(volume))) continue;
+    worker.log.info({ volume }, 'removing the volume of an unfinished snapshot');
+    await worker.engine.removeVolume(volume).catch((error: unknown) => {
+      worker.log.warn({ volume, err: error }, 'the volume could not be removed');
+    });
+  }
+}
+
+function bytesOf(record: StoredSnapshot['record']): number {
+  return 'volume' in record ? record.bytes : 0;
+}
