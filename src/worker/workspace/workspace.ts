@@ -84,6 +84,8 @@ export class Workspace {
     const { context, volume, ahead } = this;
     const { config, resources } = context;
     const checkout = { commit, gitDir, sources };
+    // The engine would create a missing volume for the restorer's sandbox, without a limit or a snapshot.
+    await this.created;
     if (gitDir === resources.mirrorDir) await resources.exposeCommit(commit);
     // Before the first step nothing can have changed the tree.
     if (this.steps.slice(1).some(({ judges }) => judges)) this.restore = openRestorer(context, volume, checkout);
@@ -93,7 +95,6 @@ export class Workspace {
       await (await ahead).sandbox.prepare(checkoutScript(commit, sources)).catch(rethrowAsGitError);
       return;
     }
-    await this.created;
     await checkOutInHelper(context, volume, checkout);
   }
 

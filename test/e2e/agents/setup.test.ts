@@ -26,7 +26,7 @@ const uses = `node -e 'process.exit(require("is-number")(process.argv[1]) ? 0 : 
 const agent = `${uses} || exit 1; echo x > x; ${OK}`;
 
 describe('setup', () => {
-  it('installs what agent and gates need, each in its own workspace, from an allowed host only', async ({ halo }) => {
+  it('installs once what agent and gates need, from an allowed host only', async ({ halo }) => {
     const settings = scripted(agent, [uses], ['setup=["npm ci"]', ...allowed]);
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
     expect(state.detail).toBe('1 of 1 stories landed');
@@ -34,7 +34,7 @@ describe('setup', () => {
     const setups = journal
       .map((line) => JSON.parse(line) as { type: string; phase?: string })
       .filter(({ type }) => type === 'setup.ended');
-    expect(setups.map(({ phase }) => phase)).toEqual(['setup', 'gates']);
+    expect(setups.map(({ phase }) => phase)).toEqual(['setup']);
     expect(repository.git('ls-tree', '-r', '--name-only', `halo/${state.runId}`)).not.toContain('node_modules');
   });
 

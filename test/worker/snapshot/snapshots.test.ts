@@ -22,7 +22,7 @@ function newProject(): TestRepository {
 }
 
 function settings(agent: string, { gate = 'cat deps/version', setup = INSTALL, more = [] as string[] } = {}): string[] {
-  return scripted(`${agent} && ${OK}`, [gate], [`setup=${JSON.stringify([setup])}`, 'snapshot.inputs=["deps.lock"]', 'snapshot.recheck=0', ...more]); // prettier-ignore
+  return scripted(`${agent} && ${OK}`, [gate, 'ls deps'], [`setup=${JSON.stringify([setup])}`, 'snapshot.inputs=["deps.lock"]', 'snapshot.recheck=0', ...more]); // prettier-ignore
 }
 
 const STORIES = [{ id: 'A' }, { id: 'B' }];

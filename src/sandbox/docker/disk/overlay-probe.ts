@@ -39,7 +39,7 @@ export async function canOverlay({
     for (const Name of [lower, upper])
       await docker.createVolume({ Name, Labels: { ...containerLabels(LABELS), ...processLabel() } });
     await run(lower, OWNER, FILL);
-    await createOverlay(docker, { name, upper, lower, user: OTHER }, LABELS);
+    await createOverlay({ docker, start }, { name, upper, lower, user: OTHER }, LABELS);
     const used = await run(name, OTHER, USE);
     const kept = await run(lower, OWNER, `cat ${MOUNT}/a/file`);
     return used.exit.exitCode === 0 && used.text === 'lower\nupper\n' && kept.text === 'lower\n';
