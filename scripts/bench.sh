@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a benchmark: npm run bench -- growth|overhead|restart|start|throughput [--json] [--rounds N]
+# Runs a benchmark: npm run bench -- growth|overhead|restart|start|throughput|warm [--json] [--rounds N]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/setup.sh >&2

@@ -4,6 +4,7 @@ import { measureOverhead } from './overhead.ts';
 import { measureRestart } from './restart.ts';
 import { measureStart } from './start.ts';
 import { measureThroughput } from './throughput.ts';
+import { measureWarm } from './warm.ts';
 
 const BENCHMARKS = {
   growth: measureGrowth,
@@ -11,6 +12,7 @@ const BENCHMARKS = {
   restart: measureRestart,
   start: measureStart,
   throughput: measureThroughput,
+  warm: measureWarm,
 };
 
 const { values, positionals } = parseArgs({
