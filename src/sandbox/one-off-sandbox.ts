@@ -1,6 +1,7 @@
 import { tailSink, discardSink } from '../lib/streams.ts';
 import { HALO_IMAGE } from './docker/image/halo-image.ts';
 import type { Mount, Sandbox, SandboxEngine, SandboxExit, SandboxLimits } from './sandbox.ts';
+import { ignore } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
 
 /** The script and settings of a one-off sandbox; defaults are small and harmless. */
@@ -20,6 +21,8 @@ export interface OneOffRequest {
   wallMs?: number;
   /** Maximum number of bytes kept of the output. */
   outputBytes?: number;
+  /** Default: removed before the result is returned. What is left is removed with other probes. */
+  removal?: 'background';
   /** Called before the script runs. */
   listen?: ((sandbox: Sandbox) => Promise<unknown>) | undefined;
 }
@@ -49,6 +52,8 @@ export async function runOneOffSandbox(
     const exit = await sandbox.run({ script, stdout: stdout.sink, stderr: discardSink(), ...limits });
     return { exit, text: stdout.text() };
   } finally {
-    await sandbox.remove();
+    const removed = sandbox.remove();
+    if (question.removal === 'background') removed.catch(ignore);
+    else await removed;
   }
 }

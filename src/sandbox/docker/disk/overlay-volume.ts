@@ -9,22 +9,23 @@ import { toDockerError } from '../docker-errors.ts';
 const [UPPER, WORK] = ['upper', 'work'];
 const MOUNT = '/workspace';
 
+type Access = { docker: Docker } & Pick<SandboxEngine, 'start'>;
+
 /**
  * Creates an overlay volume with the engine's local driver, which mounts it when a container starts. `redirect_dir`
  * allows a rename of folders of the lower volume, which package managers do. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE.
  */
 export async function createOverlay(
-  { docker, start }: { docker: Docker } & Pick<SandboxEngine, 'start'>,
+  { docker, start }: Access,
   { name, upper, lower, user }: OverlayVolume,
   labels: SandboxLabels,
 ): Promise<void> {
   try {
-    const mount: Mount = { kind: 'volume', source: upper, target: MOUNT, readOnly: false, copyUp: true };
-    const script = `cd ${MOUNT} && mkdir -m 755 ${UPPER} ${WORK}`;
-    const { exit } = await runOneOffSandbox({ start }, { purpose: 'folders', user, mounts: [mount], script });
-    if (exit.exitCode !== 0)
-      throw new HaloError('DOCKER_FAILED', 'The folders of an overlay volume could not be created.');
-    const [from, into] = await Promise.all([lower, upper].map((volume) => findFolder(docker, volume)));
+    const [from, into] = await Promise.all([
+      findFolder(docker, lower),
+      findFolder(docker, upper),
+      makeFolders({ start }, upper, user),
+    ]);
     const layers = `lowerdir=${from},upperdir=${into}/${UPPER},workdir=${into}/${WORK}`;
     await docker.createVolume({
       Name: name,
@@ -35,6 +36,15 @@ export async function createOverlay(
   } catch (error) {
     throw toDockerError(error, 'create an overlay volume');
   }
+}
+
+/** The user owns the top folder, so that it can rename what others own. The sandbox is removed in the background. */
+async function makeFolders(access: Pick<SandboxEngine, 'start'>, volume: string, user: number): Promise<void> {
+  const mounts: Mount[] = [{ kind: 'volume', source: volume, target: MOUNT, readOnly: false, copyUp: true }];
+  const script = `cd ${MOUNT} && mkdir -m 755 ${UPPER} ${WORK}`;
+  const { exit } = await runOneOffSandbox(access, { purpose: 'folders', user, mounts, script, removal: 'background' });
+  if (exit.exitCode !== 0)
+    throw new HaloError('DOCKER_FAILED', 'The folders of an overlay volume could not be created.');
 }
 
 /** Where the engine keeps the files of a volume; commas and colons would separate options of the mount. */
