@@ -8,6 +8,19 @@ import type { Budget } from '../core/budget.ts';
 import type { Price } from '../core/price.ts';
 import type { RegistryName } from '../core/journal/egress-events.ts';
 
+/** The credential of a registry. One of the three sources of the token is set. */
+export interface CredentialSource {
+  scheme: 'bearer' | 'basic' | 'token';
+  /** For `basic`. */
+  user: string;
+  /** Name of a variable in the worker's environment. */
+  tokenEnv: string | undefined;
+  /** Absolute. */
+  tokenFile: string | undefined;
+  /** A command line for `sh`. */
+  tokenCommand: string | undefined;
+}
+
 /** The URL of the provider, and at most one of three sources of its key. */
 export interface ModelSource {
   /** Includes the API version: `https://api.openai.com/v1`. */
@@ -93,6 +106,10 @@ export interface Config {
     registryHosts: readonly string[];
     /** Upstream URLs of the registry proxy, where configured. */
     upstreams: Readonly<Partial<Record<RegistryName, string | undefined>>>;
+    /** Upstream URLs of npm scopes such as `@acme`. */
+    scopes: Readonly<Record<string, string>>;
+    /** By address of the registry: `host[:port][/path]`. */
+    credentials: Readonly<Record<string, CredentialSource>>;
     /** Absolute path of a PEM file with further certificate authorities for setup and the registry proxy. */
     caFile: string | undefined;
   };

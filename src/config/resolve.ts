@@ -110,14 +110,14 @@ function mergeLayers(layers: readonly Layer[]): Setting[] {
 
 /** Converts dotted keys to nested tables, for the schema. */
 function nest(settings: readonly Setting[]): Record<string, unknown> {
-  const root: Record<string, unknown> = Object.fromEntries(OPEN_TABLES.map((table) => [table, {}]));
+  const root: Record<string, unknown> = {};
+  const tableAt = (path: readonly string[]) =>
+    path.reduce((table, part) => (table[part] ??= {}) as Record<string, unknown>, root);
+  for (const table of OPEN_TABLES) tableAt(table.split('.'));
   for (const { key, value } of settings) {
-    const open = openMemberOf(key);
-    const parts = open === undefined ? key.split('.') : [open.table, open.member];
-    const last = parts.pop() ?? key;
-    let table = root;
-    for (const part of parts) table = (table[part] ??= {}) as Record<string, unknown>;
-    table[last] = value;
+    const { table, member } = openMemberOf(key) ?? {};
+    const path = (table ?? key).split('.');
+    tableAt(member === undefined ? path.slice(0, -1) : path)[member ?? path.at(-1) ?? key] = value;
   }
   return root;
 }

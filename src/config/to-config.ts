@@ -2,7 +2,7 @@ import { defined } from '../lib/guards.ts';
 import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
-import type { Config } from './config.ts';
+import type { Config, CredentialSource } from './config.ts';
 import { toAgentOptions } from './to-agent-options.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
@@ -77,6 +77,10 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       agentRegistries: network.agent_registries,
       registryHosts: network.registry_hosts,
       upstreams: network.upstreams,
+      scopes: network.scopes,
+      credentials: Object.fromEntries(
+        Object.entries(network.credentials).map(([at, each]) => [at, toCredential(each)]),
+      ),
       caFile: network.ca_file,
     },
     secrets,
@@ -201,4 +205,14 @@ function toBreakerPolicy(breaker: HaloToml['breaker']): BreakerPolicy {
     testOnly: breaker.test_only,
     cooldownMs: breaker.cooldown,
   };
+}
+
+function toCredential({
+  scheme,
+  user = '',
+  token_env: tokenEnv,
+  token_file: tokenFile,
+  token_command: tokenCommand,
+}: HaloToml['network']['credentials'][string]): CredentialSource {
+  return { scheme: scheme ?? (user === '' ? 'bearer' : 'basic'), user, tokenEnv, tokenFile, tokenCommand };
 }

@@ -201,7 +201,7 @@ function openNetwork(options: GatewayOptions, log: RequestLog, limits: GatewayLi
   const opened = openRegistries(registries);
   // An address in the configuration, or a configured upstream, is explicitly trusted to be non-public.
   const addresses = [...allowed].filter((name) => isIP(parseEndpoint(name)?.host ?? '') !== 0);
-  const named = [...opened.values()].flatMap((registry) => (registry.named ? [registry.authority] : []));
+  const named = [...opened.values()].flatMap((registry) => registry.named);
   return {
     allow: allowed,
     registries: opened,

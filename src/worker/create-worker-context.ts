@@ -13,6 +13,8 @@ import { SnapshotFiles } from '../store/snapshot-files.ts';
 import { openStore } from '../store/store.ts';
 import { openRoutes } from './network/registry-routes.ts';
 import { openProviderKeys } from './network/provider-keys.ts';
+import { openRegistryCredentials } from './network/registry-credentials.ts';
+import { openSecretReader } from './network/secret-reader.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { learnSecrets } from './learn-secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
@@ -32,7 +34,9 @@ export interface WorkerParts {
 export function createWorkerContext({ host, homeId, log, cleaning, masker, shared, now }: WorkerParts): WorkerContext {
   const engine = openDockerEngine();
   const env = processEnv();
-  const readKey = openProviderKeys((name) => readSecret(env, name));
+  const secretReader = openSecretReader((name) => readSecret(env, name));
+  const readKey = openProviderKeys(secretReader);
+  const readCredentials = openRegistryCredentials(secretReader, (secrets) => masker.learn(secrets));
   const mountable = memoizeAsync((dir: string) => engine.canMount(dir));
   const mounts = memoizeAsync(() => engine.canOverlay());
   const overlays = () => mounts(undefined);
@@ -66,7 +70,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
       if (snapshot.mode === 'overlay' || snapshot.mode === 'copy') return snapshot.mode;
       return (await overlays()) ? 'overlay' : 'copy';
     },
-    findRoutes: openRoutes(host.home),
+    findRoutes: openRoutes(host.home, readCredentials),
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;

@@ -164,6 +164,8 @@ const NEVER = {
   'forge.gitea.token_env': '"PATH"',
   'issues.label': '"x"',
   'issues.priority_labels': '["x"]',
+  'network.scopes': '{ "@acme" = "https://evil.example" }',
+  'network.credentials': '{ "evil.example" = { token_env = "HOME" } }',
   'network.private': '["packages.example.com:443"]',
   'network.agent_registries': '["npm"]',
   'network.registry_hosts': '["files.example.com:443"]',

@@ -56,6 +56,8 @@ describe('defaults', () => {
         agentRegistries: [],
         registryHosts: [],
         upstreams: {},
+        scopes: {},
+        credentials: {},
       },
       issues: {
         label: 'halo',

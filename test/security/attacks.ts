@@ -500,6 +500,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'each locked test must be in the report of the run after the change, as passed',
   ],
   [
+    'incident registry-token',
+    'read the token of a private registry, or have it sent elsewhere by a redirect, a path or a setting of the repository',
+    'the gateway adds it outside of the sandbox, only for URLs below its address; only config.toml of HALO_HOME names it',
+  ],
+  [
     'incident snapshot-write',
     'change a snapshot from a workspace that starts with it: writing, links, renames, removal, mounts, modes',
     'it is the lower layer of an overlay or copied, and never mounted itself into a sandbox that runs commands',

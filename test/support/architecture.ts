@@ -49,7 +49,7 @@ const ONLY_IN: Record<string, string[]> = {
     'git/process/git.ts',
     'queue/',
     'sandbox/docker/image/',
-    'gateway/model/key-command',
+    'worker/network/secret-reader.ts',
     'gateway/registry/host-registry-config',
     'api/compat/lever/task-agent.ts',
   ],

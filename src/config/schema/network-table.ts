@@ -1,8 +1,38 @@
+import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../../core/journal/egress-events.ts';
 import { key } from './key-metadata.ts';
-import { OPENS_NETWORK, owner } from '../trust/key-trust.ts';
-import { BaseUrl, HostPort, oneOf, RegistryList, Text } from './values.ts';
+import { HOST_FILE, OPENS_NETWORK, owner } from '../trust/key-trust.ts';
+import { BaseUrl, byQuotedName, HostPort, oneOf, RegistryList, Text, VariableName } from './values.ts';
+
+const EXAMPLE = '[network.credentials."npm.example.com"] with token_env';
+
+const Credential = z
+  .strictObject({
+    scheme: oneOf('bearer', 'basic', 'token').optional(),
+    user: z
+      .string({ error: 'must be a string' })
+      .regex(/^[\x21-\x39\x3b-\x7e]{1,200}$/, 'must be a user name without spaces and colons')
+      .optional(),
+    token_env: VariableName.optional(),
+    token_file: Text.refine(isAbsolute, 'must be an absolute path').optional(),
+    token_command: Text.optional(),
+  })
+  .refine(
+    ({ token_env, token_file, token_command }) =>
+      [token_env, token_file, token_command].filter((source) => source !== undefined).length === 1,
+    'must have one of token_env, token_file and token_command',
+  )
+  .refine(({ scheme, user }) => (scheme === 'basic') === (user !== undefined) || scheme === undefined, {
+    error: 'must have a user for the scheme "basic", and for no other',
+  });
+
+const Credentials = byQuotedName(EXAMPLE, {
+  name: z
+    .string()
+    .regex(/^(?!__proto__$)[\w.-]+(?::\d{1,5})?(?:\/[\w.~@/-]*)?$/, 'is not an address like "npm.example.com"'),
+  member: Credential,
+});
 
 /** `[network]`: hosts and registries that setup and the agent may connect to. */
 export const NetworkTable = z.strictObject({
@@ -49,6 +79,26 @@ export const NetworkTable = z.strictObject({
       RegistryName,
       ReturnType<typeof upstream>
     >,
+  ),
+  scopes: key(
+    z.record(z.string().regex(/^@[\w.~-]+$/, 'is not a scope like "@acme"'), BaseUrl, {
+      error: 'must be a table of strings, like "@acme" = "https://npm.example.com"',
+    }),
+    [
+      'table of strings',
+      {},
+      'Base URLs of the npm registries of scopes: `"@acme" = "https://npm.example.com"`. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+  credentials: key(
+    Credentials,
+    [
+      'table of tables',
+      {},
+      '[Credentials of registries](network.md#private-registries) by address: `token_env`, `token_file` or `token_command`, `user`, and `scheme`: `bearer`, `basic` or `token`. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
   ),
   ca_file: key(
     Text.optional(),

@@ -152,10 +152,17 @@ export const Usd = z
 
 /** A table by model name; names with dots must be quoted. */
 export function perModel<S extends z.ZodType>(example: string, member: S) {
+  const name = z.string().regex(/^(?!__proto__$)[\w.:/@-]+$/, 'is not the name of a model');
+  return byQuotedName(example, { name, member });
+}
+
+/** A table of tables by names that may have dots. */
+export function byQuotedName<N extends z.ZodString, S extends z.ZodType>(
+  example: string,
+  { name, member }: { name: N; member: S },
+) {
   const quoted = z.unknown().refine((table) => !holdsTable(table), 'contains a table: a name with dots must be quoted');
-  return z.record(z.string().regex(/^(?!__proto__$)[\w.:/@-]+$/, 'is not the name of a model'), quoted.pipe(member), {
-    error: `must be a table of models, like ${example}`,
-  });
+  return z.record(name, quoted.pipe(member), { error: `must be a table like ${example}` });
 }
 
 function holdsTable(value: unknown): boolean {

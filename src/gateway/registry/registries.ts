@@ -1,6 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RegistryName } from '../../core/journal/egress-events.ts';
 import { formatEndpoint, parseEndpoint, endpointOfUrl } from '../egress/host-port.ts';
+import type { UpstreamCredential } from './upstream-credentials.ts';
 
 /** A package registry that a sandbox may read from. */
 export interface RegistryRoute {
@@ -11,18 +12,29 @@ export interface RegistryRoute {
   hosts: readonly string[];
   /** Whether the upstream is configured explicitly. It may then have a non-public address. */
   named: boolean;
+  /** npm: base URLs of the registries of scopes such as `@acme`. */
+  scopes?: Readonly<Record<string, string>>;
+  credentials?: readonly UpstreamCredential[];
+}
+
+/** Where a registry, or a scope of it, is. */
+interface Place {
+  /** Path without a trailing slash. */
+  basePath: string;
+  /** Canonical `host:port`. */
+  authority: string;
 }
 
 /** A parsed route. */
-export interface Registry {
+export interface Registry extends Place {
   name: RegistryName;
-  /** Path of the upstream without a trailing slash. */
-  basePath: string;
-  /** Canonical `host:port` of the upstream. */
-  authority: string;
   /** The protocol of each allowed host. */
   protocols: ReadonlyMap<string, 'http:' | 'https:'>;
-  named: boolean;
+  /** The hosts that are configured explicitly; they may have non-public addresses. */
+  named: readonly string[];
+  /** By scope. */
+  scopes: ReadonlyMap<string, Place>;
+  credentials: readonly UpstreamCredential[];
 }
 
 export type Registries = ReadonlyMap<RegistryName, Registry>;
@@ -96,6 +108,8 @@ interface Kind {
 const KINDS: Record<RegistryName, Kind[]> = {
   npm: [
     { pattern: /\/((?:@[\w.~-]+\/)?[\w.~-]+)\/-\/(?:@[\w.~-]+\/)?[\w.~+-]+\.tgz$/, anywhere: true },
+    // The archives of GitHub Packages.
+    { pattern: /^\/download\/(@[\w.~-]+\/[\w.~-]+)\/[\w.~+-]+\/[0-9a-f]{40,64}$/, anywhere: true },
     { pattern: /^\/(-\/npm\/v1\/keys|-\/ping)$/ },
     { pattern: /^\/(@[\w.~-]+\/[\w.~-]+|[\w.~][\w.~-]*)(?:\/[\w.~+-]+)?$/, rewritten: true },
   ],
@@ -129,48 +143,79 @@ function itemOf(registry: Registry, authority: string, path: string): RegistryIt
   const full = doubled ? path.slice(basePath.length) : path;
   // Scoped npm names are written with %2f or a slash.
   const plain = full.replace(/(\/@[\w.~-]+)%2f/i, '$1/');
-  const inBase = authority === registry.authority && plain.startsWith(`${basePath}/`);
+  const places = [registry, ...registry.scopes.values()];
+  const base = places.find((each) => each.authority === authority && plain.startsWith(`${each.basePath}/`))?.basePath;
   const matchOf = ({ pattern, anywhere }: Kind) =>
-    anywhere ? pattern.exec(plain) : inBase ? pattern.exec(plain.slice(basePath.length)) : null;
+    anywhere ? pattern.exec(plain) : base === undefined ? null : pattern.exec(plain.slice(base.length));
   const kind = isPlain(plain) ? KINDS[name].find((each) => matchOf(each) !== null) : undefined;
   if (kind === undefined) {
     return { reason: `network: ${full} refused; it is not an item of the registry ${name}` };
   }
+  const found = matchOf(kind)?.[1] ?? '';
+  const place = placeInScope(registry, { authority, path: full }, found);
   return {
     registry,
-    authority,
-    url: new URL(`${registry.protocols.get(authority)}//${authority}${full}`),
-    package: matchOf(kind)?.[1] ?? '',
+    authority: place.authority,
+    url: new URL(`${registry.protocols.get(place.authority)}//${place.authority}${place.path}`),
+    package: found,
     rewritten: kind.rewritten === true,
   };
+}
+
+/** Requests for packages of a scope go to the registry of the scope; clients know the main registry alone. */
+function placeInScope(
+  registry: Registry,
+  asked: { authority: string; path: string },
+  name: string,
+): { authority: string; path: string } {
+  const scope = registry.scopes.get(name.split('/')[0] ?? '');
+  if (scope === undefined || asked.authority !== registry.authority) return asked;
+  const { authority, basePath } = scope;
+  if (asked.path.startsWith(`${basePath}/`) && basePath !== '') return { authority, path: asked.path };
+  const isBelow = asked.path.startsWith(`${registry.basePath}/`);
+  return { authority, path: `${basePath}${isBelow ? asked.path.slice(registry.basePath.length) : asked.path}` };
 }
 
 function isPlain(path: string): boolean {
   return path.length <= MAX_PATH_LENGTH && PLAIN_PATH.test(path);
 }
 
-function openRegistry({ name, upstream, hosts, named }: RegistryRoute): Registry {
-  const base = URL.canParse(upstream) ? new URL(upstream) : undefined;
-  const protocol = base?.protocol;
-  const target = base === undefined ? undefined : endpointOfUrl(base);
+function openRegistry({ name, upstream, hosts, named, scopes = {}, credentials = [] }: RegistryRoute): Registry {
+  const main = openPlace(`[network.upstreams] ${name}`, upstream);
+  const others = Object.entries(scopes).map(
+    ([scope, url]) => [scope, openPlace(`[network.scopes] "${scope}"`, url)] as const,
+  );
+  const places = [...others.map(([, place]) => place), main];
+  return {
+    name,
+    basePath: main.basePath,
+    authority: main.authority,
+    protocols: new Map([
+      ...hosts.map((host) => [formatEndpoint(readHost(host)), 'https:'] as const),
+      ...places.map(({ authority, protocol }) => [authority, protocol] as const),
+    ]),
+    named: [...others.map(([, { authority }]) => authority), ...(named ? [main.authority] : [])],
+    scopes: new Map(others),
+    credentials,
+  };
+}
+
+/** `key`: the setting that has the URL. */
+function openPlace(key: string, text: string): Place & { protocol: 'http:' | 'https:' } {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const protocol = url?.protocol;
+  const target = url === undefined ? undefined : endpointOfUrl(url);
   if (
-    base === undefined ||
+    url === undefined ||
     target === undefined ||
     (protocol !== 'http:' && protocol !== 'https:') ||
-    base.username !== ''
+    url.username !== ''
   ) {
-    throw new HaloError(
-      'CONFIG_INVALID',
-      `The upstream of the registry ${name}, "${upstream}", is not an http or https URL.`,
-      {
-        hint: `Set [network.upstreams] ${name} to an http or https address, without user name or password.`,
-      },
-    );
+    throw new HaloError('CONFIG_INVALID', `${key}, "${text}", is not an http or https URL.`, {
+      hint: `Set ${key} to an http or https address, without user name or password; tokens belong to [network.credentials].`,
+    });
   }
-  const authority = formatEndpoint(target);
-  const others = hosts.map((host) => [formatEndpoint(readHost(host)), 'https:'] as const);
-  const basePath = base.pathname.replace(/(?<!\/)\/+$/, '');
-  return { name, basePath, authority, protocols: new Map([...others, [authority, protocol]]), named };
+  return { authority: formatEndpoint(target), basePath: url.pathname.replace(/(?<!\/)\/+$/, ''), protocol };
 }
 
 function readHost(text: string) {

@@ -9,6 +9,8 @@ import type { UpstreamClient } from '../upstream-request.ts';
 import { resolveRegistryItem, linkPrefixes, registryProxyPath, type RegistryItem } from './registries.ts';
 import { replaceText } from '../replace-stream.ts';
 import { formatEndpoint, endpointOfUrl } from '../egress/host-port.ts';
+import { defined } from '../../lib/guards.ts';
+import { authorizationFor } from './upstream-credentials.ts';
 
 const MAX_REDIRECTS = 3;
 
@@ -31,7 +33,8 @@ export interface ProxyContext {
 
 /** Whether a path belongs to the registry proxy. npm archives are recognized by their form. */
 export function isRegistryProxyPath({ network }: ProxyContext, path: string): boolean {
-  return path.startsWith('/~') || (network.registries.has('npm') && /\/-\/[^/]+\.tgz$/.test(path));
+  if (path.startsWith('/~')) return true;
+  return network.registries.has('npm') && (/\/-\/[^/]+\.tgz$/.test(path) || path.startsWith('/download/@'));
 }
 
 /** Serves GET and HEAD for items of a registry. Only the path and the media type are sent upstream. */
@@ -115,7 +118,10 @@ async function follow(
     const found = await network.addresses.find(target);
     if ('reason' in found) return found;
     const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
-    const answer = await upstream.ask({ ...question, protocol, target, path: `${url.pathname}${url.search}`, found });
+    const authorization = authorizationFor(registry.credentials, { url, authority: name });
+    const headers = { ...question.headers, ...defined({ authorization }) };
+    const path = `${url.pathname}${url.search}`;
+    const answer = await upstream.ask({ ...question, headers, protocol, target, path, found });
     const { location } = answer.headers;
     const isRedirect = [301, 302, 303, 307, 308].includes(answer.statusCode ?? 0) && location !== undefined;
     if (!isRedirect) return answer;

