@@ -7,6 +7,7 @@ import type { ErrorGroup } from '../core/report/error-report.ts';
 import type { AuditFilter, ReportOf, UnreadableRun } from './reports/read-reports.ts';
 import type { Artifact, JournalEvent, PromptPart } from '../core/journal/events.ts';
 import type { IssueSource } from '../core/issues/issue-source.ts';
+import type { RetentionOperations } from './retention/retention-report.ts';
 import type { SnapshotView } from './snapshots/snapshots.ts';
 import type { ListedRun, ListedRuns, ListQuery } from './runs/limited-runs.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
@@ -213,7 +214,7 @@ export interface BreakerView {
 }
 
 /** Everything that users can do: in this process (api/local.ts) or over HTTP (api/http/http-client.ts). */
-export interface Operations {
+export interface Operations extends RetentionOperations {
   /** Parses a PRD as a submit would; `as`: the id of its dialect. Throws PRD_INVALID, and USAGE for an unknown dialect. */
   validatePrd(prd: PrdFile, as?: string): Promise<Prd>;
   /** The prompt of the first attempt at a story, without a run. Throws what a submit throws, and STORY_NOT_FOUND. */

@@ -70,6 +70,11 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'list and remove snapshots of installed dependencies',
     load: () => import('./commands/snapshot.ts'),
   },
+  {
+    name: 'prune',
+    summary: 'remove artifacts and journals of old runs',
+    load: () => import('./commands/prune.ts'),
+  },
   { name: 'verify', summary: 'verify landed commits again', load: () => import('./commands/verify.ts') },
   {
     name: 'replay',
@@ -107,7 +112,7 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'plan', 'import', 'loop', 'task']],
-  ['Operate:', ['up', 'serve', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'config', 'completion']],
+  ['Operate:', ['up', 'serve', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion']],
 ];
 
 const PURPOSE = `halo runs coding agents on PRDs. An agent implements each story in a sealed container,

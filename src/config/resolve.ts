@@ -1,5 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
+import type { RetentionLimits } from '../core/retention/retention.ts';
 import type { Config, ForgeSettings, McpRules, ServerRules } from './config.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
 import { mergeSettings, type Layer } from './layer.ts';
@@ -7,7 +8,7 @@ import { loadLayers, type ConfigSources } from './load/file-layers.ts';
 import { modelApiOf, resolveModel } from './resolve-model.ts';
 import { HaloToml } from './schema/halo-toml.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
-import { toConfig, toFleet } from './to-config.ts';
+import { toConfig, toFleet, toRetention } from './to-config.ts';
 import {
   combineLayers,
   dropLooserSettings,
@@ -24,6 +25,8 @@ import { PRICES_AS_OF } from '../core/price.ts';
 export interface ResolvedConfig {
   config: Config;
   fleet: FleetLimits;
+  /** What retention keeps of ended runs. */
+  keep: RetentionLimits;
   server: ServerRules;
   forges: ForgeSettings;
   mcp: McpRules;
@@ -71,6 +74,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   return {
     config: deepFreeze(config),
     fleet: toFleet(toml),
+    keep: toRetention(toml),
     server: toml.server,
     forges: toml.forge,
     mcp: toml.mcp,

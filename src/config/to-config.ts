@@ -2,6 +2,7 @@ import { defined } from '../lib/guards.ts';
 import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
+import type { RetentionLimits } from '../core/retention/retention.ts';
 import type { Config, CredentialSource } from './config.ts';
 import { toAgentOptions } from './to-agent-options.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
@@ -153,6 +154,16 @@ function toSpending({ budget, prices, rate, model }: HaloToml): Pick<Config, 'bu
       }),
     ),
     rate: Object.fromEntries(models.flatMap((name) => (Object.hasOwn(rate, name) ? [[name, rate[name] ?? {}]] : []))),
+  };
+}
+
+/** Converts `[keep]`. */
+export function toRetention({ keep }: HaloToml): RetentionLimits {
+  return {
+    ...limit('artifactsMs', keep.artifacts),
+    ...limit('runs', keep.runs),
+    ...limit('journalsMs', keep.journals),
+    ...limit('maxBytes', keep.max_size),
   };
 }
 

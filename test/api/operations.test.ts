@@ -319,6 +319,21 @@ describe.each(WAYS)('operations %s', (name, open) => {
     await expect(open().resetBreaker(RUN)).rejects.toMatchObject({ code: 'USAGE' });
   });
 
+  it('prune shows what limits would remove, and only the user of the machine sets them', async () => {
+    await home.addRun([
+      created(RUN, 1),
+      { type: 'run.started' },
+      { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'stopped' },
+    ]);
+    home.writeArtifact(RUN, 'us-001/1/a.log', 'text');
+    const limits = { runs: 0, journals: '36500d', maxSize: '1t' };
+    const planned = { removed: [{ runId: RUN, what: 'artifacts' }], failed: [], hasLimits: true };
+    expect(await open().prune({ ...limits, dryRun: true })).toMatchObject(planned);
+    expect(await open().prune({})).toMatchObject({ removed: [], hasLimits: false });
+    if (name === 'in this process') expect(await open().prune(limits)).toMatchObject(planned);
+    else await expect(open().prune(limits)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+  });
+
   it('errors keep their code, message and hint', async () => {
     await home.addRun([created(RUN, 1)]);
     const expected = await errorOf(() => local.get('no/such'));

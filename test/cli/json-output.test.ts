@@ -29,6 +29,8 @@ describe('the JSON that a command prints has the schema of its operation', () =>
     ['breaker list', 'listBreakers', (breakers) => ({ breakers })],
     ['snapshot ls', 'listSnapshots', (snapshots) => ({ snapshots })],
     ['snapshot rm --all', 'removeSnapshots', same],
+    ['prune --dry-run', 'prune', same],
+    ['prune --yes', 'prune', same],
     ['cost', 'reportCosts', same],
     ['errors', 'reportErrors', same],
     ['audit', 'reportAudit', same],

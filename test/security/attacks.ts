@@ -514,6 +514,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'make a snapshot contain what an agent or a script wrote, so that other runs install it',
     'made only by setup in clean sandboxes; those of a story serve its run alone until it lands; the key covers what setup reads',
   ],
+  [
+    'incident retention-links',
+    'place links in a run directory, or in its place, so that retention removes files elsewhere',
+    'links are removed, never followed; a run directory that is a link is refused',
+  ],
+  [
+    'incident retention-paths',
+    'copy a run here whose journal names other paths as run id or mirror, so that retention removes those',
+    'the folder is the run id; the name of a mirror must be a plain name',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

@@ -277,6 +277,7 @@ export function openMemory(): MemoryOperations {
       }),
     snapshots: () => Promise.resolve([]),
     removeSnapshots: () => Promise.resolve({ removed: [], inUse: [] }),
+    prune: () => Promise.resolve({ removed: [], bytes: 0, heldBack: [], failed: [], hasLimits: false }),
     close: () => Promise.resolve(),
   };
   return operations;

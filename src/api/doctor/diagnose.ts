@@ -17,6 +17,7 @@ import { findUpgradeHint } from '../../sandbox/docker/engine-info.ts';
 import { readAgentVersion } from '../../sandbox/probe-agent.ts';
 import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import { checkForges, checkReports } from './check-forges.ts';
+import { checkRetention } from './check-retention.ts';
 import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
@@ -40,6 +41,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['reports', () => checkReports(host.home, processEnv())],
     ['home', () => checkHome(host.home)],
     ['disk', () => checkDisk(host.home)],
+    ['retention', () => checkRetention(host.home)],
     ['breakers', () => checkBreakers(host)],
   ];
   const findings: Finding[] = [];
@@ -195,6 +197,6 @@ async function checkDisk(home: string): Promise<Finding> {
   const free = (bavail * bsize) / GIB;
   const says = `${free.toFixed(1)} GiB free at ${home}`;
   if (free >= 5) return { name: 'disk', ok: 'ok', says };
-  const fix = 'free some space: check `docker system df` and old folders in runs/';
+  const fix = 'free some space: check `docker system df`, `halo snapshot ls` and `halo prune --dry-run`';
   return { name: 'disk', ok: free >= 1 ? 'warn' : 'fail', says, fix };
 }

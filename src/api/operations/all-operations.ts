@@ -26,6 +26,7 @@ import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { listWorkersOperation } from './server/list-workers.ts';
 import { listSnapshotsOperation } from './server/list-snapshots.ts';
+import { pruneOperation } from './server/prune.ts';
 import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 
@@ -59,5 +60,6 @@ export const OPERATIONS: readonly AnyOperation[] = [
   resetBreakerOperation,
   listSnapshotsOperation,
   removeSnapshotsOperation,
+  pruneOperation,
   describeApiOperation,
 ];

@@ -29,6 +29,7 @@ import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { listWorkersOperation } from './server/list-workers.ts';
 import { listSnapshotsOperation } from './server/list-snapshots.ts';
+import { pruneOperation } from './server/prune.ts';
 import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
 import { toWirePrd } from './wire-prd.ts';
@@ -87,6 +88,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     breakers: async (options = {}) => (await call(listBreakersOperation, options)).breakers,
     resetBreaker: async (key) => (await call(resetBreakerOperation, { key })).key,
     snapshots: async () => (await call(listSnapshotsOperation, {})).snapshots,
+    prune: (request, signal) => call(pruneOperation, request, signal),
     removeSnapshots: (keys) => call(removeSnapshotsOperation, { keys }),
   };
 }

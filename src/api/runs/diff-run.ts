@@ -1,4 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
+import { toPrunedError } from '../../core/retention/retention.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { diffCommits } from '../../git/commit/commit-diff.ts';
 import { openHeldRepository } from '../../git/commit/held-commits.ts';
@@ -25,6 +26,7 @@ export async function diffRun(
   if (story !== undefined && commitOf(story) === undefined) {
     const path = `${story.key}/${story.attempts}/diff.patch`;
     return store.readArtifactFile(state.runId, path).catch((error: unknown) => {
+      if (state.pruned !== undefined) throw toPrunedError(state, error);
       throw error instanceof HaloError && error.code === 'ARTIFACT_UNREADABLE' ? noDiff(story.id) : error;
     });
   }

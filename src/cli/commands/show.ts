@@ -1,3 +1,4 @@
+import { prunedText } from '../../core/retention/retention.ts';
 import { storyOf } from '../../core/run/state.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
@@ -36,12 +37,12 @@ async function show(
   { story, json }: { story: string | undefined; json?: true },
   cli: Cli,
 ): Promise<void> {
-  const { id, reviewed } = await cli.withRun(runId, async (operations, id) => {
+  const { id, reviewed, pruned } = await cli.withRun(runId, async (operations, id) => {
     const wanted = story === undefined ? undefined : (review: { id: string }) => review.id === story;
     const reviewed = await readReview(operations, id, wanted);
-    if (reviewed.length > 0 || story === undefined) return { id, reviewed };
-    storyOf((await operations.get(id)).state, story);
-    return { id, reviewed };
+    const { state } = await operations.get(id);
+    if (reviewed.length === 0 && story !== undefined) storyOf(state, story);
+    return { id: state.runId, reviewed, pruned: state.pruned };
   });
   if (json) {
     const stories = reviewed.map(({ review, files, doubts }) => ({ ...review, files: files ?? null, doubts }));
@@ -50,4 +51,5 @@ async function show(
   const width = cli.terminal.shown ? (cli.screen.columns ?? 80) - 1 : 120;
   const parts = reviewed.map((each) => reviewText(each, { paint: cli.paint, width }));
   await cli.print(...parts.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines])));
+  if (pruned !== undefined) await cli.note(prunedText({ runId: id, pruned }));
 }

@@ -1,4 +1,5 @@
 import type { Operations } from '../../api/operations.ts';
+import { prunedText } from '../../core/retention/retention.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -54,10 +55,15 @@ async function patchesByStory(operations: Operations, { runId, stories }: RunSta
 }
 
 /** The patch of an attempt, as imported. */
-async function patchOf(operations: Operations, { runId }: RunState, { story, attempt }: StoryAttempt): Promise<Buffer> {
+async function patchOf(
+  operations: Operations,
+  { runId, pruned }: RunState,
+  { story, attempt }: StoryAttempt,
+): Promise<Buffer> {
   const path = `${story.key}/${attempt}/diff.patch`;
   if ((await operations.artifacts(runId)).some((artifact) => artifact.path === path))
     return operations.artifact(runId, path);
+  if (pruned !== undefined) throw new HaloError('ARTIFACT_UNREADABLE', prunedText({ runId, pruned }));
   const which = `Attempt ${attempt} at story ${story.id}`;
   throw new HaloError('ARTIFACT_UNREADABLE', `${which} left no diff: it did not reach the import phase.`, {
     hint: `Run \`halo logs ${runId} --story ${story.id} --attempt ${attempt}\` to see what it did.`,

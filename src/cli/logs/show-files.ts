@@ -1,4 +1,6 @@
 import type { Operations } from '../../api/operations.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { prunedText } from '../../core/retention/retention.ts';
 import { safeOutput } from '../../core/text/safe-text.ts';
 import { attemptOf, pathsOf, type WantedFiles } from './attempt-files.ts';
 import type { Cli } from '../cli.ts';
@@ -17,7 +19,10 @@ export interface ShowFiles {
 export async function showFiles({ operations, runId, wanted, exact, tail }: ShowFiles, cli: Cli): Promise<void> {
   const { state } = await operations.get(runId);
   const ref = attemptOf(state, wanted);
-  const paths = pathsOf(ref, wanted, await operations.artifacts(runId));
+  const artifacts = await operations.artifacts(runId);
+  if (state.pruned !== undefined && !artifacts.some(({ path }) => path.startsWith(`${ref.story.key}/${ref.attempt}/`)))
+    throw new HaloError('ARTIFACT_UNREADABLE', prunedText({ runId, pruned: state.pruned }));
+  const paths = pathsOf(ref, wanted, artifacts);
   await cli.note(cli.paintErr('quiet', `story ${ref.story.id}, attempt ${ref.attempt} of ${ref.story.attempts}`));
   for (const path of paths) {
     const bytes = await operations.artifact(runId, path);

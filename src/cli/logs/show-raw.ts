@@ -1,4 +1,5 @@
 import type { Operations } from '../../api/operations.ts';
+import { prunedText } from '../../core/retention/retention.ts';
 import { openSafeStream } from '../../core/text/safe-stream.ts';
 import type { Cli } from '../cli.ts';
 
@@ -12,6 +13,8 @@ export interface ShowRaw {
 
 /** Prints the agents' raw output: unchanged, or made safe if stdout is a terminal. */
 export async function showRaw({ operations, runId, story, follow, signal }: ShowRaw, cli: Cli): Promise<void> {
+  const { pruned } = (await operations.get(runId)).state;
+  if (pruned !== undefined) await cli.note(prunedText({ runId, pruned }));
   const chunks = operations.raw(runId, { storyId: story, follow, signal });
   if (!cli.terminal.shown) {
     for await (const chunk of chunks) await cli.writeExactly(chunk);

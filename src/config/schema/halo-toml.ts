@@ -25,7 +25,7 @@ import { provider } from './provider-table.ts';
 import { LimitsTable, SandboxTable } from './sandbox-table.ts';
 import { ForgeTable, IssuesTable } from './issues-table.ts';
 import { ServerTable } from './server-table.ts';
-import { SnapshotTable } from './snapshot-table.ts';
+import { KeepTable, SnapshotTable } from './storage-tables.ts';
 import { spending } from './spending-table.ts';
 import { TestsTable } from './tests-table.ts';
 
@@ -174,6 +174,7 @@ export const HaloToml = z.strictObject({
   prompt: PromptTable,
   tests: TestsTable,
   snapshot: SnapshotTable,
+  keep: KeepTable,
   approval: z.strictObject({
     mode: key(
       oneOf('never', 'story', 'run'),

@@ -58,6 +58,10 @@ export const FAILPOINTS = {
   'ff.after': 'the user’s branch has moved; the journal does not have it',
   'word.before': 'a user’s command is not yet in the journal',
   'word.after': 'the command is in the journal; it has had no effect yet',
+  'prune.before': 'retention has chosen a run; nothing is removed',
+  'prune.noted': 'the journal has the removal of the artifacts; they still exist',
+  'prune.moved': 'a removed run has a temporary name; its files still exist',
+  'prune.after': 'everything that retention chose is removed; the time of the next removal is not recorded',
 } as const;
 
 export type Failpoint = keyof typeof FAILPOINTS;

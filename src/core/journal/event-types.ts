@@ -14,6 +14,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'run.approved': true,
   'run.rejected': true,
   'run.landed': true,
+  'run.pruned': true,
   'marks.failed': true,
   'marks.caught_up': true,
   'story.started': true,

@@ -170,6 +170,8 @@ export type JournalEntry =
   | { type: 'run.approved'; by: string; tip: string }
   | { type: 'run.rejected'; by: string; tip: string; reason: string }
   | { type: 'run.landed'; branch: string; from: string; to: string }
+  /** Retention removes the artifacts of the ended run, of so many bytes; `by`: a user, or `retention`. */
+  | { type: 'run.pruned'; by: string; bytes: number }
   /** These stories have landed but could not be marked in the PRD file. */
   | { type: 'marks.failed'; stories: string[]; reason: string }
   /** The PRD file marks all landed stories again. */

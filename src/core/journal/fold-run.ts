@@ -42,6 +42,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return endRun(next, event);
     case 'run.landed':
       return { ...next, landed: { branch: event.branch, to: event.to } };
+    case 'run.pruned':
+      return { ...next, pruned: { at: event.at, by: event.by } };
     case 'marks.failed':
       return { ...next, unmarked: { stories: event.stories, reason: event.reason } };
     case 'marks.caught_up':

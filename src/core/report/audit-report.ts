@@ -13,6 +13,7 @@ export const AUDITED_TYPES = [
   'run.approved',
   'run.rejected',
   'run.landed',
+  'run.pruned',
   'story.ended',
   'story.approved',
   'approval.given',

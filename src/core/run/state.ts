@@ -212,6 +212,8 @@ export interface RunState extends Scheduling, RunFailures {
   modelPause?: { model: string; why: 'provider' | 'rate'; until: string };
   /** The branch that `halo land` moved and its new commit, while that includes everything the run produced. */
   landed?: { branch: string; to: string };
+  /** When retention removed the artifacts that existed then (ISO 8601), and who asked for it. */
+  pruned?: { at: string; by: string };
   /** Landed stories that could not be marked in the PRD file. */
   unmarked?: Unmarked;
   /** `seq` of the last folded event. */

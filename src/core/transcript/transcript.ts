@@ -1,4 +1,5 @@
 import type { JournalEvent } from '../journal/events.ts';
+import { dateTime } from '../retention/retention.ts';
 import { unmarkedText } from '../run/unmarked-stories.ts';
 import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 import { safeLine } from '../text/safe-text.ts';
@@ -58,6 +59,8 @@ export function describeEvent(event: JournalEvent, how: EventLineOptions = {}): 
         'LANDED',
         `${event.branch} moved from ${shortCommit(event.from)} to ${shortCommit(event.to)}`,
       );
+    case 'run.pruned':
+      return runLine('warn', 'PRUNED', `retention removed the artifacts on ${dateTime(event.at)}`);
     case 'marks.failed':
       return runLine('warn', 'NOT MARKED', unmarkedText(event));
     case 'marks.caught_up':

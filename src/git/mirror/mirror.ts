@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -52,10 +52,20 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   assertObjectId(wanted.head, 'The wanted commit');
   const dir = mirrorPath(request.home, request.name);
   const ref = `refs/halo/base/${wanted.head}`;
-  if ((await readFile(join(dir, ref), 'latin1').catch(() => '')).trim() === wanted.head) return { dir, ...wanted };
+  const isPresent = (await readFile(join(dir, ref), 'latin1').catch(() => '')).trim() === wanted.head;
+  if (isPresent && (await noteUse(join(dir, dirname(ref))))) return { dir, ...wanted };
   await createMirror(dir, wanted.head.length);
   await fetchRefs(request, dir, [`+${wanted.head}:${ref}`]);
   return { dir, ...wanted };
+}
+
+/** Retention removes mirrors that no run uses and whose folders have not changed for a day. False if it just did. */
+async function noteUse(refs: string): Promise<boolean> {
+  const now = new Date();
+  return utimes(refs, now, now).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequest): Promise<{

@@ -1,3 +1,4 @@
+import { constants } from 'node:fs';
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -67,7 +68,8 @@ export async function settleEndedRun(paths: RunPaths, openRuns: OpenRuns): Promi
   });
 }
 
-async function lockRun<T>(paths: RunPaths, work: () => Promise<T>): Promise<T> {
+/** Runs work while no other process appends to the run, or removes files of it. Throws RUN_NOT_FOUND. */
+export async function lockRun<T>(paths: RunPaths, work: () => Promise<T>): Promise<T> {
   return withDiskErrors(paths.dir, () =>
     withLock(paths.lock, work).catch((error: unknown) => {
       throw isMissing(error) && (error as NodeJS.ErrnoException).syscall === 'symlink'
@@ -106,6 +108,10 @@ async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promi
   }
 }
 
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+/** A link in its place is not followed. */
+const APPEND_TO_FILE = O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY;
+
 interface DerivedUpdate extends Pick<AppendOptions<unknown>, 'log' | 'openRuns'> {
   before: RunState;
   after: FoldedRun;
@@ -122,7 +128,8 @@ async function updateDerivedFiles(
 ): Promise<void> {
   const startedAt = after.state.startedAt ?? after.state.createdAt;
   try {
-    await appendFile(paths.log, events.map((event) => log(event, startedAt)).join(''));
+    const text = events.map((event) => log(event, startedAt)).join('');
+    await appendFile(paths.log, text, { flag: APPEND_TO_FILE, mode: 0o600 });
     if (events.some(changesRecord)) await writeRecordFiles(paths, after);
     if (events.some(({ type }) => type === 'story.ended' || type === 'story.started'))
       await writeProgressFiles(paths, after);

@@ -8,6 +8,7 @@ import { removeDeadWorkers } from '../../store/process-registry.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import { nextJobs } from '../run/next-jobs.ts';
 import { updateDependencies } from './update-dependencies.ts';
+import { pruneDaily } from '../retention/prune-daily.ts';
 import { sweepOrphans } from './sweep-orphans.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -29,7 +30,7 @@ interface Compared {
 /**
  * Compares the journals with the queue, at its start and every ten seconds, and queues missing jobs: Redis may have been
  * wiped, or a process may have died after writing an event but before enqueueing the job. Handles runs without an owner, or
- * those of `owner`. Also sweeps orphans. Of several workers, one compares; it reads only runs whose journal has changed or
+ * those of `owner`. Also sweeps orphans, and removes old runs once a day. Of several workers, one compares; it reads only runs whose journal has changed or
  * whose jobs are missing.
  */
 export class Reconciler {
@@ -42,6 +43,9 @@ export class Reconciler {
   private readonly compare: () => Promise<void>;
   private comparing: Promise<void>;
   private sweeping: Promise<void> | undefined;
+  private readonly prune: () => Promise<void>;
+  private pruning: Promise<void> | undefined;
+  private readonly closing = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private turns = 0;
 
@@ -51,6 +55,7 @@ export class Reconciler {
     this.owner = owner;
     const warn = (message: string) => (error: unknown) => worker.log.warn({ err: error }, message);
     this.sweep = coalesce(() => sweepOrphans(worker).catch(warn('orphan sweep failed')));
+    this.prune = coalesce(() => pruneDaily(worker, this.closing.signal).catch(warn('retention failed')));
     this.compare = coalesce(() => this.compareOnce().catch(warn('reconciliation failed')));
     this.comparing = this.compare();
     this.timer = setInterval(() => void (this.comparing = this.compare()), EVERY_MS).unref();
@@ -68,7 +73,8 @@ export class Reconciler {
   /** Begins no further comparison and waits for the running one. */
   async close(): Promise<void> {
     clearInterval(this.timer);
-    await Promise.all([this.comparing, this.sweeping]);
+    this.closing.abort();
+    await Promise.all([this.comparing, this.sweeping, this.pruning]);
     if (this.owner === undefined) await this.queue.releaseLease(LEASE, this.id).catch(ignore);
   }
 
@@ -83,6 +89,7 @@ export class Reconciler {
       // A worker that starts compares in any case: its user may have repaired something.
       if (!leads && !isFirst) return;
     }
+    if (owner === undefined && this.turns % SWEEP_EVERY === 1) this.pruning = this.prune();
     await worker.store.publishRuns();
     const jobs = await queue.jobIds();
     const open = await worker.store.openRuns();

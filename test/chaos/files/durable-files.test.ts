@@ -8,6 +8,9 @@ import { ensureToken } from '../../../src/api/http/api-token.ts';
 import { readConfigFile } from '../../../src/config/load/config-file.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { readHomeId } from '../../../src/queue/redis/home-id.ts';
+import { transcribe } from '../../../src/core/transcript/transcript.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { pruneDaily } from '../../../src/worker/retention/prune-daily.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
 import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
 import { startWorker } from '../../../src/worker/main.ts';
@@ -40,7 +43,7 @@ beforeAll(async () => {
   repository = newRepository();
   whole = tempDir('halo-durable');
   const halo = await openHalo();
-  writeFileSync(join(halo.home, 'config.toml'), '[fleet]\nmax = 4\n');
+  writeFileSync(join(halo.home, 'config.toml'), '[fleet]\nmax = 4\n[keep]\nartifacts = "30d"\n');
   landed = (await halo.operations.submit(keyed()))[0]!.runId;
   await halo.untilEnd(landed);
   held = await halo.submit(repository.root, [{ id: 'B' }], [...SETTINGS, 'approval.mode="story"']);
@@ -53,6 +56,8 @@ beforeAll(async () => {
   }));
   await halo.worker.close();
   await halo.operations.close();
+  const store = openStore(halo.home, { transcribe });
+  await pruneDaily({ home: halo.home, store, log: pino({ level: 'silent' }) }, new AbortController().signal);
   await new IssueReportFiles(halo.home).add(landed);
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();

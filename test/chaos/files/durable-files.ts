@@ -63,13 +63,18 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   }),
   row(
     'workers/*, locks/*, **/*lock',
-    '(?:workers/(?:any|own)-[0-9a-f]{16}|locks/prd-[0-9a-f]{16}|snapshots/[^/]+/uses/[^/]+|(?:.+/)?[^/]*\\.?lock)',
+    '(?:workers/(?:any|own)-[0-9a-f]{16}|locks/prd-[0-9a-f]{16}|locks/retention|snapshots/[^/]+/uses/[^/]+|(?:.+/)?[^/]*\\.?lock)',
     {
       what: 'running workers, and locks: links that name a process',
       damaged: 'rebuilt',
       how: 'released when that process is gone, or after a reboot',
     },
   ),
+  row('retention.json', 'retention\\.json', {
+    what: 'when a worker removed old runs last',
+    damaged: 'rebuilt',
+    how: 'atomic; the removal is repeated',
+  }),
   row('open-runs/*', `open-runs/(?:\\.complete|[0-9a-z]{15}(?:\\.started)?)`, {
     what: 'an empty file for each run that may not have ended, for lists and workers',
     damaged: 'rebuilt',

@@ -23,7 +23,7 @@ it.each(['', 'ref.before', 'ref.before:explode', 'ref.before@0:kill', 'ref.befor
 it('refuses an unknown name with the list of names, or of those in the given phase', () => {
   expect(() => parseFailpoints('land.behind:kill')).toThrow('HALO_FAILPOINT: there is no failpoint land.behind.');
   expect(() => parseFailpoints('land:kill')).toThrow(
-    expect.objectContaining({ hint: expect.stringMatching(/^Use one of: submit.filled, .*word.after\.$/) as string }),
+    expect.objectContaining({ hint: expect.stringMatching(/^Use one of: submit.filled, .*prune.after\.$/) as string }),
   );
   expect(() => parseFailpoints('gates:kill')).toThrow(
     expect.objectContaining({ hint: 'Use one of: gates.before, gates.after.' }),

@@ -8,7 +8,9 @@ export const COMMAND_POINTS = ALL.filter((at) => /^(submit|word)\./.test(at));
 export const TESTS_POINTS = ALL.filter((at) => /^(tests|red|refactor)\./.test(at));
 /** Where a worker comes by when it makes a snapshot. */
 export const SNAPSHOT_POINTS = ALL.filter((at) => at.startsWith('snapshot.'));
+/** Where `halo prune` comes by. */
+export const PRUNE_POINTS = ALL.filter((at) => at.startsWith('prune.'));
 /** Where a worker comes by with any story. */
 export const WORKER_POINTS = ALL.filter(
-  (at) => ![COMMAND_POINTS, TESTS_POINTS, SNAPSHOT_POINTS].some((points) => points.includes(at)),
+  (at) => ![COMMAND_POINTS, TESTS_POINTS, SNAPSHOT_POINTS, PRUNE_POINTS].some((points) => points.includes(at)),
 );

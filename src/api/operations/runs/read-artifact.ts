@@ -1,3 +1,4 @@
+import { toPrunedError } from '../../../core/retention/retention.ts';
 import type { Operation } from '../operation.ts';
 
 interface Input {
@@ -22,7 +23,12 @@ export const readArtifactOperation: Operation<Input, Buffer> = {
   async run({ store, masker, learnSecrets }, { path, last, ...input }) {
     const runId = await store.find(input.runId);
     const reading = last === undefined ? store.readArtifactFile(runId, path) : store.readArtifactEnd(runId, path);
-    const [bytes, { config }] = await Promise.all([reading, store.readRecord(runId)]);
+    const [bytes, { config }] = await Promise.all([
+      reading.catch(async (error: unknown) => {
+        throw toPrunedError(await store.readState(runId), error);
+      }),
+      store.readRecord(runId),
+    ]);
     await learnSecrets(config);
     // Text that looks like a secret was masked when the file was written, except in patches.
     const masked = masker.known(bytes);

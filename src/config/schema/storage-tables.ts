@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { LOCAL, owner, tighten } from '../trust/key-trust.ts';
+import { HOST_FILE, LOCAL, owner, tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
-import { GlobList, oneOf, Size } from './values.ts';
+import { Duration, GlobList, oneOf, Size, wholeNumber } from './values.ts';
 
 const SHARE = 'must be a number from 0 to 1';
 
@@ -38,5 +38,39 @@ export const SnapshotTable = z.strictObject({
       'Maximum size of all snapshots of a HALO_HOME; the one that was not used for the longest time goes first.',
     ],
     owner('choose how much disk snapshots use'),
+  ),
+});
+
+const KEEP = 'Only in `<HALO_HOME>/config.toml`.';
+
+/** `[keep]`: what [retention](retention.md) removes. */
+export const KeepTable = z.strictObject({
+  artifacts: key(
+    Duration.optional(),
+    [
+      'duration',
+      undefined,
+      `How long the artifacts of a run are kept after its end, like \`"30d"\` ([retention](retention.md)). ${KEEP}`,
+    ],
+    HOST_FILE,
+  ),
+  runs: key(
+    wholeNumber(0, 1_000_000).optional(),
+    ['whole number', undefined, `Only this many ended runs, the newest, keep their artifacts. ${KEEP}`],
+    HOST_FILE,
+  ),
+  journals: key(
+    Duration.optional(),
+    ['duration', undefined, `How long a run is kept after its end, with its journal, like \`"365d"\`. ${KEEP}`],
+    HOST_FILE,
+  ),
+  max_size: key(
+    Size.optional(),
+    [
+      'size',
+      undefined,
+      `Maximum size of all runs of a HALO_HOME: artifacts of the oldest runs go first, then the oldest runs. ${KEEP}`,
+    ],
+    HOST_FILE,
   ),
 });

@@ -1,0 +1,26 @@
+import { transcribe } from '../../core/transcript/transcript.ts';
+import { hasRetention } from '../../core/retention/retention.ts';
+import { formatSize } from '../../lib/units.ts';
+import { openStore } from '../../store/store.ts';
+import { readLastPrune, readRetention } from '../../worker/retention/prune-daily.ts';
+import { planPrune } from '../../worker/retention/prune-home.ts';
+import type { Finding } from './doctor-finding.ts';
+
+/** More artifacts of ended runs than this deserve a limit, in bytes. */
+const MANY_BYTES = 10 * 1024 ** 3;
+
+/** Reports how large the runs are, and what retention could remove. */
+export async function checkRetention(home: string): Promise<Finding> {
+  const limits = await readRetention(home);
+  const context = { home, store: openStore(home, { transcribe }), now: () => new Date() };
+  const { runBytes, artifactBytes } = await planPrune(context, limits);
+  const size = `runs take ${formatSize(runBytes)}, artifacts of ended runs ${formatSize(artifactBytes)} of it`;
+  if (hasRetention(limits)) {
+    const last = await readLastPrune(home);
+    return { name: 'retention', ok: 'ok', says: `${size}; last removal: ${last ?? 'none yet'}` };
+  }
+  const says = `${size}; nothing is removed, because [keep] sets nothing`;
+  if (artifactBytes < MANY_BYTES) return { name: 'retention', ok: 'ok', says };
+  const fix = 'see what could be removed with `halo prune --older-than 30d --dry-run`, or set [keep] in config.toml';
+  return { name: 'retention', ok: 'warn', says, fix };
+}

@@ -1,0 +1,87 @@
+import { hasRetention, type RetentionLimits, type RunRemoval } from '../../core/retention/retention.ts';
+import { defined } from '../../lib/guards.ts';
+import { parseDuration, parseSize } from '../../lib/units.ts';
+import type { Store } from '../../store/store.ts';
+import { readRetention } from '../../worker/retention/prune-daily.ts';
+import { planPrune, pruneHome, type PruneContext, type PruneResult } from '../../worker/retention/prune-home.ts';
+import type { UnusedMirror } from '../../worker/retention/unused-mirrors.ts';
+
+/** Limits in the syntax of the configuration; an absent one is that of `[keep]`. */
+export interface PruneRequest {
+  dryRun?: boolean | undefined;
+  artifacts?: string | undefined;
+  runs?: number | undefined;
+  journals?: string | undefined;
+  maxSize?: string | undefined;
+}
+
+/** Something that retention removed, or would remove: of a run, or a mirror that no run uses. */
+export interface Removed {
+  runId: string | null;
+  mirror: string | null;
+  what: 'artifacts' | 'run' | 'mirror';
+  bytes: number;
+  /** A clause. */
+  why: string;
+}
+
+export interface PruneReport {
+  removed: Removed[];
+  bytes: number;
+  /** Ended runs that stay whatever the limits are. */
+  heldBack: { runId: string; why: string }[];
+  /** Runs that cannot be read or removed, with the error message. */
+  failed: { runId: string; error: string }[];
+  /** Without limits, only what belongs to no run is removed. */
+  hasLimits: boolean;
+}
+
+export interface RetentionOperations {
+  /** Removes artifacts of ended runs, whole runs, and what belongs to no run. Throws CONFIG_INVALID, STEER_REFUSED. */
+  prune(request: PruneRequest, signal?: AbortSignal): Promise<PruneReport>;
+}
+
+export interface PruneHost {
+  home: string;
+  store: Store;
+  by: string;
+  signal?: AbortSignal | undefined;
+}
+
+export function toLimits({ artifacts, runs, journals, maxSize }: PruneRequest): RetentionLimits {
+  return defined({
+    artifactsMs: artifacts === undefined ? undefined : parseDuration(artifacts),
+    runs,
+    journalsMs: journals === undefined ? undefined : parseDuration(journals),
+    maxBytes: maxSize === undefined ? undefined : parseSize(maxSize),
+  });
+}
+
+/** Removes what the limits do not keep, or only reports it. Throws CONFIG_INVALID, STEER_REFUSED. */
+export async function reportPrune({ home, store, by, signal }: PruneHost, request: PruneRequest): Promise<PruneReport> {
+  const limits = { ...(await readRetention(home)), ...toLimits(request) };
+  const context = { home, store, now: () => new Date() };
+  const done = request.dryRun ? await preview(context, limits) : await pruneHome(context, limits, { by, signal });
+  const { plan } = done;
+  const removed = [...done.removals.map(ofRun), ...done.mirrors.map(ofMirror)];
+  return {
+    removed,
+    bytes: removed.reduce((sum, { bytes }) => sum + bytes, 0),
+    heldBack: plan.heldBack,
+    failed: [...plan.unreadable, ...done.failed].map(({ runId, error }) => ({ runId, error: error.message })),
+    hasLimits: hasRetention(limits),
+  };
+}
+
+async function preview(context: PruneContext, limits: RetentionLimits): Promise<PruneResult> {
+  const plan = await planPrune(context, limits);
+  return { plan, removals: plan.removals, mirrors: plan.mirrors, failed: [] };
+}
+
+function ofRun({ runId, what, bytes, why }: RunRemoval): Removed {
+  return { runId, mirror: null, what, bytes, why };
+}
+
+function ofMirror({ name, bytes }: UnusedMirror): Removed {
+  return { runId: null, mirror: name, what: 'mirror', bytes, why: 'no run uses it' };
+}

@@ -1,0 +1,111 @@
+import { HaloError } from '../failure/errors.ts';
+import type { RunState } from '../run/state.ts';
+import { msBetween } from '../text/format-elapsed.ts';
+
+const DAY_MS = 86_400_000;
+
+/** What retention keeps of ended runs; an absent limit keeps everything. */
+export interface RetentionLimits {
+  /** How long artifacts are kept after the end of their run, in ms. */
+  artifactsMs?: number;
+  /** How many ended runs, the newest, keep their artifacts. */
+  runs?: number;
+  /** How long whole runs are kept after their end, in ms. */
+  journalsMs?: number;
+  /** Maximum size of all runs, in bytes. */
+  maxBytes?: number;
+}
+
+/** A run as retention sees it. Sizes are in bytes. */
+export interface RunSize {
+  runId: string;
+  /** ISO 8601; undefined for a run that has not ended. */
+  endedAt: string | undefined;
+  artifactBytes: number;
+  /** Its journal, and everything else that stays when its artifacts are removed. */
+  otherBytes: number;
+  /** Why retention must not remove anything of it, as a clause. */
+  heldBack?: string;
+}
+
+/** Something that retention removes: the artifacts of a run, or the whole run. `why` is a clause. */
+export interface RunRemoval {
+  runId: string;
+  what: 'artifacts' | 'run';
+  bytes: number;
+  why: string;
+}
+
+/** Whether any limit is set. */
+export function hasRetention(limits: RetentionLimits): boolean {
+  return Object.values(limits).some((limit) => limit !== undefined);
+}
+
+/**
+ * What to remove so that the limits hold, in this order: artifacts, then whole runs, the oldest first. Runs that have not
+ * ended, or are held back, stay and count.
+ */
+export function planRetention(runs: readonly RunSize[], limits: RetentionLimits, now: Date): RunRemoval[] {
+  const ended = runs.flatMap((run) => (run.endedAt === undefined ? [] : [{ ...run, endedAt: run.endedAt }]));
+  ended.sort((a, b) => (a.endedAt < b.endedAt ? 1 : a.endedAt > b.endedAt ? -1 : a.runId < b.runId ? 1 : -1));
+  const chosen = new Map<string, RunRemoval>();
+  ended.forEach((run, rank) => {
+    const removal = run.heldBack === undefined ? removalOf(run, rank, limits, now) : undefined;
+    if (removal !== undefined) chosen.set(run.runId, removal);
+  });
+  const oldest = ended.filter(({ heldBack }) => heldBack === undefined).reverse();
+  let total = runs.reduce((sum, { artifactBytes, otherBytes }) => sum + artifactBytes + otherBytes, 0);
+  for (const { bytes } of chosen.values()) total -= bytes;
+  const { maxBytes = Infinity } = limits;
+  const why = 'all runs together are larger than the maximum size';
+  for (const { runId, artifactBytes } of oldest) {
+    if (total <= maxBytes) break;
+    if (artifactBytes === 0 || chosen.has(runId)) continue;
+    chosen.set(runId, { runId, what: 'artifacts', bytes: artifactBytes, why });
+    total -= artifactBytes;
+  }
+  for (const { runId, artifactBytes, otherBytes } of oldest) {
+    if (total <= maxBytes) break;
+    const before = chosen.get(runId);
+    if (before?.what === 'run') continue;
+    const bytes = artifactBytes + otherBytes;
+    chosen.set(runId, { runId, what: 'run', bytes, why });
+    total -= bytes - (before?.bytes ?? 0);
+  }
+  const removals = oldest.flatMap(({ runId }) => chosen.get(runId) ?? []);
+  return [...removals.filter(({ what }) => what === 'artifacts'), ...removals.filter(({ what }) => what === 'run')];
+}
+
+function removalOf(
+  { runId, endedAt, artifactBytes, otherBytes }: RunSize & { endedAt: string },
+  rank: number,
+  { artifactsMs = Infinity, journalsMs = Infinity, runs = Infinity }: RetentionLimits,
+  now: Date,
+): RunRemoval | undefined {
+  const ageMs = msBetween(endedAt, now.toISOString());
+  const ended = `it ended ${Math.floor(ageMs / DAY_MS)} days ago`;
+  if (ageMs >= journalsMs) return { runId, what: 'run', bytes: artifactBytes + otherBytes, why: ended };
+  if (artifactBytes === 0) return undefined;
+  if (ageMs >= artifactsMs) return { runId, what: 'artifacts', bytes: artifactBytes, why: ended };
+  if (rank < runs) return undefined;
+  return { runId, what: 'artifacts', bytes: artifactBytes, why: `${rank} newer runs have ended` };
+}
+
+/** A sentence about a run whose artifacts retention has removed. */
+export function prunedText({ runId, pruned }: { runId: string; pruned: { at: string } }): string {
+  return `Retention removed the artifacts of run ${runId} on ${dateTime(pruned.at)}.`;
+}
+
+/** `2030-01-31 03:20:00 UTC` */
+export function dateTime(at: string): string {
+  return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+}
+
+/** ARTIFACT_UNREADABLE of a run whose artifacts retention has removed says so; any other error is returned unchanged. */
+export function toPrunedError({ runId, pruned }: Pick<RunState, 'runId' | 'pruned'>, error: unknown): unknown {
+  if (pruned === undefined || !(error instanceof HaloError) || error.code !== 'ARTIFACT_UNREADABLE') return error;
+  return new HaloError('ARTIFACT_UNREADABLE', prunedText({ runId, pruned }), {
+    hint: 'Read what its journal has with `halo logs` and `halo show`.',
+    cause: error,
+  });
+}

@@ -1,0 +1,166 @@
+import { join } from 'node:path';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { planRetention, type RetentionLimits, type RunRemoval, type RunSize } from '../../core/retention/retention.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { releaseRun, repackHeld } from '../../git/mirror/release-run.ts';
+import { mapConcurrent } from '../../lib/async.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { createFolders } from '../../lib/fs.ts';
+import { acquireLock, LockBusyError } from '../../lib/lock.ts';
+import { OpenRuns } from '../../store/open-runs.ts';
+import { finishRemovals, measureRun, removeArtifacts, removeRun } from '../../store/run/remove-run.ts';
+import type { Store } from '../../store/store.ts';
+import { findHeldBack, type IdentifiedRun } from './held-back.ts';
+import { finishMirrorRemovals, findUnusedMirrors, removeMirror, type UnusedMirror } from './unused-mirrors.ts';
+
+/** What retention needs of this machine. */
+export interface PruneContext {
+  home: string;
+  store: Pick<Store, 'runIds' | 'readState' | 'transact' | 'publishRuns'>;
+  now: () => Date;
+}
+
+/** What the limits remove, and what they may not. Sizes are in bytes. */
+export interface PrunePlan {
+  removals: RunRemoval[];
+  mirrors: UnusedMirror[];
+  /** Ended runs that stay whatever the limits are, with the reason as a clause. */
+  heldBack: { runId: string; why: string }[];
+  /** Runs that cannot be read; they stay. */
+  unreadable: { runId: string; error: HaloError }[];
+  /** The size of all runs. */
+  runBytes: number;
+  /** How much of it the artifacts of ended runs are that nothing holds back. */
+  artifactBytes: number;
+}
+
+/** What was removed, and what could not be. */
+export interface PruneResult {
+  plan: PrunePlan;
+  removals: RunRemoval[];
+  mirrors: UnusedMirror[];
+  failed: { runId: string; error: HaloError }[];
+}
+
+const MAX_READS = 8;
+
+/** Finds what retention would remove; changes nothing. */
+export async function planPrune({ home, store, now }: PruneContext, limits: RetentionLimits): Promise<PrunePlan> {
+  const runs: IdentifiedRun[] = [];
+  const sizes = new Map<string, Awaited<ReturnType<typeof measureRun>>>();
+  const unreadable: PrunePlan['unreadable'] = [];
+  await mapConcurrent(await store.runIds(), MAX_READS, async (runId) => {
+    try {
+      sizes.set(runId, await measureRun(home, runId));
+      runs.push({ runId, state: await store.readState(runId) });
+    } catch (error) {
+      unreadable.push({ runId, error: toHaloError(error) });
+    }
+  });
+  const held = await findHeldBack(home, runs);
+  const sized = runs.map(({ runId, state }): RunSize => {
+    const { artifacts, other } = sizes.get(runId) ?? { artifacts: 0, other: 0 };
+    const heldBack = held.get(runId);
+    const endedAt = state.status === 'ended' ? (state.endedAt ?? state.createdAt) : undefined;
+    return { runId, endedAt, artifactBytes: artifacts, otherBytes: other, ...(heldBack !== undefined && { heldBack }) };
+  });
+  const removals = planRetention(sized, limits, now());
+  const ended = sized.filter(({ endedAt }) => endedAt !== undefined);
+  return {
+    removals,
+    // An unreadable run may use any mirror.
+    mirrors: unreadable.length > 0 ? [] : await findUnusedMirrors(home, usedMirrors(runs), now()),
+    heldBack: ended.flatMap(({ runId, heldBack: why }) => (why === undefined ? [] : [{ runId, why }])),
+    unreadable,
+    runBytes: sized.reduce((sum, run) => sum + run.artifactBytes + run.otherBytes, 0),
+    artifactBytes: ended.reduce((sum, run) => sum + (run.heldBack === undefined ? run.artifactBytes : 0), 0),
+  };
+}
+
+/**
+ * Removes what the limits allow to remove, after the leftovers of an earlier removal that was interrupted. One process at a
+ * time: throws STEER_REFUSED if another one is at it. Stops between two removals when `signal` aborts.
+ */
+export async function pruneHome(
+  context: PruneContext,
+  limits: RetentionLimits,
+  { by, signal }: { by: string; signal?: AbortSignal | undefined },
+): Promise<PruneResult> {
+  const { home, store, now } = context;
+  const lock = await lockHome(home);
+  try {
+    await store.publishRuns();
+    await finishRemovals(home);
+    await finishMirrorRemovals(home);
+    const plan = await planPrune(context, limits);
+    const result: PruneResult = { plan, removals: [], mirrors: [], failed: [] };
+    const released = new Set<string>();
+    for (const removal of plan.removals) {
+      if (signal?.aborted) break;
+      try {
+        const mirror = await remove(context, removal, by);
+        if (mirror === undefined) continue;
+        result.removals.push(removal);
+        if (removal.what === 'run') released.add(mirror);
+      } catch (error) {
+        result.failed.push({ runId: removal.runId, error: toHaloError(error) });
+      }
+    }
+    for (const name of released) await repackHeld(mirrorPath(home, name)).catch(() => undefined);
+    for (const mirror of signal?.aborted ? [] : plan.mirrors)
+      if (await removeMirror(home, mirror.name, now())) result.mirrors.push(mirror);
+    await failpoint('prune.after');
+    return result;
+  } finally {
+    await lock.release();
+  }
+}
+
+async function lockHome(home: string): Promise<Awaited<ReturnType<typeof acquireLock>>> {
+  await createFolders(join(home, 'locks'), 0o700);
+  try {
+    return await acquireLock(join(home, 'locks', 'retention'), { waitMs: 0 });
+  } catch (error) {
+    if (!(error instanceof LockBusyError)) throw error;
+    throw new HaloError('STEER_REFUSED', `Process ${error.owner} is already removing old runs of ${home}.`, {
+      hint: 'Try again when it has finished.',
+      cause: error,
+    });
+  }
+}
+
+/** Returns the mirror of the run, or undefined if the run was reopened in the meantime. */
+async function remove(
+  { home, store }: PruneContext,
+  { runId, what, bytes }: RunRemoval,
+  by: string,
+): Promise<string | undefined> {
+  await failpoint('prune.before');
+  if (what === 'run') {
+    let mirror: string | undefined;
+    const release = async (state: RunState) => {
+      mirror = MIRROR_NAME.test(state.repo.mirror) ? state.repo.mirror : '';
+      if (mirror !== '') await releaseRun(mirrorPath(home, mirror), runId);
+      return true;
+    };
+    return (await removeRun(home, runId, { openRuns: new OpenRuns(home), release })) ? mirror : undefined;
+  }
+  const isEnded = await store.transact(runId, (state) => {
+    const { status, pruned, endedAt = '' } = state;
+    if (status !== 'ended') return { entries: [], result: false };
+    // An interrupted removal is finished without another entry.
+    const isNoted = pruned !== undefined && pruned.at >= endedAt;
+    return { entries: isNoted ? [] : [{ type: 'run.pruned', by, bytes }], result: true };
+  });
+  if (!isEnded) return undefined;
+  await failpoint('prune.noted');
+  return (await removeArtifacts(home, runId)) ? '' : undefined;
+}
+
+/** A journal that somebody copied here may name any path. */
+const MIRROR_NAME = /^[a-z0-9][a-z0-9-]*$/;
+
+function usedMirrors(runs: readonly IdentifiedRun[]): Set<string> {
+  return new Set(runs.map(({ state }) => state.repo.mirror));
+}

@@ -1,0 +1,74 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkRetention } from '../../../src/api/doctor/check-retention.ts';
+import { transcribe } from '../../../src/core/transcript/transcript.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { pruneDaily, readLastPrune } from '../../../src/worker/retention/prune-daily.ts';
+import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import { created, failed } from '../../support/journal.ts';
+
+const RUN = '0tbq1aaaaaaaaaaa';
+
+let home: ScriptedHome;
+let dir: string;
+beforeEach(async () => {
+  home = openScriptedHome();
+  dir = home.host.home;
+  const end = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed' } as const;
+  await home.addRun([created(RUN, 1), { type: 'run.started' }, ...failed('US-001'), end]);
+  home.writeArtifact(RUN, 'us-001/1/a.log', 'text');
+});
+afterEach(() => home.remove());
+
+const configure = (text: string) => writeFileSync(join(dir, 'config.toml'), text);
+const artifact = () => join(dir, 'runs', RUN, 'artifacts/us-001/1/a.log');
+const daily = () =>
+  pruneDaily(
+    { home: dir, store: openStore(dir, { transcribe }), log: pino({ level: 'silent' }) },
+    new AbortController().signal,
+  );
+
+describe('daily retention', () => {
+  it('removes nothing unless [keep] sets something', async () => {
+    await daily();
+    expect([existsSync(artifact()), await readLastPrune(dir)]).toEqual([true, undefined]);
+    expect(await checkRetention(dir)).toMatchObject({
+      ok: 'ok',
+      says: expect.stringContaining('sets nothing') as string,
+    });
+  });
+
+  it('removes once a day what [keep] does not keep', async () => {
+    configure('[keep]\nruns = 0\n');
+    await daily();
+    expect(existsSync(artifact())).toBe(false);
+    const { state } = await home.operations.get(RUN);
+    expect(state.pruned).toMatchObject({ by: 'retention' });
+    home.writeArtifact(RUN, 'us-001/1/a.log', 'text');
+    await daily();
+    expect(existsSync(artifact())).toBe(true);
+    writeFileSync(join(dir, 'retention.json'), JSON.stringify({ v: 1, at: '2020-01-01T00:00:00Z' }));
+    await daily();
+    expect(existsSync(artifact())).toBe(false);
+    expect(await checkRetention(dir)).toMatchObject({ says: expect.stringContaining('last removal: 20') as string });
+  });
+
+  it.each(['', '\0\0\0', '{"v": 1', '[]', '{"at": "no date"}'])(
+    'is done again if its time is damaged: %j',
+    async (text) => {
+      configure('[keep]\nruns = 0\n');
+      writeFileSync(join(dir, 'retention.json'), text);
+      await daily();
+      expect(existsSync(artifact())).toBe(false);
+      expect(JSON.parse(readFileSync(join(dir, 'retention.json'), 'utf8'))).toMatchObject({ v: 1 });
+    },
+  );
+
+  it('removes nothing while config.toml is invalid', async () => {
+    configure('[keep]\nartifacts = "soon"\n');
+    await expect(daily()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    expect(existsSync(artifact())).toBe(true);
+  });
+});
