@@ -12,7 +12,7 @@ export function stringWidth(line: string): number {
   if (NARROW.test(line)) return line.length;
   const text = stripVTControlCharacters(line);
   if (NARROW.test(text)) return text.length;
-  return split(text).reduce((sum, character) => sum + characterWidth(character), 0);
+  return [...graphemesOf(text)].reduce((sum, character) => sum + characterWidth(character), 0);
 }
 
 interface Unicode {
@@ -34,9 +34,20 @@ function loadUnicode(): Unicode {
   });
 }
 
-/** Splits text into graphemes. */
-function split(text: string): string[] {
-  return Array.from(loadUnicode().graphemes.segment(text), ({ segment }) => segment);
+/** The graphemes of a text, one after the other: who needs only the start of a very long line does not read the rest. */
+function* graphemesOf(text: string): Generator<string> {
+  for (const { segment } of loadUnicode().graphemes.segment(text)) yield segment;
+}
+
+/** Whether a line has at most `width` columns. */
+function fitsInto(line: string, width: number): boolean {
+  if (NARROW.test(line)) return line.length <= width;
+  let left = width;
+  for (const character of graphemesOf(stripVTControlCharacters(line))) {
+    left -= characterWidth(character);
+    if (left < 0) return false;
+  }
+  return true;
 }
 
 function characterWidth(character: string): number {
@@ -50,16 +61,17 @@ function characterWidth(character: string): number {
 
 /** Truncates a line to `width` columns at a grapheme boundary, with an ellipsis. */
 export function truncateToWidth(line: string, width: number): string {
-  if (stringWidth(line) <= width) return line;
+  if (fitsInto(line, width)) return line;
+  if (width < 1) return '';
   let kept = '';
   let used = 0;
-  for (const segment of split(line)) {
+  for (const segment of graphemesOf(line)) {
     const next = stringWidth(segment);
     if (used + next > width - 1) break;
     kept += segment;
     used += next;
   }
-  return width < 1 ? '' : `${kept}…`;
+  return `${kept}…`;
 }
 
 /** Truncates the start of a line to `width` columns, e.g. of a path whose end is significant. */
@@ -67,7 +79,7 @@ export function truncateStartToWidth(line: string, width: number): string {
   if (stringWidth(line) <= width) return line;
   let kept = '';
   let used = 0;
-  for (const segment of split(line).reverse()) {
+  for (const segment of [...graphemesOf(line)].reverse()) {
     const next = stringWidth(segment);
     if (used + next > width - 1) break;
     kept = segment + kept;
@@ -99,23 +111,47 @@ export function wrapWords(text: string, width: number): string[] {
 
 /** Wraps a line at spaces to `width` columns. Each line keeps the indentation; longer words are split. */
 export function wrapIndented(line: string, width: number): string[] {
-  if (stringWidth(line) <= width) return [line];
+  if (fitsInto(line, width)) return [line];
   const indent = /^ */.exec(line)?.[0] ?? '';
   const room = width - indent.length;
   if (room < 2) return [truncateToWidth(line, width)];
   const lines: string[] = [];
   let current = '';
+  let used = 0;
   for (const word of line.slice(indent.length).match(/\S+\s*/g) ?? []) {
-    if (current !== '' && stringWidth((current + word).trimEnd()) > room) {
+    const text = word.trimEnd();
+    const columns = stringWidth(text);
+    if (current !== '' && used + columns > room) {
       lines.push(current);
       current = '';
     }
-    current += word;
-    while (stringWidth(current.trimEnd()) > room) {
-      const piece = truncateToWidth(current, room + 1).slice(0, -1);
-      lines.push(piece);
-      current = current.slice(piece.length);
-    }
+    const pieces = columns > room ? splitToWidth(text, room) : [text];
+    const last = `${pieces.pop() ?? ''}${word.slice(text.length)}`;
+    lines.push(...pieces);
+    used = (current === '' ? 0 : used) + stringWidth(last);
+    current += last;
   }
   return [...lines, current].map((each) => (indent + each).trimEnd());
+}
+
+/** Splits a word into pieces of at most `width` columns, at least 2. */
+function splitToWidth(word: string, width: number): string[] {
+  const pieces: string[] = [];
+  let piece = '';
+  let used = 0;
+  for (const character of graphemesOf(word)) {
+    const columns = characterWidth(character);
+    // One character with many vowel signs may be wider than the terminal.
+    for (const part of columns > width ? Array.from(character) : [character]) {
+      const next = part === character ? columns : characterWidth(part);
+      if (used + next > width) {
+        pieces.push(piece);
+        piece = '';
+        used = 0;
+      }
+      piece += part;
+      used += next;
+    }
+  }
+  return [...pieces, piece];
 }

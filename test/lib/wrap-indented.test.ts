@@ -14,4 +14,22 @@ describe('wrapToWidth', () => {
     expect(wrapIndented(line, width)).toEqual(lines);
     for (const each of lines) expect(stringWidth(each)).toBeLessThanOrEqual(width);
   });
+
+  it('splits one character whose vowel signs are wider than the terminal', () => {
+    const line = `क${'\u0903'.repeat(50)}`;
+    const lines = wrapIndented(line, 10);
+    expect(lines.join('')).toBe(line);
+    for (const each of lines) expect(stringWidth(each)).toBeLessThanOrEqual(10);
+  });
+
+  it('reads a line of many columns once', () => {
+    const time = (length: number) => {
+      const line = '購'.repeat(length);
+      const started = performance.now();
+      expect(wrapIndented(line, 20)).toHaveLength(length / 10);
+      return performance.now() - started;
+    };
+    time(1000);
+    expect(time(20_000)).toBeLessThan(40 * Math.max(5, time(2000)));
+  });
 });

@@ -524,6 +524,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'copy a run here whose journal names other paths as run id or mirror, so that retention removes those',
     'the folder is the run id; the name of a mirror must be a plain name',
   ],
+  [
+    'incident top-display',
+    'send control sequences, very long names, huge diffs or log lines to the terminal of a person who watches `halo top`',
+    'every text is spelled and truncated before it is drawn; the canvas lets only positions and colors of halo through',
+  ],
 ];
 
 export const ATTACKS: readonly Attack[] = ROWS.map(([id, attack, defence]) => ({ id, attack, defence }));

@@ -65,11 +65,13 @@ export function diffLines(state: TopState, paint: Paint): string[] {
   const { lines, remarks } = diff.read;
   if (lines.length === 0) return [`  ${paint('quiet', 'The diff is empty.')}`];
   const warnings = remarksText(remarks).flatMap((text) => wrapIndented(`warning: ${safeText(text)}`, width));
-  const shown = lines.slice(place.offset ?? 0, (place.offset ?? 0) + bodyHeight(state));
-  const body = shown.flatMap((line) => {
+  const height = bodyHeight(state);
+  const body: string[] = [];
+  for (const line of lines.slice(place.offset ?? 0, (place.offset ?? 0) + height)) {
     const sign = place.filter !== '' && isMatch(line.text, place.filter) ? '*' : ' ';
-    return diffTexts(line, width - 1, place.wrap).map((part) => `${sign}${paintDiffLine(part, paint)}`);
-  });
+    for (const part of diffTexts(line, width - 1, place.wrap)) body.push(`${sign}${paintDiffLine(part, paint)}`);
+    if (body.length >= height) break;
+  }
   return [...((place.offset ?? 0) === 0 ? warnings.map((line) => paint('warn', line)) : []), ...body];
 }
 

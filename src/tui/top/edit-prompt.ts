@@ -1,7 +1,7 @@
 import { completeCommand } from './command-line.ts';
 import type { Prompt, TopState } from './model.ts';
 
-const MAX_LENGTH = 500;
+const MAX_LENGTH = 2000;
 
 /** A line of input after a key: changed, entered or closed. */
 export function editPrompt(prompt: Prompt, key: string, runs: TopState['runs']): Prompt | 'entered' | 'closed' {
@@ -26,6 +26,12 @@ export function editPrompt(prompt: Prompt, key: string, runs: TopState['runs']):
       // Other keys have names of several characters.
       return Array.from(key).length === 1 && text.length < MAX_LENGTH ? { ...prompt, text: text + key } : prompt;
   }
+}
+
+/** Pasted text is one line and must not press keys. */
+export function paste(prompt: Prompt, text: string): Prompt {
+  const room = MAX_LENGTH - prompt.text.length;
+  return { ...prompt, text: prompt.text + text.slice(0, Math.max(0, room)).replace(/\p{Cc}/gu, ' ') };
 }
 
 /** The only continuation, or what all of them begin with; the next one if the text is already complete. */

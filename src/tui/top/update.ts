@@ -17,7 +17,7 @@ import {
   type ViewName,
 } from './model.ts';
 import { move, refuse, toMatch } from './navigate.ts';
-import { editPrompt } from './edit-prompt.ts';
+import { editPrompt, paste } from './edit-prompt.ts';
 import { currentStory } from './run-panel.ts';
 
 /** The state after an event. Pure: what is to be read or executed follows from the state (neededSources, `acting`). */
@@ -50,10 +50,7 @@ export function update(state: TopState, event: TopEvent): TopState {
       return acted(state, { tone: 'bad', text: `✗ ${[message, hint].filter((each) => each !== undefined).join(' ')}` });
     }
     case 'pasted':
-      // Pasted text must not press keys.
-      return state.prompt === undefined
-        ? state
-        : { ...state, prompt: { ...state.prompt, text: state.prompt.text + event.text.replace(/[\p{Cc}\n]/gu, ' ') } };
+      return state.prompt === undefined ? state : { ...state, prompt: paste(state.prompt, event.text) };
     case 'key':
       return press(state, event.key);
   }
