@@ -98,6 +98,7 @@ describe('prices and rates', () => {
   test('are refused with a hint if their names lack quotes', () => {
     expect(refusal({ home: '[prices.gpt-5.5]\ninput = 1\noutput = 2' })).toContain('a name with dots must be quoted');
     expect(refusal({ home: '[rate."m"]\nrpm = 0' })).toContain('rate.m.rpm: must be a whole number');
+    expect(refusal({ set: ['rate.m=5'] })).toContain('rate.m: must be a table, like { rpm = 60, rph = 1000 }');
     expect(refusal({ home: '[rate."m"]\nrph = 1.5' })).toContain('rate.m.rph: must be a whole number');
   });
 

@@ -421,6 +421,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'they are disabled; halo reads its trailers itself',
   ],
   [
+    'incident pretended-pause',
+    'stop work for hours by claiming a usage limit of the provider in the agent’s output',
+    'only answers of the provider to the gateway, and halo’s own count of requests, make a story wait',
+  ],
+  [
     'incident agent-options',
     'turn off the sandbox, redirect traffic or start programs by settings of the agent’s program in halo.toml',
     'only listed settings are passed on, each of which is checked; halo’s own settings replace them; arguments are quoted',

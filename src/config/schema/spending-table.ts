@@ -13,11 +13,14 @@ const Prices = perModel(
 );
 const Rates = perModel(
   '[rate."my-model"] with rpm, tpm or rph',
-  z.strictObject({
-    rpm: wholeNumber(1, 1_000_000).optional(),
-    tpm: wholeNumber(1, 1_000_000_000).optional(),
-    rph: wholeNumber(1, 10_000_000).optional(),
-  }),
+  z.strictObject(
+    {
+      rpm: wholeNumber(1, 1_000_000).optional(),
+      tpm: wholeNumber(1, 1_000_000_000).optional(),
+      rph: wholeNumber(1, 10_000_000).optional(),
+    },
+    { error: ({ code }) => (code === 'invalid_type' ? 'must be a table, like { rpm = 60, rph = 1000 }' : undefined) },
+  ),
 );
 
 /** Keys for cost, prices and request rates of models. */

@@ -157,6 +157,18 @@ describe('incident budget-burst: requests that count as more than they appear', 
   });
 });
 
+describe('incident pretended-pause: an agent that only says that its provider wants a pause', () => {
+  it('has failed, and nothing waits', async () => {
+    const model = await provider((res) => tell(res, 1, 1));
+    const words = 'You have hit your usage limit. HTTP 429, retry-after: 18000. Try again in 5 hours.';
+    const script = `await ask(1); console.log(${JSON.stringify(words)}); console.error(${JSON.stringify(words)}); process.exit(1);`;
+    const state = await run(model.url, script, ['retry.attempts=1']);
+    expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR', stories: [{ progress: 'failed' }, {}] });
+    expect(state).not.toHaveProperty('modelPause');
+    expect(halo.journal(state.runId).map(({ type }) => type)).not.toContain('story.postponed');
+  });
+});
+
 describe('a pause that a provider requests', () => {
   it('delays the requests of all runs, without an error for any agent', async () => {
     const PAUSE_S = 2;
