@@ -15,6 +15,11 @@ export function newRunId(now: Date, random: (bytes: number) => Uint8Array): stri
   return toBase32(seconds, TIME_DIGITS) + toBase32(noise, (RANDOM_BYTES * 8) / 5);
 }
 
+/** The first id that a run of this second can have. */
+export function firstRunId(at: Date): string {
+  return newRunId(at, (bytes) => new Uint8Array(bytes));
+}
+
 function toBase32(value: bigint, digits: number): string {
   let text = '';
   for (let rest = value; text.length < digits; rest /= 32n) text = ALPHABET.charAt(Number(rest % 32n)) + text;

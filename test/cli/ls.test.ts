@@ -90,7 +90,7 @@ describe('halo ls', () => {
 
   it('reports that no run matches', async () => {
     const none = await runCli(['ls', '--user', 'eve'], { operations, services });
-    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'None of the 2 runs matches.\n' });
+    expect(none).toMatchObject({ code: 0, stdout: '', stderr: 'No run matches.\n' });
   });
 });
 
@@ -101,5 +101,48 @@ describe('halo status --watch', () => {
     expect(shown).toMatchObject({ code: 0, stderr: '' });
     expect(shown.stdout).toContain('state    SUCCESS');
     expect(await runCli(['status', '--watch'], { operations, services })).toMatchObject({ code: 2 });
+  });
+});
+
+describe('halo ls with many runs', () => {
+  const idOf = (index: number) => `1ng700${String(index).padStart(4, '0')}abcde`;
+  beforeEach(() => {
+    operations = openMemory();
+    for (let index = 0; index < 300; index += 1)
+      addRun(idOf(index), { source: '/home/me/shop', user: index % 10 === 0 ? 'bob' : 'alice' });
+  });
+  const idsOf = (text: string) => text.match(/1ng700\d{4}abcde/g) ?? [];
+
+  it('reads no more pages than it needs for the wanted rows', async () => {
+    const queries: unknown[] = [];
+    const listSome = operations.listSome.bind(operations);
+    operations.listSome = (query) => {
+      queries.push(query);
+      return listSome(query);
+    };
+    expect(idsOf(await ls('--user', 'bob', '--limit', '3'))).toEqual([290, 280, 270].map(idOf));
+    expect(queries).toMatchObject([{ newest: 50 }]);
+    expect(idsOf(await ls('--user', 'bob'))).toHaveLength(30);
+  });
+
+  it('lists a page of 100 and names the option for the next one', async () => {
+    const first = await runCli(['ls'], { operations, services });
+    expect(idsOf(first.stdout)).toEqual(Array.from({ length: 100 }, (_, index) => idOf(299 - index)));
+    expect(first.stderr).toContain(`200 more: halo ls --before ${idOf(200)}`);
+    expect(idsOf(await ls('--before', idOf(200), '--limit', '2'))).toEqual([idOf(199), idOf(198)]);
+    const filtered = await runCli(['ls', '--user', 'alice'], { operations, services });
+    expect(idsOf(filtered.stdout)).toHaveLength(100);
+    const [, before = ''] = /add --before (\w+)/.exec(filtered.stderr) ?? [];
+    expect(idsOf(await ls('--user', 'alice', '--before', before))[0]).toBe(idOf(Number(before.slice(6, 10)) - 1));
+  });
+
+  it('lists all of them as JSON', async () => {
+    expect(JSON.parse(await ls('--json'))).toHaveLength(300);
+    expect(JSON.parse(await ls('--json', '--user', 'bob'))).toHaveLength(30);
+  });
+
+  it('refuses times and ids that are none', async () => {
+    expect(await runCli(['ls', '--since', 'soon'], { operations, services })).toMatchObject({ code: 2 });
+    expect(await runCli(['ls', '--before', '../x'], { operations, services })).toMatchObject({ code: 2 });
   });
 });

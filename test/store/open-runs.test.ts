@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { newRunId } from '../../src/lib/run-id.ts';
 import { created } from '../support/journal.ts';
 import { test as base } from '../support/fixtures.ts';
 
@@ -105,5 +107,41 @@ describe('a list', () => {
     rmSync(join(home, 'runs', second), { recursive: true });
     const { runs, unreadable } = await store.list();
     expect([runs.map(({ runId }) => runId), unreadable]).toEqual([[first], []]);
+  });
+});
+
+describe('a list of runs', () => {
+  const DAY = 86_400_000;
+  const START = Date.UTC(2030, 0, 1);
+
+  /** Runs that were created a day apart, the newest first. */
+  async function fill(home: string, count: number): Promise<string[]> {
+    const ids: string[] = [];
+    for (let day = 0; day < count; day += 1) {
+      const at = new Date(START + day * DAY);
+      const runId = newRunId(at, randomBytes);
+      await openStore(home, { transcribe, now: () => at }).createRun(created(runId), origin);
+      ids.unshift(runId);
+    }
+    return ids;
+  }
+
+  test('comes in pages', async ({ home, store }) => {
+    const ids = await fill(home, 5);
+    const idsOf = ({ runs }: Awaited<ReturnType<Store['list']>>) => runs.map(({ runId }) => runId);
+    const first = await store.list({ newest: 2 });
+    expect([idsOf(first), first.next, first.omitted.open]).toEqual([ids.slice(0, 2), ids[1], 3]);
+    const second = await store.list({ newest: 3, before: first.next });
+    expect([idsOf(second), second.next, second.omitted.open]).toEqual([ids.slice(2), undefined, 0]);
+  });
+
+  test('since a time reads only runs that are not older', async ({ home, store }) => {
+    const ids = await fill(home, 5);
+    // An older run that cannot be read is not even opened.
+    for (const runId of ids.slice(3)) writeFileSync(join(home, 'runs', runId, 'journal.jsonl'), 'no journal\n');
+    const { runs, unreadable } = await store.list({ since: new Date(START + 2 * DAY).toISOString() });
+    expect([runs.map(({ runId }) => runId), unreadable]).toEqual([ids.slice(0, 3), []]);
+    const later = await store.list({ since: new Date(START + 2 * DAY + 1).toISOString() });
+    expect(later.runs.map(({ runId }) => runId)).toEqual(ids.slice(0, 2));
   });
 });

@@ -163,13 +163,16 @@ export function openMemory(): MemoryOperations {
       );
     },
     list: () => Promise.resolve([...runs.values()].map(stateOf).reverse()),
-    async listSome({ open = Infinity, ended = Infinity, newest = Infinity }) {
-      const all = await operations.list();
+    async listSome({ open = Infinity, ended = Infinity, newest = Infinity, before, since = '' }) {
+      const all = (await operations.list()).filter(
+        ({ runId, createdAt }) => (before === undefined || runId < before) && createdAt >= since,
+      );
+      const next = all.length > newest ? all[newest - 1]?.runId : undefined;
       const left = { open, ended };
       const listed = all.slice(0, newest).filter(({ status }) => left[status === 'ended' ? 'ended' : 'open']-- > 0);
       const omitted = all.filter((run) => !listed.includes(run));
       const count = (isEnded: boolean) => omitted.filter(({ status }) => (status === 'ended') === isEnded).length;
-      return { runs: listed, omitted: { open: count(false), ended: count(true) } };
+      return { runs: listed, omitted: { open: count(false), ended: count(true) }, ...(next !== undefined && { next }) };
     },
     get: (runId) =>
       attempt(() => {

@@ -49,8 +49,8 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     list: async () => (await call(listRunsOperation, {})).runs,
     // An older server returns all runs, and does not say that it left none out.
     listSome: async (query) => {
-      const { runs, omitted } = (await call(listRunsOperation, query)) as Partial<ListedRuns>;
-      return { runs: runs ?? [], omitted: omitted ?? { open: 0, ended: 0 } };
+      const { runs, omitted, next } = (await call(listRunsOperation, query)) as Partial<ListedRuns>;
+      return { runs: runs ?? [], omitted: omitted ?? { open: 0, ended: 0 }, ...defined({ next }) };
     },
     get: (runId) => call(getRunOperation, { runId }),
     async *follow(runId, { signal, ...options }) {

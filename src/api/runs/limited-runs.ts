@@ -18,8 +18,10 @@ export type ListQuery = RunQuery;
 export interface ListedRuns {
   /** Newest first. */
   runs: ListedRun[];
-  /** Numbers of runs that the query left out. */
+  /** Numbers of runs in its range that the query left out. */
   omitted: { open: number; ended: number };
+  /** The `before` of a query for the next runs; absent if `newest` left none out. */
+  next?: string;
 }
 
 /** Runs, with the fleet limits that delay them. */
@@ -42,9 +44,13 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   };
   return {
     async list(query = {}) {
-      const [{ runs, omitted }, most] = await Promise.all([store.list(query), readLimits()]);
+      const [{ runs, omitted, next }, most] = await Promise.all([store.list(query), readLimits()]);
       const open = await openRuns(runs, query, most);
-      return { runs: runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, open, most)) })), omitted };
+      return {
+        runs: runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, open, most)) })),
+        omitted,
+        ...defined({ next }),
+      };
     },
     async of(run) {
       const most = await readLimits();
@@ -54,8 +60,13 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   };
 
   /** The runs that a limit counts; the listed ones may be only some of them. */
-  async function openRuns(listed: readonly RunState[], { open }: ListQuery, most: FleetLimits) {
-    return open === undefined || !hasFleetLimit(most) ? listed : (await store.list({ ended: 0 })).runs;
+  async function openRuns(
+    listed: readonly RunState[],
+    { open, newest, before, since }: ListQuery,
+    most: FleetLimits,
+  ): Promise<readonly RunState[]> {
+    const isWhole = [open, newest, before, since].every((part) => part === undefined);
+    return isWhole || !hasFleetLimit(most) ? listed : (await store.list({ ended: 0 })).runs;
   }
 }
 

@@ -23,7 +23,7 @@ export async function namedRuns(
 ): Promise<RunState[]> {
   const runs: RunState[] = [];
   if (batch !== undefined) runs.push(...findBatch(groupRuns(await operations.list()), batch)[1]);
-  else if (follow && references.length === 0) runs.push(...active(await operations.list()));
+  else if (follow && references.length === 0) runs.push(...active((await operations.listSome({ ended: 0 })).runs));
   const asked = runs.length === 0 && references.length === 0 ? [undefined] : references;
   for (const reference of asked) {
     const { state } = await operations.get(await resolveRun(operations, reference, cli));

@@ -59,7 +59,7 @@ export async function controlAll(flags: AllFlags, { verb, word, affects, control
     const { repo, user, allUsers } = flags;
     const mine = user === undefined && !allUsers;
     const filter = { ...(repo !== undefined && { repo }), ...(user !== undefined && { user }), ...(mine && { mine }) };
-    const open = (await operations.list()).filter((run) => run.status !== 'ended' && affects(run));
+    const open = (await operations.listSome({ ended: 0 })).runs.filter((run) => run.status !== 'ended' && affects(run));
     const chosen = await filterRuns(open, filter, cli);
     const others = open.length - chosen.length;
     if (chosen.length === 0) {

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Cli } from '../cli.ts';
+import { RUN_ID } from '../../lib/run-id.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { repoSource } from './run-options.ts';
 import { stateText } from '../../tui/run-text.ts';
@@ -12,6 +13,8 @@ export interface RunFilter {
   user?: string;
   mine?: true;
   limit?: number;
+  since?: string;
+  before?: string;
 }
 
 export function addRunFilters(command: Command): Command {
@@ -20,7 +23,17 @@ export function addRunFilters(command: Command): Command {
     .option('--repo <path>', 'only runs of this repository: its path, URL or directory name')
     .option('--user <name>', 'only runs of this user')
     .option('--mine', 'only your own runs')
+    .option(
+      '--since <time>',
+      'only runs submitted after a date (2030-01-31), a time of day (03:12) or a time ago (10m, 2d)',
+    )
+    .option('--before <runId>', 'only runs older than this one: the next page', parseRunId)
     .option('--limit <n>', 'only the newest n runs', parseLimit);
+}
+
+/** Whether only runs that have not ended can be in this state. */
+export function isOpenState(state: string): boolean {
+  return ['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked'].includes(state.toLowerCase());
 }
 
 /** The runs that match all filters, in their order. */
@@ -61,6 +74,11 @@ function isInState(run: ListedRun, state: string): boolean {
 
 function isOf({ repo: { source } }: ListedRun, repo: string, cwd: string): boolean {
   return source === repoSource(cwd, repo) || (!repo.includes('/') && source.split('/').at(-1) === repo);
+}
+
+function parseRunId(text: string): string {
+  if (RUN_ID.test(text)) return text;
+  throw new InvalidArgumentError('It must be a whole run id.');
 }
 
 /** Parses a number of rows. Throws the message that commander shows. */

@@ -1,6 +1,8 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Operations } from '../../api/operations.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { pageRuns } from './page-runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 
@@ -27,7 +29,11 @@ export async function resolveRun(operations: Operations, reference: string | und
   const place = placeFromNewest(reference);
   if (place === undefined) return reference ?? '';
   const repository = await resolveRepository(cli.cwd);
-  const runs = (await operations.list()).filter(({ repo }) => repo.source === repository);
+  const runs: RunState[] = [];
+  for await (const page of pageRuns(operations)) {
+    runs.push(...page.filter(({ repo }) => repo.source === repository));
+    if (runs.length > place) break;
+  }
   const run = runs[place];
   if (run !== undefined) {
     await cli.note(cli.paintErr('quiet', `run ${run.runId}`));

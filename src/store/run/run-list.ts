@@ -2,7 +2,7 @@ import { readFolder } from '../../lib/fs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mapConcurrent } from '../../lib/async.ts';
-import { RUN_ID } from '../../lib/run-id.ts';
+import { firstRunId, RUN_ID } from '../../lib/run-id.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 import { runPaths, runsFolder } from '../run-layout.ts';
 import { loadRun } from '../journal/load-run.ts';
@@ -14,8 +14,10 @@ export interface RunList {
   runs: RunState[];
   /** Runs with a damaged directory, and the error. */
   unreadable: { runId: string; error: HaloError }[];
-  /** Numbers of runs that were not read. */
+  /** Numbers of runs in the range of the query that were not read. */
   omitted: { open: number; ended: number };
+  /** The `before` of a query for the next runs; undefined if `newest` left none out. */
+  next?: string;
 }
 
 /** Which runs to read; all by default. */
@@ -26,12 +28,17 @@ export interface RunQuery {
   ended?: number | undefined;
   /** At most this many runs, the newest, open or not. */
   newest?: number | undefined;
+  /** Only runs whose id sorts before this one: older ones. */
+  before?: string | undefined;
+  /** Only runs that were submitted at or after this time, ISO 8601. */
+  since?: string | undefined;
 }
 
 /** Reads runs. Takes time for those that it returns, not for the others. */
 export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery = {}): Promise<RunList> {
-  const { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity } = query;
-  const all = await runIds(home);
+  const { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity, before, since = '' } = query;
+  const oldest = Number.isNaN(Date.parse(since)) ? '' : firstRunId(new Date(since));
+  const all = (await runIds(home)).filter((id) => (before === undefined || id < before) && isFrom(id, oldest));
   const present = new Set(all);
   // A folder that somebody removed is no run.
   const open = (await listOpenRuns(home, openRuns)).filter(({ runId }) => present.has(runId));
@@ -45,8 +52,16 @@ export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery
   await readInto(list, home, ids);
   const openRead = ids.filter((runId) => isOpen.has(runId)).length;
   list.omitted = { open: open.length - openRead, ended: all.length - open.length - (ids.length - openRead) };
+  list.runs = list.runs.filter(({ createdAt }) => createdAt >= since);
+  const last = all[newest - 1];
+  if (last !== undefined && all.length > newest) list.next = last;
   list.runs.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
   return list;
+}
+
+/** Whether the run may have been created at the time of the id `oldest` or later. Ids of other forms have no time. */
+function isFrom(runId: string, oldest: string): boolean {
+  return runId.length !== oldest.length || runId >= oldest;
 }
 
 async function readInto(list: Pick<RunList, 'runs' | 'unreadable'>, home: string, ids: string[]): Promise<void> {

@@ -17,6 +17,15 @@ export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
       ),
       ended: count(z).describe('At most this many runs that have ended, the newest. Default: all.'),
       newest: count(z).describe('At most this many runs, the newest, open or not.'),
+      before: z
+        .string()
+        .regex(/^[a-z0-9]{1,32}$/)
+        .optional()
+        .describe('Only runs that are older than this one, by id: `next` of the page before.'),
+      since: z.iso
+        .datetime({ offset: true })
+        .optional()
+        .describe('Only runs that were submitted at or after this time.'),
     }),
   example: { open: 50, ended: 20 },
   output: {
@@ -28,6 +37,7 @@ export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
           .object({ open: z.number().int(), ended: z.number().int() })
           .optional()
           .describe('Numbers of runs that the query left out.'),
+        next: z.string().optional().describe('`before` of the next page; absent if `newest` left no run out.'),
       }),
   },
   run: ({ limitedRuns }, query) => limitedRuns.list(query),
