@@ -38,6 +38,12 @@ class Tmux {
     }, PATIENCE);
   }
 
+  /** The process that the shell runs. */
+  child(): number {
+    const shell = this.run('display-message', '-t', 'halo', '-p', '#{pane_pid}').trim();
+    return Number(spawnSync('pgrep', ['-P', shell], { encoding: 'utf8' }).stdout.trim());
+  }
+
   press(...keys: string[]): void {
     this.run('send-keys', '-t', 'halo', ...keys);
   }
@@ -125,6 +131,18 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     await halo.operations.cancel(runId, undefined);
   }, 240_000);
 
+  it('restores the terminal after a crash, and leaves the error on it', async () => {
+    const crash = "data:text/javascript,process.on('SIGUSR2', () => { throw new Error('boom'); })";
+    tmux.type(`${shellQuote(process.execPath)} --import ${shellQuote(crash)} ${shellQuote(BIN)} top`);
+    await tmux.shows('No runs yet.', 'q quit');
+    process.kill(tmux.child(), 'SIGUSR2');
+    await tmux.shows('Error: boom', 'ready$');
+    tmux.type('test $? -ne 0 && echo "ended with an error"');
+    await tmux.shows('ended with an error\n');
+    expect(tmux.screen()).not.toContain('q quit');
+    await isRestored();
+  }, 240_000);
+
   it('restores the terminal after signals, and ends when the terminal is closed', async () => {
     for (const [signal, code] of [
       ['TERM', 143],
@@ -132,9 +150,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     ] as const) {
       start();
       await tmux.shows('No runs yet.', 'q quit');
-      const pid = tmux.run('display-message', '-t', 'halo', '-p', '#{pane_pid}').trim();
-      const child = spawnSync('pgrep', ['-P', pid], { encoding: 'utf8' }).stdout.trim();
-      process.kill(Number(child), `SIG${signal}`);
+      process.kill(tmux.child(), `SIG${signal}`);
       await tmux.shows('ready$');
       tmux.type('echo "ended with $?"');
       await tmux.shows(`ended with ${code}`);
@@ -143,8 +159,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     }
     start();
     await tmux.shows('No runs yet.');
-    const pid = tmux.run('display-message', '-t', 'halo', '-p', '#{pane_pid}').trim();
-    const child = Number(spawnSync('pgrep', ['-P', pid], { encoding: 'utf8' }).stdout.trim());
+    const child = tmux.child();
     tmux.close();
     await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow(), PATIENCE);
   }, 240_000);
