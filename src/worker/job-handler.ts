@@ -7,6 +7,7 @@ import type { ConsumerOptions } from '../queue/consumer.ts';
 import { jobIdOf } from '../queue/job.ts';
 import type { StoryQueue } from '../queue/queue.ts';
 import { toDiskError } from '../store/disk-errors.ts';
+import { compressOutput } from '../store/run/compress-output.ts';
 import type { Reconciler } from './recovery/reconciler.ts';
 import { advanceRun } from './run/advance-run.ts';
 import { endRun } from './run/end-run.ts';
@@ -32,6 +33,7 @@ export function createJobHandler(
       const own = next.find((following) => jobIdOf(following) === jobId);
       for (const following of next) if (following !== own) await inQueue(queue.enqueue(following));
       if (next.length === 0) await inQueue(reconciler.wake(runId));
+      if (next.length === 0) compressInBackground(worker, runId);
       await failpoint('job.done');
       return own === undefined ? { kind: 'done' } : { kind: 'again', afterMs: own.delayMs ?? 0 };
     } catch (error) {
@@ -44,6 +46,16 @@ export function createJobHandler(
       return { kind: 'done' };
     }
   };
+}
+
+/** Compresses the output of an ended run. If the worker dies, a daily pass does it. */
+function compressInBackground(worker: WorkerContext, runId: string): void {
+  const { home, log } = worker;
+  const work = compressOutput(home, runId).then(
+    (bytes) => void (bytes > 0 && log.info({ runId, bytes }, 'compressed the output of the attempts')),
+    (error: unknown) => log.warn({ runId, err: error }, 'output could not be compressed'),
+  );
+  worker.inBackground(work);
 }
 
 async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {

@@ -17,7 +17,7 @@ export async function checkRetention(home: string): Promise<Finding> {
   const size = `runs take ${formatSize(runBytes)}, artifacts of ended runs ${formatSize(artifactBytes)} of it`;
   if (hasRetention(limits)) {
     const last = await readLastPrune(home);
-    return { name: 'retention', ok: 'ok', says: `${size}; last removal: ${last ?? 'none yet'}` };
+    return { name: 'retention', ok: 'ok', says: `${size}; last daily removal: ${last ?? 'none yet'}` };
   }
   const says = `${size}; nothing is removed, because [keep] sets nothing`;
   if (artifactBytes < MANY_BYTES) return { name: 'retention', ok: 'ok', says };

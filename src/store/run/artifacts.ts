@@ -1,9 +1,10 @@
-import { readdir, realpath, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
 import type { Artifact } from '../../core/journal/events.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { UnreadableFileError, readRegularFileEnd, readRegularFile } from '../../lib/fs.ts';
+import { UnreadableFileError, readRegularFileEnd, readRegularFile, readStream } from '../../lib/fs.ts';
 import { toDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
+import { findCompressed, plainName, readCompressed, sizeBefore } from './compress-output.ts';
 import type { RunPaths } from '../run-layout.ts';
 
 /** Larger files are not read, because a file is read into memory as a whole. */
@@ -29,7 +30,8 @@ async function listFolder(folder: string): Promise<Artifact[]> {
     const paths: string[] = [];
     await collect(folder, [], paths);
     const found = await Promise.all(paths.map((path) => describeFile(folder, path)));
-    return found.filter((file) => file !== undefined);
+    // Both forms exist for a moment while a file is being compressed.
+    return [...new Map(found.flatMap((file) => (file === undefined ? [] : [[file.path, file]]))).values()];
   });
 }
 
@@ -48,7 +50,13 @@ async function collect(folder: string, parts: string[], paths: string[]): Promis
 
 async function describeFile(folder: string, path: string): Promise<Artifact | undefined> {
   const found = await stat(join(folder, path)).catch(() => undefined);
-  return found && { path, bytes: found.size, changedAt: found.mtime.toISOString() };
+  if (found === undefined) return undefined;
+  const parts = path.split('/');
+  const name = plainName(parts.at(-1) ?? '');
+  if (name === undefined) return undefined;
+  const plain = [...parts.slice(0, -1), name].join('/');
+  const bytes = plain === path ? found.size : await sizeBefore(join(folder, path)).catch(() => 0);
+  return { path: plain, bytes, changedAt: found.mtime.toISOString() };
 }
 
 /**
@@ -56,12 +64,16 @@ async function describeFile(folder: string, path: string): Promise<Artifact | un
  * are not followed, and only regular files of at most 16 MiB are read. Throws ARTIFACT_UNREADABLE.
  */
 export function readArtifactFile(paths: RunPaths, path: string): Promise<Buffer> {
-  return read(paths, path, (real) => readRegularFile(real, MAX_BYTES));
+  return read(paths, path, async (real) =>
+    isCompressed(real, path) ? readStream(readCompressed(real), MAX_BYTES) : readRegularFile(real, MAX_BYTES),
+  );
 }
 
 /** Reads the last 64 KiB of such a file, whatever its size. Throws ARTIFACT_UNREADABLE. */
 export function readArtifactEnd(paths: RunPaths, path: string): Promise<Buffer> {
-  return read(paths, path, (real) => readRegularFileEnd(real, END_BYTES));
+  return read(paths, path, async (real) =>
+    isCompressed(real, path) ? endOf(readCompressed(real)) : readRegularFileEnd(real, END_BYTES),
+  );
 }
 
 async function read(
@@ -72,10 +84,15 @@ async function read(
   const [folder, below] = path.startsWith(BUNDLE) ? [bundle, path.slice(BUNDLE.length)] : [artifacts, path];
   const parts = below.split('/');
   if (parts.length > MAX_DEPTH || !parts.every((part) => NAME.test(part))) throw unreadable(path, 'does not exist');
-  const place = join(folder, ...parts);
+  const plain = join(folder, ...parts);
+  const compressed = await lstat(plain).then(
+    () => undefined,
+    () => findCompressed(plain),
+  );
+  const place = compressed ?? plain;
   try {
     const [root, real] = await Promise.all([realpath(folder), realpath(place)]);
-    if (real !== join(root, ...parts)) throw unreadable(path, 'is a link');
+    if (real !== join(root, relative(folder, place))) throw unreadable(path, 'is a link');
     return await readReal(real);
   } catch (error) {
     if (error instanceof HaloError) throw error;
@@ -84,6 +101,16 @@ async function read(
     if ((error as NodeJS.ErrnoException).code === 'EISDIR') throw unreadable(path, 'is a folder');
     throw toDiskError(place, error);
   }
+}
+
+function isCompressed(real: string, path: string): boolean {
+  return basename(real) !== basename(path);
+}
+
+async function endOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  let end = Buffer.alloc(0);
+  for await (const chunk of chunks) end = Buffer.concat([end, chunk]).subarray(-END_BYTES);
+  return end;
 }
 
 function unreadable(path: string, why: string): HaloError {

@@ -6,6 +6,7 @@ import { resolveConfig } from '../../config/resolve.ts';
 import { isRecord } from '../../lib/guards.ts';
 import { readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
+import { compressOutput } from '../../store/run/compress-output.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { pruneHome } from './prune-home.ts';
 
@@ -18,28 +19,47 @@ export async function readRetention(home: string): Promise<RetentionLimits> {
   return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).keep;
 }
 
-/** Removes what `[keep]` does not keep, if it sets anything and the last time was a day ago. */
-export async function pruneDaily(
-  { home, store, log }: Pick<WorkerContext, 'home' | 'store' | 'log'>,
-  signal: AbortSignal,
-): Promise<void> {
-  const now = () => new Date();
+/**
+ * Once a day: compresses the output of ended runs, for those of older versions and of workers that died, and removes what
+ * `[keep]` does not keep, if it sets anything.
+ */
+export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Promise<void> {
+  const { home } = worker;
   const last = await readLastPrune(home);
   if (last !== undefined && isRecent(last)) return;
+  await compressAll(worker, signal);
+  const isDone = await pruneByLimits(worker, signal);
+  if (!isDone || signal.aborted) return;
+  await writeAtomic(join(home, 'retention.json'), `${JSON.stringify({ v: 1, at: new Date().toISOString() })}\n`);
+}
+
+type DailyContext = Pick<WorkerContext, 'home' | 'store' | 'log'>;
+
+async function compressAll({ home, store, log }: DailyContext, signal: AbortSignal): Promise<void> {
+  for (const runId of await store.runIds()) {
+    if (signal.aborted) return;
+    await compressOutput(home, runId).catch((error: unknown) => {
+      log.warn({ runId, err: error }, 'output could not be compressed');
+    });
+  }
+}
+
+/** Returns false if another process is removing. */
+async function pruneByLimits({ home, store, log }: DailyContext, signal: AbortSignal): Promise<boolean> {
   const limits = await readRetention(home);
-  if (!hasRetention(limits)) return;
-  const done = await pruneHome({ home, store, now }, limits, { by: RETENTION, signal }).catch((error: unknown) => {
+  if (!hasRetention(limits)) return true;
+  const context = { home, store, now: () => new Date() };
+  const done = await pruneHome(context, limits, { by: RETENTION, signal }).catch((error: unknown) => {
     if (error instanceof HaloError && error.code === 'STEER_REFUSED') return undefined;
     throw error;
   });
-  if (done === undefined || signal.aborted) return;
-  for (const { runId, what, bytes, why } of done.removals)
+  for (const { runId, what, bytes, why } of done?.removals ?? [])
     log.info({ runId, what, bytes, why }, 'removed by retention');
-  for (const { runId, error } of done.failed) log.warn({ runId, err: error }, 'retention could not remove');
-  await writeAtomic(join(home, 'retention.json'), `${JSON.stringify({ v: 1, at: now().toISOString() })}\n`);
+  for (const { runId, error } of done?.failed ?? []) log.warn({ runId, err: error }, 'retention could not remove');
+  return done !== undefined;
 }
 
-/** When a worker removed old runs last, ISO 8601. A damaged file counts as missing: removal may be repeated. */
+/** When a worker did it last, ISO 8601. A damaged file counts as missing: it is repeated. */
 export async function readLastPrune(home: string): Promise<string | undefined> {
   const content = tryParseJson((await readIfExists(join(home, 'retention.json'))) ?? '');
   return isRecord(content) && typeof content['at'] === 'string' ? content['at'] : undefined;
