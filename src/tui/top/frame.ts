@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { addUsage, NO_USAGE } from '../../core/agent.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
@@ -109,34 +110,30 @@ function listBody(state: TopState, place: Place, paint: Paint): string[] {
 /** What a list has above its rows. */
 function panelOf(state: TopState, { view, runId }: Place, paint: Paint): string[] {
   if (view === 'stories' && runId !== undefined) return [...runPanel(state, runId, paint), ''];
-  if (view === 'spend') return [...spendPanel(state), ''];
+  if (view === 'spend') return [...spendPanel(state, paint), ''];
   if (view === 'workers') return [...workerPanel(state, paint), ''];
   return [];
 }
 
 const DAY_MS = 86_400_000;
 
-/** Totals of the runs that were created today (UTC), in the last seven days, and of all. */
-function spendPanel({ runs = [], now, width }: TopState): string[] {
-  const today = `${now.slice(0, 10)}T00:00:00.000Z`;
-  const week = new Date(Date.parse(now) - 7 * DAY_MS).toISOString();
+/** What all attempts used today (UTC), in the last seven days, and ever, as `halo cost --by day` reports it. */
+function spendPanel({ costs, runs = [], failures, now, width }: TopState, paint: Paint): string[] {
+  if (costs === undefined) return failures.costs === undefined ? [`  ${paint('quiet', 'Reading the costs …')}`] : [];
+  const dayBefore = (days: number) => new Date(Date.parse(now) - days * DAY_MS).toISOString().slice(0, 10);
+  const since = (day: string) =>
+    costs.rows.filter(({ key }) => key >= day).reduce((sum, { usage }) => addUsage(sum, usage), NO_USAGE);
+  const unpriced = runs.filter(({ usage }) => usage.requests > 0 && usage.costUsd === undefined).length;
+  const note = unpriced === 0 ? '' : `   ${unpriced} ${unpriced === 1 ? 'run' : 'runs'} without a known price`;
   const totals = [
-    ['runs of today', today],
-    ['last 7 days', week],
-    ['all runs', ''],
+    ['today (UTC)', since(dayBefore(0)), ''],
+    ['last 7 days', since(dayBefore(6)), ''],
+    ['all', costs.total.usage, note],
   ] as const;
-  return totals.map(([label, since]) => {
-    const used = runs.filter(({ createdAt, usage }) => createdAt >= since && usage.requests > 0);
-    const tokens = used.reduce((sum, { usage }) => sum + usage.inputTokens + usage.outputTokens, 0);
-    const priced = used.filter(({ usage }) => usage.costUsd !== undefined);
-    const sum = priced.reduce((total, { usage }) => total + (usage.costUsd ?? 0), 0);
-    const cost = priced.length === 0 ? '-' : formatUsd(sum);
-    const unpriced = used.length - priced.length;
-    const note = unpriced === 0 ? '' : `   ${unpriced} ${unpriced === 1 ? 'run' : 'runs'} without a known price`;
-    return truncateToWidth(
-      `  ${label.padEnd(14)} ${cost.padStart(10)}  ${formatCount(tokens).padStart(8)} tokens${note}`,
-      width,
-    );
+  return totals.map(([label, { costUsd, inputTokens, outputTokens }, remark]) => {
+    const cost = costUsd === undefined ? '-' : formatUsd(costUsd);
+    const tokens = formatCount(inputTokens + outputTokens);
+    return truncateToWidth(`  ${label.padEnd(14)} ${cost.padStart(10)}  ${tokens.padStart(8)} tokens${remark}`, width);
   });
 }
 

@@ -1,6 +1,7 @@
 import type { RunView, WorkerView } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
+import type { CostReport } from '../../core/report/cost-report.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { ReadDiff } from '../diff/read-diff.ts';
 import type { Action } from './actions.ts';
@@ -53,7 +54,7 @@ export interface Failure {
 }
 
 /** The data that views show; each part is read from one operation. */
-export type Source = 'runs' | 'workers' | 'run' | 'view' | 'diff';
+export type Source = 'runs' | 'workers' | 'costs' | 'run' | 'view' | 'diff';
 
 /** Everything that a frame depends on. */
 export interface TopState {
@@ -67,6 +68,8 @@ export interface TopState {
   stack: readonly Place[];
   runs?: readonly ListedRun[];
   workers?: readonly WorkerView[];
+  /** The costs of all attempts, grouped by day. */
+  costs?: CostReport;
   run?: FollowedRun;
   /** The last answer about the run, for what its events do not contain. */
   view?: RunView;
@@ -89,6 +92,7 @@ export type TopEvent =
   | { type: 'ticked'; now: string }
   | { type: 'listed'; runs: readonly ListedRun[] }
   | { type: 'workers-listed'; workers: readonly WorkerView[] }
+  | { type: 'costs-reported'; costs: CostReport }
   | { type: 'viewed'; view: RunView }
   | { type: 'followed'; runId: string; events: readonly JournalEvent[] }
   | { type: 'diff-read'; runId: string; story: string | undefined; read: ReadDiff }
@@ -140,10 +144,11 @@ export function findRun(state: TopState, runId: string | undefined): ListedRun |
   return state.runs?.find((run) => run.runId === runId);
 }
 
-/** The parts of the data that the current view needs, as keys; `runs` and `workers` are polled. */
+/** The parts of the data that the current view needs, as keys; `runs`, `workers` and `costs` are polled. */
 export function neededSources(state: TopState): { source: Source; runId?: string; story?: string | undefined }[] {
   const { view, runId, story } = state.stack.findLast((place) => place.view !== 'help') ?? newPlace('runs');
   if (view === 'workers') return [{ source: 'workers' }, { source: 'runs' }];
+  if (view === 'spend') return [{ source: 'costs' }, { source: 'runs' }];
   if (runId === undefined) return [{ source: 'runs' }];
   if (view === 'diff')
     return [

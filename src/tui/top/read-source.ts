@@ -51,6 +51,10 @@ async function read(operations: Operations, needed: NeededSource, { emit, signal
       return poll(POLL_MS, signal, async () => emit({ type: 'listed', runs: await operations.list() }));
     case 'workers':
       return poll(POLL_MS, signal, async () => emit({ type: 'workers-listed', workers: await operations.workers() }));
+    case 'costs':
+      return poll(VIEW_MS, signal, async () =>
+        emit({ type: 'costs-reported', costs: await operations.costs({ by: 'day' }) }),
+      );
     case 'view':
       return poll(VIEW_MS, signal, async () => emit({ type: 'viewed', view: await operations.get(runId) }));
     case 'diff':

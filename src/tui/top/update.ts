@@ -31,6 +31,8 @@ export function update(state: TopState, event: TopEvent): TopState {
       return received(state, 'runs', { runs: event.runs });
     case 'workers-listed':
       return received(state, 'workers', { workers: event.workers });
+    case 'costs-reported':
+      return received(state, 'costs', { costs: event.costs });
     case 'viewed':
       return received(state, 'view', { view: event.view });
     case 'diff-read': {

@@ -3,12 +3,13 @@ import { describe, expect, it } from 'vitest';
 import type { RunView } from '../../../src/api/operations.ts';
 import type { ListedRun } from '../../../src/api/runs/limited-runs.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { groupCosts } from '../../../src/core/report/cost-report.ts';
 import { stringWidth } from '../../../src/lib/string-width.ts';
 import { readDiff } from '../../../src/tui/diff/read-diff.ts';
 import { paintColor } from '../../../src/tui/paint.ts';
 import { frameOf } from '../../../src/tui/top/frame.ts';
 import { KEYS, keyLabel } from '../../../src/tui/top/key-table.ts';
-import { VIEWS } from '../../../src/tui/top/model.ts';
+import { VIEWS, type TopEvent } from '../../../src/tui/top/model.ts';
 import { created, failed, stateOf } from '../../support/journal.ts';
 import { after, followed, listed, linesOf, RUN, RUNNING, start, textOf, typing } from './top-world.ts';
 
@@ -137,13 +138,20 @@ describe('at 80x24', () => {
   });
 
   it('spend shows totals, and the runs that used most first', () => {
-    expect(textOf(after(start(), listed(), '4'))).toMatchInlineSnapshot(`
+    const days = ['2030-01-01', '2029-12-26', '2029-12-25'];
+    const costs = days.map((day, index) => ({
+      ...{ runId: RUN, story: 'US-001', attempt: 1, repo: '/home/me/shop', day },
+      usage: { requests: 1, inputTokens: 1000, cachedTokens: 0, outputTokens: 10 ** index, costUsd: 0.25 },
+    }));
+    const reported: TopEvent = { type: 'costs-reported', costs: groupCosts(costs, 'day') };
+    expect(textOf(after(start(), listed(), '4'))).toContain('Reading the costs …');
+    expect(textOf(after(start(), listed(), '4', reported))).toMatchInlineSnapshot(`
       "
        halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
        runs > spend
-        runs of today           -     39.1k tokens   3 runs without a known price
-        last 7 days             -     39.1k tokens   3 runs without a known price
-        all runs                -     39.1k tokens   3 runs without a known price
+        today (UTC)         $0.25      1.0k tokens
+        last 7 days         $0.50      2.0k tokens
+        all                 $0.75      3.1k tokens   3 runs without a known price
 
         RUN              COST  TOKENS IN  CACHED  OUT  REQUESTS  STATE
       > 0tbq3cccccccccc  -     12.3k      4.0k    678  3         ? NEEDS_HUMAN

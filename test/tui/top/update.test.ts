@@ -210,6 +210,7 @@ describe('what is read', () => {
     const sources = (state: ReturnType<typeof open>) => neededSources(state).map(({ source }) => source);
     expect(sources(open())).toEqual(['runs']);
     expect(sources(after(open(), '3'))).toEqual(['workers', 'runs']);
+    expect(sources(after(open(), '4'))).toEqual(['costs', 'runs']);
     expect(sources(after(open(), 'enter'))).toEqual(['run', 'view']);
     expect(sources(after(open(), 'enter', 'l', '?'))).toEqual(['run', 'view']);
     expect(sources(after(open(), 'd'))).toEqual(['diff', 'view', 'run']);
