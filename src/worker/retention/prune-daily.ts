@@ -27,8 +27,10 @@ export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Pro
   const { home } = worker;
   const last = await readLastPrune(home);
   if (last !== undefined && isRecent(last)) return;
+  // Before all others, so that a faulty file costs nothing each time.
+  const limits = await readRetention(home);
   await compressAll(worker, signal);
-  const isDone = await pruneByLimits(worker, signal);
+  const isDone = !hasRetention(limits) || (await pruneByLimits(worker, limits, signal));
   if (!isDone || signal.aborted) return;
   await writeAtomic(join(home, 'retention.json'), `${JSON.stringify({ v: 1, at: new Date().toISOString() })}\n`);
 }
@@ -45,9 +47,11 @@ async function compressAll({ home, store, log }: DailyContext, signal: AbortSign
 }
 
 /** Returns false if another process is removing. */
-async function pruneByLimits({ home, store, log }: DailyContext, signal: AbortSignal): Promise<boolean> {
-  const limits = await readRetention(home);
-  if (!hasRetention(limits)) return true;
+async function pruneByLimits(
+  { home, store, log }: DailyContext,
+  limits: RetentionLimits,
+  signal: AbortSignal,
+): Promise<boolean> {
   const context = { home, store, now: () => new Date() };
   const done = await pruneHome(context, limits, { by: RETENTION, signal }).catch((error: unknown) => {
     if (error instanceof HaloError && error.code === 'STEER_REFUSED') return undefined;
