@@ -5,6 +5,7 @@ import Docker from 'dockerode';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { TOOLS } from '../../src/mcp/tools/all-tools.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { shellQuote } from '../../src/lib/text.ts';
 import { runSealed } from '../support/docker/image-container.ts';
 import { codeBlocks } from '../support/text/markdown.ts';
 
@@ -85,4 +86,43 @@ describe('the plugin in the real programs', () => {
     expect(out).toMatch(/^halo +halo +mcp .* enabled/m);
     expect(out).toMatch(/skills\/halo\/SKILL\.md/);
   }, 180_000);
+
+  test('Codex calls a tool of halo, and its model receives the result as data', async () => {
+    const turns = [
+      // The server of a plugin starts beside the first request.
+      { run: 'sleep 3' },
+      { call: 'halo_validate_prd', namespace: 'mcp__halo', args: { prd: '{"userStories": [{"id": "US-1"}]}' } },
+      { say: 'The PRD has an error.' },
+    ];
+    const settings = ['model="m"', 'model_provider="scripted"', 'approval_policy="never"'];
+    const provider = { name: 'scripted', base_url: '{url}', wire_api: 'responses' };
+    for (const [name, value] of Object.entries(provider))
+      settings.push(`model_providers.scripted.${name}=${JSON.stringify(value)}`);
+    const options = settings.map((setting) => `-c ${shellQuote(setting)}`).join(' ');
+    const out = await inImage(`
+      codex plugin marketplace add /halo
+      codex plugin add halo@halo
+      node /halo/test/support/model/with-model.mjs ${shellQuote(JSON.stringify(turns))} \
+        codex exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox ${options} 'Check my PRD.'`);
+    const requests = JSON.parse(out.trim().split('\n').at(-1) ?? '') as { tools: Tool[]; input: Item[] }[];
+    const offered = requests[1]?.tools.find(({ name }) => name === 'mcp__halo')?.tools ?? [];
+    expect(offered.map(({ name }) => name)).toEqual(expect.arrayContaining(['halo_submit', 'halo_wait']));
+    // Deciding tools are for the owner to switch on.
+    expect(offered.map(({ name }) => name)).not.toContain('halo_approve');
+    const answer = requests[2]?.input.find(
+      ({ type, call_id: id }) => type === 'function_call_output' && id === 'call_scripted2',
+    );
+    expect(JSON.stringify(answer?.output)).toContain('userStories[0].title: is missing');
+  }, 180_000);
 });
+
+interface Tool {
+  name: string;
+  tools?: Tool[];
+}
+
+interface Item {
+  type: string;
+  call_id?: string;
+  output?: unknown;
+}

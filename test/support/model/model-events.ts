@@ -1,5 +1,6 @@
 /** A tool call of the scripted model: `args` for a function, `input` for a tool that takes plain text. */
-export type ToolCall = { name: string; args: unknown } | { name: string; input: string };
+export type ToolCall =
+  { name: string; args: unknown; namespace?: string | undefined } | { name: string; input: string };
 
 export interface ResponseHead {
   id: string;
@@ -87,5 +88,10 @@ function callItem(id: string, call: ToolCall) {
   const common = { id: `item_${id}`, call_id: `call_${id}`, name: call.name, status: 'completed' };
   return 'input' in call
     ? { type: 'custom_tool_call', ...common, input: call.input }
-    : { type: 'function_call', ...common, arguments: JSON.stringify(call.args) };
+    : {
+        type: 'function_call',
+        ...common,
+        ...(call.namespace === undefined ? {} : { namespace: call.namespace }),
+        arguments: JSON.stringify(call.args),
+      };
 }

@@ -23,8 +23,8 @@ export type Turn =
     | { write: string; content: string }
     /** The model calls apply_patch with this patch. */
     | { patch: string }
-    /** The model calls a tool by its own name. */
-    | { call: string; args: unknown }
+    /** The model calls a tool by its own name; `namespace`: that of an MCP server in the Responses API. */
+    | { call: string; args: unknown; namespace?: string }
     /** A closing message in prose. */
     | { say: string }
     /** A closing message that is a JSON document; a call of StructuredOutput where that is offered. */
@@ -170,7 +170,7 @@ function content(turn: Turn, offered: string[]): Content {
     const structured = offered.includes('StructuredOutput');
     return structured ? { call: { name: 'StructuredOutput', args: turn.json } } : { text: JSON.stringify(turn.json) };
   }
-  if ('call' in turn) return { ...before, call: { name: turn.call, args: turn.args } };
+  if ('call' in turn) return { ...before, call: { name: turn.call, args: turn.args, namespace: turn.namespace } };
   if ('run' in turn) return { ...before, call: shellCall(turn.run, offered) };
   if ('write' in turn) return { ...before, call: shellCall(writeCommand(turn.write, turn.content), offered) };
   if ('patch' in turn) return { ...before, call: { name: 'apply_patch', input: turn.patch } };
