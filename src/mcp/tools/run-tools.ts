@@ -7,6 +7,13 @@ import { defineTool, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 import { listedRunSchema, runViewSchema, toListedRun, toRunView } from './run-view.ts';
 
+/** Queries that read only the runs that are listed. */
+const LISTED = {
+  all: (newest: number) => ({ newest }),
+  open: (open: number) => ({ open, ended: 0 }),
+  ended: (ended: number) => ({ open: 0, ended }),
+};
+
 export const listTool = defineTool({
   name: 'halo_runs',
   title: 'List runs',
@@ -19,10 +26,13 @@ export const listTool = defineTool({
   }),
   output: z.object({ runs: z.array(listedRunSchema), omitted: z.number().int().describe('Older runs.') }),
   async run(operations, { status, repo, limit }) {
+    if (repo === undefined) {
+      const { runs, omitted } = await operations.listSome(LISTED[status](limit));
+      const older = (status === 'ended' ? 0 : omitted.open) + (status === 'open' ? 0 : omitted.ended);
+      return { runs: runs.map(toListedRun), omitted: older };
+    }
     const runs = (await operations.list()).filter(
-      (run) =>
-        (status === 'all' || (run.status === 'ended') === (status === 'ended')) &&
-        (repo === undefined || run.repo.source === repo),
+      (run) => run.repo.source === repo && (status === 'all' || (run.status === 'ended') === (status === 'ended')),
     );
     return { runs: runs.slice(0, limit).map(toListedRun), omitted: Math.max(0, runs.length - limit) };
   },

@@ -38,8 +38,8 @@ function fit(line: string, width: number): string {
   return stringWidth(line) <= width ? line : truncateToWidth(stripVTControlCharacters(line), width);
 }
 
-function headLine({ runs, where, now, width }: TopState, paint: Paint): string {
-  const counts = runs === undefined ? '' : countsText(runs);
+function headLine({ runs, older, where, now, width }: TopState, paint: Paint): string {
+  const counts = runs === undefined ? '' : countsText(runs, older);
   const time = `${now.slice(11, 19)} UTC`;
   const left = `halo  ${counts}`;
   const room = width - 2 - stringWidth(left) - 2 - time.length - 2;
@@ -48,14 +48,15 @@ function headLine({ runs, where, now, width }: TopState, paint: Paint): string {
   return paint('strong', ` ${truncateToWidth(line, width - 1)}`.trimEnd());
 }
 
-function countsText(runs: readonly ListedRun[]): string {
+function countsText(runs: readonly ListedRun[], older: number): string {
   const open = runs.filter(({ status }) => status !== 'ended').length;
   const decisions = runs.reduce(
     (sum, run) => sum + inboxItems(run).filter(({ what }) => what.startsWith('?')).length,
     0,
   );
   const asks = decisions === 0 ? '' : `  ? ${decisions} waiting for you (2)`;
-  return `${open} active of ${runs.length} ${runs.length === 1 ? 'run' : 'runs'}${asks}`;
+  const all = runs.length + older;
+  return `${open} active of ${all} ${all === 1 ? 'run' : 'runs'}${asks}`;
 }
 
 /** Where the user is, and what the view is limited to. */
@@ -67,7 +68,8 @@ function pathLine(state: TopState, paint: Paint): string {
   const filter = place.filter === '' ? '' : `   filter: ${safeLine(place.filter, 60)}`;
   const log =
     place.view === 'logs' ? `   lines: ${place.kind}${place.offset === undefined ? ', following' : ', G follows'}` : '';
-  const limits = `${log}${filter}`;
+  const older = place.view === 'runs' && state.older > 0 ? `   ${state.older} older: halo ls` : '';
+  const limits = `${log}${older}${filter}`;
   const path = truncateStartToWidth(parts.slice(-3).join(' > '), Math.max(1, state.width - 1 - stringWidth(limits)));
   return paint('quiet', ` ${path}${limits}`);
 }

@@ -67,6 +67,8 @@ export interface TopState {
   /** The open views; the last one is shown. Never empty. */
   stack: readonly Place[];
   runs?: readonly ListedRun[];
+  /** How many older runs are not in `runs`. */
+  older: number;
   workers?: readonly WorkerView[];
   /** The costs of all attempts, grouped by day. */
   costs?: CostReport;
@@ -90,7 +92,7 @@ export type TopEvent =
   | { type: 'pasted'; text: string }
   | { type: 'resized'; width: number; height: number }
   | { type: 'ticked'; now: string }
-  | { type: 'listed'; runs: readonly ListedRun[] }
+  | { type: 'listed'; runs: readonly ListedRun[]; older: number }
   | { type: 'workers-listed'; workers: readonly WorkerView[] }
   | { type: 'costs-reported'; costs: CostReport }
   | { type: 'viewed'; view: RunView }
@@ -104,7 +106,7 @@ export type TopEvent =
 const FRAME_LINES = 4;
 
 export function openState(start: Pick<TopState, 'now' | 'width' | 'height' | 'where'>): TopState {
-  return { ...start, stack: [newPlace('runs')], failures: {}, reload: 0, ended: false };
+  return { ...start, stack: [newPlace('runs')], failures: {}, older: 0, reload: 0, ended: false };
 }
 
 export function newPlace(view: ViewName, of: Pick<Place, 'runId' | 'story'> = {}): Place {

@@ -18,6 +18,8 @@ interface Reader {
   signal: AbortSignal;
 }
 
+/** Open runs and so many that have ended, the newest; `halo ls` lists all. */
+const MAX_ENDED = 500;
 const POLL_MS = 1000;
 const MAX_POLL_MS = 30_000;
 /** Reading takes at most one part in so many of the time: the interval grows with the number of runs. */
@@ -48,7 +50,10 @@ async function read(operations: Operations, needed: NeededSource, { emit, signal
   const { source, runId = '', story } = needed;
   switch (source) {
     case 'runs':
-      return poll(POLL_MS, signal, async () => emit({ type: 'listed', runs: await operations.list() }));
+      return poll(POLL_MS, signal, async () => {
+        const { runs, omitted } = await operations.listSome({ ended: MAX_ENDED });
+        emit({ type: 'listed', runs, older: omitted.ended });
+      });
     case 'workers':
       return poll(POLL_MS, signal, async () => emit({ type: 'workers-listed', workers: await operations.workers() }));
     case 'costs':

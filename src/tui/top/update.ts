@@ -28,7 +28,7 @@ export function update(state: TopState, event: TopEvent): TopState {
     case 'resized':
       return { ...state, width: event.width, height: event.height };
     case 'listed':
-      return received(state, 'runs', { runs: event.runs });
+      return received(state, 'runs', { runs: event.runs, older: event.older });
     case 'workers-listed':
       return received(state, 'workers', { workers: event.workers });
     case 'costs-reported':

@@ -39,6 +39,14 @@ describe('at 80x24', () => {
     `);
   });
 
+  it('runs counts the runs that are too old to be listed, and names the command that lists them', () => {
+    const [head, path] = textOf(after(start({ width: 100 }), listed(undefined, 9_500)))
+      .trim()
+      .split('\n');
+    expect(head).toContain('1 active of 9503 runs');
+    expect(path).toContain('runs   9500 older: halo ls');
+  });
+
   it('stories shows loop state, story, iteration, gates, branch and PRD above the stories', () => {
     expect(textOf(after(start(), listed(), 'enter', followed(RUN, RUNNING)))).toMatchInlineSnapshot(`
       "

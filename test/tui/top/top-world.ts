@@ -35,7 +35,11 @@ export function after(state: TopState, ...events: (TopEvent | string)[]): TopSta
     .reduce(update, state);
 }
 
-export const listed = (runs: readonly ListedRun[] = someRuns()): TopEvent => ({ type: 'listed', runs });
+export const listed = (runs: readonly ListedRun[] = someRuns(), older = 0): TopEvent => ({
+  type: 'listed',
+  runs,
+  older,
+});
 
 export function followed(runId: string, entries: JournalEntry[]): TopEvent {
   return { type: 'followed', runId, events: journalOf(entries) };
