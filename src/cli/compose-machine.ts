@@ -2,6 +2,7 @@ import type { Finding } from '../api/doctor/doctor-finding.ts';
 import type { CheckedCommand, CheckQuery } from '../api/repository/check-repository.ts';
 import type { Init, Initialised } from '../api/repository/init-config.ts';
 import type { NewProject } from '../api/repository/new-project.ts';
+import type { BuildQuery, BuiltSnapshot } from '../api/snapshots/build-repository-snapshot.ts';
 import type { SettingFilter } from '../config/output/format-config.ts';
 import type { Pager } from './output/pager.ts';
 import type { ServiceContext } from './compose-runs.ts';
@@ -17,6 +18,8 @@ export interface MachineServices {
   diagnose(): Promise<Finding[]>;
   /** Runs setup and gates of a checkout on this machine, without a run. */
   check(query: CheckQuery): Promise<CheckedCommand[]>;
+  /** Makes the snapshot that stories on the checked-out commit begin with. */
+  buildSnapshot(query: BuildQuery): Promise<BuiltSnapshot>;
   /** Throws CONFIG_INVALID, and USAGE if no key or table has the name. */
   readConfig(
     query: { folder: string; profile: string | undefined; set: string[] } & SettingFilter,
@@ -44,6 +47,10 @@ export function composeMachineServices({ readHost }: Pick<ServiceContext, 'readH
     async check(query) {
       const { checkRepository } = await import('../api/repository/check-repository.ts');
       return checkRepository(await readHost(), query);
+    },
+    async buildSnapshot(query) {
+      const { buildRepositorySnapshot } = await import('../api/snapshots/build-repository-snapshot.ts');
+      return buildRepositorySnapshot(await readHost(), query);
     },
     async readConfig(query) {
       const [{ readConfig }, { filterSettings, formatConfig, formatConfigJson }] = await Promise.all([

@@ -67,7 +67,7 @@ export const COMMANDS: readonly Entry[] = [
   },
   {
     name: 'snapshot',
-    summary: 'list and remove snapshots of installed dependencies',
+    summary: 'list, build and remove snapshots of installed dependencies',
     load: () => import('./commands/snapshot.ts'),
   },
   {

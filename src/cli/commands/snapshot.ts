@@ -1,14 +1,21 @@
+import { resolve } from 'node:path';
+import { exitCodeOf } from '../../core/failure/stop-reason.ts';
+import { openSafeStream } from '../../core/text/safe-stream.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { formatSize } from '../../lib/units.ts';
 import type { Cli, Define } from '../cli.ts';
+import { collect } from '../options/run-options.ts';
+import { stoppable } from '../run/run-until-signal.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command
-    .description('Lists and removes snapshots: what setup installed, kept so that the next story starts with it.')
+    .description(
+      'Lists, builds and removes snapshots: what setup installed, kept so that the next story starts with it.',
+    )
     .addHelpText('after', HELP);
   command
     .command('ls')
@@ -18,6 +25,19 @@ export const define: Define = (command, cli) => {
     .option('--json', 'print the same as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
+  command
+    .command('build')
+    .summary('make the snapshot of a checkout')
+    .description(
+      'Runs setup on the checked-out commit, and keeps the result, so that the first story does not wait for it. Does nothing if the snapshot exists.',
+    )
+    .helpOption('-h, --help', 'show help')
+    .option('-C, --repo <path>', 'the repository', '.')
+    .option('--profile <name>', 'use [profiles.<name>] of the configuration')
+    .option('-c, --config <key=value>', 'override one setting (repeatable)', collect)
+    .option('--json', 'print only the result, as JSON')
+    .addHelpText('after', BUILD_HELP)
+    .action((flags: BuildFlags) => build(flags, cli));
   command
     .command('rm')
     .summary('remove snapshots')
@@ -33,6 +53,7 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo snapshot ls
+  halo snapshot build
   halo snapshot rm --all
 
 See also: halo doctor, halo config`;
@@ -43,6 +64,18 @@ Examples:
   halo snapshot ls --json | jq 'map(.bytes) | add'
 
 See also: halo snapshot rm`;
+
+const BUILD_HELP = `
+Examples:
+  halo snapshot build
+  halo snapshot build -C ../shop --json
+
+Exit codes:
+  0 built, or there already    5 Docker or an image is missing
+  6 no repository, no setup or an invalid configuration
+  10 setup failed, or its result cannot be a snapshot    130 stopped by Ctrl-C
+
+See also: halo snapshot ls, halo check`;
 
 const REMOVE_HELP = `
 Examples:
@@ -71,6 +104,34 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
     { text: safeLine(reason === null ? setup.join(' && ') : `none: ${reason}`) },
   ]);
   await cli.print(...table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) }));
+}
+
+interface BuildFlags {
+  repo: string;
+  profile?: string;
+  config?: string[];
+  json?: true;
+}
+
+async function build({ repo, profile, config = [], json }: BuildFlags, cli: Cli): Promise<void> {
+  const output = openSafeStream();
+  const onOutput = async (bytes: Uint8Array) => {
+    if (!json) await cli.write(output.write(bytes));
+  };
+  const folder = resolve(cli.cwd, repo);
+  const built = await stoppable(cli, (signal) =>
+    cli.services.buildSnapshot({ folder, profile, set: config, signal, onOutput }),
+  );
+  const { state, key, reason } = built;
+  if (state === 'refused' || state === 'failed') cli.exitCode = exitCodeOf('GATE_FAILED');
+  if (json) return cli.printJson(built);
+  const rest = output.end();
+  if (rest !== '') await cli.write(rest.endsWith('\n') ? rest : `${rest}\n`);
+  const id = key?.slice(0, KEY_LENGTH) ?? '';
+  if (state === 'built') return cli.print(`${cli.paint('good', 'built')}    ${id}`);
+  if (state === 'present') return cli.print(`${cli.paint('good', 'present')}  ${id}`);
+  const word = cli.paint('bad', state === 'failed' ? 'failed' : 'no snapshot');
+  return cli.print(`${word}  ${safeLine(reason ?? '', 1000)}`);
 }
 
 async function remove(keys: string[], { all, json }: { all?: true; json?: true }, cli: Cli): Promise<void> {

@@ -29,6 +29,7 @@ interface Opened {
   transport: 'mount' | 'stream';
   channel: ChannelKind;
   user: number;
+  mirror: string;
   mirrorDir: string;
   scratchDir: string;
   accountMounts: Mount[];
@@ -41,6 +42,8 @@ export class AttemptResources {
   readonly channel: ChannelKind;
   /** The user and group id inside its sandboxes, unique among concurrent attempts. */
   readonly user: number;
+  /** The name of the repository's mirror. */
+  readonly mirror: string;
   readonly mirrorDir: string;
   readonly scratchDir: string;
   readonly candidateDir: string;
@@ -62,8 +65,8 @@ export class AttemptResources {
     identity: AttemptIdentity,
     options: ResourceOptions,
   ): Promise<AttemptResources> {
-    const { config } = options;
-    const mirrorDir = mirrorPath(worker.home, options.mirror);
+    const { config, mirror } = options;
+    const mirrorDir = mirrorPath(worker.home, mirror);
     const [scratchDir, transport, channel, isolation, inUse] = await Promise.all([
       createScratch({ mirrorDir, attemptId: identity.id }),
       worker.transport(config),
@@ -78,7 +81,7 @@ export class AttemptResources {
     try {
       const accounts = { image: config.image, user, dir: scratchDir };
       const accountMounts = transport === 'mount' ? await mountAccounts(worker.engine, accounts) : [];
-      const opened = { transport, channel, user, mirrorDir, scratchDir, accountMounts, isolation };
+      const opened = { transport, channel, user, mirror, mirrorDir, scratchDir, accountMounts, isolation };
       return new AttemptResources({ worker, identity, limits: config.limits, opened, closers });
     } catch (error) {
       await closeAll(closers);
@@ -93,7 +96,7 @@ export class AttemptResources {
     opened: Opened;
     closers: (() => unknown)[];
   }) {
-    const { transport, channel, user, mirrorDir, scratchDir, accountMounts, isolation } = parts.opened;
+    const { transport, channel, user, mirror, mirrorDir, scratchDir, accountMounts, isolation } = parts.opened;
     this.worker = parts.worker;
     this.identity = parts.identity;
     this.limits = parts.limits;
@@ -101,6 +104,7 @@ export class AttemptResources {
     this.transport = transport;
     this.channel = channel;
     this.user = user;
+    this.mirror = mirror;
     this.mirrorDir = mirrorDir;
     this.scratchDir = scratchDir;
     this.accountMounts = accountMounts;

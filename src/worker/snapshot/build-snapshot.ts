@@ -10,7 +10,7 @@ import { shellQuote } from '../../lib/text.ts';
 import { discardSink, tailSink } from '../../lib/streams.ts';
 import { DOCKER_DIR } from '../../sandbox/docker/image/image-recipe.ts';
 import { SNAPSHOT_GROUP } from '../../sandbox/sandbox.ts';
-import type { Attempt } from '../attempt/open-attempt.ts';
+import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { recordSetup } from '../attempt/phases/prepare-workspace.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
 import { runInHelper, startHelper } from '../workspace/helper-sandbox.ts';
@@ -40,13 +40,16 @@ export interface BuildRequest extends SnapshotKey {
  * Runs setup in a clean workspace of its own, which becomes the volume of a snapshot. The caller publishes or removes the
  * volume. Ends the attempt if a setup command does not exit 0.
  */
-export async function buildSnapshot(attempt: Attempt, request: BuildRequest): Promise<Snapshot | RefusedSnapshot> {
+export async function buildSnapshot(
+  attempt: SandboxContext,
+  request: BuildRequest,
+): Promise<Snapshot | RefusedSnapshot> {
   const { config, worker, identity, resources } = attempt;
   const { key, inputs, checkout, phase, folder } = request;
   const started = performance.now();
   const volume = `halo-snapshot-${key.slice(0, 24)}-${randomBytes(6).toString('hex')}`;
   const isPublished = { yes: false };
-  const announced = await worker.snapshots.announce(attempt.inputs.state.repo.mirror, volume);
+  const announced = await worker.snapshots.announce(resources.mirror, volume);
   resources.onClose(async () => {
     if (!isPublished.yes) await worker.engine.removeVolume(volume);
     await announced.release();
@@ -99,7 +102,7 @@ const Answer = z.union([z.object({ error: z.string() }), z.object({ fault: z.str
 
 /** Removes from a workspace what the commit has, and prepares the rest for other users. Throws DOCKER_FAILED. */
 async function sealVolume(
-  attempt: Attempt,
+  attempt: SandboxContext,
   volume: string,
   commit: string,
 ): Promise<z.infer<typeof Sealed> | { error: string }> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import type { SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
 import { failpoint } from '../../lib/failpoint.ts';
-import type { Attempt } from '../attempt/open-attempt.ts';
+import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { updateBase } from '../attempt/phases/prepare-workspace.ts';
 import { VIEW } from '../workspace/sandbox-paths.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
@@ -33,7 +33,7 @@ export function snapshotBreaker(mirror: string): string {
  * The snapshot for the workspaces of a commit; if there is none, setup runs once and makes it. Undefined if setup must run
  * in each workspace. Ends the attempt if setup fails.
  */
-export async function openLayer(attempt: Attempt, request: LayerRequest): Promise<SnapshotLayer | undefined> {
+export async function openLayer(attempt: SandboxContext, request: LayerRequest): Promise<SnapshotLayer | undefined> {
   const query = await findKey(attempt, request.checkout);
   if (query === undefined) return undefined;
   const { worker, config } = attempt;
@@ -80,17 +80,17 @@ export async function findLayer(attempt: Attempt, checkout: Checkout): Promise<S
 
 /** Makes what setup produced for a story that has landed available to all runs of the repository. */
 export async function shareLayer(
-  { worker, identity, inputs }: Attempt,
+  { worker, identity, resources }: Attempt,
   layer: SnapshotLayer | undefined,
 ): Promise<void> {
   if (layer === undefined) return;
-  await worker.snapshots.promote({ mirror: inputs.state.repo.mirror, key: layer.key, runId: identity.runId });
+  await worker.snapshots.promote({ mirror: resources.mirror, key: layer.key, runId: identity.runId });
 }
 
-async function findKey(attempt: Attempt, { gitDir, commit }: Checkout) {
-  const { config, worker, identity, inputs, signal } = attempt;
+async function findKey(attempt: SandboxContext, { gitDir, commit }: Checkout) {
+  const { config, worker, identity, resources, signal } = attempt;
   if (config.setup.length === 0 || config.snapshot.mode === 'off') return undefined;
-  const { mirror } = inputs.state.repo;
+  const { mirror } = resources;
   if ((await worker.breakers.read(snapshotBreaker(mirror))).status !== 'closed') return undefined;
   const image = await worker.engine.imageId(config.image);
   if (image === undefined) return undefined;
@@ -102,7 +102,7 @@ type Usable = StoredSnapshot & { record: Snapshot };
 
 /** A record of which the engine has the volume. */
 async function findUsable(
-  { worker }: Attempt,
+  { worker }: SandboxContext,
   query: SnapshotQuery & Pick<SnapshotKey, 'settingsKey'>,
 ): Promise<Usable | 'refused' | undefined> {
   const found =
@@ -118,7 +118,7 @@ async function findUsable(
 
 /** `phase`: in which it is reported; undefined: not. */
 async function holdLayer(
-  { worker, identity, resources, config, journal }: Attempt,
+  { worker, identity, resources, config, journal }: SandboxContext,
   stored: Usable,
   phase: 'setup' | 'gates' | undefined,
 ): Promise<SnapshotLayer | undefined> {
@@ -133,12 +133,12 @@ async function holdLayer(
 }
 
 async function makeLayer(
-  attempt: Attempt,
+  attempt: SandboxContext,
   build: BuildRequest,
   onlyRun: string | undefined,
 ): Promise<SnapshotLayer | undefined> {
-  const { worker, inputs, config, journal } = attempt;
-  const { mirror } = inputs.state.repo;
+  const { worker, resources, config, journal } = attempt;
+  const { mirror } = resources;
   const record = await buildSnapshot(attempt, build);
   if ('refused' in record) {
     // Otherwise the next story, with another tree, would try it again.
@@ -160,7 +160,11 @@ async function makeLayer(
 }
 
 /** Runs setup again and compares. A difference removes the snapshot and opens the breaker of the repository's snapshots. */
-async function recheck(attempt: Attempt, build: BuildRequest, stored: Usable): Promise<SnapshotLayer | undefined> {
+async function recheck(
+  attempt: SandboxContext,
+  build: BuildRequest,
+  stored: Usable,
+): Promise<SnapshotLayer | undefined> {
   const { worker, journal } = attempt;
   const again = await buildSnapshot(attempt, build);
   if ('volume' in again) attempt.resources.onClose(() => worker.engine.removeVolume(again.volume));

@@ -69,6 +69,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
         throw new Error('this test has no such service');
       },
       check: notHere,
+      buildSnapshot: notHere,
       readConfig: notHere,
       listSettings: notHere,
       parsePrd: notHere,

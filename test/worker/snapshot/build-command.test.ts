@@ -1,0 +1,78 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { readJournal } from '../../support/halo/read-journal.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+
+let home: HaloHome;
+beforeAll(() => {
+  home = openHome();
+});
+afterAll(() => home.close());
+
+const SETUP = 'mkdir -p deps && cp deps.lock deps/version && echo installed';
+
+function newProject(setup: string): string {
+  const inputs = '[snapshot]\ninputs = ["deps.lock"]\nrecheck = 0\n';
+  const files = {
+    'deps.lock': 'one\n',
+    '.gitignore': 'deps/\n',
+    'halo.toml': `setup = [${JSON.stringify(setup)}]\n${inputs}`,
+  };
+  return newRepository(files).root;
+}
+
+const build = (cwd: string, ...more: string[]) => home.halo(['snapshot', 'build', ...more], { cwd });
+
+describe('halo snapshot build', () => {
+  it('makes the snapshot of the checked-out commit once, and the first story of a run begins with it', async () => {
+    const cwd = newProject(SETUP);
+    const first = await build(cwd);
+    expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/^installed\nbuilt {4}[0-9a-f]{12}\n$/)]);
+    const again = await build(cwd, '--json');
+    const key = / ([0-9a-f]{12})\n/.exec(first.stdout)?.[1] ?? '?';
+    expect(JSON.parse(again.stdout)).toMatchObject({ state: 'present', reason: null });
+    expect(again.stdout).toContain(key);
+    const prd = join(cwd, '../prd.json');
+    writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
+    const story = scripted(`cp deps/version x; ${OK}`, ['cat deps/version']).flatMap((setting) => ['-c', setting]);
+    const ran = await home.halo(['run', prd, ...story], { cwd });
+    expect(ran.code, ran.stdout + ran.stderr).toBe(0);
+    const [runId = ''] = readdirSync(join(home.dir, 'runs'));
+    const types = readJournal(home.dir, runId).map(({ type }) => type);
+    expect(types.filter((type) => type === 'snapshot.used')).toHaveLength(2);
+    expect(types).not.toContain('setup.ended');
+    const list = await home.halo(['snapshot', 'ls', '--json'], { cwd });
+    expect(JSON.parse(list.stdout)).toMatchObject([{ state: 'ready', onlyRun: null }]);
+  }, 120_000);
+
+  it('ends with 10 if the result cannot be a snapshot, says why, and says it again without setup', async () => {
+    const cwd = newProject(`${SETUP} && echo more >> deps.lock`);
+    for (const output of ['installed\n', '']) {
+      const { code, stdout } = await build(cwd);
+      expect([code, stdout]).toEqual([
+        10,
+        `${output}no snapshot  setup changes files that git does not ignore: deps.lock\n`,
+      ]);
+    }
+  }, 120_000);
+
+  it('ends with 10 and the reason if setup fails', async () => {
+    const { code, stdout } = await build(newProject('echo broken; exit 3'));
+    expect([code, stdout]).toEqual([10, 'broken\nfailed  setup exited 3: `echo broken; exit 3`\n']);
+  }, 60_000);
+
+  it('is refused without a setup, with snapshots off, and outside of a repository', async () => {
+    const cwd = newProject(SETUP);
+    const refusals = [
+      await build(cwd, '-c', 'setup=[]'),
+      await build(cwd, '-c', 'snapshot.mode=off'),
+      await build('/'),
+    ];
+    expect(refusals.map(({ code }) => code)).toEqual([6, 6, 6]);
+    expect(refusals[0]?.stderr).toContain('has no setup, so there is nothing to keep');
+    expect(refusals[1]?.stderr).toContain('Snapshots are off');
+  }, 60_000);
+});
