@@ -9,61 +9,93 @@ const { vitest } = (JSON.parse(manifest) as { devDependencies: { vitest: string 
 
 interface Runner {
   name: string;
-  packages: string[];
+  registry: 'npm' | 'debian';
+  /** The setup command. */
+  install: string;
+  /** With `{files}`. */
   command: string;
-  /** The start of a test file. */
-  head: string;
-  load: string;
-  implementation: string;
-  type: 'module' | 'commonjs';
+  /** Runs all tests. */
+  gate: string;
+  files: Record<string, string>;
+  /** A test of another file, which passes. */
+  passing: [path: string, text: string];
+  test: [path: string, text: string];
+  implementation: [path: string, text: string];
+  /** What the log of the red run has. */
+  reason: string;
 }
+
+const npmInstall = (name: string) => `npm install --no-save --no-package-lock --no-audit --no-fund ${name}`;
+const manifestOf = (type: string) => JSON.stringify({ name: 'shop', private: true, type });
+const VITEST = 'import { expect, test } from "vitest";\n';
+const PASSING = 'test("adds", () => expect(1 + 2).toBe(3));\n';
+const PYTEST = 'PYTHONPATH=.venv/usr/lib/python3/dist-packages python3 -m pytest -p no:cacheprovider -v';
 
 const RUNNERS: Runner[] = [
   {
     name: 'vitest',
-    packages: [`vitest@${vitest}`],
+    registry: 'npm',
+    install: npmInstall(`vitest@${vitest}`),
     command: 'npx vitest run --reporter=json {files}',
-    head: 'import { expect, test } from "vitest";\n',
-    load: 'await import("./sum.js")',
-    implementation: 'export const sum = (a, b) => a + b;',
-    type: 'module',
+    gate: 'npx vitest run',
+    files: { 'package.json': manifestOf('module') },
+    // The path of the new test is a pattern for vitest, which this file matches as well.
+    passing: ['checksum.test.js', `${VITEST}${PASSING}`],
+    test: [
+      'sum.test.js',
+      `${VITEST}test("adds", async () => { const { sum } = await import("./sum.js"); expect(sum(1, 2)).toBe(3); });\n`,
+    ],
+    implementation: ['sum.js', 'export const sum = (a, b) => a + b;\n'],
+    reason: 'Cannot find module',
   },
   {
     name: 'jest',
-    packages: ['jest@30.5.2'],
+    registry: 'npm',
+    install: npmInstall('jest@30.5.2'),
     command: 'npx jest --json --runTestsByPath {files}',
-    head: '',
-    load: 'require("./sum.js")',
-    implementation: 'exports.sum = (a, b) => a + b;',
-    type: 'commonjs',
+    gate: 'npx jest',
+    files: { 'package.json': manifestOf('commonjs') },
+    passing: ['checksum.test.js', PASSING],
+    test: ['sum.test.js', 'test("adds", () => { expect(require("./sum.js").sum(1, 2)).toBe(3); });\n'],
+    implementation: ['sum.js', 'exports.sum = (a, b) => a + b;\n'],
+    reason: 'Cannot find module',
+  },
+  {
+    name: 'pytest',
+    registry: 'debian',
+    install: [
+      'apt-get update -q && cd /tmp',
+      'apt-get download -q python3-pytest python3-attr python3-pluggy python3-iniconfig python3-packaging',
+      'for package in *.deb; do dpkg -x "$package" /workspace/.venv; done',
+    ].join(' && '),
+    command: `${PYTEST} {files}`,
+    gate: PYTEST,
+    files: {},
+    passing: ['test_checksum.py', 'def test_other():\n    assert 1 + 2 == 3\n'],
+    test: ['test_sum.py', 'def test_adds():\n    from sums import add\n    assert add(1, 2) == 3\n'],
+    implementation: ['sums.py', 'def add(a, b):\n    return a + b\n'],
+    reason: "No module named 'sums'",
   },
 ];
 
-const other = (head: string) => `${head}test("adds", () => expect(1 + 2).toBe(3));\n`;
-
 /** Writes the test if it is asked for one, else the code. */
-function agentOf({ head, load, implementation }: Runner): string {
-  const text = `${head}test("adds", async () => { const { sum } = ${load}; expect(sum(1, 2)).toBe(3); });\n`;
-  const test = text.replaceAll('\n', '\\n');
-  return `cat > /tmp/prompt; if grep -q 'Write the tests for' /tmp/prompt; then printf '${test}' > sum.test.js; else echo '${implementation}' > sum.js; fi; ${OK}`;
+function agentOf({ test, implementation }: Runner): string {
+  const write = ([path, text]: [string, string]) =>
+    `echo ${Buffer.from(text).toString('base64')} | base64 -d > ${path}`;
+  return `cat > /tmp/prompt; if grep -q 'Write the tests for' /tmp/prompt; then ${write(test)}; else ${write(implementation)}; fi; ${OK}`;
 }
 
 describe('a story begins with tests', () => {
   it.for(RUNNERS)('of $name, whose report names them by file', { timeout: 300_000 }, async (runner, { halo }) => {
-    const { name, packages, command, head, type } = runner;
-    const repository = newRepository({
-      'package.json': JSON.stringify({ name: 'shop', private: true, type }),
-      '.gitignore': 'node_modules\n',
-      // The path of the new test is a pattern for vitest, which this file matches as well.
-      'checksum.test.js': other(head),
-    });
-    const install = `npm install --no-save --no-package-lock --no-audit --no-fund ${packages.join(' ')}`;
+    const { name, registry, install, command, gate, files, passing, test, reason } = runner;
+    const ignored = 'node_modules\n.venv\n__pycache__\n';
+    const repository = newRepository({ ...files, '.gitignore': ignored, [passing[0]]: passing[1] });
     const settings = scripted(
       agentOf(runner),
-      [`npx ${name === 'vitest' ? 'vitest run' : 'jest'}`],
+      [gate],
       [
         `setup=${JSON.stringify([install])}`,
-        'network.registries=["npm"]',
+        `network.registries=["${registry}"]`,
         'tests.first="on"',
         'tests.baseline="never"',
         `tests.command=${JSON.stringify(command)}`,
@@ -71,9 +103,10 @@ describe('a story begins with tests', () => {
     );
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
     expect(state.detail).toBe('1 of 1 stories landed');
-    expect(state.stories[0]!.locked).toMatchObject({ files: [{ path: 'sum.test.js' }], cases: ['adds'] });
+    expect(state.stories[0]!.locked).toMatchObject({ files: [{ path: test[0] }] });
+    expect(state.stories[0]!.locked!.cases).toHaveLength(1);
     const log = halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/red/1.log`);
-    expect(log).toContain('Cannot find module');
-    expect(log.includes('checksum.test.js')).toBe(name === 'vitest');
+    expect(log).toContain(reason);
+    expect(log.includes(passing[0])).toBe(name === 'vitest');
   });
 });
