@@ -2,12 +2,14 @@ import { tmpdir } from 'node:os';
 import { expect, it } from 'vitest';
 import { checkSandbox } from '../../src/api/doctor/check-sandbox.ts';
 import { checkQueue, diagnose, judgeOpenFiles } from '../../src/api/doctor/diagnose.ts';
+import { checkSnapshots } from '../../src/api/doctor/check-snapshots.ts';
 import { foldSame } from '../../src/api/doctor/doctor-finding.ts';
 import { addDeadLetter } from '../../src/queue/dead-letters.ts';
 import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { parseOpenFiles } from '../../src/sandbox/docker/engine-info.ts';
 import type { EngineInfo, SandboxEngine } from '../../src/sandbox/sandbox.ts';
+import { SnapshotFiles } from '../../src/store/snapshot-files.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { hostOf } from '../support/halo/host.ts';
 
@@ -26,6 +28,31 @@ it('shows each guarantee of a sandbox and how disk usage is limited', async () =
   for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk', 'channel']) {
     expect(names).toContain(`sandbox: ${name}`);
   }
+});
+
+it('shows how workspaces begin with snapshots, and how large they are', async () => {
+  const home = tempDir('halo-doctor');
+  const files = new SnapshotFiles(home);
+  const facts = { v: 1 as const, setup: ['x'], commit: 'c'.repeat(40), run: '0tbq1aaaaaaaaaa', createdAt: '2026-01-01T00:00:00.000Z' }; // prettier-ignore
+  const made = {
+    digest: 'd'.repeat(64),
+    bytes: 3 * 1024 ** 2,
+    files: 1,
+    volume: 'halo-snapshot-a',
+    ms: 1,
+    image: 'i',
+    inputs: ['a'],
+  };
+  const publish = (record: Parameters<typeof files.publish>[0]['record']) =>
+    files.publish({ mirror: 'shop-00000000', record, onlyRun: undefined });
+  await publish({ ...facts, key: 'a'.repeat(64), ...made });
+  await publish({ ...facts, key: 'b'.repeat(64), refused: 'it is too short' });
+  const saysWith = async (can: boolean) =>
+    (await checkSnapshots({ canOverlay: () => Promise.resolve(can) }, home)).says;
+  expect(await saysWith(true)).toBe(
+    'workspaces begin with an overlay; 1 snapshot, 3m; 1 refused, see `halo snapshot ls`',
+  );
+  expect(await saysWith(false)).toContain('so each workspace begins with a copy; 1 snapshot, 3m');
 });
 
 it('doctor reports a fault that stops several checks once', () => {

@@ -20,6 +20,7 @@ import { checkForges, checkReports } from './check-forges.ts';
 import { checkRetention } from './check-retention.ts';
 import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
+import { checkSnapshots } from './check-snapshots.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -41,6 +42,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['reports', () => checkReports(host.home, processEnv())],
     ['home', () => checkHome(host.home)],
     ['disk', () => checkDisk(host.home)],
+    ['snapshots', () => checkSnapshots(engine, host.home)],
     ['retention', () => checkRetention(host.home)],
     ['breakers', () => checkBreakers(host)],
   ];
