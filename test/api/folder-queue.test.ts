@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
   linkSync,
@@ -246,6 +247,21 @@ describe('the queue of a folder', () => {
     expect(titles()).toEqual(['complete']);
   });
 
+  it('keeps the order of names if the first file is still being written', async () => {
+    put('2.json', prd('second'));
+    const stop = new AbortController();
+    const working = work({ watch: true, signal: stop.signal, pollMs: 150 });
+    for (let n = 0; n < 6; n++) {
+      put('1.json', `{"project": "P", "userStories": [${' '.repeat(n)}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    put('1.json', prd('first'));
+    while (!existsSync(join(folder, 'done/2.json'))) await new Promise((resolve) => setTimeout(resolve, 20));
+    stop.abort();
+    await working;
+    expect(titles()).toEqual(['first', 'second']);
+  });
+
   it('is worked off by one process at a time', async () => {
     const stop = new AbortController();
     const first = work({ watch: true, signal: stop.signal });
@@ -276,6 +292,36 @@ describe('the queue of a folder, after it was killed', () => {
       failed: 0,
     });
     expect(runs.submitted).toHaveLength(1);
+  });
+
+  it('continues on the result of a run if it died while it recorded that run', async () => {
+    await work();
+    const last = join(home, 'folders', readdirSync(join(home, 'folders'))[0]!, 'last.json');
+    put('1.json', prd('first'));
+    put('2.json', prd('second'));
+    runs.onEnd = mark;
+    const submit: FolderRequest['operations']['submit'] = (request) => {
+      mkdirSync(last); // No file can replace a folder: the queue dies while it writes this record.
+      return runs.operations.submit(request);
+    };
+    await expect(work({ operations: { ...runs.operations, submit } })).rejects.toThrow();
+    rmSync(last, { recursive: true });
+    expect(await work()).toEqual({ done: 2, failed: 0 });
+    expect(runs.submitted.map(({ after }) => after)).toEqual([undefined, ['run1']]);
+  });
+
+  it('does not continue on the result of a run that began with another commit than the checked-out one', async () => {
+    put('1.json', prd('first'));
+    put('2.json', prd('second'));
+    runs.onEnd = mark;
+    const submit: FolderRequest['operations']['submit'] = async (request) => {
+      await runs.operations.submit(request);
+      return kill();
+    };
+    await expect(work({ operations: { ...runs.operations, submit } })).rejects.toThrow(Killed);
+    execFileSync('git', ['commit', '-q', '--allow-empty', '-m', 'the user continues'], { cwd: repo });
+    expect(await work()).toEqual({ done: 2, failed: 0 });
+    expect(runs.submitted.map(({ after }) => after)).toEqual([undefined, undefined]);
   });
 
   it('waits for the same run if it died while the run was executed', async () => {

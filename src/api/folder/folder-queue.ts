@@ -79,7 +79,7 @@ export class FolderQueue {
     return this.#result;
   }
 
-  /** The record of the PRD to work on; `wait` if a file may still be written. */
+  /** The record of the PRD to work on; `wait` if a file before the next one may still be written. */
   async #next(): Promise<FolderRecord | 'wait' | undefined> {
     const { records } = this.#with;
     const known = await records.all();
@@ -87,13 +87,10 @@ export class FolderQueue {
     if (begun !== undefined) return begun;
     const { files, refused } = await scanFolder(this.#with.folder);
     for (const { name, reason } of refused) await this.#sayOnce(name, `${name} is not taken: ${reason}.`);
-    let waiting = false;
+    const incomplete = new Set(files.filter((file) => !this.#writing.isComplete(file)).map(({ name }) => name));
     const specs = new Map<string, string>();
     for (const file of files) {
-      if (!this.#writing.isComplete(file)) {
-        waiting = true;
-        continue;
-      }
+      if (incomplete.has(file.name)) return 'wait';
       const record = known.get(file.name);
       const bytes = await this.#read(file);
       if (bytes === undefined) continue;
@@ -104,7 +101,7 @@ export class FolderQueue {
       const found = await this.#consider(file, bytes, { known, specs });
       if (found !== undefined) return found;
     }
-    return waiting ? 'wait' : undefined;
+    return undefined;
   }
 
   async #read({ name, path }: FolderFile): Promise<Buffer | undefined> {
@@ -198,20 +195,21 @@ export class FolderQueue {
     const { operations, records, folder, repo, options, head, say } = this.#with;
     const { name } = record;
     const isNew = record.request['repos'] === undefined;
-    const at = await head();
+    const at = isNew ? await head() : record.head;
     const last = await records.lastRun();
     const after = isNew && last !== undefined && last.head === at ? await this.#buildsOn(last.runId) : undefined;
     const more = { ...(after !== undefined && { after: [...(options.after ?? []), after] }), queueFolder: folder };
     const request = isNew ? { ...options, ...more, ...record.request, repos: [repo] } : record.request;
-    const saved: FolderRecord = { ...record, request };
+    const saved: FolderRecord = { ...record, request, head: at };
     await records.save(saved);
     const prd = { path: join(folder, name), bytes: new Uint8Array(Buffer.from(record.content, 'base64')) };
     try {
       const [run] = await operations.submit({ ...(request as unknown as Omit<SubmitRequest, 'prd'>), prd });
       if (run === undefined) throw new HaloError('INTERNAL', 'The submit created no run.');
+      // First: a record of a running PRD is not submitted again after a crash.
+      if (at !== undefined) await records.saveLastRun({ runId: run.runId, head: at });
       const running: FolderRecord = { ...saved, state: 'running', runId: run.runId };
       await records.save(running);
-      if (at !== undefined) await records.saveLastRun({ runId: run.runId, head: at });
       for (const warning of run.warnings) await say(`${name}: ${warning}`);
       await say(`${name}: run ${run.runId}${after === undefined ? '' : `, after ${after}`}`);
       return running;

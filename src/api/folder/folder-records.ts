@@ -16,6 +16,8 @@ const Record = z.object({
   /** The request, so that it is repeated unchanged, and its content as base64. */
   request: z.looseObject({ key: z.string() }),
   content: z.string(),
+  /** The commit that was checked out at the first submit. */
+  head: z.string().optional(),
   runId: z.string().optional(),
   to: z.string().optional(),
 });
