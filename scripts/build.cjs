@@ -139,16 +139,16 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
   }
 }
 
-/** The Lua scripts for Redis. Built names have a hash, so that a chunk of an earlier build reads the script that it knows. */
+/** Files that are not compiled: Lua scripts for Redis, and programs of their own. Built names have a hash, so that a chunk of an earlier build reads the script that it knows. */
 function findScripts(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const { name } = entry;
     const path = join(folder, name);
     if (entry.isDirectory()) return findScripts(path);
-    if (!name.endsWith('.lua')) return [];
+    if (!/\.(?:lua|mjs)$/.test(name)) return [];
     const content = readFileSync(path);
     const digest = createHash('sha1').update(content).digest('hex').slice(0, 8);
-    return [{ name, built: name.replace(/\.lua$/, `-${digest}.lua`), content }];
+    return [{ name, built: name.replace(/(?=\.\w+$)/, `-${digest}`), content }];
   });
 }
 

@@ -5,6 +5,7 @@ import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { ignore, withTimeout } from '../lib/async.ts';
 import { closeAll } from '../lib/cleanup.ts';
+import { openGitLauncher } from '../git/process/git.ts';
 import { openBudgetLedger } from '../queue/budget/budget-ledger.ts';
 import { openRedisClock } from '../queue/redis/redis-clock.ts';
 import type { RedisLink } from '../queue/redis/connect-redis.ts';
@@ -79,6 +80,7 @@ async function openServices(options: WorkerOptions): Promise<Services> {
     return each;
   };
   try {
+    keep(openGitLauncher());
     const link = keep(await connectQueueRedis(host, ({ what, hint }) => log.warn({ hint }, what)));
     const damaged = await claimDamagedRedisData(host.home);
     if (damaged !== undefined) log.warn(damaged, 'Redis data was damaged: rebuilding the queue from the journals');

@@ -44,7 +44,13 @@ const ONLY_IN: Record<string, string[]> = {
   'tar-fs': ['sandbox/'],
   bullmq: ['queue/'],
   ioredis: ['queue/'],
-  'node:child_process': ['queue/', 'sandbox/docker/image/', 'cli/output/edit-file.ts', 'cli/output/pager.ts'],
+  'node:child_process': [
+    'git/process/launcher.ts',
+    'queue/',
+    'sandbox/docker/image/',
+    'cli/output/edit-file.ts',
+    'cli/output/pager.ts',
+  ],
   execa: [
     'git/process/git.ts',
     'queue/',

@@ -1,7 +1,8 @@
 import { execa } from 'execa';
-import type { Readable, Writable } from 'node:stream';
+import { Readable, type Writable } from 'node:stream';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
+import { Launcher } from './launcher.ts';
 import { lastErrorLine } from './output.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -72,7 +73,10 @@ export async function gitText(args: string[], options: GitOptions = {}): Promise
 
 /** Like `git`, but returns failures instead of throwing: for commands with hostile input. Throws GIT_MISSING. */
 export async function tryGit(args: string[], options: GitOptions = {}): Promise<GitOutcome> {
-  const result = await spawn(await locateGit(), args, options);
+  const command = describe(await locateGit(), args, options);
+  const result = await (isLaunchable(options) && shared !== undefined
+    ? shared.launcher.run(command)
+    : startProcess(command, options.input));
   return {
     ended: endOf(result),
     exitCode: result.exitCode,
@@ -90,7 +94,7 @@ export interface GitStream {
 
 /** Runs one git command whose output is too large to keep. `maxBytes` does not count here. */
 export async function gitStream(args: string[], options: GitOptions = {}): Promise<GitStream> {
-  const child = spawn(await locateGit(), args, { ...options, keep: false });
+  const child = startProcess(describe(await locateGit(), args, options, { keep: false }), options.input);
   const stderr: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => {
     if (stderr.length < 64) stderr.push(chunk);
@@ -106,29 +110,60 @@ export async function gitStream(args: string[], options: GitOptions = {}): Promi
   return { stdout: child.stdout, done };
 }
 
-function spawn(program: GitProgram, args: string[], options: GitOptions & { keep?: boolean }) {
-  const { input, trust = 'sealed', protocols = '', durable = false } = options;
+/** How a command is started. `keep`: its output is kept, up to a limit. */
+function describe(program: GitProgram, args: string[], options: GitOptions, { keep = true } = {}) {
+  const { trust = 'sealed', protocols = '', durable = false, input, signal } = options;
   const { env, inherit, config } = environmentFor(program, { trust, protocols, durable });
   const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
   const more = asVariables(options.settings ?? {});
-  const line = limitMemory([program.path, ...config, ...more.args, ...place, ...args], options.memoryBytes);
-  const child = execa(line[0] ?? program.path, line.slice(1), {
-    cwd: options.cwd ?? '/',
-    env: { ...env, ...options.env, ...more.env },
-    extendEnv: inherit,
-    stdin: input === undefined ? 'ignore' : 'pipe',
-    stdout: 'pipe',
-    stderr: 'pipe',
-    encoding: 'buffer',
-    buffer: options.keep ?? true,
-    maxBuffer: options.maxBytes ?? 64 * 1024 * 1024,
-    timeout: options.timeoutMs ?? 600_000,
-    reject: false,
-    stripFinalNewline: false,
-    ...defined({ cancelSignal: options.signal }),
-  });
+  return {
+    command: limitMemory([program.path, ...config, ...more.args, ...place, ...args], options.memoryBytes),
+    options: {
+      cwd: options.cwd ?? '/',
+      env: { ...env, ...options.env, ...more.env },
+      extendEnv: inherit,
+      stdin: input === undefined ? 'ignore' : 'pipe',
+      stdout: 'pipe',
+      stderr: 'pipe',
+      encoding: 'buffer',
+      buffer: keep,
+      maxBuffer: options.maxBytes ?? 64 * 1024 * 1024,
+      timeout: options.timeoutMs ?? 600_000,
+      reject: false,
+      stripFinalNewline: false,
+    },
+    input: input instanceof Readable ? undefined : input,
+    signal,
+  } as const;
+}
+
+function startProcess({ command, options, signal }: ReturnType<typeof describe>, input: GitOptions['input']) {
+  const [program, ...args] = command;
+  const child = execa(program ?? '', args, { ...options, ...defined({ cancelSignal: signal }) });
   if (input !== undefined && child.stdin !== null) feed(input, child.stdin);
   return child;
+}
+
+let shared: { launcher: Launcher; users: number } | undefined;
+
+/**
+ * Lets a process that runs many git commands run them in a small process: see `Launcher`. Streams, and commands that
+ * connect to a server and may ask the user for a passphrase, still run as children of this process.
+ */
+export function openGitLauncher(): { close(): void } {
+  shared ??= { launcher: new Launcher(), users: 0 };
+  shared.users += 1;
+  return {
+    close: () => {
+      if (shared === undefined || --shared.users > 0) return;
+      shared.launcher.close();
+      shared = undefined;
+    },
+  };
+}
+
+function isLaunchable({ protocols = '', input }: GitOptions): boolean {
+  return protocols === '' && !(input instanceof Readable);
 }
 
 /** Passes settings in variables, because `-c` splits a key that contains an equals sign. */

@@ -1,0 +1,99 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { git, gitText, openGitLauncher, tryGit } from '../../../src/git/process/git.ts';
+import { makeRepo } from '../../support/repository/git-fixture.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const PROGRAM = join(import.meta.dirname, '../../../src/git/process/launch.mjs');
+
+let launcher: { close(): void };
+beforeEach(() => void (launcher = openGitLauncher()));
+afterEach(() => launcher.close());
+
+/** The processes of the program, by the id of their parent. */
+const launched = (parent: number) =>
+  execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => line.includes('launch.mjs') && Number(line.trim().split(/\s+/)[1]) === parent)
+    .map((line) => Number(line.trim().split(/\s+/)[0]));
+
+/** A command that waits for somebody to write to a pipe. */
+function waitForever(): string[] {
+  const pipe = join(tempDir(), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  onTestFinished(() => void spawnSync('pkill', ['-f', pipe]));
+  return ['hash-object', '--no-filters', '--', pipe];
+}
+
+it('runs commands with input, binary output and exit codes', async () => {
+  const repository = makeRepo(tempDir());
+  expect(repository).toMatch(/^[0-9a-f]{40}$/);
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+  const dir = join(tempDir(), 'bare.git');
+  await git(['init', '-q', '--bare', dir]);
+  const id = await gitText(['hash-object', '-w', '--stdin'], { gitDir: dir, input: bytes });
+  expect((await git(['cat-file', 'blob', id], { gitDir: dir })).stdout).toEqual(bytes);
+  expect(await tryGit(['rev-parse', '--verify', '--quiet', 'HEAD'], { gitDir: dir })).toMatchObject({
+    ended: 'exited',
+    exitCode: 1,
+  });
+});
+
+it('runs many commands at once, in one process that is started once', async () => {
+  const versions = await Promise.all(Array.from({ length: 20 }, () => gitText(['--version'])));
+  expect(new Set(versions).size).toBe(1);
+  expect(launched(process.pid)).toHaveLength(1);
+});
+
+it('keeps the environment of git sealed', async () => {
+  const dir = tempDir();
+  const head = makeRepo(join(dir, 'real'));
+  vi.stubEnv('GIT_DIR', join(dir, 'nowhere'));
+  expect(await gitText(['rev-parse', 'HEAD'], { gitDir: join(dir, 'real/.git') })).toBe(head);
+  expect(await gitText(['config', '--get', 'core.hooksPath'])).toBe('/dev/null');
+  vi.unstubAllEnvs();
+});
+
+it('stops at the time limit, the output limit and the signal', async () => {
+  const wait = waitForever();
+  await expect(git(wait, { timeoutMs: 50 })).rejects.toThrow('git hash-object did not end');
+  await expect(git(['--version'], { maxBytes: 3 })).rejects.toMatchObject({ code: 'GIT_FAILED' });
+  await expect(git(wait, { signal: AbortSignal.timeout(50) })).rejects.toMatchObject({ code: 'RUN_ABORTED' });
+  await expect(git(['--version'], { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'RUN_ABORTED' });
+});
+
+it('reports git as failed if its process is killed, and starts another one for the next command', async () => {
+  await git(['--version']);
+  const [pid] = launched(process.pid);
+  const running = git(waitForever());
+  running.catch(() => undefined);
+  process.kill(pid!, 'SIGKILL');
+  await expect(running).rejects.toMatchObject({ code: 'GIT_FAILED' });
+  expect(await gitText(['--version'])).toMatch(/^git version/);
+});
+
+it('ends with the process that started it, also after kill -9, and ends the command that it runs', async () => {
+  const script = `
+    const child = require('node:child_process').fork(${JSON.stringify(PROGRAM)}, { detached: true, serialization: 'advanced' });
+    child.send({ id: 1, command: ['sleep', '4711'], options: {} });
+    setTimeout(() => process.stdout.write('ready'), 1000);`;
+  const parent = spawn(process.execPath, ['-e', script]);
+  await once(parent.stdout, 'data');
+  const [pid] = launched(parent.pid!);
+  const sleeps = () => execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' }).includes('sleep 4711');
+  expect(sleeps()).toBe(true);
+  parent.kill('SIGKILL');
+  await vi.waitFor(() => expect(() => process.kill(pid!, 0)).toThrow(), 5000);
+  await vi.waitFor(() => expect(sleeps()).toBe(false), 5000);
+});
+
+it('does not keep its parent alive', async () => {
+  const pid = process.pid;
+  await git(['--version']);
+  expect(launched(pid)).toHaveLength(1);
+  launcher.close();
+  await vi.waitFor(() => expect(launched(pid)).toHaveLength(0), 5000);
+  launcher = openGitLauncher();
+});
