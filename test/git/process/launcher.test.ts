@@ -12,9 +12,11 @@ let launcher: { close(): void };
 beforeEach(() => void (launcher = openGitLauncher()));
 afterEach(() => launcher.close());
 
+const processes = () => execFileSync('ps', ['-ww', '-eo', 'pid=,ppid=,args='], { encoding: 'utf8' });
+
 /** The processes of the program, by the id of their parent. */
 const launched = (parent: number) =>
-  execFileSync('ps', ['-eo', 'pid=,ppid=,args='], { encoding: 'utf8' })
+  processes()
     .split('\n')
     .filter((line) => line.includes('launch.mjs') && Number(line.trim().split(/\s+/)[1]) === parent)
     .map((line) => Number(line.trim().split(/\s+/)[0]));
@@ -67,8 +69,10 @@ it('stops at the time limit, the output limit and the signal', async () => {
 it('reports git as failed if its process is killed, and starts another one for the next command', async () => {
   await git(['--version']);
   const [pid] = launched(process.pid);
-  const running = git(waitForever());
+  const command = waitForever();
+  const running = git(command);
   running.catch(() => undefined);
+  await vi.waitFor(() => expect(processes()).toContain(command.at(-1)), 5000);
   process.kill(pid!, 'SIGKILL');
   await expect(running).rejects.toMatchObject({ code: 'GIT_FAILED' });
   expect(await gitText(['--version'])).toMatch(/^git version/);
@@ -82,7 +86,7 @@ it('ends with the process that started it, also after kill -9, and ends the comm
   const parent = spawn(process.execPath, ['-e', script]);
   await once(parent.stdout, 'data');
   const [pid] = launched(parent.pid!);
-  const sleeps = () => execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' }).includes('sleep 4711');
+  const sleeps = () => processes().includes('sleep 4711');
   expect(sleeps()).toBe(true);
   parent.kill('SIGKILL');
   await vi.waitFor(() => expect(() => process.kill(pid!, 0)).toThrow(), 5000);
