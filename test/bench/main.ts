@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { measureGrowth } from './growth.ts';
+import { measureOutput } from './output.ts';
 import { measureOverhead } from './overhead.ts';
 import { measureRestart } from './restart.ts';
 import { measureStart } from './start.ts';
@@ -8,6 +9,7 @@ import { measureWarm } from './warm.ts';
 
 const BENCHMARKS = {
   growth: measureGrowth,
+  output: measureOutput,
   overhead: measureOverhead,
   restart: measureRestart,
   start: measureStart,
@@ -17,7 +19,14 @@ const BENCHMARKS = {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: 'boolean', default: false }, rounds: { type: 'string', default: '5' } },
+  options: {
+    json: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '5' },
+    // Of the benchmark `warm`.
+    repository: { type: 'string' },
+    setup: { type: 'string' },
+    set: { type: 'string', multiple: true },
+  },
 });
 const name = positionals[0] ?? 'overhead';
 const benchmark = Object.entries(BENCHMARKS).find(([known]) => known === name)?.[1];
@@ -25,5 +34,5 @@ if (benchmark === undefined) {
   process.stderr.write(`no benchmark "${name}"; there is: ${Object.keys(BENCHMARKS).join(', ')}\n`);
   process.exit(2);
 }
-await benchmark({ rounds: Number(values.rounds), json: values.json });
+await benchmark({ ...values, rounds: Number(values.rounds) });
 process.exit(0);

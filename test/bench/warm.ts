@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JournalEvent } from '../../src/core/journal/events.ts';
@@ -9,17 +11,24 @@ import { median, print, type Measure } from './report.ts';
 const STORIES = [{ id: 'S-1' }, { id: 'S-2' }];
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
+/** What is installed: by default halo's own packages. */
+export interface WarmOptions {
+  rounds: number;
+  json: boolean;
+  /** Path of a git repository. */
+  repository?: string | undefined;
+  setup?: string | undefined;
+  /** Further settings: `key=value`. */
+  set?: string[] | undefined;
+}
+
 /**
- * What setup costs the second story of a run: `npm ci` of halo's own packages, a no-op agent and a no-op gate, against the
- * same story without setup, and against the `npm ci` of the first story. Each round has a home of its own.
+ * What setup costs the second story of a run: `npm ci`, a no-op agent and a no-op gate, against the same story without
+ * setup, and against the setup of the first story. Each round has a home of its own.
  */
-export async function measureWarm({ rounds, json }: { rounds: number; json: boolean }): Promise<void> {
-  const read = (name: string) => readFileSync(join(ROOT, name), 'utf8');
-  const repository = makeRepository({
-    'package.json': read('package.json'),
-    'package-lock.json': read('package-lock.json'),
-    '.gitignore': 'node_modules/\n',
-  });
+export async function measureWarm({ rounds, json, ...installed }: WarmOptions): Promise<void> {
+  const { setup = 'npm ci --ignore-scripts', set = ['network.registries=["npm"]'] } = installed;
+  const repository = openRepository(installed.repository);
   const [setups, stories]: [Measure[], Measure[]] = [[], []];
   try {
     for (let round = 0; round < rounds; round += 1) {
@@ -27,9 +36,9 @@ export async function measureWarm({ rounds, json }: { rounds: number; json: bool
       try {
         const { second: bare } = await timeRun(halo, repository.root, []);
         const { second: warm, install } = await timeRun(halo, repository.root, [
-          'setup=["npm ci --ignore-scripts"]',
-          'network.registries=["npm"]',
+          `setup=[${JSON.stringify(setup)}]`,
           'snapshot.recheck=0',
+          ...set,
         ]);
         setups.push({ halo: warm - bare, floor: install, ratio: (warm - bare) / install });
         stories.push({ halo: warm, floor: bare, ratio: warm / bare });
@@ -42,6 +51,21 @@ export async function measureWarm({ rounds, json }: { rounds: number; json: bool
   }
   print({ name: 'setup of a warm story', measures: setups, ratio: medianOf(setups), limit: 0.1, json });
   print({ name: 'warm story', measures: stories, ratio: medianOf(stories), limit: 2.0, json });
+}
+
+/** A copy of the repository, or a new one with halo's packages. */
+function openRepository(path: string | undefined): { root: string; remove(): void } {
+  if (path !== undefined) {
+    const root = mkdtempSync(join(tmpdir(), 'halo-repo-'));
+    execFileSync('git', ['clone', '-q', resolve(path), root]);
+    return { root, remove: () => rmSync(root, { recursive: true, force: true }) };
+  }
+  const read = (name: string) => readFileSync(join(ROOT, name), 'utf8');
+  return makeRepository({
+    'package.json': read('package.json'),
+    'package-lock.json': read('package-lock.json'),
+    '.gitignore': 'node_modules/\n',
+  });
 }
 
 function medianOf(measures: Measure[]): number {
