@@ -17,6 +17,8 @@ export interface SnapshotView {
   setup: string[];
   /** The files that decide when it is used; null: the whole tree. */
   inputs: string[] | null;
+  /** Why it is the whole tree. */
+  wholeTree: string | null;
   /** The only run that may use it until its story has landed. */
   onlyRun: string | null;
   createdAt: string;
@@ -67,7 +69,16 @@ function toView({ mirror, record, onlyRun, usedAt }: StoredSnapshot): SnapshotVi
     usedAt: new Date(usedAt).toISOString(),
   };
   if ('refused' in record) {
-    return { ...shared, state: 'refused', reason: record.refused, digest: null, bytes: 0, files: 0, inputs: null };
+    return {
+      ...shared,
+      state: 'refused',
+      reason: record.refused,
+      digest: null,
+      bytes: 0,
+      files: 0,
+      inputs: null,
+      wholeTree: null,
+    };
   }
   const { digest, bytes, files, inputs } = record;
   return {
@@ -78,5 +89,6 @@ function toView({ mirror, record, onlyRun, usedAt }: StoredSnapshot): SnapshotVi
     bytes,
     files,
     inputs: Array.isArray(inputs) ? inputs : null,
+    wholeTree: Array.isArray(inputs) ? null : inputs.why,
   };
 }

@@ -104,6 +104,9 @@ async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
     { text: safeLine(reason === null ? setup.join(' && ') : `none: ${reason}`) },
   ]);
   await cli.print(...table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) }));
+  const reasons = new Map(snapshots.map(({ repo, wholeTree }) => [`${repo}: ${wholeTree}`, wholeTree]));
+  for (const [reason] of [...reasons].filter(([, wholeTree]) => wholeTree !== null))
+    await cli.note(`! each change of a file needs another snapshot of ${safeLine(reason, 300)}; see snapshot.inputs`);
 }
 
 interface BuildFlags {

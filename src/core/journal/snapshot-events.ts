@@ -8,6 +8,8 @@ export type SnapshotEvent =
       digest: string;
       mode: 'overlay' | 'copy';
       made?: true;
+      /** Why a change of any file needs another one; a clause. Only if it was `made`. */
+      wholeTree?: string;
     }
   /** The result of setup cannot be a snapshot, or differs from it; `reason` is a clause. Setup runs for each workspace. */
   | { type: 'snapshot.refused'; phase: 'setup' | 'gates'; reason: string };

@@ -6,8 +6,11 @@
 /** What decides the result of a list of commands: the whole tree, or only some of its files. */
 export type Inputs =
   | { kind: 'tree'; why: string }
-  /** `inspect`: files whose content can still require the whole tree, see `findTreeDependency`. */
-  | { kind: 'files'; files: string[]; inspect: string[]; runsScripts: boolean };
+  /**
+   * `inspect`: files whose content can still require the whole tree, see `findTreeDependency`. `lockfile`: the lockfile of
+   * the only command, if it lists the folders that the command installs, see `listLockedFolders`.
+   */
+  | { kind: 'files'; files: string[]; inspect: string[]; runsScripts: boolean; lockfile?: string };
 
 interface Installer {
   /** Matches the whole command. */
@@ -18,6 +21,8 @@ interface Installer {
   inspect: RegExp;
   /** Paths that always require the whole tree. */
   never?: RegExp;
+  /** Paths of lockfiles that list all folders that are installed; the first that exists counts. */
+  lockfiles?: readonly string[];
 }
 
 /** A long option without a separate value. */
@@ -33,6 +38,7 @@ const INSTALLERS: readonly Installer[] = [
     command: new RegExp(`^npm (?:ci|clean-install)${FLAGS}$`),
     inputs: /(?:^|\/)(?:package\.json|package-lock\.json|npm-shrinkwrap\.json|\.npmrc)$/,
     ...NODE,
+    lockfiles: ['npm-shrinkwrap.json', 'package-lock.json'],
   },
   {
     command: new RegExp(`^pnpm (?:i|install)${FLAGS} --frozen-lockfile${FLAGS}$`),
@@ -71,9 +77,9 @@ const INSTALLERS: readonly Installer[] = [
   },
 ];
 
-/** Variables with which programs load further code or settings. */
+/** Variables with which programs load further code or settings. Those of npm and pnpm that only name a cache do not. */
 const LOADS_CODE =
-  /^(?:PATH|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|LD_.*|PYTHON.*|RUBYOPT|RUBYLIB|BUNDLE_.*|GOFLAGS|RUST.*|npm_config_.*|PNPM_.*|YARN_.*|UV_.*|PIP_.*)$/i;
+  /^(?:PATH|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|LD_.*|PYTHON.*|RUBYOPT|RUBYLIB|BUNDLE_.*|GOFLAGS|RUST.*|npm_config_(?!(?:store_dir|cache|loglevel|fund|audit|progress|prefer_offline)$).*|PNPM_.*|YARN_.*|UV_.*|PIP_.*)$/i;
 
 /** The inputs of setup commands, given the paths of all files of the tree and the names of the variables in `[env]`. */
 export function findInputs(setup: readonly string[], paths: readonly string[], env: readonly string[]): Inputs {
@@ -93,7 +99,21 @@ export function findInputs(setup: readonly string[], paths: readonly string[], e
     }
   }
   const runsScripts = !commands.every((command) => / --ignore-scripts(?: |$)/.test(command));
-  return { kind: 'files', files: [...files].sort(), inspect: [...inspect].sort(), runsScripts };
+  const found = { kind: 'files', files: [...files].sort(), inspect: [...inspect].sort(), runsScripts } as const;
+  const [only, ...others] = commands.map((command) => INSTALLERS.find((known) => known.command.test(command)));
+  const lockfile = others.length > 0 ? undefined : only?.lockfiles?.find((path) => paths.includes(path));
+  return lockfile === undefined ? found : { ...found, lockfile };
+}
+
+/**
+ * The folders whose manifests npm reads, from the text of its lockfile in the root folder, which is ''. Manifests elsewhere
+ * belong to examples or other projects: npm refuses a lockfile that lacks a workspace, as pnpm does not. Undefined if the
+ * lockfile lists no folders, as those of npm 6 do. https://docs.npmjs.com/cli/configuring-npm/package-lock-json
+ */
+export function listLockedFolders(text: string): Set<string> | undefined {
+  const packages = readObject(text)?.packages;
+  if (typeof packages !== 'object' || packages === null) return undefined;
+  return new Set(Object.keys(packages).filter((key) => !/(?:^|\/)node_modules\//.test(key)));
 }
 
 /**
@@ -161,11 +181,16 @@ function describeScripts(path: string, text: string): string | undefined {
 }
 
 function readScripts(text: string): object | undefined {
+  const manifest = readObject(text);
+  if (manifest === undefined) return undefined;
+  const { scripts = {} } = manifest;
+  return typeof scripts === 'object' ? (scripts ?? undefined) : undefined;
+}
+
+function readObject(text: string): Record<string, unknown> | undefined {
   try {
-    const value = JSON.parse(text) as { scripts?: unknown } | null;
-    if (typeof value !== 'object' || value === null) return undefined;
-    const { scripts = {} } = value;
-    return typeof scripts === 'object' ? (scripts ?? undefined) : undefined;
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
   } catch {
     return undefined;
   }

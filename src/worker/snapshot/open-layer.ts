@@ -154,7 +154,8 @@ async function makeLayer(
   return holdLayer(attempt, { mirror, record, onlyRun, usedAt: worker.now() }, undefined).then(async (layer) => {
     if (layer === undefined) return undefined;
     const { key, digest, mode } = layer;
-    await journal.report({ type: 'snapshot.used', phase: build.phase, key, digest, mode, made: true });
+    const wholeTree = 'why' in build.inputs ? { wholeTree: build.inputs.why } : {};
+    await journal.report({ type: 'snapshot.used', phase: build.phase, key, digest, mode, made: true, ...wholeTree });
     return layer;
   });
 }

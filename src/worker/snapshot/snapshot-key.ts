@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { basename, dirname } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { findInputs, findTreeDependency } from '../../core/snapshot/install-inputs.ts';
+import { findInputs, findTreeDependency, listLockedFolders } from '../../core/snapshot/install-inputs.ts';
 import { snapshotKeyText, type Snapshot, type SnapshotParts } from '../../core/snapshot/snapshot.ts';
 import { readObjects, statObjects } from '../../git/objects/read-objects.ts';
 import { listFiles, type TreeFile } from '../../git/objects/tree-list.ts';
@@ -63,16 +64,29 @@ async function findNarrowInputs(
   const byPath = new Map(files.map((file) => [file.path, file]));
   const link = found.files.find((path) => byPath.get(path)?.mode === '120000');
   if (link !== undefined) return { why: `${link} is a link` };
-  const ids = found.inspect.map((path) => byPath.get(path)?.id ?? '');
+  const { lockfile, runsScripts } = found;
+  const wanted = lockfile === undefined ? found.inspect : [lockfile, ...found.inspect];
+  const ids = wanted.map((path) => byPath.get(path)?.id ?? '');
   const facts = await statObjects(gitDir, ids, signal);
-  const large = found.inspect.find(
-    (_path, index) => (facts.get(ids[index] ?? '')?.size ?? Infinity) > MAX_INSPECTED_BYTES,
+  const isLarge = (id: string) => (facts.get(id)?.size ?? Infinity) > MAX_INSPECTED_BYTES;
+  const texts = await readObjects(
+    gitDir,
+    ids.filter((id) => !isLarge(id)),
+    signal,
   );
-  if (large !== undefined) return { why: `${large} is too large to be checked` };
-  const texts = await readObjects(gitDir, ids, signal);
-  for (const [index, path] of found.inspect.entries()) {
-    const why = findTreeDependency(path, texts[index]?.toString('utf8') ?? '', found.runsScripts);
+  const byId = new Map(ids.filter((id) => !isLarge(id)).map((id, index) => [id, texts[index]?.toString('utf8')]));
+  const textOf = (path: string) => byId.get(byPath.get(path)?.id ?? '');
+  const locked = lockfile === undefined ? undefined : listLockedFolders(textOf(lockfile) ?? '');
+  for (const path of found.inspect) {
+    if (locked !== undefined && isManifest(path) && !locked.has(dirname(`/${path}`).slice(1))) continue;
+    const text = textOf(path);
+    if (text === undefined) return { why: `${path} is too large to be checked` };
+    const why = findTreeDependency(path, text, runsScripts);
     if (why !== undefined) return { why };
   }
   return found.files;
+}
+
+function isManifest(path: string): boolean {
+  return basename(path) === 'package.json';
 }

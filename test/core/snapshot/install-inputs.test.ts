@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findInputs, findTreeDependency } from '../../../src/core/snapshot/install-inputs.ts';
+import { findInputs, findTreeDependency, listLockedFolders } from '../../../src/core/snapshot/install-inputs.ts';
 
 const TREE = [
   '.npmrc',
@@ -49,7 +49,30 @@ describe('the inputs of setup', () => {
 
   it('are the whole tree if a variable can load code', () => {
     expect(findInputs(['npm ci'], TREE, ['NODE_OPTIONS'])).toMatchObject({ kind: 'tree' });
-    expect(findInputs(['npm ci'], TREE, ['CI'])).toMatchObject({ kind: 'files' });
+    expect(findInputs(['npm ci'], TREE, ['npm_config_script_shell'])).toMatchObject({ kind: 'tree' });
+    expect(findInputs(['npm ci'], TREE, ['npm_config_store_dir', 'CI'])).toMatchObject({ kind: 'files' });
+  });
+});
+
+describe('a lockfile of npm lists the folders that are installed', () => {
+  it('the root and the workspaces', () => {
+    const packages = { '': {}, 'packages/a': {}, 'node_modules/a': { resolved: 'packages/a', link: true }, 'packages/a/node_modules/b': {} }; // prettier-ignore
+    expect(listLockedFolders(JSON.stringify({ lockfileVersion: 3, packages }))).toEqual(new Set(['', 'packages/a']));
+  });
+
+  it.for(['{"lockfileVersion":1,"dependencies":{}}', 'not JSON', '[]'])(
+    'unless it is an old or a damaged one: %j',
+    (text) => {
+      expect(listLockedFolders(text)).toBeUndefined();
+    },
+  );
+
+  it('if it belongs to the only command', () => {
+    expect(findInputs(['npm ci'], TREE, [])).toMatchObject({ lockfile: 'package-lock.json' });
+    expect(findInputs(['npm ci'], [...TREE, 'npm-shrinkwrap.json'], [])).toMatchObject({ lockfile: 'npm-shrinkwrap.json' }); // prettier-ignore
+    expect(findInputs(['pnpm i --frozen-lockfile'], TREE, [])).not.toHaveProperty('lockfile');
+    expect(findInputs(['npm ci', 'uv sync --frozen'], TREE, [])).not.toHaveProperty('lockfile');
+    expect(findInputs(['npm ci'], ['web/package-lock.json'], [])).not.toHaveProperty('lockfile');
   });
 });
 

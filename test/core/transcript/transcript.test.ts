@@ -36,6 +36,15 @@ describe('transcribe', () => {
     expect(lines(1, launched)).toEqual([]);
   });
 
+  it('shows whether setup was kept as a snapshot, and why a change of any file needs another one', () => {
+    const used = { type: 'snapshot.used', ...US1, phase: 'setup', key: 'a', digest: 'b'.repeat(64), mode: 'overlay' } as const; // prettier-ignore
+    expect(lines(1, used)).toEqual(['    1.0s  US-001    setup    from snapshot bbbbbbbbbbbb']);
+    expect(lines(1, { ...used, made: true })).toEqual(['    1.0s  US-001    setup    kept as snapshot bbbbbbbbbbbb']);
+    expect(lines(1, { ...used, made: true, wholeTree: 'package.json has the script\u001b prepare' })).toEqual([
+      '    1.0s  US-001    setup    kept as snapshot bbbbbbbbbbbb until a file changes: package.json has the script<U+001B> prepare',
+    ]);
+  });
+
   it('shows each gate with its verdict first, its duration and the path of its log', () => {
     const gate = { type: 'gate.ended', ...US1, command: 'npm test', ms: 2100, log: 'gates/1.log' } as const;
     expect(lines(1, { ...gate, exitCode: 0 })).toEqual(['    1.0s  US-001    gate     ok      2.1s    npm test']);

@@ -135,6 +135,21 @@ describe('a snapshot', () => {
     expect(proof.snapshot).toEqual({ key: used.key, digest: used.digest });
   });
 
+  it('of npm serves all stories, whatever manifests of examples say that the lockfile does not list', async ({
+    halo,
+    journal,
+  }) => {
+    const repository = newRepository();
+    repository.write('.gitignore', 'node_modules/\n');
+    repository.write('package.json', '{"name":"shop","version":"1.0.0"}');
+    repository.write('package-lock.json', '{"name":"shop","version":"1.0.0","lockfileVersion":3,"packages":{"":{"name":"shop","version":"1.0.0"}}}'); // prettier-ignore
+    repository.write('examples/package.json', '{"name":"examples","dependencies":{"shop":"file:.."}}');
+    repository.commit('manifests');
+    const npm = scripted(`${CHANGE} && ${OK}`, ['true'], ['setup=["npm ci"]', 'snapshot.recheck=0']);
+    const run = await halo.run(repository.root, STORIES, npm);
+    expect(installs(journal(run.runId))).toEqual(['A setup']);
+  });
+
   it('with inputs that are not set depends on the whole tree, unless setup is a known installer', async ({
     halo,
     journal,

@@ -21,6 +21,7 @@ export const listSnapshotsOperation: Operation<object, { snapshots: SnapshotView
         files: z.number(),
         setup: z.array(z.string()),
         inputs: z.array(z.string()).nullable().describe('Files that decide when it is used; null: the whole tree.'),
+        wholeTree: z.string().nullable().describe('Why the whole tree decides.'),
         onlyRun: z.string().nullable().describe('The only run that may use it until its story has landed.'),
         createdAt: z.string(),
         usedAt: z.string(),
