@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -148,7 +148,7 @@ describe('a run that is refused', () => {
 
   it('leaves no run directory in the form without --prd, or for wrong arguments', async () => {
     const prd = writePrd(repository, TWO);
-    const runs = () => (existsSync(join(world.home.dir, 'runs')) ? readdirSync(join(world.home.dir, 'runs')) : []);
+    const runs = () => world.home.runIds();
     const before = runs();
     expect(await world.home.halo(['run', prd, ...AGENT], { cwd: dirname(repository.root) })).toMatchObject({
       code: 6,

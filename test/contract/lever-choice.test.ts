@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -197,7 +197,7 @@ describe('lever task', () => {
     work.repository.write('.ralph/runs', 'a file\n');
     await expectStop(['task'], 1, `${join(work.root, '.ralph', 'runs', 'A')}`, 'cannot be written (ENOTDIR)');
     expect(work.task('A').status).toBeUndefined();
-    const [run, ...others] = readdirSync(join(work.home.dir, 'runs'));
+    const [run, ...others] = work.home.runIds();
     expect(others).toEqual([]);
     expect(readFileSync(join(work.home.dir, 'runs', run!, 'run.json'), 'utf8')).toContain('"USER_ABORT"');
   });

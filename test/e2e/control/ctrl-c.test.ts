@@ -1,5 +1,4 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
@@ -41,12 +40,7 @@ function runAtTerminal(script: string) {
 
 /** The journal of the newest run. */
 function journal(): JournalEvent[] {
-  const runs = join(home.dir, 'runs');
-  const newest = readdirSync(runs)
-    .filter((name) => /^[0-9a-z]{15}$/.test(name))
-    .sort()
-    .at(-1);
-  return readJournal(home.dir, newest ?? '');
+  return readJournal(home.dir, home.runIds().at(-1) ?? '');
 }
 
 const types = () => journal().map(({ type }) => type);

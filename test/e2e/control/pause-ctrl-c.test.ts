@@ -1,5 +1,3 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { RunView } from '../../../src/api/operations.ts';
 import { prdOf } from '../../support/halo/halo.ts';
@@ -42,7 +40,7 @@ it(
     const options = askingAgent(model.url, 1).flatMap((setting) => ['-c', setting]);
     const run = startAtTerminal(['run', 'prd.json', ...options], { cwd: repository.root, env });
     await run.shows('waiting until ');
-    const [runId = ''] = readdirSync(join(home.dir, 'runs')).filter((name) => /^[0-9a-z]{15}$/.test(name));
+    const [runId = ''] = home.runIds();
     const status = await home.halo(['status', runId, '--json'], { cwd: repository.root, env });
     const { state } = JSON.parse(status.stdout) as RunView;
     const { notBefore = '' } = state.stories[0]?.waiting ?? {};

@@ -37,7 +37,7 @@ it(
     const at = { cwd: repository.root };
     const worker = home.start(['worker'], at);
     const killed = home.start(['queue', 'prds', ...settings], at);
-    await vi.waitFor(() => expect(readdirSync(join(home.dir, 'runs'))).toHaveLength(1), WAIT);
+    await vi.waitFor(() => expect(home.runIds()).toHaveLength(1), WAIT);
     killed.process.kill('SIGKILL');
     await killed.ended;
     const watching = home.start(['queue', 'prds', '--watch', ...settings], at);
@@ -46,7 +46,7 @@ it(
     await vi.waitFor(() => expect(done()).toEqual(['1-new.json', '10-b.json', '2-a.json']), WAIT);
     watching.process.kill('SIGINT');
     await watching.ended;
-    expect(readdirSync(join(home.dir, 'runs'))).toHaveLength(3);
+    expect(home.runIds()).toHaveLength(3);
     const tips = repository
       .git('for-each-ref', '--sort=refname', '--format=%(refname:short)', 'refs/heads/halo')
       .split('\n');

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
@@ -272,7 +272,7 @@ describe('halo land refuses', () => {
       code: 10,
     });
     expect(await run(['run', prd(), ...AGENT], {}, join(repository.root, '.git', '..'))).toMatchObject({ code: 0 });
-    const [made, nothing] = readdirSync(join(home.dir, 'runs')).sort().reverse();
+    const [made, nothing] = home.runIds().reverse();
     const head = repository.git('rev-parse', 'HEAD');
     const refuse = async (runId: string | undefined, ...says: string[]) => {
       const end = await run(['land', runId ?? '']);

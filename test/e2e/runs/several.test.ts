@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -167,7 +167,7 @@ it('halo run exits cleanly when its reader closes the pipe', async () => {
   ];
   const run = home.start(words, { cwd: home.dir });
   await run.says('I continue.');
-  const [runId] = readdirSync(join(home.dir, 'runs'));
+  const [runId] = home.runIds();
   const stopped = home.halo(['logs', runId!, '-f'], { cwd: home.dir });
   run.process.stdout!.destroy();
   run.process.stderr!.destroy();

@@ -164,7 +164,7 @@ describe('incident address-password: a password in the address of a repository',
       const wrong = server.url({ ...login, password: `${PASSWORD}9` });
       const broken = url.replace(encodeURIComponent(PASSWORD), PASSWORD);
       const out = [await halo(repository, ['--repo', url, ...story])];
-      const [runId = ''] = readdirSync(join(home.dir, 'runs')).sort().slice(-1);
+      const [runId = ''] = home.runIds().slice(-1);
       // Git refuses pushes to a branch that is checked out.
       repository.git('checkout', '-q', '--detach');
       const file = join(repository.root, '../prd.json');

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { removeSnapshots } from './remove-snapshots.ts';
@@ -34,6 +34,8 @@ export interface Start {
 /** A HALO_HOME of its own for real processes. */
 export interface HaloHome {
   dir: string;
+  /** The ids of its runs, oldest first, without folders of runs that are being created. */
+  runIds(): string[];
   start(words: string[], options: Start): HaloProcess;
   /** Starts it and waits for its end. */
   halo(words: string[], options: Start): Promise<Ended>;
@@ -53,8 +55,15 @@ export function openHome(parent = tmpdir()): HaloHome {
     void started.ended.finally(() => running.delete(started));
     return started;
   };
+  const runs = join(dir, 'runs');
   return {
     dir,
+    runIds: () =>
+      existsSync(runs)
+        ? readdirSync(runs)
+            .filter((name) => !name.startsWith('.'))
+            .sort()
+        : [],
     start,
     halo: (words, options) => start(words, options).ended,
     kill: () => endAll(running, 'SIGKILL'),

@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
@@ -40,7 +40,7 @@ describe('halo snapshot build', () => {
     const story = scripted(`cp deps/version x; ${OK}`, ['cat deps/version']).flatMap((setting) => ['-c', setting]);
     const ran = await home.halo(['run', prd, ...story], { cwd });
     expect(ran.code, ran.stdout + ran.stderr).toBe(0);
-    const [runId = ''] = readdirSync(join(home.dir, 'runs'));
+    const [runId = ''] = home.runIds();
     const types = readJournal(home.dir, runId).map(({ type }) => type);
     expect(types.filter((type) => type === 'snapshot.used')).toHaveLength(2);
     expect(types).not.toContain('setup.ended');
