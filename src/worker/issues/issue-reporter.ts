@@ -6,6 +6,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { ignore } from '../../lib/async.ts';
+import { failpoint } from '../../lib/failpoint.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { IssueReportFiles, type SentReports } from '../../store/issue-report-files.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
@@ -61,14 +62,16 @@ export class IssueReporter {
     this.#files = new IssueReportFiles(context.home);
     this.#timer = setInterval(() => {
       if (!this.#isBusy) this.#passing = this.#pass();
+      // Rate limits may make a pass longer than the lease.
+      else void this.#holdsLease().catch(ignore);
     }, EVERY_MS).unref();
   }
 
   /** Reports what is known, and nothing afterwards. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
     await this.#passing;
     await this.#pass();
+    clearInterval(this.#timer);
     if (this.#owner === undefined) await this.#queue.releaseLease(LEASE, this.#id).catch(ignore);
   }
 
@@ -78,7 +81,7 @@ export class IssueReporter {
     try {
       const runIds = await this.#files.runIds();
       if (runIds.length === 0) return;
-      if (this.#owner === undefined && !(await this.#queue.lease(LEASE, this.#id, LEASE_MS))) return;
+      if (!(await this.#holdsLease())) return;
       const settings = await readIssueSettings(this.#context);
       for (const runId of runIds) await this.#reportRun(runId, settings);
     } catch (error) {
@@ -86,6 +89,11 @@ export class IssueReporter {
     } finally {
       this.#isBusy = false;
     }
+  }
+
+  /** Takes or renews the lease; a process that owns its runs needs none. */
+  async #holdsLease(): Promise<boolean> {
+    return this.#owner !== undefined || this.#queue.lease(LEASE, this.#id, LEASE_MS);
   }
 
   async #reportRun(runId: string, settings: Config['issues']): Promise<void> {
@@ -133,7 +141,7 @@ export class IssueReporter {
       const { id, commit } = story;
       try {
         const planned = planReport(state, story, { sent: sent[id] ?? {}, label: issues.label, labels });
-        if (planned !== undefined) await this.#send(forge, planned, { state, story: id, sent });
+        if (planned !== undefined) isDone = (await this.#send(forge, planned, { state, story: id, sent })) && isDone;
         const isOpen = sent[id]?.closed === undefined && sent[id]?.gone === undefined;
         if (close && isOpen && story.progress === 'passed' && commit !== undefined)
           isDone = (await this.#closeIssue(forge, { runId, story: id, commit, sent })) && isDone;
@@ -146,20 +154,25 @@ export class IssueReporter {
     return isDone || isOver;
   }
 
+  /** Returns false if another worker reports now, because this one was suspended. */
   async #send(
     forge: Forge,
     { number, status, add, remove, marker, comment }: IssueReport,
     { state, story, sent }: { state: RunState; story: string; sent: SentReports },
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { runId, createdAt } = state;
     const record = async (change: SentReports[string]) => {
       sent[story] = { ...sent[story], ...change };
       await this.#files.write(runId, sent);
+      return true;
     };
     const before = sent[story];
     // Nothing is reported to another project to which an issue was moved.
     if ((await forge.findIssue(number)) === undefined) return record({ gone: true });
+    if (!(await this.#holdsLease())) return false;
+    await failpoint('report.before');
     if (add !== undefined) await forge.addLabel(number, add);
+    await failpoint('report.labelled');
     if (comment !== undefined) {
       // An earlier process may have posted it without learning so.
       const isPosting = before?.posting === marker;
@@ -168,11 +181,16 @@ export class IssueReporter {
       const isPosted = isUnsure && ((await forge.hasComment(number, marker, createdAt)) ?? isPosting);
       if (!isPosted) {
         await record({ posting: marker });
+        await failpoint('report.posting');
         await forge.comment(number, comment);
+        await failpoint('report.posted');
       }
     }
     for (const label of remove) await forge.removeLabel(number, label);
+    await failpoint('report.shown');
     await record({ status });
+    await failpoint('report.recorded');
+    return true;
   }
 
   async #closeIssue(
@@ -183,6 +201,7 @@ export class IssueReporter {
     if (number === undefined || !(await forge.hasLanded(commit))) return false;
     const isGone = (await forge.findIssue(number)) === undefined;
     if (!isGone) await forge.closeIssue(number);
+    await failpoint('report.closed');
     sent[story] = { ...sent[story], ...(isGone ? { gone: true } : { closed: true }) };
     await this.#files.write(runId, sent);
     return true;

@@ -10,7 +10,10 @@ export const TESTS_POINTS = ALL.filter((at) => /^(tests|red|refactor)\./.test(at
 export const SNAPSHOT_POINTS = ALL.filter((at) => at.startsWith('snapshot.'));
 /** Where `halo prune` comes by. */
 export const PRUNE_POINTS = ALL.filter((at) => at.startsWith('prune.'));
+/** Where a worker comes by when it reports to an issue. */
+export const REPORT_POINTS = ALL.filter((at) => at.startsWith('report.'));
 /** Where a worker comes by with any story. */
 export const WORKER_POINTS = ALL.filter(
-  (at) => ![COMMAND_POINTS, TESTS_POINTS, SNAPSHOT_POINTS, PRUNE_POINTS].some((points) => points.includes(at)),
+  (at) =>
+    ![COMMAND_POINTS, TESTS_POINTS, SNAPSHOT_POINTS, PRUNE_POINTS, REPORT_POINTS].some((points) => points.includes(at)),
 );

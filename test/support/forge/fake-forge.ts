@@ -22,6 +22,8 @@ export interface Fault {
   body?: string;
   /** The connection ends without an answer: before the request has an effect, or after it. */
   drop?: 'before' | 'after';
+  /** The forge works on the request after this. */
+  wait?: () => Promise<void>;
 }
 
 /** A forge with real HTTP on this machine: state, pages, ETags, and the faults that a test asks for. */
@@ -88,6 +90,7 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
       response.end(typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body));
     };
+    await fault?.wait?.();
     if (fault?.drop === 'before') return request.socket.destroy();
     if (fault?.status !== undefined) return send(fault.status, fault.body ?? { message: 'fault' }, fault.headers);
     if (tokenOf(kind, request) !== forge.token) return send(401, { message: 'Bad credentials' });

@@ -1,9 +1,10 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FORGES, type ForgeName } from '../../../src/core/issues/issue-source.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { sleep } from '../../../src/lib/async.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
@@ -25,10 +26,13 @@ const DAY_MS = 86_400_000;
 let redis: RedisServer;
 let queue: StoryQueue;
 let close: () => Promise<void>;
+/** The id of the worker that reports now. */
+let leaseHolder: () => Promise<string>;
 beforeAll(async () => {
   redis = await openRedisServer();
   const link = await connectRedis(hostOf(tempDir('halo-reports'), redis.url));
   queue = await openQueue(link);
+  leaseHolder = async () => (await link.client.get(`${link.prefix}:lease:issue-reporter`)) ?? '';
   close = async () => {
     await queue.close();
     await link.close();
@@ -273,6 +277,45 @@ test('of two workers, one reports', async () => {
   expect(await queue.lease('issue-reporter', 'another worker', 60_000)).toBe(true);
   await report(forge);
   expect(forge.log).toEqual([]);
+  await queue.releaseLease('issue-reporter', 'another worker');
+  await report(forge);
+  expect(forge.issues.get(42)!.comments).toHaveLength(1);
+});
+
+/** Answers the comment of a worker after `meanwhile`, which runs while the worker waits for the answer. */
+async function reportWhile(forge: FakeForge, at: RegExp, meanwhile: () => Promise<void>): Promise<void> {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let isFirst = true;
+  forge.fault = (request) => {
+    if (!isFirst || !at.test(request)) return undefined;
+    isFirst = false;
+    return { wait: meanwhile };
+  };
+  await report(forge);
+  expect(isFirst).toBe(false);
+}
+
+test('a worker that reports slowly keeps its lease, so that no other one posts the same comment', async () => {
+  const forge = await openForge('github');
+  await addRun(forge, 'github', ...passed('#42'), END);
+  await reportWhile(forge, /^POST .*comments/, async () => {
+    await queue.lease('issue-reporter', await leaseHolder(), 500);
+    vi.advanceTimersByTime(5_000);
+    await sleep(600);
+    expect(await queue.lease('issue-reporter', 'another worker', 60_000)).toBe(false);
+  });
+  expect(forge.issues.get(42)!.comments).toHaveLength(1);
+});
+
+test('a worker that lost its lease posts nothing more', async () => {
+  const forge = await openForge('github');
+  await addRun(forge, 'github', ...passed('#42'), END);
+  await reportWhile(forge, /^GET .*issues\/42$/, async () => {
+    await queue.releaseLease('issue-reporter', await leaseHolder());
+    expect(await queue.lease('issue-reporter', 'another worker', 60_000)).toBe(true);
+  });
+  expect(writes(forge)).toEqual([]);
   await queue.releaseLease('issue-reporter', 'another worker');
   await report(forge);
   expect(forge.issues.get(42)!.comments).toHaveLength(1);
