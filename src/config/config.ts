@@ -110,6 +110,8 @@ export interface Config {
     scopes: Readonly<Record<string, string>>;
     /** By address of the registry: `host[:port][/path]`. */
     credentials: Readonly<Record<string, CredentialSource>>;
+    /** Maximum size of the archives of registries that are kept on this machine. */
+    cacheBytes: number;
     /** Absolute path of a PEM file with further certificate authorities for setup and the registry proxy. */
     caFile: string | undefined;
   };

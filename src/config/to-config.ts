@@ -82,6 +82,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       credentials: Object.fromEntries(
         Object.entries(network.credentials).map(([at, each]) => [at, toCredential(each)]),
       ),
+      cacheBytes: network.cache_size,
       caFile: network.ca_file,
     },
     secrets,

@@ -23,6 +23,7 @@ import { serveRequest, type GatewayContext } from './serve-request.ts';
 import { createAddressResolver, type Lookup } from './egress/addresses.ts';
 import type { EgressContext } from './egress/egress-rules.ts';
 import { createUpstreamClient } from './upstream-request.ts';
+import { openArchives, type ArchiveOptions } from './registry/archives.ts';
 import { openRegistries, type RegistryRoute } from './registry/registries.ts';
 import { parseAllowList, parseEndpoint } from './egress/host-port.ts';
 import { serveTunnel } from './egress/tunnel.ts';
@@ -42,6 +43,8 @@ export interface GatewayOptions {
   mayBePrivate?: readonly string[];
   /** Package registries that can be read; none when absent. */
   registries?: readonly RegistryRoute[];
+  /** Where archives of the registries are kept; nowhere when absent. */
+  archives?: ArchiveOptions;
   /** Additional certificate authorities for the registries, as PEM. */
   certificateAuthorities?: string;
   /** Resolves host names; the system resolver when absent. */
@@ -62,7 +65,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const model = await openModel(options.model, log);
   const gateway = new Gateway(options.socketPath, {
     log,
-    proxy: { network, upstream: createUpstreamClient(network) },
+    proxy: {
+      network,
+      upstream: createUpstreamClient(network),
+      archives: options.archives === undefined ? undefined : openArchives(options.archives),
+    },
     limits,
     route: options.model,
     model,

@@ -4,6 +4,7 @@ import type { Config, Host } from '../config/config.ts';
 import { processEnv, readSecret } from '../config/environment/host.ts';
 import { transcribe } from '../core/transcript/transcript.ts';
 import { memoizeAsync } from '../lib/async.ts';
+import { openRegistryCache } from '../gateway/registry/registry-cache.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import { openDockerEngine } from '../sandbox/docker/engine.ts';
@@ -71,6 +72,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
       return (await overlays()) ? 'overlay' : 'copy';
     },
     findRoutes: openRoutes(host.home, readCredentials),
+    registryCache: openRegistryCache(host.home),
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config, ModelSource } from '../config/config.ts';
 import type { Env } from '../config/environment/host.ts';
 import type { HaloError } from '../core/failure/errors.ts';
+import type { RegistryCache } from '../gateway/registry/registry-cache.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import type { IsolationReport } from '../sandbox/isolation-check/isolation-report.ts';
@@ -40,6 +41,8 @@ export interface WorkerContext {
   layerMode(config: Config): Promise<'overlay' | 'copy'>;
   /** Where package registries are read from. Throws CONFIG_INVALID. */
   findRoutes: FindRoutes;
+  /** Archives of registries that are kept on this machine. */
+  registryCache: RegistryCache;
   /** Certificate authorities that this worker trusts in addition to the common ones (NODE_EXTRA_CA_CERTS). */
   caFile: string | undefined;
   /** How a repository gets into a sandbox on this machine; for `auto`, one probe decides. */

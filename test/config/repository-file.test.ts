@@ -165,6 +165,7 @@ const NEVER = {
   'issues.label': '"x"',
   'issues.priority_labels': '["x"]',
   'network.scopes': '{ "@acme" = "https://evil.example" }',
+  'network.cache_size': '"1g"',
   'network.credentials': '{ "evil.example" = { token_env = "HOME" } }',
   'network.private': '["packages.example.com:443"]',
   'network.agent_registries': '["npm"]',

@@ -510,6 +510,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'the gateway adds it outside of the sandbox, only for URLs below its address; only config.toml of HALO_HOME names it',
   ],
   [
+    'incident registry-cache',
+    'make the cache of registry archives return what another request, credential or file has put there',
+    'only complete archives of immutable URLs over TLS are kept, by URL and credential; the hash is verified before each use',
+  ],
+  [
     'incident snapshot-write',
     'change a snapshot from a workspace that starts with it: writing, links, renames, removal, mounts, modes',
     'it is the lower layer of an overlay or copied, and never mounted itself into a sandbox that runs commands',

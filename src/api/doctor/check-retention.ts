@@ -2,7 +2,8 @@ import { transcribe } from '../../core/transcript/transcript.ts';
 import { hasRetention } from '../../core/retention/retention.ts';
 import { formatSize } from '../../lib/units.ts';
 import { openStore } from '../../store/store.ts';
-import { readLastPrune, readRetention } from '../../worker/retention/prune-daily.ts';
+import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
+import { readCacheLimit, readLastPrune, readRetention } from '../../worker/retention/prune-daily.ts';
 import { planPrune } from '../../worker/retention/prune-home.ts';
 import type { Finding } from './doctor-finding.ts';
 
@@ -23,4 +24,12 @@ export async function checkRetention(home: string): Promise<Finding> {
   if (artifactBytes < MANY_BYTES) return { name: 'retention', ok: 'ok', says };
   const fix = 'see what could be removed with `halo prune --older-than 30d --dry-run`, or set [keep] in config.toml';
   return { name: 'retention', ok: 'warn', says, fix };
+}
+
+/** Reports the size of the cache of registry archives. Throws CONFIG_INVALID. */
+export async function checkCache(home: string): Promise<Finding> {
+  const [bytes, limit] = await Promise.all([openRegistryCache(home).size(), readCacheLimit(home)]);
+  const says = `archives of registries take ${formatSize(bytes)} of at most ${formatSize(limit)} (network.cache_size)`;
+  if (bytes <= limit) return { name: 'cache', ok: 'ok', says };
+  return { name: 'cache', ok: 'warn', says, fix: 'remove the surplus with `halo prune`' };
 }

@@ -17,7 +17,7 @@ import { findUpgradeHint } from '../../sandbox/docker/engine-info.ts';
 import { readAgentVersion } from '../../sandbox/probe-agent.ts';
 import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import { checkForges, checkReports } from './check-forges.ts';
-import { checkRetention } from './check-retention.ts';
+import { checkCache, checkRetention } from './check-retention.ts';
 import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
 import { checkSnapshots } from './check-snapshots.ts';
@@ -43,6 +43,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['home', () => checkHome(host.home)],
     ['disk', () => checkDisk(host.home)],
     ['snapshots', () => checkSnapshots(engine, host.home)],
+    ['cache', () => checkCache(host.home)],
     ['retention', () => checkRetention(host.home)],
     ['breakers', () => checkBreakers(host)],
   ];

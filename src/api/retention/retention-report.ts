@@ -1,8 +1,9 @@
 import { hasRetention, type RetentionLimits, type RunRemoval } from '../../core/retention/retention.ts';
+import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
 import { defined } from '../../lib/guards.ts';
 import { parseDuration, parseSize } from '../../lib/units.ts';
 import type { Store } from '../../store/store.ts';
-import { readRetention } from '../../worker/retention/prune-daily.ts';
+import { readCacheLimit, readRetention } from '../../worker/retention/prune-daily.ts';
 import { planPrune, pruneHome, type PruneContext, type PruneResult } from '../../worker/retention/prune-home.ts';
 import type { UnusedMirror } from '../../worker/retention/unused-mirrors.ts';
 
@@ -15,11 +16,11 @@ export interface PruneRequest {
   maxSize?: string | undefined;
 }
 
-/** Something that retention removed, or would remove: of a run, or a mirror that no run uses. */
+/** Something that retention removed, or would remove: of a run, a mirror that no run uses, or archives of registries. */
 export interface Removed {
   runId: string | null;
   mirror: string | null;
-  what: 'artifacts' | 'run' | 'mirror';
+  what: 'artifacts' | 'run' | 'mirror' | 'cache';
   bytes: number;
   /** A clause. */
   why: string;
@@ -63,7 +64,8 @@ export async function reportPrune({ home, store, by, signal }: PruneHost, reques
   const context = { home, store, now: () => new Date() };
   const done = request.dryRun ? await preview(context, limits) : await pruneHome(context, limits, { by, signal });
   const { plan } = done;
-  const removed = [...done.removals.map(ofRun), ...done.mirrors.map(ofMirror)];
+  const cached = await pruneCache(home, request.dryRun === true);
+  const removed = [...done.removals.map(ofRun), ...done.mirrors.map(ofMirror), ...cached];
   return {
     removed,
     bytes: removed.reduce((sum, { bytes }) => sum + bytes, 0),
@@ -76,6 +78,16 @@ export async function reportPrune({ home, store, by, signal }: PruneHost, reques
 async function preview(context: PruneContext, limits: RetentionLimits): Promise<PruneResult> {
   const plan = await planPrune(context, limits);
   return { plan, removals: plan.removals, mirrors: plan.mirrors, failed: [] };
+}
+
+/** The cache keeps its limit by itself, unless the limit was lowered. */
+async function pruneCache(home: string, dryRun: boolean): Promise<Removed[]> {
+  const cache = openRegistryCache(home);
+  const limit = await readCacheLimit(home);
+  const bytes = dryRun ? Math.max(0, (await cache.size()) - limit) : await cache.trim(limit);
+  if (bytes === 0) return [];
+  const why = 'archives of registries take more than network.cache_size';
+  return [{ runId: null, mirror: null, what: 'cache', bytes, why }];
 }
 
 function ofRun({ runId, what, bytes, why }: RunRemoval): Removed {

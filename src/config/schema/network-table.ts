@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../../core/journal/egress-events.ts';
 import { key } from './key-metadata.ts';
 import { HOST_FILE, OPENS_NETWORK, owner } from '../trust/key-trust.ts';
-import { BaseUrl, byQuotedName, HostPort, oneOf, RegistryList, Text, VariableName } from './values.ts';
+import { BaseUrl, byQuotedName, HostPort, oneOf, RegistryList, Size, Text, VariableName } from './values.ts';
 
 const EXAMPLE = '[network.credentials."npm.example.com"] with token_env';
 
@@ -97,6 +97,15 @@ export const NetworkTable = z.strictObject({
       'table of tables',
       {},
       '[Credentials of registries](network.md#private-registries) by address: `token_env`, `token_file` or `token_command`, `user`, and `scheme`: `bearer`, `basic` or `token`. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+  cache_size: key(
+    Size,
+    [
+      'size',
+      '5g',
+      'Maximum size of the [cache of archives](network.md#cache) of registries; the ones that were not used for the longest time go first. Only in `<HALO_HOME>/config.toml`.',
     ],
     HOST_FILE,
   ),

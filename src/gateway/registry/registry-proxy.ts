@@ -10,7 +10,9 @@ import { resolveRegistryItem, linkPrefixes, registryProxyPath, type RegistryItem
 import { replaceText } from '../replace-stream.ts';
 import { formatEndpoint, endpointOfUrl } from '../egress/host-port.ts';
 import { defined } from '../../lib/guards.ts';
-import { authorizationFor } from './upstream-credentials.ts';
+import { authorizationFor, isConfidential } from './upstream-credentials.ts';
+import { authorizationOf, type ArchiveSource } from './archives.ts';
+import type { ArchiveWriter, CachedArchive } from './registry-cache.ts';
 
 const MAX_REDIRECTS = 3;
 
@@ -29,6 +31,8 @@ const FROM_REGISTRY = ['content-type', 'etag', 'last-modified', 'cache-control',
 export interface ProxyContext {
   network: EgressContext;
   upstream: UpstreamClient;
+  /** Keeps archives on this machine; none when undefined. */
+  archives: ArchiveSource | undefined;
 }
 
 /** Whether a path belongs to the registry proxy. npm archives are recognized by their form. */
@@ -57,7 +61,8 @@ interface Wanted {
   item: RegistryItem | { reason: string };
 }
 
-async function serveItem({ network, upstream }: ProxyContext, { req, res, item }: Wanted): Promise<void> {
+async function serveItem(context: ProxyContext, { req, res, item }: Wanted): Promise<void> {
+  const { network, archives } = context;
   const method = req.method ?? '';
   const entry = { method, target: req.url ?? '' };
   const egress = { door: 'registry', target: 'reason' in item ? entry.target : nameOf(item) } as const;
@@ -76,15 +81,21 @@ async function serveItem({ network, upstream }: ProxyContext, { req, res, item }
   try {
     const rewriting = item.rewritten && method === 'GET';
     const headers = requestHeaders(req.headers, rewriting);
-    const answer = await follow({ network, upstream }, { item, method, headers, signal: abort.signal });
+    const served = (status: number) => network.log.record({ ...entry, outcome: 'served', status }, egress);
+    const wanted = method === 'GET' && headers['range'] === undefined ? archives?.requestOf(item) : undefined;
+    const cached = wanted === undefined ? undefined : await archives?.find(wanted);
+    if (cached !== undefined) return await sendCached(res, cached, served(200));
+    const answer = await follow(context, { item, method, headers, signal: abort.signal });
     if ('reason' in answer) return refuseItem(502, answer.reason);
-    await passOn(network, {
-      req,
-      res,
-      item,
-      answer,
-      carried: network.log.record({ ...entry, outcome: 'served', status: answer.statusCode ?? 502 }, egress),
-    });
+    const { response, isSameAuthority } = answer;
+    const isKept = wanted !== undefined && response.statusCode === 200 && isSameAuthority;
+    const writer = isKept ? await archives?.write(wanted) : undefined;
+    try {
+      await passOn(network, { req, res, item, answer: response, writer, carried: served(response.statusCode ?? 502) });
+      await writer?.keep();
+    } finally {
+      await writer?.discard();
+    }
   } catch (error) {
     if (res.headersSent || res.destroyed) return void res.destroy();
     const reason = `network: the registry ${item.registry.name} could not be reached: ${describeNetworkError(error)}`;
@@ -100,13 +111,21 @@ interface Question {
   signal: AbortSignal;
 }
 
+interface Followed {
+  response: IncomingMessage;
+  /** Whether every redirect was trusted as much as the first request: encrypted, and with no other credential. */
+  isSameAuthority: boolean;
+}
+
 /** Sends a request and follows redirects to hosts of the same registry. */
 async function follow(
   { network, upstream }: ProxyContext,
   { item, ...question }: Question,
-): Promise<IncomingMessage | { reason: string }> {
+): Promise<Followed | { reason: string }> {
   const { registry } = item;
   let url = item.url;
+  const first = authorizationOf(item);
+  let isSameAuthority = true;
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
     const target = endpointOfUrl(url);
     const name = target === undefined ? url.host : formatEndpoint(target);
@@ -119,13 +138,15 @@ async function follow(
     if ('reason' in found) return found;
     const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
     const authorization = authorizationFor(registry.credentials, { url, authority: name });
+    isSameAuthority &&= authorization === undefined || authorization === first;
+    isSameAuthority &&= isConfidential(url) || !isConfidential(item.url);
     const headers = { ...question.headers, ...defined({ authorization }) };
     const path = `${url.pathname}${url.search}`;
-    const answer = await upstream.ask({ ...question, headers, protocol, target, path, found });
-    const { location } = answer.headers;
-    const isRedirect = [301, 302, 303, 307, 308].includes(answer.statusCode ?? 0) && location !== undefined;
-    if (!isRedirect) return answer;
-    answer.destroy();
+    const response = await upstream.ask({ ...question, headers, protocol, target, path, found });
+    const { location } = response.headers;
+    const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode ?? 0) && location !== undefined;
+    if (!isRedirect) return { response, isSameAuthority };
+    response.destroy();
     if (!URL.canParse(location, url.href)) break;
     url = new URL(location, url);
     if (url.username !== '' || url.password !== '') break;
@@ -138,11 +159,24 @@ interface Passing {
   res: ServerResponse;
   item: RegistryItem;
   answer: IncomingMessage;
+  /** Keeps the answer, if set. */
+  writer: ArchiveWriter | undefined;
   carried: (bytes: number) => void;
 }
 
+async function sendCached(
+  res: ServerResponse,
+  { content, bytes }: CachedArchive,
+  carried: (bytes: number) => void,
+): Promise<void> {
+  res.writeHead(200, { 'content-type': 'application/octet-stream', 'content-length': bytes });
+  carried(bytes);
+  await pipeline(content, res);
+}
+
 /** Streams the response, rewrites its links to the proxy and limits its size. */
-async function passOn({ limits }: EgressContext, { req, res, item, answer, carried }: Passing): Promise<void> {
+async function passOn({ limits }: EgressContext, passing: Passing): Promise<void> {
+  const { req, res, item, answer, writer, carried } = passing;
   const status = answer.statusCode ?? 502;
   const links = status === 200 && item.rewritten && req.method === 'GET' ? linksOf(req, item) : [];
   if (links.length > 0 && !['identity', undefined].includes(answer.headers['content-encoding'])) {
@@ -160,7 +194,8 @@ async function passOn({ limits }: EgressContext, { req, res, item, answer, carri
   });
   const counted = createByteLimiter(limits.answerBytes, carried);
   res.writeHead(status, Object.fromEntries(headers) as OutgoingHttpHeaders);
-  await (links.length === 0 ? pipeline(answer, counted, res) : pipeline(answer, counted, replaceText(links), res));
+  const steps = links.length > 0 ? [replaceText(links)] : writer !== undefined ? [writer.through] : [];
+  await pipeline([answer, counted, ...steps, res]);
 }
 
 /** The link replacements for this sandbox. The npm client needs none: it requests archives at their upstream path. */

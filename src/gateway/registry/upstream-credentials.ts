@@ -37,7 +37,7 @@ export function authorizationFor(
   credentials: readonly UpstreamCredential[],
   { url, authority }: { url: URL; authority: string },
 ): string | undefined {
-  if (url.protocol !== 'https:' && !isLoopback(url.hostname)) return undefined;
+  if (!isConfidential(url)) return undefined;
   return credentials
     .filter((each) => each.authority === authority && isBelow(url.pathname, each.path))
     .sort((a, b) => b.path.length - a.path.length)[0]?.authorization;
@@ -47,6 +47,7 @@ function isBelow(path: string, base: string): boolean {
   return path === base || path.startsWith(`${base}/`);
 }
 
-function isLoopback(host: string): boolean {
-  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host);
+/** Whether no other machine can read or change what is transferred: with encryption, or on this machine. */
+export function isConfidential({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }

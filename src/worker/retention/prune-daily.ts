@@ -3,6 +3,7 @@ import { hasRetention, type RetentionLimits } from '../../core/retention/retenti
 import { HaloError } from '../../core/failure/errors.ts';
 import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
+import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
 import { isRecord } from '../../lib/guards.ts';
 import { readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
@@ -19,6 +20,11 @@ export async function readRetention(home: string): Promise<RetentionLimits> {
   return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).keep;
 }
 
+/** `[network] cache_size` of `config.toml`, in bytes. Throws CONFIG_INVALID. */
+export async function readCacheLimit(home: string): Promise<number> {
+  return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).config.network.cacheBytes;
+}
+
 /**
  * Once a day: compresses the output of ended runs, for those of older versions and of workers that died, and removes what
  * `[keep]` does not keep, if it sets anything.
@@ -29,6 +35,7 @@ export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Pro
   if (last !== undefined && isRecent(last)) return;
   // Before all others, so that a faulty file costs nothing each time.
   const limits = await readRetention(home);
+  await openRegistryCache(home).trim(await readCacheLimit(home));
   await compressAll(worker, signal);
   const isDone = !hasRetention(limits) || (await pruneByLimits(worker, limits, signal));
   if (!isDone || signal.aborted) return;

@@ -11,7 +11,7 @@ import { defined } from '../../lib/guards.ts';
 
 /** What decides how commands reach the network. */
 export interface StepContext extends Pick<SandboxContext, 'config' | 'identity'> {
-  worker: Pick<SandboxContext['worker'], 'home' | 'caFile' | 'findRoutes'>;
+  worker: Pick<SandboxContext['worker'], 'home' | 'caFile' | 'findRoutes' | 'registryCache'>;
   resources: Pick<SandboxContext['resources'], 'channel'>;
 }
 
@@ -79,7 +79,8 @@ async function openEgress(
     return { channel: await openChannel(channelPlace(context), { ...options, port }), env: {}, script: '' };
   const registries = await context.worker.findRoutes(names, network);
   const trusted = caFile === undefined ? {} : { certificateAuthorities: await readCaCertificates(caFile) };
-  const channel = await openChannel(channelPlace(context), { ...options, port, registries, ...trusted });
+  const archives = { cache: context.worker.registryCache, maxBytes: network.cacheBytes };
+  const channel = await openChannel(channelPlace(context), { ...options, port, registries, archives, ...trusted });
   return { channel, ...clientSettings(registries, port) };
 }
 

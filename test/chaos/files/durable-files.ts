@@ -80,6 +80,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'rebuilt',
     how: 'added and synced before the run is open; found again from the journals if they are missing',
   }),
+  row('cache/registry/**', 'cache/registry/(?:sha256|urls|tmp)/.+', {
+    what: 'archives of package registries',
+    damaged: 'rebuilt',
+    how: 'named by their hash, which is verified before each use; downloaded again',
+  }),
   row('issue-reports/*.json', 'issue-reports/[0-9a-z]{15}\\.json', {
     what: 'what the issues of a run already show',
     damaged: 'rebuilt',

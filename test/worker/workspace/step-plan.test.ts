@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
+import { openRegistryCache } from '../../../src/gateway/registry/registry-cache.ts';
 import { identifyAttempt } from '../../../src/worker/attempt/attempt-identity.ts';
 import { planCleanSteps, type StepContext } from '../../../src/worker/workspace/step-plan.ts';
 
@@ -18,7 +19,12 @@ function plan({ network, channel = 'socket', caFile, env = {} }: Settings = {}) 
   const context: StepContext = {
     config: { ...config, ...commands, env, network: { ...config.network, registries: [], allow: [], ...network } },
     identity,
-    worker: { home: '/nowhere', caFile, findRoutes: () => Promise.reject(new Error('not called')) },
+    worker: {
+      home: '/nowhere',
+      caFile,
+      findRoutes: () => Promise.reject(new Error('not called')),
+      registryCache: openRegistryCache('/nowhere'),
+    },
     resources: { channel },
   };
   return planCleanSteps(context);

@@ -30,9 +30,12 @@ export const pruneOperation: Operation<PruneRequest, PruneReport> = {
       z.object({
         removed: z.array(
           z.object({
-            runId: z.string().nullable().describe('Null for a mirror that no run uses.'),
+            runId: z
+              .string()
+              .nullable()
+              .describe('Null for a mirror that no run uses, and for the cache of registries.'),
             mirror: z.string().nullable(),
-            what: z.enum(['artifacts', 'run', 'mirror']),
+            what: z.enum(['artifacts', 'run', 'mirror', 'cache']),
             bytes: z.number(),
             why: z.string(),
           }),
