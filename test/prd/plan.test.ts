@@ -106,6 +106,60 @@ describe('an updated plan', () => {
     ]);
   });
 
+  const BULLETS = `# Implementation Plan
+
+## High Priority
+
+- [#7] Set up the project [DONE]
+  - *anything*
+- [#42] Add the cart
+  - It adds up
+- [#43] Check out
+
+## Completed
+
+- [#9] [COMPLETE] Choose a license
+
+Notes:
+
+- see the wiki
+`;
+
+  it('keeps done bullets and all other text of a plan of hank byte for byte', () => {
+    const plan = planOf(
+      planned('#42', { title: 'Add a cart', acceptance: ['It adds up'], dependsOn: ['#7'] }),
+      planned('US-001', { title: 'Pay', dependsOn: ['#42'] }),
+    );
+    const { text, ...facts } = updatePlan(Buffer.from(BULLETS), plan, 'PLAN.md');
+    expect(facts).toEqual({ kept: ['#7', '#9'], changed: ['#42'], removed: ['#43'], added: ['US-001'], ignored: [] });
+    const open = BULLETS.slice(BULLETS.indexOf('- [#42]'), BULLETS.indexOf('\n## Completed'));
+    const changed = '- [#42] Add a cart\n  - It adds up\n  - Depends on: #7\n';
+    const added = '- [US-001] Pay\n  - It works.\n  - Depends on: #42\n';
+    expect(text).toBe(BULLETS.replace(open, `${changed}${added}`));
+    expect(read(text)).toMatchObject([
+      { id: '#7', status: 'done' },
+      { id: '#42', status: 'pending', dependsOn: ['#7'] },
+      { id: 'US-001', status: 'pending', dependsOn: ['#42'] },
+      { id: '#9', status: 'done' },
+    ]);
+  });
+
+  it('adds to a plan of hank in which everything is done, and keeps checkboxes that name issues', () => {
+    const done = '- [#7] Set up [DONE]\n';
+    expect(updatePlan(Buffer.from(done), planOf(planned('#8')), 'p').text).toBe(
+      `${done}- [#8] Title of #8\n  - It works.\n`,
+    );
+    const boxes = '- [x] [#1] One\n- [ ] [#2] Two\n';
+    expect(updatePlan(Buffer.from(boxes), planOf(planned('#2', { title: 'Two' })), 'p').text).toBe(
+      '- [x] [#1] One\n- [ ] [#2] Two\n  - It works.\n',
+    );
+  });
+
+  it('is refused if a text of the agent would make a bullet of hank done', () => {
+    const plan = planOf(planned('#42', { title: 'Add the cart [DONE]' }));
+    expect(messageOf(() => updatePlan(Buffer.from(BULLETS), plan, 'PLAN.md'))).toMatch(/^PRD_INVALID: .* #42 would be/);
+  });
+
   it('finds stories of a list without ids by their titles', () => {
     const plain = '# Plan\n\n- [x] Cart\n- [ ] Total\n  - b\n';
     const plan = planOf(planned('x', { title: 'Total', acceptance: ['b', 'c'] }), planned('y', { title: 'Pay' }));
@@ -144,7 +198,7 @@ describe('an updated plan', () => {
     expect(messageOf(() => assertUpdatable(Buffer.from(text), 'p'))).toMatch(/^PRD_INVALID: p cannot be updated/);
   });
 
-  it.each([JSON_PLAN, MARKDOWN_PLAN])('may be updated if its stories are one list', (text) => {
+  it.each([JSON_PLAN, MARKDOWN_PLAN, BULLETS])('may be updated if its stories are one list', (text) => {
     expect(() => assertUpdatable(Buffer.from(text), 'p')).not.toThrow();
   });
 

@@ -31,6 +31,6 @@ const RULES = `## Rules
 const ANSWER_RULES = `## Your answer
 End with one message that is a single JSON object and nothing else: no prose around it, no code fence.
 {"status": "ok" | "needs_human" | "failed", "summary": "what you found, one to three sentences", "project": "name of the project", "stories": [{"id": "US-001", "title": "one line", "description": "what to do, where, and why", "acceptance": ["a condition that can be checked"], "dependsOn": ["id of a story that must be done first"]}]}
-- ids: letters, digits, "-", "_" and "."; unique. At most 200 stories, each with at least one condition.
+- ids: letters, digits, "-", "_" and ".", or the number of an issue that exists, like #42; unique. At most 200 stories, each with at least one condition.
 - If there is a plan already: keep the ids of its open stories, leave out its done stories, never use their ids for anything else, and leave out open stories that are not needed any more.
 - needs_human: you cannot plan before a person decides something; failed: you could not do it. The summary says why, and "stories" is empty.`;

@@ -28,7 +28,12 @@ const oneLine = (max: number) =>
     .max(max)
     .regex(/^[^\r\n]*$/, 'has more than one line');
 
-const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'is not an id of letters, digits, ".", "_" and "-"');
+const id = z
+  .string()
+  .regex(
+    /^(?:#\d{1,9}|[A-Za-z0-9][A-Za-z0-9._-]{0,63})$/,
+    'is not an id of letters, digits, ".", "_" and "-", or of an issue, like #42',
+  );
 
 const planned = z.object({
   project: oneLine(200).nullish().catch(undefined),

@@ -1,25 +1,28 @@
 import type { Story } from '../../core/prd/prd.ts';
 import { applyEdits, type Edit } from '../json/text-edits.ts';
 import type { Checkbox } from '../markdown/checkboxes.ts';
+import { readIssueBullets } from '../markdown/issue-bullets.ts';
 import { scanMarkdown, type MarkdownDocument } from '../markdown/scan-markdown.ts';
 import type { PlanChanges } from './plan-changes.ts';
 
 /**
- * Replaces checkboxes that are stories; all other lines stay. New stories come after the last open one. Undefined if the
- * stories are not checkboxes. `write` returns a file with one story.
+ * Replaces checkboxes, or bullets that name issues, that are stories; all other lines stay. New stories come after the last
+ * open one. Undefined if the stories are neither. `write` returns a file with one story.
  */
 export function replaceBoxes(
-  { text, boxes }: MarkdownDocument,
+  document: MarkdownDocument,
   { replaced, added }: PlanChanges,
   write: (story: Story) => string,
 ): string | undefined {
+  const { text, boxes } = readIssueBullets(document);
   const places = replaced.map(({ draft, story }) => ({
     box: boxes.find(({ line }) => draft.at.offset >= line.offset && draft.at.offset <= line.end),
     story,
   }));
   const last = boxes.findLast(({ mark }) => mark.trim() === '') ?? boxes.at(-1);
   if (last === undefined || places.some(({ box }) => box === undefined)) return undefined;
-  const body = (story: Story) => bodyOf(write(story));
+  const hasBullets = boxes.every(({ markOffset }) => markOffset === undefined);
+  const body = (story: Story) => (hasBullets ? withoutBox(bodyOf(write(story))) : bodyOf(write(story)));
   const edits = places.flatMap(({ box, story }): Edit[] => {
     if (box === undefined) return [];
     const { from, to } = rangeOf(text, box);
@@ -47,6 +50,11 @@ function bodyOf(file: string): string {
   if (box === undefined) throw new Error('a written story was not found');
   const { from, to } = rangeOf(file, box);
   return withLineEnd(file.slice(from, to));
+}
+
+/** The bullet of a story that is written with a checkbox. */
+function withoutBox(body: string): string {
+  return body.replace(/^- \[.\] /, '- ');
 }
 
 function withLineEnd(text: string): string {

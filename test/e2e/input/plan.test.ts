@@ -98,11 +98,11 @@ describe('halo plan', () => {
 
   it('updates the plan of hank where it is', async () => {
     mkdirSync(at('.hank'));
-    writeFileSync(at('.hank/IMPLEMENTATION_PLAN.md'), '# Plan\n\n- [x] Cart\n- [ ] Old\n');
+    writeFileSync(at('.hank/IMPLEMENTATION_PLAN.md'), '# Plan\n\n- [#7] Cart [DONE]\n- [#42] Old\n');
     writeFileSync(at('prd.json'), PRD);
     expect(await plan(['--yes'])).toMatchObject({ code: 0 });
     expect(read('.hank/IMPLEMENTATION_PLAN.md')).toBe(
-      '# Plan\n\n- [x] Cart\n- [ ] Show the total\n\n  Sum up.\n\n  - It sums.\n- [ ] Pay\n  - It pays.\n',
+      '# Plan\n\n- [#7] Cart [DONE]\n- [US-002] Show the total\n\n  Sum up.\n\n  - It sums.\n- [US-003] Pay\n  - It pays.\n',
     );
     expect(read('prd.json')).toBe(PRD);
   });
