@@ -64,7 +64,7 @@ function findLosses(before: Prd, after: Prd): PrdWarning[] {
     if (before[key] === after[key]) continue;
     losses.push({ story: undefined, text: `the ${key} of the PRD is ${after[key] === '' ? 'not kept' : 'changed'}` });
   }
-  const dropped = labelsOf(before).filter((label) => !labelsOf(after).includes(label));
+  const dropped = findMissing(labelsOf(before), labelsOf(after));
   if (dropped.length > 0)
     losses.push({ story: undefined, text: `these fields of the PRD are not kept: ${dropped.join(', ')}` });
   const ids = new Map(olds.map(({ id }, index) => [news[index]?.id ?? '', id]));
@@ -73,6 +73,12 @@ function findLosses(before: Prd, after: Prd): PrdWarning[] {
     if (fresh !== undefined) losses.push(...compare(old, fresh, ids));
   }
   return losses;
+}
+
+/** The names that are not kept; a dialect may write them in lower case. */
+function findMissing(before: string[], after: string[]): string[] {
+  const kept = new Set(after.map((name) => name.toLowerCase()));
+  return before.filter((name) => !kept.has(name.toLowerCase()));
 }
 
 function labelsOf({ context = [] }: Prd): string[] {
@@ -95,7 +101,7 @@ function compare(old: Story, fresh: Story, ids: Map<string, string>): PrdWarning
   if (!isEqual(fresh.acceptance, old.acceptance)) add('the acceptance criteria are changed');
   const needed = fresh.dependsOn.map((id) => ids.get(id) ?? id);
   if (!isEqual([...needed].sort(), [...old.dependsOn].sort())) add('the dependencies are changed');
-  const dropped = Object.keys(old.extra).filter((key) => !Object.hasOwn(fresh.extra, key));
+  const dropped = findMissing(Object.keys(old.extra), Object.keys(fresh.extra));
   if (dropped.length > 0) add(`these fields are not kept: ${dropped.join(', ')}`);
   return losses;
 }

@@ -25,9 +25,36 @@ test('the title of the file is the project, and it is written back as the title'
     schemaVersion: '0.1',
     title: 'Shop',
     description: '',
-    principles: '- Small steps',
+    principles: ['Small steps'],
     stories: [{ ...STORY, constraints: ['No new dependency'], passes: false }],
   });
+});
+
+/** The schema of hanuman-dev 0.1: a list of texts where halo has a text, and an object for the repository. */
+test.each([
+  [{ principles: ['a', 'b\n- c'], repo: { name: 'shop', path: '.' } }, ['a', 'b\n- c'], { name: 'shop', path: '.' }],
+  [{ principles: 'Be careful.\n- Test', repo: 'shop' }, ['Be careful.\n- Test'], undefined],
+  [{ principles: '- one\n- two\n  more' }, ['one', 'two\nmore'], undefined],
+  [{ Principles: { first: 'Small' } }, ['first: Small'], undefined],
+])('writes lists and objects as its schema has them, from %j', (about, principles, repo) => {
+  const from = { project: 'Shop', ...about, userStories: [{ ...STORY, constraints: 'No tables' }] };
+  const converted = convertPrd(bytesOf(from), 'prd.json', 'hanuman');
+  const written = JSON.parse(converted.text) as { repo?: unknown; stories: object[] };
+  expect(written).toMatchObject({ principles, stories: [{ constraints: ['No tables'] }] });
+  expect(written.repo).toEqual(repo);
+  expect(converted.lost.some((loss) => loss.includes('repo'))).toBe('repo' in about && repo === undefined);
+  expect(converted.lost.some((loss) => /principles|constraints/i.test(loss))).toBe(false);
+});
+
+test('writes the principles and constraints of a Markdown file as lists', () => {
+  const about = '# Shop\n\n## Principles\n\n- Small steps\n- Test first\n\n## User Stories\n\n';
+  const story = '### T1: Cart\n\n**Constraints:** No tables\n\n**Acceptance Criteria:**\n\n- [ ] It adds\n';
+  const { text, lost } = convertPrd(new TextEncoder().encode(about + story), 'plan.md', 'hanuman');
+  expect(JSON.parse(text)).toMatchObject({
+    principles: ['Small steps', 'Test first'],
+    stories: [{ constraints: ['No tables'] }],
+  });
+  expect(lost).toEqual([]);
 });
 
 test('another schema version is refused', () => {

@@ -1,4 +1,5 @@
 import type { Story } from '../../core/prd/prd.ts';
+import { valueText } from '../../core/prd/story-details.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import { oneLine } from '../../lib/text.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
@@ -55,11 +56,36 @@ export const hanuman: JsonDialect = {
     return writeJson({
       schemaVersion: SCHEMA_VERSION,
       title: project,
-      ...about,
+      ...Object.fromEntries(Object.entries(about).flatMap(([label, text]) => writeAbout(label, text))),
       stories: sortStories(stories).map(writeSmallStory),
     });
   },
 };
+
+/** The schema of hanuman has a list of principles, and an object for the repository; a text for either is refused. */
+function writeAbout(label: string, text: string): [string, unknown][] {
+  if (label.toLowerCase() === 'principles') return [['principles', toList(text)]];
+  if (label !== 'repo') return [[label, text]];
+  const members = text.split('\n').map((line) => /^(name|path): (\S.*)$/.exec(line));
+  return members.includes(null) ? [] : [['repo', Object.fromEntries(members.map((member) => member?.slice(1) ?? []))]];
+}
+
+/** The bullets of a text, or the whole text as one item. */
+function toList(text: string): string[] {
+  const items = text.split(/\n(?=- )/);
+  const isList = items.every((item) => /^- [^]/.test(item) && !/\n(?! {2}|$)/.test(item));
+  return isList ? items.map((item) => item.slice(2).replaceAll('\n  ', '\n').trim()) : [text];
+}
+
+/** The extra fields of a story, with its constraints as a list. */
+function writeExtra(extra: Record<string, unknown>): Record<string, unknown> {
+  const fields = Object.entries(extraOf(extra, ['size'])).flatMap(([key, value]): [string, unknown][] => {
+    if (key.toLowerCase() !== 'constraints') return [[key, value]];
+    const text = valueText(value);
+    return text === '' ? [] : [['constraints', toList(text)]];
+  });
+  return Object.fromEntries(fields);
+}
 
 function writeSmallStory(story: Story): Record<string, unknown> {
   const { id, title, description, acceptance, dependsOn, notes, extra } = story;
@@ -72,7 +98,7 @@ function writeSmallStory(story: Story): Record<string, unknown> {
     ...(dependsOn.length === 0 ? {} : { dependsOn }),
     ...progressFields(story),
     ...(notes === '' ? {} : { notes }),
-    ...extraOf(extra, ['size']),
+    ...writeExtra(extra),
   };
 }
 
