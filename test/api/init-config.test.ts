@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { initConfig } from '../../src/api/repository/init-config.ts';
@@ -143,10 +143,12 @@ RETRY_BACKOFF_INITIAL_SEC='10'
 RETRY_BACKOFF_MULTIPLIER=\${MULTIPLIER:-3}
 CB_NO_PROGRESS_THRESHOLD=3
 CB_SAME_ERROR_THRESHOLD=9
-ALLOWED_TOOLS="Write,Read"
+MAX_CALLS_PER_HOUR=50
+ALLOWED_TOOLS="Write,Read,WebFetch,Bash(git log *),Bash(npm test, npm run *)"
 `;
 const FIX_PLAN = '# Plan\n\n## High Priority\n- [ ] Add the cart\n- [x] Set up\n- [ ] Check out\n';
 const HANK = { ...NODE, '.hankrc': HANKRC, '.hank/fix_plan.md': FIX_PLAN, '.hank/specs/cart.md': '# Cart\n' };
+const PROMPT = { '.hank/PROMPT.md': 'You build one item of the plan.\n' };
 
 describe('halo init in a repository of another tool', () => {
   function haloInit(files: Record<string, string>, words: string[] = [], more: Partial<CliOptions> = {}) {
@@ -166,7 +168,7 @@ describe('halo init in a repository of another tool', () => {
     (await readConfig({ host: host(), folder: root, profile: undefined, set: [] })).config;
 
   test('imports settings, specifications and tasks, and says what it does not use', async () => {
-    const { root, run, read } = haloInit(HANK);
+    const { root, run, read } = haloInit({ ...HANK, ...PROMPT });
     const { code, stdout } = await run();
     expect(code).toBe(0);
     expect(await configOf(root)).toMatchObject({
@@ -174,7 +176,8 @@ describe('halo init in a repository of another tool', () => {
       gates: ['npm test'],
       limits: { wallMs: 15 * 60_000 },
       retry: { attempts: 2, backoffMs: 10_000, multiplier: 3 },
-      prompt: { specs: ['.hank/specs/**/*.md'] },
+      prompt: { before: '.hank/PROMPT.md', specs: ['.hank/specs/**/*.md'] },
+      agentOptions: { tools: ['Bash', 'Read', 'Write'] },
     });
     expect(JSON.parse(read('.halo/prds/main/prd.json'))).toMatchObject({
       userStories: [{ title: 'Add the cart', passes: false }, { passes: true }, { title: 'Check out' }],
@@ -183,9 +186,28 @@ describe('halo init in a repository of another tool', () => {
     for (const line of [
       '.hank/fix_plan.md: 2 open tasks, now the PRD main; the file is unchanged',
       '.hankrc: only your own config.toml (HALO_HOME) may set breaker.same_error = 9',
-      '.hankrc: not used by halo: PROJECT_NAME, ALLOWED_TOOLS',
+      '.hankrc: only your own config.toml (HALO_HOME) may set rate."claude-sonnet-5-5".rph = 50',
+      '.hankrc: not part of agents.claude.tools, which names whole tools: WebFetch, Bash(git log *), Bash(npm test, npm run *)',
+      '.hankrc: not used by halo: PROJECT_NAME',
+      '.hank/PROMPT.md: every prompt begins with it, as committed; remove what it says about the plan and HANK_STATUS',
     ])
       expect(stdout).toContain(`import   ${line}\n`);
+  });
+
+  test('prints limits as lines that config.toml accepts', async () => {
+    const { run } = haloInit(HANK);
+    const lines = [...(await run()).stdout.matchAll(/may set (.*)\n/g)].map(([, line]) => line);
+    const own = newRepository({});
+    writeFileSync(join(home, 'config.toml'), `agent = "claude"\n${lines.join('\n')}\n`);
+    expect(await configOf(own.root)).toMatchObject({ rate: { 'claude-sonnet-5-5': { rph: 50 } } });
+  });
+
+  test('uses nothing of a folder that git ignores, because prompts contain only what is committed', async () => {
+    const { root, run } = haloInit({ '.gitignore': '.hank/\n', '.hankrc': HANKRC });
+    mkdirSync(join(root, '.hank/specs'), { recursive: true });
+    for (const file of ['PROMPT.md', 'specs/cart.md']) writeFileSync(join(root, '.hank', file), 'text\n');
+    await run();
+    expect(await configOf(root)).toMatchObject({ agent: 'claude', prompt: { before: undefined, specs: [] } });
   });
 
   test('prints the result as JSON, with the names that hank uses', async () => {

@@ -21,28 +21,39 @@ export interface InitChoices {
 export const IMPORTED_NAME = 'main';
 
 /** The settings that differ from the defaults. */
-export function settingsFrom({ config, specs }: Imports, chosen: InitChoices): Map<string, unknown> {
+export function settingsFrom({ config, prompt, specs }: Imports, chosen: InitChoices): Map<string, unknown> {
   const settings = new Map<string, unknown>([['agent', chosen.agent]]);
   if (!chosen.importConfig) return settings;
   for (const [key, value] of config?.settings ?? []) settings.set(key, value);
+  if (prompt !== undefined) settings.set('prompt.before', prompt);
   if (specs.length > 0) settings.set('prompt.specs', specs);
   return settings;
 }
 
-/** What a user should know about the files of another tool. */
+/** What a user should know about the files of another tool. `model`: the name of the configured model. */
 export function describeImports(
-  { config, specs, tasks }: Imports,
+  { config, prompt, specs, tasks }: Imports,
   { importConfig, importTasks }: InitChoices,
+  model: string,
 ): string[] {
   const lines: string[] = [];
   if (config !== undefined && importConfig) {
-    const { path, settings, own, unread, unused } = config;
+    const { path, settings, requestsPerHour: limit, droppedTools, unread, unused } = config;
+    const own = [...config.own, ...(limit === undefined ? [] : [`rate.${JSON.stringify(model)}.rph = ${limit}`])];
     lines.push(`${path}: ${listSome([...settings.keys()], MAX_LISTED) || 'no settings'}`);
-    if (own.length > 0)
-      lines.push(`${path}: only your own config.toml (HALO_HOME) may set ${own.slice(0, MAX_LISTED).join(', ')}`);
+    for (const line of own.slice(0, MAX_LISTED))
+      lines.push(`${path}: only your own config.toml (HALO_HOME) may set ${line}`);
+    if (droppedTools.length > 0)
+      lines.push(
+        `${path}: not part of agents.claude.tools, which names whole tools: ${listSome(droppedTools, MAX_LISTED)}`,
+      );
     if (unread.length > 0) lines.push(`${path}: not a plain value in its limits: ${listSome(unread, MAX_LISTED)}`);
     if (unused.length > 0) lines.push(`${path}: not used by halo: ${listSome(unused, MAX_LISTED)}`);
   }
+  if (importConfig && prompt !== undefined)
+    lines.push(
+      `${prompt}: every prompt begins with it, as committed; remove what it says about the plan and HANK_STATUS`,
+    );
   if (importConfig) lines.push(...specs.map((glob) => `${glob}: specifications for every prompt`));
   if (tasks !== undefined && importTasks) {
     const what = tasks.open === 1 ? '1 open task' : `${tasks.open} open tasks`;

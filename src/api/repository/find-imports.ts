@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { readHankSettings, type HankSettings } from '../../config/output/guess/hankrc.ts';
+import { findUnignoredFolders } from '../../git/repository/inspect-repo.ts';
 import { isInside, readRegularFile } from '../../lib/fs.ts';
 import { convertPrd } from '../../prd/convert-prd.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
@@ -11,6 +12,8 @@ import { parsePrd } from '../../prd/parse-prd.ts';
 export interface Imports {
   /** The configuration of hank, or of the tool that it is derived from. */
   config?: HankSettings & { path: string };
+  /** The file with the text that every prompt begins with. */
+  prompt?: string;
   /** Globs of specifications. */
   specs: string[];
   /** A list of tasks that halo does not find by itself. */
@@ -47,7 +50,12 @@ export async function findImports(root: string, from?: string): Promise<Imports>
     found.config = { path, ...readHankSettings(text.toString('utf8')) };
     break;
   }
-  for (const folder of FOLDERS)
+  // Prompts contain only what is committed.
+  const folders = await findUnignoredFolders(root, FOLDERS);
+  for (const path of folders.map((folder) => `${folder}/PROMPT.md`)) {
+    if (found.prompt === undefined && (await readOwn(root, path, MAX_CONFIG_TEXT)) !== undefined) found.prompt = path;
+  }
+  for (const folder of folders)
     if (await hasMarkdown(root, `${folder}/specs`)) found.specs.push(`${folder}/specs/**/*.md`);
   if (from !== undefined) return { ...found, tasks: await readTaskFile(from) };
   for (const path of TASK_FILES) {

@@ -127,7 +127,7 @@ export async function initConfig(init: Init): Promise<Initialised> {
     hosts,
     warnings,
     tasks: tasks?.open ?? 0,
-    imported: describeImports(imports, chosen),
+    imported: describeImports(imports, chosen, config.model.name),
     prd: tasks === undefined ? known : IMPORTED_NAME,
   };
 }

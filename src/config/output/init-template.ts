@@ -55,12 +55,15 @@ function renderEnv({ env, keeps }: Required<Guess>): string[] {
 }
 
 function renderTable(table: string, guess: Required<Guess>, chosen: ChosenSettings): string[] {
-  // Keys without a default have no value to uncomment, and owner settings are not allowed in a repository.
-  const keys = [...CONFIG_KEYS.values()]
-    .filter((key) => key.default !== undefined && !isOwnerSetting(key.name))
-    // Rarely used nested keys are only in the docs.
-    .filter(({ name }) => name.startsWith(`${table}.`) && name.split('.').length === 2)
-    .map(({ name }) => name);
+  // Keys without a default have no value to uncomment; rarely used nested keys are only in the docs.
+  const isCommon = (name: string) => CONFIG_KEYS.get(name)?.default !== undefined && name.split('.').length === 2;
+  const keys = [...CONFIG_KEYS.keys()].filter(
+    (name) =>
+      name.slice(0, name.lastIndexOf('.')) === table &&
+      // A repository may not contain owner settings.
+      !isOwnerSetting(name) &&
+      (chosen.has(name) || isCommon(name)),
+  );
   const lines = keys.flatMap((key) => [
     ...about(key),
     chosen.has(key) ? assign(key, chosen.get(key)) : renderKey(key, guess),

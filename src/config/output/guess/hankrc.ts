@@ -1,9 +1,15 @@
+import { CLAUDE_TOOLS } from '../../../core/agent-options.ts';
+
 /** What the configuration of hank, a file of shell assignments, means for halo. */
 export interface HankSettings {
   /** Values of keys of halo.toml. */
   settings: Map<string, unknown>;
   /** What the file of a repository may not set, as settings for config.toml of HALO_HOME. */
   own: string[];
+  /** The limit of requests per hour, which config.toml sets for a model. */
+  requestsPerHour?: number;
+  /** Tools, or uses of tools, that the settings do not contain. */
+  droppedTools: string[];
   /** Names of variables that halo does not use. */
   unused: string[];
   /** Names of variables whose value is not a plain text. */
@@ -13,7 +19,9 @@ export interface HankSettings {
 type Meaning =
   | { key: string; value: (text: string) => unknown }
   /** A setting of the user, with the value that both tools have by default. */
-  | { own: string; preset: string };
+  | { own: string; preset: string }
+  /** Returns false for a value that has no meaning. */
+  | { read: (text: string, into: HankSettings) => boolean };
 
 const MEANINGS: Record<string, Meaning> = {
   CLAUDE_TIMEOUT_MINUTES: { key: 'limits.wall', value: (text) => within(text, 1, 45, `${Number(text)}m`) },
@@ -26,7 +34,27 @@ const MEANINGS: Record<string, Meaning> = {
   CB_OUTPUT_DECLINE_THRESHOLD: { own: 'breaker.output_decline', preset: '70' },
   CB_PERMISSION_DENIAL_THRESHOLD: { own: 'breaker.permission_denials', preset: '2' },
   GITHUB_TASK_LABEL: { own: 'issues.label', preset: 'halo' },
+  MAX_CALLS_PER_HOUR: { read: readRequests },
+  ALLOWED_TOOLS: { read: readTools },
 };
+
+function readRequests(text: string, into: HankSettings): boolean {
+  const limit = within(text, 1, 10_000_000, Number(text));
+  if (limit === undefined) return false;
+  into.requestsPerHour = limit;
+  return true;
+}
+
+/** A list like `Write,Bash(git *)`. halo allows whole tools, so a use of a tool counts as the tool. */
+function readTools(text: string, into: HankSettings): boolean {
+  const rules = [...text.matchAll(/[^,\s(]+(?:\([^)]*\))?/g)].map(([rule]) => rule);
+  const named = new Set(rules.map((rule) => rule.replace(/\(.*/, '')));
+  const tools = CLAUDE_TOOLS.filter((tool) => named.has(tool));
+  if (tools.length === 0) return false;
+  into.settings.set('agents.claude.tools', tools);
+  into.droppedTools = rules.filter((rule) => !tools.some((tool) => tool === rule));
+  return true;
+}
 
 /** Undefined if the text is not a whole number of these limits. */
 function within<T>(text: string, least: number, most: number, value: T): T | undefined {
@@ -45,12 +73,14 @@ export function readHankSettings(text: string): HankSettings {
     const [, name, value] = /^\s*(?:export\s+)?([A-Z][A-Z0-9_]{0,63})=(.{0,500})$/.exec(line) ?? [];
     if (name !== undefined && value !== undefined && values.size < MAX_VARIABLES) values.set(name, plainValue(value));
   }
-  const read: HankSettings = { settings: new Map(), own: [], unused: [], unread: [] };
+  const read: HankSettings = { settings: new Map(), own: [], droppedTools: [], unused: [], unread: [] };
   for (const [name, value] of values) {
     const meaning = Object.hasOwn(MEANINGS, name) ? MEANINGS[name] : undefined;
     if (meaning === undefined) read.unused.push(name);
     else if (value === undefined) read.unread.push(name);
-    else if ('own' in meaning) {
+    else if ('read' in meaning) {
+      if (!meaning.read(value, read)) read.unread.push(name);
+    } else if ('own' in meaning) {
       if (value !== meaning.preset)
         read.own.push(`${meaning.own} = ${/^\d+$/.test(value) ? value : JSON.stringify(value)}`);
     } else {
