@@ -44,7 +44,7 @@ export interface ParsedLine {
 export interface ExpectedAnswer {
   /** The id of the story. */
   story: string;
-  /** `signals`: lines such as `STORY_DONE: US-001`, for the `command` agent only. */
+  /** `signals`: lines such as `STORY_DONE: US-001`, for agents without a schema for the answer. */
   form: 'json' | 'signals';
 }
 

@@ -2,7 +2,7 @@ import type { AgentOutcome } from '../core/agent.ts';
 import type { FailureCause } from '../core/failure/failure.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { AgentEnd } from './adapter.ts';
-import { readAnswer } from './answer.ts';
+import { readSignalAnswer } from './signals.ts';
 import { explainEnd } from './describe-exit.ts';
 import { defined } from '../lib/guards.ts';
 
@@ -12,7 +12,7 @@ export type ErrorMeaning = [pattern: RegExp, meaning: string, cause?: FailureCau
 /** The outcome of an agent whose own error message takes precedence over its exit code. */
 export function readAgentOutcome(title: string, end: AgentEnd, meanings: readonly ErrorMeaning[] = []): AgentOutcome {
   if (end.error !== undefined && end.exitCode !== undefined) return explainError(title, end.error, meanings);
-  if (end.exitCode === 0) return readAnswer(end.answerText);
+  if (end.exitCode === 0) return readSignalAnswer(end.answerText);
   return explainEnd(title, end);
 }
 

@@ -38,7 +38,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
   return {
     agent,
     agentCommand: agents.command.run,
-    agentAnswer: agents.command.answer,
+    agentAnswer: agent === 'codex' || agent === 'claude' ? 'json' : agents[agent].answer,
     agentOptions: toAgentOptions(toml),
     setup,
     gates,

@@ -59,3 +59,41 @@ describe('an agent that answers with signals', () => {
     expect(read('STORY_DONE: US-001').answerText).toBeUndefined();
   });
 });
+
+/** Each program without a schema for the answer, and how it prints a message. */
+const PROGRAMS = {
+  opencode: (text: string) => [JSON.stringify({ type: 'text', part: { text } })],
+  gemini: (text: string) => [
+    ...text.match(/[^]{1,7}/g)!.map((content) => JSON.stringify({ type: 'message', role: 'assistant', content })),
+    JSON.stringify({ type: 'tool_use', tool_name: 'list', tool_id: '1' }),
+  ],
+};
+
+describe.each(Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[])('the messages of %s', (id) => {
+  const adapter = agentAdapter(id);
+  const outcomeOfMessages = (form: 'json' | 'signals', ...messages: string[]) => {
+    const read = adapter.createReader({ story: 'US-001', form });
+    const answers = messages.flatMap(PROGRAMS[id]).flatMap((line) => read(line).answerText ?? []);
+    return adapter.outcome({ exitCode: 0, answerText: answers.at(-1), error: undefined, stderrTail: '' });
+  };
+
+  it.each<[string[], string, string]>([
+    [['I look around.', 'Added the cart.\n\n**STORY_DONE: US-001**'], 'ok', 'Added the cart.'],
+    [['BLOCKED: Which currency?\n'], 'needs_human', 'Which currency?'],
+    [[`Did it.\n${block('STATUS: COMPLETE').join('\r\n')}\nGood luck!`], 'ok', 'Did it.'],
+    [['STORY_DONE: US-001', 'That was all.'], 'ok', ''],
+    [['STORY_DONE: US-001', '{\n"status": "failed",\n"summary": "After all."\n}'], 'failed', 'After all.'],
+  ])('end with the last signal or JSON answer of %j', (messages, status, summary) => {
+    expect(outcomeOfMessages('signals', ...messages)).toEqual(answer(status, summary));
+  });
+
+  it('give no answer with prose, with the signal of another story, or if no signals are configured', () => {
+    expect(outcomeOfMessages('signals', 'I am done: STORY_DONE: US-001')).toMatchObject({
+      error: 'The agent ended without a final answer.',
+    });
+    expect(outcomeOfMessages('signals', 'STORY_DONE: US-002')).toMatchObject({
+      error: 'The agent reported another story as its own: "US-002".',
+    });
+    expect(outcomeOfMessages('json', 'Done.\nSTORY_DONE: US-001').kind).toBe('invalid');
+  });
+});

@@ -134,6 +134,10 @@ describe.each(WAYS)('operations %s', (name, open) => {
       expect(preview.problems).toEqual([expect.stringContaining('prompt.vision: vision.md is not a file')]);
       const other = { prd, repo: repository.root, story: 'B', profile: undefined, set };
       await expect(open().previewPrompt(other)).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+      const ungated = { ...other, story: 'Ä', set: set.filter((each) => !each.startsWith('gates=')) };
+      expect((await open().previewPrompt(ungated)).warnings).toEqual([
+        'No gates are configured: halo run --prd runs without gates, and other runs are refused.',
+      ]);
       expect(await open().list()).toEqual([]);
     } finally {
       repository.remove();

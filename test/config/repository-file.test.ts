@@ -32,6 +32,8 @@ const FREE = {
   'agents.command.answer': '"signals"',
   'agents.command.model': '"openai"',
   'agents.opencode.model': '"openai"',
+  'agents.opencode.answer': '"signals"',
+  'agents.gemini.answer': '"signals"',
   setup: '["npm ci"]',
   gates: '["npm test"]',
   env: '{ A = "1" }',

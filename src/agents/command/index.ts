@@ -1,7 +1,7 @@
 import type { AgentAdapter } from '../adapter.ts';
 import { launchCommand } from './launch.ts';
 import { readCommandOutcome } from './outcome.ts';
-import { createSignalReader } from './signals.ts';
+import { createSignalReader } from '../signals.ts';
 import { parseCommandLine } from './parse.ts';
 
 /** Any program as an agent: prompt on stdin, answer in the file HALO_RESULT or on a line of stdout. */

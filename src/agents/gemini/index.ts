@@ -1,5 +1,6 @@
 import type { AgentAdapter } from '../adapter.ts';
 import { readAgentOutcome } from '../outcome.ts';
+import { withSignals } from '../signals.ts';
 import { launchGemini } from './launch.ts';
 import { createGeminiReader } from './parse.ts';
 
@@ -12,7 +13,7 @@ export const gemini: AgentAdapter = {
   // Its settings (docker/sandbox/gemini-settings.json) name them, so it reads them itself.
   guidanceFiles: [],
   launch: launchGemini,
-  createReader: createGeminiReader,
+  createReader: (expected) => withSignals(createGeminiReader(), expected),
   // After a refusal by the provider, the exit code is the HTTP status modulo 256: the error message is more reliable.
   outcome: (end) => readAgentOutcome(TITLE, end),
 };

@@ -1,5 +1,6 @@
 import type { AgentAdapter } from '../adapter.ts';
 import { readAgentOutcome } from '../outcome.ts';
+import { withSignals } from '../signals.ts';
 import { launchOpencode } from './launch.ts';
 import { parseOpencodeLine } from './parse.ts';
 
@@ -12,6 +13,6 @@ export const opencode: AgentAdapter = {
   // opencode ignores the repository's settings and therefore its guidance: the prompt contains it.
   guidanceFiles: ['AGENTS.md'],
   launch: launchOpencode,
-  createReader: () => parseOpencodeLine,
+  createReader: (expected) => withSignals(parseOpencodeLine, expected),
   outcome: (end) => readAgentOutcome(TITLE, end),
 };

@@ -14,6 +14,7 @@ import { planRun } from '../submit/plan-run.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 
 const MAX_NAMED = 10;
+const NO_GATES = 'No gates are configured: halo run --prd runs without gates, and other runs are refused.';
 
 /** Builds the first prompt of the first attempt at a story (with tests first, the one for its tests) as a run of the checked-out commit would, without a run. */
 export async function previewPrompt(
@@ -27,7 +28,7 @@ export async function previewPrompt(
   const request = { ...options, allowDirty: true };
   const { repo, config, from, access } = await planRun(
     { ...context, preflight: undefined },
-    { request, source, prd: file },
+    { request, source, prd: file, needsGates: false },
   );
   const { home } = context.host;
   const { command = '', files } = config.tests;
@@ -50,7 +51,7 @@ export async function previewPrompt(
     ...(first !== 'off' && { testsFirst: first }),
     ...prompt,
     problems,
-    warnings,
+    warnings: [...(config.gates === undefined ? [NO_GATES] : []), ...warnings],
   };
 }
 

@@ -39,10 +39,18 @@ export interface PlannedRun {
   warnings: string[];
 }
 
-/** Inspects a repository and resolves its configuration. The PRD file may have uncommitted changes. */
+/**
+ * Inspects a repository and resolves its configuration. The PRD file may have uncommitted changes. `needsGates`: throws
+ * NO_GATES if none are configured.
+ */
 export async function planRun(
   context: SubmitContext,
-  { request, source, prd }: { request: SubmitOptions; source: string; prd: PrdFile },
+  {
+    request,
+    source,
+    prd,
+    needsGates = true,
+  }: { request: SubmitOptions; source: string; prd: PrdFile; needsGates?: boolean },
 ): Promise<PlannedRun> {
   const { home } = context.host;
   const own = await readConfigFile(join(home, 'config.toml'));
@@ -65,7 +73,7 @@ export async function planRun(
     cwd: process.cwd(),
   });
   const config = request.dryRun ? toDryConfig(resolved) : resolved;
-  assertGates(config, place.repo.source, place.file?.path);
+  if (needsGates) assertGates(config, place.repo.source, place.file?.path);
   const away = isUrl(place.repo.source);
   const { base: commit, mirror } = place.repo;
   const gitDir = away ? mirrorPath(home, mirror) : place.from;

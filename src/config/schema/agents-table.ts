@@ -11,6 +11,14 @@ const ToolRule = Text.regex(
   /^[A-Za-z]\w{0,63}(\([^()\p{Cc}]{1,200}\))?$/u,
   'must be the name of a tool, such as "Edit", or a use of it, such as "Bash(git push *)"',
 );
+/** The form of the answer of an agent whose program has no schema for it. */
+function answerOf(name: string) {
+  return key(oneOf('json', 'signals'), [
+    'word',
+    'json',
+    `How ${name} answers: \`json\`, or \`signals\`: [lines](agents.md#signals) such as \`STORY_DONE: US-001\`.`,
+  ]);
+}
 const Tokens = wholeNumber(1, 100_000_000).optional();
 
 /**
@@ -110,11 +118,7 @@ export const AgentsTable = z.strictObject({
       undefined,
       'Command line of the `command` agent; it reads the prompt on stdin.',
     ]),
-    answer: key(oneOf('json', 'signals'), [
-      'word',
-      'json',
-      'How the `command` agent answers: `json`, or `signals`: [lines](agents.md#signals) such as `STORY_DONE: US-001`.',
-    ]),
+    answer: answerOf('the `command` agent'),
     model: key(oneOf('none', ...MODEL_APIS), [
       'word',
       'none',
@@ -123,5 +127,7 @@ export const AgentsTable = z.strictObject({
   }),
   opencode: z.strictObject({
     model: key(oneOf('openai', 'anthropic'), ['word', 'anthropic', 'Model API of opencode: `anthropic` or `openai`.']),
+    answer: answerOf('opencode'),
   }),
+  gemini: z.strictObject({ answer: answerOf('Gemini CLI') }),
 });

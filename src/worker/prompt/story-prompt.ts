@@ -60,9 +60,9 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
   return { prompt, ...notes };
 }
 
-/** The form of the answer that the prompt asks for. */
+/** The form of the answer that the prompt asks for; agents with a schema answer in JSON, whatever older runs configured. */
 export function answerFormOf({ agent, agentAnswer }: Pick<Config, 'agent' | 'agentAnswer'>): 'json' | 'signals' {
-  return agent === 'command' ? agentAnswer : 'json';
+  return agent === 'codex' || agent === 'claude' ? 'json' : agentAnswer;
 }
 
 /** The limit of the prompts of a PRD; 0: none. */

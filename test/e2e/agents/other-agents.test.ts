@@ -82,6 +82,16 @@ describe.each(AGENTS)('a story that $name implements', ({ agent, more, keyHeader
       expect(state.detail).toContain('Which language?');
     });
 
+    it('ends with a signal if the configuration asks for one', async () => {
+      const [, write] = GREET;
+      const turns: Turn[] = [
+        { ...write!, expect: ['BLOCKED: what is missing'] },
+        { say: 'Added the greeting.\n\nSTORY_DONE: hello' },
+      ];
+      const { state } = await run(turns, [`agents.${agent}.answer=signals`]);
+      expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ summary: 'Added the greeting.' }] });
+    });
+
     it('reports a rejected key in one sentence', async () => {
       const { state } = await run(Array.from({ length: 10 }, () => ({ fail: 401 })));
       expect(state.detail).toContain('refused the key (HTTP status 401)');

@@ -1,6 +1,9 @@
-import type { AgentAnswer } from '../../core/agent.ts';
-import type { LineReader } from '../adapter.ts';
-import { parseCommandLine } from './parse.ts';
+import type { AgentAnswer, AgentOutcome } from '../core/agent.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import type { ExpectedAnswer, LineReader } from './adapter.ts';
+import { isAnswer, readAnswer } from './answer.ts';
+import { parseCommandLine } from './command/parse.ts';
+import { defined } from '../lib/guards.ts';
 
 const MAX_SAID = 2000;
 
@@ -9,12 +12,12 @@ const SIGNAL = /^[*`\s]{0,9}(STORY_DONE|TESTS_GENERATED|BLOCKED):\s{0,9}(.{1,200
 const BLOCK_START = /^(?:<!--\s{0,9}HANK_STATUS|---\s{0,3}HANK_STATUS\s{0,3}---)\s*$/;
 const BLOCK_END = /^(?:-->|---\s{0,3}END_HANK_STATUS\s{0,3}---)\s*$/;
 
-/** An answer about another story: it is not valid for this one. */
-export const OTHER_STORY = /^STORY_DONE: (.*)$/s;
+/** Replaces an answer about another story, which is not valid for this one. */
+const OTHER_STORY = 'The agent reported another story as its own: ';
 
 /**
  * Reads lines of an agent that ends with text signals instead of JSON. Each signal becomes an answer; the last one counts.
- * A signal for another story is returned unchanged, which is not a valid answer.
+ * A signal for another story becomes an answer that `readSignalAnswer` refuses.
  */
 export function createSignalReader(story: string): LineReader {
   let block: Map<string, string> | undefined;
@@ -33,7 +36,7 @@ export function createSignalReader(story: string): LineReader {
     const [, word, rest = ''] = SIGNAL.exec(line) ?? [];
     if (word === undefined) return undefined;
     if (word === 'BLOCKED') return format({ status: 'needs_human', summary: rest });
-    if (oneLine(rest) !== oneLine(story)) return `STORY_DONE: ${rest}`;
+    if (oneLine(rest) !== oneLine(story)) return `${OTHER_STORY}${rest}`;
     if (word === 'STORY_DONE') return format({ status: 'ok', summary: said });
     return format({ status: 'failed', summary: `The agent wrote tests, but did not finish the story. ${said}`.trim() });
   };
@@ -46,6 +49,27 @@ export function createSignalReader(story: string): LineReader {
     if (text !== '' && block === undefined && parsed.answerText === undefined) said = text.slice(0, MAX_SAID);
     return parsed;
   };
+}
+
+/**
+ * A reader for a program whose messages may end with signals, if the prompt asks for them. Messages without a signal or a
+ * JSON answer are text.
+ */
+export function withSignals(read: LineReader, expected: ExpectedAnswer | undefined): LineReader {
+  if (expected?.form !== 'signals') return read;
+  const readLine = createSignalReader(expected.story);
+  return (line) => {
+    const { answerText, ...parsed } = read(line);
+    if (answerText === undefined || isAnswer(answerText)) return { ...parsed, ...defined({ answerText }) };
+    const answers = answerText.split(/\r?\n/).flatMap((each) => readLine(each).answerText ?? []);
+    return { ...parsed, ...defined({ answerText: answers.at(-1) }) };
+  };
+}
+
+/** Reads the final answer of an agent that may end with signals. */
+export function readSignalAnswer(text: string | undefined): AgentOutcome {
+  if (text?.startsWith(OTHER_STORY) !== true) return readAnswer(text);
+  return { kind: 'invalid', error: `${OTHER_STORY}"${safeLine(text.slice(OTHER_STORY.length), 120)}".` };
 }
 
 /** The answer of a HANK_STATUS block. */
