@@ -5,7 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { FailureCause } from '../../core/failure/failure.ts';
 import type { ModelPause } from '../../core/failure/model-pause.ts';
 import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../../core/journal/events.ts';
-import { NO_USAGE, type Usage } from '../../core/agent.ts';
+import { addUsage, NO_USAGE, type Usage } from '../../core/agent.ts';
 import type { Config } from '../../config/config.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -62,11 +62,30 @@ export interface AgentMeasurements {
   denied?: string | undefined;
 }
 
-/** Receives the measurements of an attempt when they are known. */
-export type OnMeasured = (measured: AgentMeasurements) => void;
+/** Collects the measurements of all agents of an attempt. They are recorded however the attempt ends. */
+export class Measurements {
+  private measured: AgentMeasurements = { usage: NO_USAGE };
 
-/** No agent has run. */
-export const NO_MEASUREMENTS: AgentMeasurements = { usage: NO_USAGE };
+  get current(): AgentMeasurements {
+    return this.measured;
+  }
+
+  /** Adds those of a further agent: the usage of all, otherwise those of the last one. */
+  add(found: AgentMeasurements): void {
+    const { usage, denied } = this.measured;
+    this.measured = { ...found, usage: addUsage(usage, found.usage), denied: denied ?? found.denied };
+  }
+
+  /** Adds the usage of an agent whose other measurements do not count. */
+  addUsage(usage: Usage): void {
+    this.measured = { ...this.measured, usage: addUsage(this.measured.usage, usage) };
+  }
+
+  /** `files`: the files that the imported work changes; undefined if it changes none. */
+  setChange(files: AgentMeasurements['files']): void {
+    this.measured = { ...this.measured, changed: files !== undefined, files };
+  }
+}
 
 /** Thrown by a phase to end the attempt early; caught once, in run-attempt.ts. */
 export class AttemptEnded extends Error {

@@ -1,42 +1,53 @@
 import type { KeptTests } from '../../core/review/tests-first.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { planCleanSteps, planWorkSteps } from '../workspace/step-plan.ts';
+import { openBaseLayer } from '../snapshot/open-layer.ts';
+import { onLayer } from '../snapshot/snapshot-layer.ts';
+import { planCleanSteps, planReadingSteps, planWorkSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { Baseline } from './baseline.ts';
 import type { Attempt } from './open-attempt.ts';
-import { asTestsAttempt, withTestsGate } from './tests/tests-attempt.ts';
 import { openExporter } from './phases/export-tree.ts';
+import { findKeptTests } from './tests/kept-tests.ts';
+import { asTestsAttempt, withTestsGate } from './tests/tests-attempt.ts';
 
 /** The workspaces of an attempt that implements a story. */
 export interface AttemptWorkspaces {
+  /** The attempt; its workspaces begin with the snapshot of its base, if there is one. */
+  onSnapshot: Attempt;
   /** Where setup and the agent run. */
   work: Workspace;
+  /** Tests of an earlier attempt, so that no agent has to write any. */
+  kept: KeptTests | undefined;
   /** Starts, while the agent works, what the phases after it need. `attempt`: with its locked tests. */
-  startAhead(attempt: Attempt): StartedAhead;
-  /** Stops the baseline if it still runs. */
-  stop(): void;
+  startAhead(this: void, attempt: Attempt): StartedAhead;
 }
 
 export interface StartedAhead {
   exporter: Promise<Sandbox>;
   /** A clean workspace for setup and the gates. */
   clean: Workspace;
+  /** Stops when the attempt closes, at the latest. */
   baseline: Baseline;
 }
 
-/** `kept`: tests of an earlier attempt, so that no agent has to write any. */
-export function openWorkspaces(attempt: Attempt, kept?: KeptTests): AttemptWorkspaces {
-  const baseline = new Baseline(attempt, attempt.inputs.base);
-  const testing = kept === undefined ? asTestsAttempt(attempt) : undefined;
-  const work = new Workspace(attempt, 'work', planWorkSteps(attempt, testing));
-  return {
-    work,
-    startAhead: (ready) => {
-      const exporter = openExporter(ready, work);
-      const clean = new Workspace(ready, 'clean', planCleanSteps(withTestsGate(ready, ready.locked)));
-      baseline.start();
-      return { exporter, clean, baseline };
-    },
-    stop: () => baseline.stop(),
+/** Opens the workspaces. Without a snapshot of the base, setup may run for one first; ends the attempt if that fails. */
+export async function openWorkspaces(opened: Attempt): Promise<AttemptWorkspaces> {
+  const onSnapshot = onLayer(opened, await openBaseLayer(opened));
+  const kept = await findKeptTests(onSnapshot);
+  const baseline = new Baseline(onSnapshot, onSnapshot.inputs.base);
+  opened.resources.onClose(() => Promise.resolve(baseline.stop()));
+  const testing = kept === undefined ? asTestsAttempt(onSnapshot) : undefined;
+  const work = new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
+  const startAhead = (attempt: Attempt): StartedAhead => {
+    const exporter = openExporter(attempt, work);
+    const clean = new Workspace(attempt, 'clean', planCleanSteps(withTestsGate(attempt, attempt.locked)));
+    baseline.start();
+    return { exporter, clean, baseline };
   };
+  return { onSnapshot, work, kept, startAhead };
+}
+
+/** The workspace of a dry run, which its agent can only read. */
+export function openReadingWorkspace(attempt: Attempt): Workspace {
+  return new Workspace(attempt, 'work', planReadingSteps(attempt));
 }

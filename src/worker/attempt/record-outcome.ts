@@ -25,16 +25,11 @@ export async function recordOutcome(
   else if (outcome.held === undefined) await releaseHeldCommit(resources.mirrorDir, identity.runId, identity.storyKey);
 }
 
-/**
- * Records that an attempt ended without an outcome, and why. `workerSignal` is the worker's, without the user's commands.
- */
-export async function recordInterruption(
-  attempt: Attempt,
-  { usage }: AgentMeasurements,
-  workerSignal: AbortSignal,
-): Promise<void> {
-  if (workerSignal.aborted && !isUserAbort(workerSignal.reason)) await recordReturn(attempt);
-  if (isUserAbort(attempt.signal.reason)) await attempt.journal.report({ type: 'story.stopped', usage });
+/** Records that an attempt ended without an outcome, and why. */
+export async function recordInterruption(attempt: Attempt, { usage }: AgentMeasurements): Promise<void> {
+  const { signal, journal } = attempt;
+  if (isUserAbort(signal.reason)) await journal.report({ type: 'story.stopped', usage });
+  else if (signal.aborted) await recordReturn(attempt);
 }
 
 /** Also keeps the log for the next attempt and the debug bundle. */

@@ -1,73 +1,76 @@
-import { addUsage, type Usage } from '../../core/agent.ts';
 import { recordProof } from '../proof/proof-record.ts';
-import { shareLayer } from '../snapshot/open-layer.ts';
-import type { WorkerContext } from '../worker-context.ts';
-import { NO_MEASUREMENTS, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
-import { describeChange } from './describe-change.ts';
-import { implementStory } from './implement-story.ts';
-import { approvalOf, openRunAttempt, type Attempt, type AttemptRequest } from './open-attempt.ts';
+import { Measurements, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
+import { openReadingWorkspace, openWorkspaces } from './attempt-workspaces.ts';
+import { approvalOf, type Attempt } from './open-attempt.ts';
 import { holdForApproval, openApproved } from './phases/approval.ts';
-import { hasChanges, type ImplementedWork, type Work } from './phases/import-candidate.ts';
+import { exportTree } from './phases/export-tree.ts';
+import { hasChanges, importCandidate, newWork, type ImplementedWork, type Work } from './phases/import-candidate.ts';
 import { landCandidate } from './phases/land-candidate.ts';
 import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
+import { prepareWorkspace, runSetup } from './phases/prepare-workspace.ts';
+import { runAgent } from './phases/run-agent.ts';
 import { runGates } from './phases/run-gates.ts';
-import { refactor, type GatedWork } from './tests/refactor.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
+import { runGatesAndRefactor } from './tests/refactor.ts';
+import { writeTests } from './tests/write-tests.ts';
 
 /**
- * Runs one attempt at one story. When this resolves, the outcome is in the journal. Throws if the worker or its
+ * Runs an attempt and closes it. When this resolves, the outcome is in the journal. Throws if the worker or its
  * environment failed, or if the story was taken away from this worker (RUN_ABORTED); then the journal has no outcome.
  */
-export async function runAttempt(worker: WorkerContext, request: AttemptRequest): Promise<void> {
-  const attempt = await openRunAttempt(worker, request);
-  const approval = approvalOf(attempt);
-  let measured = NO_MEASUREMENTS;
-  const landing = async () => {
-    if (attempt.inputs.state.dry) return describeChange(attempt, (found) => (measured = found));
-    const onUsed = (usage: Usage) => (measured = { ...measured, usage: addUsage(measured.usage, usage) });
-    if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval), onUsed);
-    const work = await implementStory(attempt, (found) => (measured = found));
-    return hasChanges(work) ? gateAndLand(attempt, await mergeOntoTip(attempt, work), onUsed) : gateOnly(attempt, work);
-  };
+export async function runAttempt(attempt: Attempt): Promise<void> {
+  const measured = new Measurements();
   try {
-    const outcome = await landing().catch(toOutcome);
-    await recordOutcome(attempt, outcome, measured);
+    const outcome = await reachOutcome(attempt, measured).catch(toOutcome);
+    await recordOutcome(attempt, outcome, measured.current);
   } catch (error) {
-    await recordInterruption(attempt, measured, request.signal);
+    await recordInterruption(attempt, measured.current);
     throw error;
   } finally {
-    worker.inBackground(attempt.resources.close());
+    attempt.worker.inBackground(attempt.resources.close());
   }
 }
 
-/** Runs all phases up to the gates, for a replay: it merges and lands nothing. The caller closes the attempt. */
-export async function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
-  if (attempt.inputs.state.dry) return describeChange(attempt, () => undefined).catch(toOutcome);
-  const rehearsal = implementStory(attempt, () => undefined).then(async (work) => {
-    if (hasChanges(work)) await gate(attempt, work, () => undefined);
-    else await runGates(attempt, work);
-    return passed(work);
-  });
-  return rehearsal.catch(toOutcome);
+async function reachOutcome(attempt: Attempt, measured: Measurements): Promise<AttemptOutcome> {
+  if (attempt.inputs.state.dry) return describeChange(attempt, measured);
+  const approval = approvalOf(attempt);
+  if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval), measured);
+  const work = await implementStory(attempt, measured);
+  if (hasChanges(work)) return gateAndLand(attempt, await mergeOntoTip(attempt, work), measured);
+  await runGates(attempt, work);
+  return passed(work);
 }
 
-const gateOnly = (attempt: Attempt, work: ImplementedWork) => runGates(attempt, work).then(() => passed(work));
+/** A dry run: the agent reads the workspace and describes what it would change. Nothing is exported. */
+export async function describeChange(attempt: Attempt, measured: Measurements): Promise<AttemptOutcome> {
+  const work = openReadingWorkspace(attempt);
+  await prepareWorkspace(attempt, work);
+  return { ...passed(await runAgent(attempt, work, { measured })), described: true };
+}
 
-/** Runs the gates, and lets an agent refactor what passes them if that is wanted. */
-async function gate(attempt: Attempt, work: Work, onUsed: (usage: Usage) => void): Promise<GatedWork> {
-  return refactor(attempt, { work, gates: await runGates(attempt, work) }, onUsed);
+/** The agent's work becomes a candidate, on top of the tests that were written first. */
+export async function implementStory(opened: Attempt, measured: Measurements): Promise<ImplementedWork> {
+  const { onSnapshot, work, kept, startAhead } = await openWorkspaces(opened);
+  await prepareWorkspace(onSnapshot, work, kept);
+  await runSetup(onSnapshot, work);
+  const attempt = await writeTests(onSnapshot, { work, kept }, measured);
+  const { exporter, ...ahead } = startAhead(attempt);
+  const answer = await runAgent(attempt, work, { exporter, measured });
+  const tree = await exportTree(attempt, exporter);
+  const candidate = await importCandidate(attempt, tree, answer.summary);
+  measured.setChange(candidate?.changed);
+  return newWork(attempt, { candidate, answer, usage: measured.current.usage, ...ahead });
 }
 
 /** Repeats from the merge if another story lands first. */
-async function gateAndLand(attempt: Attempt, first: Work, onUsed: (usage: Usage) => void): Promise<AttemptOutcome> {
-  for (let { work, gates } = await gate(attempt, first, onUsed); ; gates = await runGates(attempt, work)) {
+async function gateAndLand(attempt: Attempt, first: Work, measured: Measurements): Promise<AttemptOutcome> {
+  let { work, gates } = await runGatesAndRefactor(attempt, first, measured);
+  for (;;) {
     await recordProof(attempt, work, gates);
     await holdForApproval(attempt, work);
-    const landing = await landCandidate(attempt, work);
-    if (landing.kind === 'landed') {
-      await shareLayer(attempt, gates.layer);
-      return landing.outcome;
-    }
+    const landing = await landCandidate(attempt, work, gates.layer);
+    if (landing.kind === 'landed') return landing.outcome;
     work = await mergeWork(attempt, work, landing.tip);
+    gates = await runGates(attempt, work);
   }
 }

@@ -6,7 +6,7 @@ import type { AttemptLocation } from '../../store/run-layout.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import { SILENT_JOURNAL } from '../attempt/attempt-journal.ts';
 import { openAttempt } from '../attempt/open-attempt.ts';
-import { rehearseAttempt } from '../attempt/run-attempt.ts';
+import { rehearseAttempt } from '../attempt/rehearse-attempt.ts';
 import { randomEpoch, type CheckName } from './open-check-context.ts';
 import { compareFact, resolveImage, type FactCheck } from './compare-record.ts';
 import type { AttemptOutcome } from '../attempt/attempt-outcome.ts';

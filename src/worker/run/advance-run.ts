@@ -7,7 +7,7 @@ import { isIssueWithdrawn } from '../issues/check-issue.ts';
 import { IssueReportFiles } from '../../store/issue-report-files.ts';
 import type { JobRef } from '../../queue/job.ts';
 import type { EnqueueRequest } from '../../queue/queue.ts';
-import type { AttemptRequest } from '../attempt/open-attempt.ts';
+import { openRunAttempt, type AttemptRequest } from '../attempt/open-attempt.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -73,7 +73,8 @@ async function attemptUntilStopped(worker: WorkerContext, request: AttemptReques
   const { runId, story, epoch } = request;
   const control = watchControl(worker.store, runId, { story: story.id, epoch });
   try {
-    await runAttempt(worker, { ...request, signal: AbortSignal.any([request.signal, control.signal]) });
+    const signal = AbortSignal.any([request.signal, control.signal]);
+    await runAttempt(await openRunAttempt(worker, { ...request, signal }));
   } catch (error) {
     const stopped = control.signal.aborted || (error instanceof HaloError && error.code === 'RUN_ABORTED');
     if (!stopped || request.signal.aborted) throw error;

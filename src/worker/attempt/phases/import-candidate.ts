@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import type { Usage } from '../../../core/agent.ts';
+import type { AgentAnswer, Usage } from '../../../core/agent.ts';
 import type { CriterionClaim } from '../../../core/review/criteria.ts';
 import type { LockedTests } from '../../../core/review/tests-first.ts';
 import type { Proof } from '../../../core/review/proof.ts';
@@ -68,13 +68,19 @@ export interface Work {
 /** Work as the agent left it: without a candidate if it changed nothing. */
 export type ImplementedWork = Omit<Work, 'candidate'> & { candidate: Candidate | undefined };
 
+interface NewWork extends Pick<ImplementedWork, 'candidate' | 'clean' | 'baseline'> {
+  answer: AgentAnswer;
+  /** What the agents of the attempt used. */
+  usage: Usage;
+}
+
 /** The result of an agent that started from the base of its attempt. */
 export function newWork(
-  { inputs }: Attempt,
-  { usage, ...made }: Omit<ImplementedWork, 'origin' | 'gatesFolder' | 'merges'> & { usage: Usage },
+  { inputs, locked }: Attempt,
+  { answer: { summary, criteria: claims }, usage, ...made }: NewWork,
 ): ImplementedWork {
-  const { base, startedAt } = inputs;
-  return { ...made, origin: { startedFrom: base, startedAt, usage }, gatesFolder: 'gates', merges: 0 };
+  const origin = { startedFrom: inputs.base, startedAt: inputs.startedAt, usage };
+  return { ...made, summary, claims, locked, origin, gatesFolder: 'gates', merges: 0 };
 }
 
 export function hasChanges(work: ImplementedWork): work is Work {

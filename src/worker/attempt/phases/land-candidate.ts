@@ -5,6 +5,8 @@ import type { Attempt } from '../open-attempt.ts';
 import { assertCurrent } from '../fence.ts';
 import { writeProofNote } from '../../proof/proof-record.ts';
 import { recoverLanded } from '../../run/recover-landed.ts';
+import { shareLayer } from '../../snapshot/open-layer.ts';
+import type { SnapshotLayer } from '../../snapshot/snapshot-layer.ts';
 import { runRef } from '../../repository/host-repository.ts';
 import { storyEnded, type AttemptOutcome } from '../attempt-outcome.ts';
 import type { Work } from './import-candidate.ts';
@@ -15,9 +17,13 @@ export type Landing = { kind: 'landed'; outcome: AttemptOutcome } | { kind: 'ove
 /**
  * Transfers the candidate's objects into the host repository. Then, in one transaction of the run's journal, it moves the
  * run's branch by compare-and-swap and records the landing, so that a command that ends the run comes before or after
- * both. Throws RUN_ABORTED if another worker took over the attempt, and CONFLICT if someone else moved the branch.
+ * both. From then on, all runs can use `layer`, the snapshot of its gates. Throws RUN_ABORTED if another worker took over the attempt, and CONFLICT if someone else moved the branch.
  */
-export async function landCandidate(attempt: Attempt, { candidate, origin, summary }: Work): Promise<Landing> {
+export async function landCandidate(
+  attempt: Attempt,
+  { candidate, origin, summary }: Work,
+  layer: SnapshotLayer | undefined,
+): Promise<Landing> {
   const { identity, inputs, config, worker, resources, signal } = attempt;
   const { candidateDir, mirrorDir } = resources;
   const { hostGitDir } = inputs;
@@ -55,7 +61,9 @@ export async function landCandidate(attempt: Attempt, { candidate, origin, summa
     const ended: JournalEntry = { type: 'phase.ended', phase: 'land', ms, ...attemptRef };
     return { entries: [ended, ...noted, storyEnded(attemptRef, outcome)], result: { kind: 'landed', outcome } };
   });
-  return landed.finally(release);
+  const result = await landed.finally(release);
+  if (result.kind === 'landed') await shareLayer(attempt, layer);
+  return result;
 }
 
 /**

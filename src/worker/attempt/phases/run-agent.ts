@@ -7,7 +7,7 @@ import { recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
 import { openActivityBatcher } from '../activity-batcher.ts';
 import type { Attempt } from '../open-attempt.ts';
-import { NO_MEASUREMENTS, type AgentMeasurements } from '../attempt-outcome.ts';
+import type { AgentMeasurements, Measurements } from '../attempt-outcome.ts';
 import { collectAgentRun, NO_OUTPUT, type AgentRun } from './collect-agent-run.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
 import { answerFormOf } from '../../prompt/story-prompt.ts';
@@ -15,25 +15,20 @@ import { writePrompt } from './write-prompt.ts';
 import { readWorkspace } from './export-tree.ts';
 import { importWork } from './import-candidate.ts';
 
-/** How the agent phase ended: with an answer of status `ok`, or with the error that ends the attempt. */
-export interface AgentResult {
-  measured: AgentMeasurements;
-  end: { answer: AgentAnswer } | { error: unknown };
+interface AgentOptions {
+  /** Saves what an agent that failed left behind. */
+  exporter?: Promise<Sandbox>;
+  /** Receives what is measured of the agent, however it ends. */
+  measured: Measurements;
 }
 
-/** The answer of the agent. Throws what ended the attempt. */
-export function requireAnswer(end: AgentResult['end']): AgentAnswer {
-  if ('error' in end) throw end.error;
-  return end.answer;
-}
-
-/** Lets the agent work on the story. If that fails, `exporter` saves what the agent left behind. Never throws. */
+/** Lets the agent work on the story, and returns its answer of status `ok`. Throws what ended the attempt. */
 export async function runAgent(
   attempt: Attempt,
   work: Workspace,
-  exporter: Promise<Sandbox> | undefined,
-): Promise<AgentResult> {
-  let measured = NO_MEASUREMENTS;
+  { exporter, measured: total }: AgentOptions,
+): Promise<AgentAnswer> {
+  let measured: AgentMeasurements = { usage: NO_USAGE };
   const running = attempt.journal.phase('agent', async () => {
     const step = await work.takeNext();
     const following = followAgent(attempt, step).then(({ run, judgement }) => {
@@ -55,10 +50,13 @@ export async function runAgent(
     return answer;
   });
   try {
-    return { end: { answer: await running }, measured };
+    const answer = await running;
+    total.add(measured);
+    return answer;
   } catch (error) {
     const changed = exporter && (await savePartialWork(attempt, exporter));
-    return { end: { error }, measured: { ...measured, changed } };
+    total.add({ ...measured, changed });
+    throw error;
   }
 }
 

@@ -1,4 +1,4 @@
-import { addUsage, NO_USAGE, type Usage } from '../../../core/agent.ts';
+import { addUsage } from '../../../core/agent.ts';
 import { HaloError, toHaloError } from '../../../core/failure/errors.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { diffCommits } from '../../../git/commit/commit-diff.ts';
@@ -6,12 +6,12 @@ import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { SILENT_JOURNAL, type AttemptEntry, type AttemptJournal } from '../attempt-journal.ts';
-import { AttemptEnded, attemptFailed } from '../attempt-outcome.ts';
+import { AttemptEnded, attemptFailed, Measurements } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
 import { findImportFailure, importWork, type Candidate, type Work } from '../phases/import-candidate.ts';
 import { runSetup } from '../phases/prepare-workspace.ts';
-import { requireAnswer, runAgent } from '../phases/run-agent.ts';
+import { runAgent } from '../phases/run-agent.ts';
 import { runGates, type PassedGates } from '../phases/run-gates.ts';
 import { checkLocks } from './check-locks.ts';
 import { inFolder, withTestsGate } from './tests-attempt.ts';
@@ -25,29 +25,30 @@ export interface GatedWork {
 const FOLDER = 'refactor';
 
 /**
- * Lets an agent refactor work whose locked tests and gates pass, if `tests.refactor` asks for it. The result is kept only
- * if the locked tests are unchanged and everything passes again: otherwise the work lands as it was. `onUsed`: what the
- * agent used.
+ * Runs the gates. If they pass and `tests.refactor` asks for it, an agent refactors the work. The result is kept only if
+ * the locked tests are unchanged and everything passes again: otherwise the work lands as it was.
  */
-export async function refactor(attempt: Attempt, green: GatedWork, onUsed: (usage: Usage) => void): Promise<GatedWork> {
-  const { work } = green;
+export async function runGatesAndRefactor(attempt: Attempt, work: Work, measured: Measurements): Promise<GatedWork> {
+  const green = { work, gates: await runGates(attempt, work) };
   const { locked, origin } = work;
   if (!attempt.config.tests.refactor || locked === undefined || origin.approval !== undefined) return green;
   const { journal } = attempt;
-  let used = NO_USAGE;
-  const withUsage = (each: Work): Work => ({ ...each, origin: { ...origin, usage: addUsage(origin.usage, used) } });
+  const own = new Measurements();
+  const withUsage = (each: Work): Work => ({
+    ...each,
+    origin: { ...origin, usage: addUsage(origin.usage, own.current.usage) },
+  });
   return journal.phase('refactor', async () => {
     try {
-      const { refactored, gates, entries } = await refactorAndGate(attempt, work, (usage) => {
-        used = usage;
-        onUsed(usage);
-      });
+      const { refactored, gates, entries } = await refactorAndGate(attempt, work, own);
       await journal.report(...entries, { type: 'refactor.ended', kept: true });
       return { work: withUsage(refactored), gates };
     } catch (error) {
       if (isOver(attempt, error)) throw error;
       await journal.report({ type: 'refactor.ended', kept: false, why: safeLine(describeFailure(error), 500) });
       return { work: withUsage(work), gates: green.gates };
+    } finally {
+      measured.addUsage(own.current.usage);
     }
   });
 }
@@ -59,7 +60,7 @@ interface Refactored {
   entries: AttemptEntry[];
 }
 
-async function refactorAndGate(attempt: Attempt, work: Work, onUsed: (usage: Usage) => void): Promise<Refactored> {
+async function refactorAndGate(attempt: Attempt, work: Work, measured: Measurements): Promise<Refactored> {
   const { resources, worker, identity } = attempt;
   const { candidateDir } = resources;
   const { parent } = work.candidate;
@@ -68,9 +69,7 @@ async function refactorAndGate(attempt: Attempt, work: Work, onUsed: (usage: Usa
   await workspace.checkOut(work.candidate.commit, candidateDir, [VIEW, CANDIDATE]);
   await runSetup({ ...session, journal: SILENT_JOURNAL }, workspace);
   const exporter = openExporter(session, workspace);
-  const { measured, end } = await runAgent(session, workspace, undefined);
-  onUsed(measured.usage);
-  requireAnswer(end);
+  await runAgent(session, workspace, { measured });
   const { journal, entries } = openPendingJournal();
   const pending = { ...session, journal };
   const candidate = await journal.phase('import', async () => {

@@ -1,59 +1,39 @@
-import { addUsage } from '../../../core/agent.ts';
-import {
-  judgeControl,
-  judgeRedRun,
-  type KeptTests,
-  type LockedTests,
-  type RedVerdict,
-} from '../../../core/review/tests-first.ts';
+import { judgeControl, judgeRedRun, type LockedTests, type RedVerdict } from '../../../core/review/tests-first.ts';
 import { foldName } from '../../../git/import/path-policy.ts';
 import { statObjects } from '../../../git/objects/read-objects.ts';
 import { listFiles } from '../../../git/objects/tree-list.ts';
 import { compileGlobs } from '../../../lib/glob.ts';
-import type { Workspace } from '../../workspace/workspace.ts';
-import { NO_MEASUREMENTS, type AgentMeasurements, type OnMeasured } from '../attempt-outcome.ts';
+import type { Measurements } from '../attempt-outcome.ts';
+import type { AttemptWorkspaces } from '../attempt-workspaces.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
 import { importWork, type Candidate } from '../phases/import-candidate.ts';
-import { requireAnswer, runAgent } from '../phases/run-agent.ts';
+import { runAgent } from '../phases/run-agent.ts';
 import { isRegularFile, judgeTests, nameTests } from './check-locks.ts';
 import { lockKeptTests, lockNewTests } from './kept-tests.ts';
 import { runControl, runNewTests, type TestsRun } from './red-run.ts';
 import { asTestsAttempt } from './tests-attempt.ts';
 
-export interface WrittenTests {
-  /** The attempt, with its tests if they are locked. */
-  attempt: Attempt;
-  /** What the agent that wrote them used. */
-  measured: AgentMeasurements;
-}
-
 /**
  * Lets an agent write the tests of the story in the work tree, shows on the base commit that they fail, and locks them.
- * Does nothing unless `tests.first` asks for it. With `report`, tests that cannot be locked do not end the attempt.
+ * Returns the attempt with its locked tests. Does nothing unless `tests.first` asks for it; `kept` tests of an earlier
+ * attempt are locked as they are. With `report`, tests that cannot be locked do not end the attempt.
  */
-export async function writeTests(attempt: Attempt, work: Workspace, onMeasured: OnMeasured): Promise<WrittenTests> {
+export async function writeTests(
+  attempt: Attempt,
+  { work, kept }: Pick<AttemptWorkspaces, 'work' | 'kept'>,
+  measured: Measurements,
+): Promise<Attempt> {
+  if (kept !== undefined) return { ...attempt, locked: await lockKeptTests(attempt, kept) };
   const testing = asTestsAttempt(attempt);
-  if (testing === undefined) return { attempt, measured: NO_MEASUREMENTS };
+  if (testing === undefined) return attempt;
   const exporter = openExporter(testing, work);
-  const { measured, end } = await runAgent(testing, work, exporter);
-  onMeasured(measured);
-  const { summary } = requireAnswer(end);
+  const { summary } = await runAgent(testing, work, { exporter, measured });
   const locked = await attempt.journal.phase('red', async () => {
     const candidate = await importWork(testing, await readWorkspace(testing, exporter), summary);
     return lockTests(attempt, candidate);
   });
-  return { attempt: { ...attempt, locked }, measured };
-}
-
-/** The attempt with the tests of an earlier one, which no agent writes again. */
-export async function useKeptTests(attempt: Attempt, kept: KeptTests): Promise<WrittenTests> {
-  return { attempt: { ...attempt, locked: await lockKeptTests(attempt, kept) }, measured: NO_MEASUREMENTS };
-}
-
-/** Joins what two agents of one attempt used. */
-export function joinMeasured(first: AgentMeasurements, second: AgentMeasurements): AgentMeasurements {
-  return { ...second, usage: addUsage(first.usage, second.usage), denied: first.denied ?? second.denied };
+  return { ...attempt, locked };
 }
 
 async function lockTests(attempt: Attempt, candidate: Candidate | undefined): Promise<LockedTests | undefined> {
