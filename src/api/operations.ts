@@ -262,10 +262,9 @@ export interface Operations extends RetentionOperations {
   cancel(runId: string, storyId: string | undefined): Promise<ControlResult>;
   /** Retries what failed or was cancelled, with all of its attempts. Throws STEER_REFUSED, STORY_NOT_FOUND. */
   retry(runId: string, storyId: string | undefined, options?: RetrySettings): Promise<ControlResult>;
-  /**
-   * Lands exactly the commit that waits for a person and continues the run; where other stories landed meanwhile, a
-   * worker merges it onto them, proves it again and lands it. Throws LAND_REFUSED, CONFLICT.
-   */
+  /** Answers the question of a story, which starts it again. Throws STEER_REFUSED, STORY_NOT_FOUND, USAGE. */
+  answer(runId: string, storyId: string, text: string): Promise<ControlResult>;
+  /** Lands exactly the commit that waits for a person; a worker merges it if others landed. Throws LAND_REFUSED, CONFLICT. */
   approve(runId: string, storyId: string): Promise<StoryDecisionResult>;
   /** Approves the result of an ended run, which `[approval] mode = "run"` requires before `land`. Throws LAND_REFUSED. */
   approveRun(runId: string): Promise<RunDecisionResult>;

@@ -50,6 +50,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'resume', summary: 'resume a paused run', load: () => import('./commands/resume.ts') },
   { name: 'cancel', summary: 'cancel a run or one of its stories', load: () => import('./commands/cancel.ts') },
   { name: 'retry', summary: 'retry failed or cancelled stories', load: () => import('./commands/retry.ts') },
+  { name: 'answer', summary: 'answer the question of a story', load: () => import('./commands/answer.ts') },
   {
     name: 'approve',
     summary: 'approve a story or run that waits for approval',
@@ -110,7 +111,7 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit', 'queue']],
   ['Inspect:', ['top', 'status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
-  ['Control:', ['pause', 'resume', 'cancel', 'retry', 'breaker']],
+  ['Control:', ['pause', 'resume', 'cancel', 'retry', 'answer', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'plan', 'import', 'loop', 'task']],
   ['Operate:', ['up', 'serve', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion']],
 ];

@@ -7,10 +7,11 @@ import type { LocalOperations } from '../../src/api/local.ts';
 import { OPERATIONS } from '../../src/api/operations/all-operations.ts';
 import type { CallOperation } from '../../src/api/operations/operation.ts';
 import type { Operations, SubmitRequest } from '../../src/api/operations.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
 import { errorOf } from '../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
-import { created, passed, succeeded } from '../support/journal.ts';
+import { asked, created, passed, succeeded } from '../support/journal.ts';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
@@ -274,6 +275,38 @@ describe.each(WAYS)('operations %s', (name, open) => {
     await expect(open().retry(RUN, undefined, gates)).rejects.toMatchObject({ code: 'USAGE' });
     expect(await open().retry(RUN, undefined, { set: ['retry.attempts=5'] })).toMatchObject({ changed: true });
     expect((await open().get(RUN)).state).toMatchObject({ maxAttempts: 5, status: 'queued' });
+  });
+
+  it('answer starts a story that asks again, once', async () => {
+    await home.addRunningRun(RUN, 2, ...asked('US-001').slice(-2));
+    await expect(open().answer(RUN, 'US-001', ' \n')).rejects.toMatchObject({ code: 'USAGE' });
+    await expect(open().answer(RUN, 'US-001', 'x'.repeat(8001))).rejects.toMatchObject({ code: 'USAGE' });
+    await expect(open().answer(RUN, 'US-002', 'x')).rejects.toMatchObject({
+      code: 'STEER_REFUSED',
+      message: 'Story US-002 has not started: it asks no question.',
+    });
+    const answered = await open().answer(RUN, 'US-001', ' Euro,\r\nnot dollars.\u001b[2J ');
+    expect(answered).toMatchObject({ changed: true, stories: ['US-001'] });
+    const { state } = await open().get(RUN);
+    const text = 'Euro,\nnot dollars.<U+001B>[2J';
+    const by = name === 'over HTTP' ? 'api-token' : (expect.stringContaining('@') as string);
+    expect(state).toMatchObject({ status: 'queued', stories: [{ progress: 'pending' }, {}] });
+    expect(state.stories[0]!.answered).toEqual([{ attempt: 1, question: 'Which currency?', text, by }]);
+    // A client that got no response sends the same again.
+    expect(await open().answer(RUN, 'US-001', 'Euro,\nnot dollars.\u001b[2J')).toMatchObject({ changed: false });
+    await expect(open().answer(RUN, 'US-001', 'Dollars.')).rejects.toMatchObject({
+      code: 'STEER_REFUSED',
+      message: `Story US-001 was already answered by ${state.stories[0]!.answered![0]!.by}.`,
+    });
+  });
+
+  it('answer reopens no cancelled run', async () => {
+    const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' };
+    await home.addRunningRun(RUN, 2, ...asked('US-001').slice(-2, -1), cancelled);
+    await expect(open().answer(RUN, 'US-001', 'Euro.')).rejects.toMatchObject({
+      code: 'STEER_REFUSED',
+      message: `Run ${RUN} was cancelled.`,
+    });
   });
 
   it('approve lands the commit of a story, once', async () => {

@@ -10,7 +10,7 @@ import type { RunState } from '../../src/core/run/state.ts';
 import { shortStoryKey } from '../../src/core/run/story-key.ts';
 import { runCli, type CliOptions } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/journal.ts';
+import { asked, attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/journal.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 let folder: string;
@@ -805,6 +805,33 @@ describe('halo approve and halo reject', () => {
     operations.answerNext('rejectRun', { runId: 'r2', changed: false, tip: COMMIT });
     expect((await halo(['reject', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
     expect((await operations.get('r2')).state.decision).toMatchObject({ verdict: 'rejected', reason: 'no' });
+  });
+});
+
+describe('halo answer', () => {
+  beforeEach(() => operations.addRun([created('r1', 1), { type: 'run.started' }, ...asked('US-001')]));
+
+  it('passes the answer on, and reports how the run continues', async () => {
+    expect(await halo(['answer', 'r1', '--story', 'US-001', 'Use 8080.'])).toMatchObject({
+      code: 0,
+      stdout: 'answered  r1  Done.\n',
+      stderr: expect.stringContaining('no worker is running') as string,
+    });
+    expect((await operations.get('r1')).state.stories[0]!.answered).toMatchObject([{ text: 'Use 8080.' }]);
+  });
+
+  it('needs a story and a text', async () => {
+    expect((await halo(['answer', 'r1', 'Use 8080.'])).code).toBe(2);
+    expect((await halo(['answer', 'r1', '--story', 'US-001'])).code).toBe(2);
+  });
+
+  it('says who has answered already', async () => {
+    const refusal = new HaloError('STEER_REFUSED', 'Story US-001 was already answered by ann@desk.');
+    operations.answerNext('answer', refusal);
+    expect(await halo(['answer', 'r1', '--story', 'US-001', 'x'])).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining('already answered by ann@desk') as string,
+    });
   });
 });
 

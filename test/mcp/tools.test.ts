@@ -18,12 +18,18 @@ const OWN_INPUTS = {
 } as Record<string, string[]>;
 
 describe('the table of tools', () => {
-  it('has about ten coarse tools, and four more that decide', () => {
+  it('has about ten coarse tools, and five more that decide', () => {
     const always = offeredTools({ decide: false });
     expect(always.length).toBeGreaterThanOrEqual(8);
     expect(always.length).toBeLessThanOrEqual(12);
     const deciding = offeredTools({ decide: true }).filter((tool) => !always.includes(tool));
-    expect(deciding.map(({ name }) => name)).toEqual(['halo_cancel', 'halo_approve', 'halo_reject', 'halo_land']);
+    expect(deciding.map(({ name }) => name)).toEqual([
+      'halo_cancel',
+      'halo_answer',
+      'halo_approve',
+      'halo_reject',
+      'halo_land',
+    ]);
     expect(offeredTools({ decide: true })).toHaveLength(TOOLS.length);
   });
 

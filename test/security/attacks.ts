@@ -460,8 +460,13 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'token, host and origin checked as on all routes; no sessions, no batches',
   ],
   [
+    'incident forged-answer',
+    'an agent asks a question that contains an answer and rules; an answer contains control characters',
+    'question and answer are separate data in the prompt; hidden characters spelled; one answer, with its author',
+  ],
+  [
     'incident mcp-approve',
-    'an agent approves its own story through MCP, or submits with looser rules',
+    'an agent approves its own story or answers its own question through MCP, or submits with looser rules',
     'deciding tools only with [mcp] decide in config.toml; the rules of requests',
   ],
   [

@@ -130,6 +130,17 @@ export function held(story: string, paths = ['.github/workflows/ci.yml']): Journ
   ];
 }
 
+/** One story that ended with a question, and with it the run. */
+export function asked(story: string, question = 'Which currency?'): JournalEntry[] {
+  const ref = { story, attempt: 1 };
+  const end = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: question, usage: USAGE } as const;
+  return [
+    ...attempted(story),
+    { type: 'story.ended', ...ref, ...end },
+    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: `${story}: ${question}` },
+  ];
+}
+
 /** A whole run that ended well. */
 export function succeeded(runId: string): JournalEntry[] {
   return [

@@ -34,7 +34,7 @@ export interface MemoryOperations extends Operations {
   answerNext<K extends Answered>(name: K, answer: HaloError | Awaited<ReturnType<Operations[K]>>): void;
 }
 
-type Answered = 'land' | 'cancel' | 'pause' | 'approve' | 'reject' | 'approveRun' | 'rejectRun';
+type Answered = 'answer' | 'land' | 'cancel' | 'pause' | 'approve' | 'reject' | 'approveRun' | 'rejectRun';
 
 interface Said {
   by: string;
@@ -244,6 +244,16 @@ export function openMemory(): MemoryOperations {
           stories: story === undefined ? [] : [story],
         }));
       }),
+    answer: (runId, storyId, text) =>
+      answer('answer', () =>
+        say(runId, storyId, ({ by, story = storyId, attempt }) => ({
+          type: 'story.answered',
+          by,
+          story,
+          attempt,
+          text,
+        })),
+      ),
     approveRun: (runId) =>
       answer('approveRun', () => decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }))),
     rejectRun: (runId, reason = 'refused') =>

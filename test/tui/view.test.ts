@@ -464,6 +464,7 @@ describe('nextSteps', () => {
     const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), question, end]));
     expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
       'halo logs r1 --story US-001',
+      'halo answer r1 --story US-001 "…"',
       'halo resume r1 --replan',
       'halo retry r1',
     ]);

@@ -1,15 +1,17 @@
 import { safeText } from '../../core/text/safe-text.ts';
+import { describeAnswers } from './describe-answers.ts';
 import { fitSections, type BuiltPrompt } from './fit-sections.ts';
 import { quoteName } from './markdown-text.ts';
 import type { PromptInput } from './build-prompt.ts';
 
 /** The prompt of `halo plan`; the description of the story is the assignment, with the documents. */
-export function buildPlanPrompt({ prd, story, guidance, maxTokens = 0 }: PromptInput): BuiltPrompt {
+export function buildPlanPrompt({ prd, story, guidance, answered = [], maxTokens = 0 }: PromptInput): BuiltPrompt {
   const project = prd.project.trim() === '' ? '' : ` of the project ${quoteName(prd.project)}`;
   const task = `Plan work${project} in the git repository in the current folder, as small stories for coding agents. Do not implement anything: the folder is read-only.`;
   const sections = [
     { name: 'task' as const, heading: task, text: '' },
     { name: 'story' as const, heading: safeText(story.description), text: '' },
+    ...describeAnswers(answered),
     ...guidance.map(({ file, text }) => ({
       name: 'guidance' as const,
       file,

@@ -2,6 +2,8 @@ import { safeOutput, safeText } from '../../core/text/safe-text.ts';
 import { truncateText, type Detail } from '../../core/prd/story-details.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { contextText, MAX_TEXT_LENGTH, storyText } from '../../core/prd/story-text.ts';
+import type { AnsweredQuestion } from '../../core/run/questions.ts';
+import { describeAnswers } from './describe-answers.ts';
 import { fitSections, type BuiltPrompt } from './fit-sections.ts';
 import { bulletList, codeSpan, fence, quoteName } from './markdown-text.ts';
 import type { PromptSection } from './prompt-section.ts';
@@ -29,6 +31,8 @@ export interface PromptInput {
   gates: readonly string[];
   /** Why the attempt before this one failed; `tail` is the end of its log. */
   lastFailure?: { reason: string; summary: string; tail: string };
+  /** Questions of earlier attempts that a person has answered, oldest first. */
+  answered?: readonly AnsweredQuestion[];
   /** The form of the answer; absent: JSON. */
   answer?: 'json' | 'signals';
   /** The agent describes the change instead of making it. */
@@ -59,6 +63,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     gates,
     files = [],
     stories = [],
+    answered = [],
     answer,
     dry,
     testsFirst,
@@ -70,6 +75,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ...describeTask(input),
     ...of('vision').map((file) => describeFile('vision', file, 'What the project is for')),
     describeStory(story),
+    ...describeAnswers(answered),
     ...describeStories(stories),
     ...describeProgress(progress),
     ...describeFailure(lastFailure),

@@ -1,3 +1,4 @@
+import { answerOperation } from './control/answer.ts';
 import { approveOperation } from './control/approve.ts';
 import { cancelOperation } from './control/cancel.ts';
 import { pauseOperation } from './control/pause.ts';
@@ -48,6 +49,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   resumeOperation,
   cancelOperation,
   retryOperation,
+  answerOperation,
   approveOperation,
   rejectOperation,
   landOperation,

@@ -2,6 +2,7 @@ import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/cont
 import { defined } from '../../lib/guards.ts';
 import type { Operations } from '../operations.ts';
 import type { ListedRuns } from '../runs/limited-runs.ts';
+import { answerOperation } from './control/answer.ts';
 import { approveOperation } from './control/approve.ts';
 import { cancelOperation } from './control/cancel.ts';
 import { pauseOperation } from './control/pause.ts';
@@ -75,6 +76,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     cancel: (runId, story) => call(cancelOperation, { runId, story }),
     retry: (runId, story, { set, yes, newTests } = {}) =>
       call(retryOperation, { runId, story, ...defined({ set, yes, newTests }) }),
+    answer: (runId, story, text) => call(answerOperation, { runId, story, text }),
     approve: async (runId, story) => (await call(approveOperation, { runId, story })) as StoryDecisionResult,
     approveRun: async (runId) => (await call(approveOperation, { runId })) as RunDecisionResult,
     reject: async (runId, story, reason) =>

@@ -79,6 +79,7 @@ function textOf(
     case 'story.approved':
     case 'story.rejected':
     case 'issue.noted':
+    case 'story.answered':
     case 'story.cancelled': {
       const [line] = describeEvent(event);
       if (line === undefined) return undefined;

@@ -11,6 +11,7 @@ export type ControlEvent = JournalEvent & {
     | 'run.replanned'
     | 'run.approved'
     | 'run.rejected'
+    | 'story.answered'
     | 'story.cancelled';
 };
 
@@ -34,6 +35,12 @@ export function applyControlEvent(state: RunState, event: ControlEvent): RunStat
       const { by, tip, reason } = event;
       return { ...state, decision: { verdict: 'rejected', by, tip, reason } };
     }
+    case 'story.answered':
+      return {
+        ...reopenRun(state),
+        stories: state.stories.map((story) => (story.id === event.story ? answerQuestion(story, event) : story)),
+        askedAt: event.at,
+      };
     case 'story.cancelled':
       return {
         ...state,
@@ -69,6 +76,15 @@ function resetForRetry(story: StoryState): StoryState {
     spent: story.attempts - story.conflicts - (isInterrupted ? 1 : 0),
   };
   return story.stopReason === 'USER_ABORT' ? omit(reset, 'stopReason', 'summary') : reset;
+}
+
+/** The story with the answer to its question, and fresh attempts. */
+function answerQuestion(
+  story: StoryState,
+  { attempt, text, by }: ControlEvent & { type: 'story.answered' },
+): StoryState {
+  const answered = [...(story.answered ?? []), { attempt, question: story.summary ?? '', text, by }];
+  return { ...resetForRetry(story), answered };
 }
 
 /** Keeps landed stories, resets changed ones and skips removed ones; the order is that of the new PRD. */

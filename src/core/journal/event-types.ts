@@ -53,6 +53,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'story.approved': true,
   'approval.given': true,
   'story.rejected': true,
+  'story.answered': true,
   'story.cancelled': true,
   'issue.noted': true,
   'story.stopped': true,

@@ -278,6 +278,8 @@ export type JournalEntry =
   | ({ type: 'approval.given'; commit: string; by: string } & AttemptRef)
   /** A user rejected a commit. */
   | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
+  /** A user answered the question with which the attempt ended; the story is started again. */
+  | ({ type: 'story.answered'; text: string; by: string } & AttemptRef)
   /** A user cancelled the story; or its issue was withdrawn: then `by` is the project of the issue, and `why` a sentence. */
   | ({ type: 'story.cancelled'; by: string; why?: string } & AttemptRef)
   /** Before an attempt: the issue of the story was edited, or could not be read. The attempt uses the submitted text. */

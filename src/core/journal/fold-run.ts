@@ -168,6 +168,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'run.replanned':
     case 'run.approved':
     case 'run.rejected':
+    case 'story.answered':
     case 'story.cancelled':
       return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
     case 'story.stopped':

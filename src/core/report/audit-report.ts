@@ -18,6 +18,7 @@ export const AUDITED_TYPES = [
   'story.approved',
   'approval.given',
   'story.rejected',
+  'story.answered',
   'story.cancelled',
   'breaker.opened',
   'breaker.reset',

@@ -3,6 +3,7 @@ import type { StopReason } from '../failure/stop-reason.ts';
 import { safeLine, printableShellWord } from '../text/safe-text.ts';
 import { logOptionFor } from '../transcript/excerpt.ts';
 import { failedNeeds } from './run-dependencies.ts';
+import { isQuestion } from './questions.ts';
 import { currentDecision, type RunState } from './state.ts';
 
 export interface NextStep {
@@ -24,10 +25,14 @@ export function nextSteps(state: RunState): NextStep[] {
       ...(goesOn ? goingOn(state) : []),
     ];
   }
-  if (goesOn) return goingOn(state);
+  const asked = state.stories
+    .filter(isQuestion)
+    .slice(0, 1)
+    .map(({ id }) => answering(id, runId));
+  if (goesOn) return [...asked, ...goingOn(state)];
   // A story that was running when the run ended was interrupted by a failure outside the story.
   const stuck = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
-  const steps = stuck === undefined ? [] : lookingAt(stuck, runId);
+  const steps = stuck === undefined ? [] : [...lookingAt(stuck, runId), ...(isQuestion(stuck) ? asked : [])];
   if (state.scratch) return steps;
   if (state.dry && state.stories.some(({ progress }) => progress === 'passed'))
     steps.push({ command: `halo show ${runId}`, why: 'read the descriptions' });
@@ -59,6 +64,12 @@ function lookingAt({ id, progress, failedLog, stopReason }: Story, runId: string
       ? []
       : [{ command: `${logs} ${logOptionFor(failedLog)}`, why: 'read the whole log of what failed' }]),
   ];
+}
+
+/** The user enters the answer. */
+function answering(story: string, runId: string): NextStep {
+  const command = `halo answer ${runId} --story ${printableShellWord(story)} "…"`;
+  return { command, why: 'answer its question: the story starts again with the answer' };
 }
 
 /** Failures of the environment, which `halo doctor` may find. */
@@ -105,7 +116,7 @@ function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
   // Without options, `halo run --resume` executes the run itself, so no worker is needed.
   const command = owner !== undefined && option === '' ? `halo run --resume ${runId}` : `halo retry ${runId}${option}`;
   const asks = stuck?.progress === 'needs_human';
-  const clear = asks ? 'continue, after answering the question in the PRD' : 'continue, after making the PRD clearer';
+  const clear = asks ? 'or continue, after changing the PRD' : 'continue, after making the PRD clearer';
   return [
     ...(isOfText(stuck) ? [{ command: `halo resume ${runId} --replan`, why: clear }] : []),
     ...(failsWithoutAgent(stuck) && state.repo.source.startsWith('/') ? [check] : []),

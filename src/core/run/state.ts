@@ -12,6 +12,7 @@ import type { Restored } from '../review/restored-paths.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
+import type { AnsweredQuestion } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
 /** `done`: already done in the PRD. `skipped`: excluded by the PRD, or not selected. `cancelled`: excluded by a user. */
@@ -120,6 +121,8 @@ export interface StoryState extends StoryFailures {
   held?: HeldCommit;
   /** The approved commit, until a worker has merged it onto the latest commit and landed it. */
   approved?: Approval;
+  /** The questions of the agent that users have answered, oldest first. */
+  answered?: AnsweredQuestion[];
   /** The tests that were written first, and locked, in the last attempt that had any. */
   locked?: LockedTests;
   /** The tests that the next attempt uses, if it builds on the same commit. */

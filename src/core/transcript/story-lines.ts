@@ -197,6 +197,10 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
         { label: 'story', tone: 'good', text: `APPROVED  ${shortCommit(event.commit)}${byWhom(event)}: ${what}` },
       ];
     }
+    case 'story.answered': {
+      const text = safeLine(event.text, LINE_LENGTH);
+      return [{ label: 'story', tone: 'good', text: `ANSWERED ${byWhom(event)}: ${text}` }];
+    }
     case 'story.cancelled':
       return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}${whyText(event)}` }];
     case 'issue.noted': {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { answerOperation } from '../../api/operations/control/answer.ts';
 import { approveOperation } from '../../api/operations/control/approve.ts';
 import { cancelOperation } from '../../api/operations/control/cancel.ts';
 import { pauseOperation } from '../../api/operations/control/pause.ts';
@@ -63,6 +64,20 @@ export const CONTROL_TOOLS: readonly Tool[] = [
     input: z.strictObject({ runId: RUN_REFERENCE, story: fieldOf(cancelOperation, 'story') }),
     output: outputOf(cancelOperation),
     run: (operations, { runId, story }) => operations.cancel(runId, story).then(toRecord),
+  }),
+  defineTool({
+    name: 'halo_answer',
+    title: 'Answer a question',
+    description: `${answerOperation.summary} Only with what the user said.`,
+    uses: [answerOperation],
+    idempotent: true,
+    input: z.strictObject({
+      runId: RUN_REFERENCE,
+      story: fieldOf(answerOperation, 'story'),
+      text: fieldOf(answerOperation, 'text'),
+    }),
+    output: outputOf(answerOperation),
+    run: (operations, { runId, story, text }) => operations.answer(runId, story, text).then(toRecord),
   }),
   defineTool({
     name: 'halo_approve',

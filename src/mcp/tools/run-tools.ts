@@ -110,6 +110,7 @@ const CHANGES: readonly JournalEvent['type'][] = [
   'story.ended',
   'story.approved',
   'story.rejected',
+  'story.answered',
   'story.cancelled',
   'approval.given',
   'breaker.opened',

@@ -173,7 +173,7 @@ function isDurable({ type }: JournalEvent): boolean {
 
 const MILESTONES = ['run.started', 'story.started', 'story.ended', 'run.ended'];
 const USER_COMMANDS =
-  /^run\.(paused|resumed|retried|replanned|approved|rejected)$|^story\.(approved|rejected|cancelled)$|^approval\./;
+  /^run\.(paused|resumed|retried|replanned|approved|rejected)$|^story\.(answered|approved|rejected|cancelled)$|^approval\./;
 
 /** The failpoints of an event (core/failure/failpoint-names.ts), if any. */
 function failpointsOf({ type }: JournalEvent): string[] {

@@ -5,7 +5,7 @@ export const FAILURE_ADVICE: Record<StopReason, string> = {
   SUCCESS: 'Look at the commits with `halo diff`, then merge them with `halo land`.',
   NOTHING_RUNNABLE: 'Check the status of the stories in the PRD: all of them are done, skipped or blocked.',
   NEEDS_HUMAN:
-    "If a story is waiting for approval, run `halo diff`, then `halo approve` or `halo reject`. Otherwise read the agent's summary, answer its question in the story's text, and continue with `halo resume <runId> --replan`.",
+    'If a story is waiting for approval, run `halo diff`, then `halo approve` or `halo reject`. Otherwise read the agent\'s question and answer it with `halo answer <runId> --story <id> "…"`, or change the story\'s text and continue with `halo resume <runId> --replan`.',
   APPROVAL_DENIED: 'Change the story so that it can be approved, and submit the PRD again.',
   MISSING_DEPENDENCY: 'Run `halo doctor`, which lists what is missing and how to install it.',
   NOT_A_GIT_REPO: 'Use the path of a git repository, or create one with `git init` and a first commit.',

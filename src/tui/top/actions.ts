@@ -1,10 +1,22 @@
 import type { Operations } from '../../api/operations.ts';
+import { isQuestion } from '../../core/run/questions.ts';
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { NO_WORKER } from '../run-text.ts';
 
 /** What a user can do with a run or one of its stories. */
-export const ACTIONS = ['approve', 'reject', 'pause', 'stop', 'resume', 'retry', 'cancel', 'land', 'answer'] as const;
+export const ACTIONS = [
+  'approve',
+  'reject',
+  'answer',
+  'pause',
+  'stop',
+  'resume',
+  'retry',
+  'cancel',
+  'land',
+  'replan',
+] as const;
 export type ActionName = (typeof ACTIONS)[number];
 
 /** An action with everything that its operation needs. */
@@ -12,7 +24,8 @@ export interface Action {
   name: ActionName;
   runId: string;
   story?: string;
-  reason?: string;
+  /** The reason of a rejection, or an answer. */
+  text?: string;
 }
 
 /** An action to confirm, or why there is none. */
@@ -29,6 +42,7 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
   const what = story === undefined ? `run ${runId}` : nameOf(story);
   switch (name) {
     case 'approve':
+      return story !== undefined && isQuestion(story) ? planAnswer(run, story) : planDecision(name, run, story);
     case 'reject':
       return planDecision(name, run, story);
     case 'pause':
@@ -46,19 +60,11 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
       const to = branch === undefined ? 'its branch' : safeLine(branch, 60);
       return ask(`Land run ${runId} on ${to} of ${safeLine(run.repo.source, 100)}?`);
     }
-    case 'answer': {
-      const asking = story ?? run.stories.find(isQuestion);
-      if (asking === undefined || !isQuestion(asking)) return { refusal: `No story of run ${runId} asks a question.` };
-      return ask(
-        `Did you answer ${nameOf(asking)} in ${safeLine(run.prdPath, 100)}? Continue with the PRD as it is now?`,
-      );
-    }
+    case 'answer':
+      return planAnswer(run, story);
+    case 'replan':
+      return ask(`Continue run ${runId} with ${safeLine(run.prdPath, 100)} as it is now?`);
   }
-}
-
-/** Whether a story ended with a question to a person. */
-export function isQuestion({ progress, held }: Pick<StoryState, 'progress' | 'held'>): boolean {
-  return progress === 'needs_human' && held === undefined;
 }
 
 /** Whether the result of an ended run waits for a decision. */
@@ -70,6 +76,20 @@ export function awaitsDecision(run: RunState): boolean {
     run.landed === undefined &&
     currentDecision(run) === undefined
   );
+}
+
+function planAnswer(run: RunState, selected: StoryState | undefined): Planned {
+  const { runId } = run;
+  const asking = selected === undefined ? run.stories.filter(isQuestion) : [selected].filter(isQuestion);
+  const [story, ...others] = asking;
+  if (story === undefined)
+    return {
+      refusal:
+        selected === undefined ? `No story of run ${runId} asks a question.` : `${nameOf(selected)} asks no question.`,
+    };
+  if (others.length > 0)
+    return { refusal: `${asking.length} stories of run ${runId} ask a question. Open the run and select one.` };
+  return { action: { name: 'answer', runId, story: story.id }, question: `Answer ${nameOf(story)}` };
 }
 
 function planDecision(name: 'approve' | 'reject', run: RunState, selected: StoryState | undefined): Planned {
@@ -92,7 +112,7 @@ function planDecision(name: 'approve' | 'reject', run: RunState, selected: Story
   const question = selected !== undefined && isQuestion(selected);
   return {
     refusal: question
-      ? `${nameOf(selected)} asks a question. Press d for its diff, A to answer.`
+      ? `${nameOf(selected)} asks a question. Press A to answer it.`
       : `Nothing of ${selected === undefined ? `run ${runId}` : nameOf(selected)} is waiting for approval.`,
   };
 }
@@ -102,7 +122,7 @@ function nameOf({ id, title }: StoryState): string {
 }
 
 /** Executes an action and returns its result as a sentence. Throws what the operation throws. */
-export async function executeAction(operations: Operations, { name, runId, story, reason }: Action): Promise<string> {
+export async function executeAction(operations: Operations, { name, runId, story, text }: Action): Promise<string> {
   switch (name) {
     case 'approve': {
       if (story === undefined) {
@@ -114,8 +134,8 @@ export async function executeAction(operations: Operations, { name, runId, story
       return `Approved ${safeLine(story)}. ${then}`;
     }
     case 'reject':
-      if (story === undefined) await operations.rejectRun(runId, reason);
-      else await operations.reject(runId, story, reason);
+      if (story === undefined) await operations.rejectRun(runId, text);
+      else await operations.reject(runId, story, text);
       return `Rejected ${story === undefined ? `the result of run ${runId}` : safeLine(story)}.`;
     case 'pause':
       return says(operations, operations.pause(runId, { now: false }));
@@ -124,6 +144,8 @@ export async function executeAction(operations: Operations, { name, runId, story
     case 'resume':
       return says(operations, operations.resume(runId, {}));
     case 'answer':
+      return says(operations, operations.answer(runId, story ?? '', text ?? ''));
+    case 'replan':
       return says(operations, operations.resume(runId, { replan: {} }));
     case 'retry':
       return says(operations, operations.retry(runId, story));

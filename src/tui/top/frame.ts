@@ -14,13 +14,14 @@ import { KEYS, keyLabel, type KeyCommand } from './key-table.ts';
 import { inboxItems } from './inbox-items.ts';
 import { findListing, selectedIndex } from './listing.ts';
 import { bodyHeight, currentPlace, type Place, type TopState } from './model.ts';
-import { runPanel, storyDetails } from './run-panel.ts';
+import { answerPanel, runPanel, storyDetails } from './run-panel.ts';
 import { tableLines } from './table-lines.ts';
 
 /** The whole screen: exactly `height` lines, none wider than `width`. */
 export function frameOf(state: TopState, paint: Paint): string[] {
   const height = bodyHeight(state);
-  const body = bodyOf(state, paint).slice(0, height);
+  const asked = answerPanel(state, paint);
+  const body = [...bodyOf(state, paint).slice(0, height - asked.length), ...asked];
   const blank = Array.from({ length: Math.max(0, height - body.length) }, () => '');
   const lines = [
     headLine(state, paint),
@@ -162,7 +163,9 @@ function messageLine({ question, prompt, acting, notice, failures, runs, width }
     return paint('warn', ` ${truncateToWidth(question.text, Math.max(1, width - 1 - keys.length))}${keys}`);
   }
   if (prompt !== undefined) {
-    const lead = { command: ':', filter: '/', reason: 'Reason (Enter rejects, Esc does not): ' }[prompt.kind];
+    const lead = { command: ':', filter: '/', reason: 'Reason (Enter rejects, Esc does not): ', answer: 'Answer: ' }[
+      prompt.kind
+    ];
     const possible = prompt.kind === 'command' ? completeCommand(prompt.text, runs).slice(0, 12).join(' ') : '';
     const input = `${lead}${truncateStartToWidth(safeText(prompt.text), Math.max(4, width - lead.length - 3))}_`;
     return ` ${paint('strong', input)}  ${paint('quiet', truncateToWidth(possible, Math.max(0, width - 3 - stringWidth(input))))}`.trimEnd();

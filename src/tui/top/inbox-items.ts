@@ -1,7 +1,8 @@
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { isQuestion } from '../../core/run/questions.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { storyCount } from '../run-text.ts';
-import { awaitsDecision, isQuestion } from './actions.ts';
+import { awaitsDecision } from './actions.ts';
 
 interface InboxItem {
   what: string;

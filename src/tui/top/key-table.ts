@@ -67,14 +67,14 @@ export const KEYS: readonly KeyBinding[] = [
     command: 'approve',
     views: WITH_RUN,
     short: 'approve',
-    meaning: 'approve the commit of the story, or the result of the run',
+    meaning: 'approve the commit of the story, or the result of the run; answer a question',
   },
   { keys: ['r'], command: 'reject', views: WITH_RUN, short: 'reject', meaning: 'reject it, with a reason' },
   {
     keys: ['A'],
     command: 'answer',
     views: WITH_RUN,
-    meaning: 'continue with the PRD file as it is now, after answering a question in it',
+    meaning: 'answer the question of a story, which then starts again',
   },
   {
     keys: ['p'],
@@ -96,6 +96,7 @@ export const KEYS: readonly KeyBinding[] = [
     views: WITH_RUN,
     meaning: 'stop: pause the run now and interrupt its running stories',
   },
+  { keys: ['P'], command: 'replan', views: WITH_RUN, meaning: 'continue with the PRD file as it is now' },
   { keys: ['R'], command: 'retry', views: WITH_RUN, meaning: 'retry what failed, or the selected story' },
   { keys: ['X'], command: 'cancel', views: WITH_RUN, meaning: 'cancel the run, or the selected story' },
   {

@@ -30,9 +30,9 @@ export interface Place {
 
 /** A line of input at the bottom. */
 export interface Prompt {
-  kind: 'command' | 'filter' | 'reason';
+  kind: 'command' | 'filter' | 'reason' | 'answer';
   text: string;
-  /** The action that a reason is for. */
+  /** The action that a reason or an answer is for. */
   action?: Action;
 }
 

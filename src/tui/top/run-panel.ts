@@ -10,7 +10,7 @@ import { stateTone, timeText, waitingFor } from '../run-text.ts';
 import { usageText } from '../usage-text.ts';
 import type { GateProgress } from './followed-run.ts';
 import { stateCell } from './listing.ts';
-import { findRun, type TopState } from './model.ts';
+import { bodyHeight, findRun, type TopState } from './model.ts';
 
 const LABEL_WIDTH = 9;
 /** From this height on, the text of the selected story is shown below the table. */
@@ -143,4 +143,22 @@ export function storyDetails(state: TopState, storyId: string | undefined, paint
   if (lines.length === 0) return [];
   const title = truncateToWidth(`${safeLine(story.id, 30)}  ${safeLine(story.title)}`, width);
   return ['', `  ${paint('strong', padToWidth(title, width).trimEnd())}`, ...lines.map((line) => `    ${line}`)];
+}
+
+/** The question that the user answers now, and the answer to confirm, below the view. */
+export function answerPanel(state: TopState, paint: Paint): string[] {
+  const { prompt, question, width } = state;
+  const action = prompt?.kind === 'answer' ? prompt.action : question?.action;
+  if (action?.name !== 'answer') return [];
+  const story = findRun(state, action.runId)?.stories.find(({ id }) => id === action.story);
+  const most = Math.max(1, Math.floor(bodyHeight(state) / 2) - 2);
+  const wrapped = (text: string) => wrapIndented(safeLine(text, 4000), Math.max(10, width - 4)).slice(0, most);
+  return [
+    paint('quiet', '-'.repeat(Math.max(1, width))),
+    `  ${paint('warn', `${safeLine(story?.id ?? '', 40)} asks`)}`,
+    ...wrapped(story?.summary ?? '').map((line) => `    ${line}`),
+    ...(question === undefined
+      ? []
+      : [`  ${paint('strong', 'your answer')}`, ...wrapped(action.text ?? '').map((line) => `    ${line}`)]),
+  ];
 }

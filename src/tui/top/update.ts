@@ -1,3 +1,4 @@
+import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
 import { planAction, type ActionName } from './actions.ts';
@@ -100,10 +101,17 @@ function typed(state: TopState, key: string): TopState {
     case 'filter':
       return currentPlace(rest).view === 'diff' ? toMatch(rest, 1) : rest;
     case 'reason': {
-      const reason = prompt.text.trim();
+      const text = prompt.text.trim();
       return prompt.action === undefined
         ? rest
-        : { ...rest, acting: { ...prompt.action, ...(reason !== '' && { reason }) } };
+        : { ...rest, acting: { ...prompt.action, ...(text !== '' && { text }) } };
+    }
+    case 'answer': {
+      const text = prompt.text.trim();
+      if (prompt.action === undefined || text === '') return rest;
+      const { story = '', runId } = prompt.action;
+      const question = `Send this answer to ${safeLine(story, 40)} of run ${runId}, and start it again?`;
+      return { ...rest, question: { action: { ...prompt.action, text }, text: question } };
     }
     case 'command':
       return prompt.text.trim() === '' ? rest : enter(rest, prompt.text);
@@ -133,6 +141,8 @@ function act(state: TopState, name: ActionName, named?: string): TopState {
   if (run === undefined) return refuse(state, `Run ${target.runId} was not read yet. Try again.`);
   const planned = planAction(name, run, 'story' in target ? target.story : undefined);
   if ('refusal' in planned) return refuse(state, planned.refusal);
+  if (planned.action.name === 'answer')
+    return { ...state, prompt: { kind: 'answer', text: '', action: planned.action } };
   return { ...state, question: { action: planned.action, text: planned.question } };
 }
 

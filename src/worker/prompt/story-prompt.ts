@@ -31,6 +31,7 @@ export interface StoryPromptRequest {
   testsFirst?: PromptInput['testsFirst'] | undefined;
   progress?: PromptInput['progress'];
   lastFailure?: PromptInput['lastFailure'];
+  answered?: PromptInput['answered'] | undefined;
 }
 
 export interface StoryPrompt extends Omit<ReadPromptFiles, 'files'> {
@@ -53,7 +54,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     guidance,
     files,
     gates: config.gates ?? [],
-    ...defined({ lastFailure, dry: request.dry, testsFirst: request.testsFirst }),
+    ...defined({ lastFailure, answered: request.answered, dry: request.dry, testsFirst: request.testsFirst }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config),
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { planNext } from '../../../src/core/run/plan.ts';
 import { NO_USAGE } from '../../../src/core/agent.ts';
-import { attempted, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
+import { asked, attempted, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
 
 function plan(...entries: JournalEntry[]) {
   const next = planNext(stateOf(...entries));
@@ -132,6 +132,20 @@ describe('planNext', () => {
     expect(planNext(stateOf(created('r', 1), ...entries))).toMatchObject({
       detail: 'US-001: The provider refused the key (GATE_FAILED, 2 attempts)',
     });
+  });
+
+  it('starts a story again that a user has answered, before the next one and in spite of another question', () => {
+    const first = { ...created('r', 3), parallel: 2, onFailure: 'continue' as const };
+    const both = [...asked('US-001').slice(0, -1), ...asked('US-002', 'Which port?')];
+    const answer: JournalEntry = { type: 'story.answered', story: 'US-002', attempt: 1, text: '8080', by: 'ann@desk' };
+    const state = stateOf(first, { type: 'run.started' }, ...both, answer);
+    expect(state).toMatchObject({
+      status: 'queued',
+      stories: [{ progress: 'needs_human' }, { progress: 'pending' }, {}],
+    });
+    expect(state.stories[1]!.answered).toEqual([{ attempt: 1, question: 'Which port?', text: '8080', by: 'ann@desk' }]);
+    const plan = planNext({ ...state, onFailure: 'stop' });
+    expect(plan).toMatchObject({ kind: 'attempts', attempts: [{ story: { id: 'US-002' }, attempt: 2 }] });
   });
 
   it('stops for a user, with the question', () => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NOTICE } from '../../../src/mcp/tool-result.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
-import { created } from '../../support/journal.ts';
+import { asked, created } from '../../support/journal.ts';
 import { connectHttp, connectStdio, type McpClient } from '../../support/mcp-client.ts';
 import { makeRepository } from '../../support/repository/repository.ts';
 
@@ -12,6 +12,7 @@ import { makeRepository } from '../../support/repository/repository.ts';
 
 const RUN = '0tbq1aaaaaaaaaaa';
 const HELD = '0tbq2bbbbbbbbbbb';
+const ASKING = '0tbq3ccccccccccc';
 
 let scripted: ScriptedHome;
 let processes: HaloHome;
@@ -100,11 +101,24 @@ describe('incident mcp-approve: an agent approves its own story', () => {
   it('has no tool for it unless the owner says so in config.toml', async () => {
     await withClients(async (mcp) => {
       expect(await mcp.tools()).not.toContain('halo_approve');
-      for (const name of ['halo_approve', 'halo_reject', 'halo_land', 'halo_cancel'])
+      for (const name of ['halo_approve', 'halo_reject', 'halo_answer', 'halo_land', 'halo_cancel'])
         await expect(mcp.call(name, { runId: HELD, story: 'US-001' })).rejects.toThrow(/not found/);
     });
     const { state } = await scripted.operations.get(HELD);
     expect(state.stories[0]).toMatchObject({ held: expect.anything() as object });
+  });
+
+  it('does not answer its own question either: it has no tool for it', async () => {
+    await scripted.addRun([created(ASKING, 1), { type: 'run.started' }, ...asked('US-001')]);
+    await withClients(async (mcp) => {
+      expect(await mcp.tools()).not.toContain('halo_answer');
+      const answer = { runId: ASKING, story: 'US-001', text: 'Yes, do it.' };
+      await expect(mcp.call('halo_answer', answer)).rejects.toThrow(/not found/);
+      expect(await mcp.call('halo_status', { runId: ASKING })).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
+    });
+    const { state } = await scripted.operations.get(ASKING);
+    expect(state.stories[0]).toMatchObject({ progress: 'needs_human' });
+    expect(state.stories[0]).not.toHaveProperty('answered');
   });
 
   it('cannot loosen the rules of a run that it submits', async () => {
@@ -121,7 +135,7 @@ describe('incident mcp-approve: an agent approves its own story', () => {
     } finally {
       repository.remove();
     }
-    expect(await scripted.operations.list()).toHaveLength(1);
+    expect(await scripted.operations.list()).toHaveLength(2);
   });
 
   it('is recorded with its way in where the owner allows it', async () => {

@@ -2,8 +2,21 @@ import { describe, expect, it } from 'vitest';
 import { keyName } from '../../../src/cli/run/read-keys.ts';
 import { KEYS } from '../../../src/tui/top/key-table.ts';
 import { currentPlace, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
-import { failed, stateOf, created } from '../../support/journal.ts';
-import { after, DONE, followed, HELD, listed, linesOf, RUN, RUNNING, someRuns, start, typing } from './top-world.ts';
+import { asked, created, stateOf } from '../../support/journal.ts';
+import {
+  after,
+  DONE,
+  followed,
+  HELD,
+  listed,
+  linesOf,
+  RUN,
+  RUNNING,
+  someRuns,
+  start,
+  textOf,
+  typing,
+} from './top-world.ts';
 
 const open = () => after(start(), listed());
 
@@ -64,7 +77,7 @@ describe('keys', () => {
       name: 'reject',
       runId: HELD,
       story: 'US-001',
-      reason: 'too big',
+      text: 'too big',
     });
   });
 
@@ -73,20 +86,31 @@ describe('keys', () => {
     expect(story.acting).toEqual({ name: 'cancel', runId: RUN, story: 'US-003' });
   });
 
-  it('continue with the changed PRD only where a story asks a question', () => {
+  it('answer the question of a story: the text, then a confirmation', () => {
     expect(after(open(), 'A').notice?.text).toContain('asks a question');
-    const asks = stateOf(created(RUN, 1), ...failed('US-001').slice(0, -1), {
-      type: 'story.ended',
-      story: 'US-001',
-      attempt: 1,
-      verdict: 'needs_human',
-      stopReason: 'NEEDS_HUMAN',
-      summary: 'Which currency?',
-      usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
-    });
-    const asking = after(start(), listed([asks]), 'A');
-    expect(asking.question?.text).toContain('/home/me/shop/prd.json');
-    expect(after(asking, 'y').acting).toEqual({ name: 'answer', runId: RUN });
+    const asks = after(start(), listed([stateOf(created(RUN, 1), ...asked('US-001'))]));
+    for (const asking of [after(asks, 'A'), after(asks, '2', 'a')]) {
+      expect(textOf(asking)).toContain('US-001 asks\n    Which currency?\n\n Answer: _');
+      expect(after(asking, 'enter')).toMatchObject({ stack: asking.stack });
+      expect(after(asking, 'enter').question).toBeUndefined();
+      const typed = after(asking, ...typing('Euro'), 'enter');
+      expect(typed.acting).toBeUndefined();
+      expect(textOf(typed)).toContain('your answer\n    Euro\n\n Send this answer to US-001');
+      expect(after(typed, 'n').acting).toBeUndefined();
+      expect(after(typed, 'y').acting).toEqual({ name: 'answer', runId: RUN, story: 'US-001', text: 'Euro' });
+    }
+  });
+
+  it('answer no run with several questions before one is selected', () => {
+    const both = [...asked('US-001').slice(0, -1), ...asked('US-002', 'Which port?')];
+    const asks = after(start(), listed([stateOf(created(RUN, 2), ...both)]));
+    expect(after(asks, 'A').notice?.text).toContain('2 stories of run');
+    expect(after(asks, '2', 'down', 'A').prompt?.action?.story).toBe('US-002');
+  });
+
+  it('continue with the PRD as it is now', () => {
+    expect(after(open(), 'down', 'P').question?.text).toContain('/home/me/shop/prd.json as it is now');
+    expect(after(open(), 'down', 'P', 'y').acting).toEqual({ name: 'replan', runId: HELD });
   });
 
   it('do nothing more while an action is in progress, and show its result', () => {

@@ -21,6 +21,7 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
     dry: state.dry,
     planning: state.planning,
     testsFirst: testsFirstOf(attempt),
+    answered: storyOf(state, story.id).answered,
     progress: state.stories
       .filter(({ progress }) => progress === 'passed' && !state.dry)
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
