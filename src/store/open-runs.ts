@@ -1,6 +1,7 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { appendFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFolders, readFolder, syncPath } from '../lib/fs.ts';
+import { ignore } from '../lib/async.ts';
+import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../lib/fs.ts';
 import { RUN_ID } from '../lib/run-id.ts';
 
 /** A run that may not have ended. */
@@ -11,13 +12,15 @@ export interface OpenRun {
 }
 
 const STARTED = '.started';
-/** Exists once every run that has not ended has its file. */
+/** Longer than the step of the times that file systems record, in ms. */
+const MTIME_STEP_MS = 2_000;
+/** Exists once every run that has not ended has its file. Lists runs that were found to have ended, one a line. */
 const COMPLETE = '.complete';
 
 /**
  * The runs of a home that may not have ended: an empty file each in `<home>/open-runs`, so that lists and workers need not
  * read the runs that have. The files are derived from the journals: a run that has not ended always has one; a run that has
- * ended may keep one if its process died.
+ * ended may keep one if its process died. The time of the folder changes with every change of such a run.
  */
 export class OpenRuns {
   readonly #dir: string;
@@ -52,9 +55,36 @@ export class OpenRuns {
     await rm(join(this.#dir, runId), { force: true });
   }
 
-  /** Records that every run that has not ended has been added. */
-  async complete(): Promise<void> {
+  /**
+   * Records that every run that has not ended has been added, and which runs have ended, so that their journals need not
+   * be read again. `all`: `ended` has all of them.
+   */
+  async complete(ended: readonly string[], { all }: { all: boolean }): Promise<void> {
     await this.add([]);
-    await writeFile(join(this.#dir, COMPLETE), '', { mode: 0o600 });
+    const path = join(this.#dir, COMPLETE);
+    const text = ended.map((runId) => `${runId}\n`).join('');
+    if (all) await writeAtomic(path, text);
+    else await appendFile(path, text, { mode: 0o600 });
+  }
+
+  /** Runs that were found to have ended. Those that were reopened since are in `read`. */
+  async readEnded(): Promise<string[]> {
+    const text = (await readIfExists(join(this.#dir, COMPLETE))) ?? '';
+    return text.split('\n').filter((runId) => RUN_ID.test(runId));
+  }
+
+  /** Call it after an open run has changed, so that `changedAt` changes. */
+  async touch(): Promise<void> {
+    const now = new Date();
+    await utimes(this.#dir, now, now).catch(ignore);
+  }
+
+  /**
+   * When a run was added, changed or removed last, in ms since 1970; 0 if there never was one. NaN shortly after a change,
+   * because another one may have the same time.
+   */
+  async changedAt(): Promise<number> {
+    const at = (await stat(this.#dir).catch(() => undefined))?.mtimeMs ?? 0;
+    return Math.abs(Date.now() - at) < MTIME_STEP_MS ? Number.NaN : at;
   }
 }

@@ -33,8 +33,13 @@ export interface RunCatalog {
   runIds(): Promise<string[]>;
   /** The runs that may not have ended, newest first. */
   openRuns(): Promise<OpenRun[]>;
-  /** Finds open runs that `openRuns` lacks, e.g. copied ones, by reading all runs. */
-  findOpenRuns(): Promise<void>;
+  /**
+   * Finds open runs that `openRuns` lacks, e.g. copied ones. Reads the journals of runs that were not found to have ended
+   * before; with `all`, of all runs.
+   */
+  findOpenRuns(options?: { all: boolean }): Promise<void>;
+  /** When an open run was added, changed or removed last, in ms since 1970. NaN shortly after a change. */
+  openRunsChangedAt(): Promise<number>;
   list(query?: RunQuery): Promise<RunList>;
   /** The run whose id starts with `part` or contains it. Throws RUN_NOT_FOUND with the candidates. */
   find(part: string): Promise<string>;
@@ -89,7 +94,8 @@ export function openRunCatalog(home: string, { masker, now, log }: RunWriter): R
     },
     runIds: () => runIds(home),
     openRuns: () => listOpenRuns(home, openRuns),
-    findOpenRuns: () => findOpenRuns(home, openRuns),
+    findOpenRuns: (options = { all: false }) => findOpenRuns(home, openRuns, options),
+    openRunsChangedAt: () => openRuns.changedAt(),
     list: (query) => listRuns(home, openRuns, query),
     find: (part) => resolveRunId(home, part),
     runFolder: (runId) => runPaths(home, runId).dir,

@@ -11,13 +11,21 @@ import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
 import { median, print, type Measure } from './report.ts';
 
+/** Finished and open runs; of the open ones, half are paused and half wait for another run. */
 const FINISHED = 10_000;
 const OPEN = 1_000;
-/** Time for a worker to look at all runs once, and time in which it has nothing to do, in ms. */
-const SETTLE_MS = 45_000;
+/** Time in which a worker starts and looks at the open runs once, and time in which it has nothing to do, in ms. */
+const START_MS = 30_000;
 const IDLE_MS = 60_000;
 /** Clock ticks per second of /proc/<pid>/stat. */
 const TICKS = 100;
+
+interface GrowthOptions {
+  rounds: number;
+  json: boolean;
+  /** The share of the runs to make, for a faster measurement. */
+  share?: string | undefined;
+}
 
 interface Place {
   home: HaloHome;
@@ -27,18 +35,20 @@ interface Place {
 }
 
 /**
- * What a home with 10,000 finished and 1,000 open runs costs: `halo status` against a start of Node, an idle worker
- * against one core, and the time from a submit to the first story against that of an empty home.
+ * What a home with 10,000 finished and 1,000 open runs costs: `halo status` against a start of Node, with a fleet limit; the
+ * processor time of a worker that starts against that in a home with the open runs alone; an idle worker against one core;
+ * and the time from a submit to the first story against that of an empty home.
  */
-export async function measureGrowth({ rounds, json }: { rounds: number; json: boolean }): Promise<void> {
+export async function measureGrowth({ rounds, json, share = '1' }: GrowthOptions): Promise<void> {
   const repository = makeRepository();
   const side = mkdtempSync(join(tmpdir(), 'halo-bench-'));
   const prd = join(side, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'S-1' }]).bytes);
-  const [small, large] = [openHome(), openHome()].map((home): Place => ({ home, side, prd, root: repository.root }));
-  if (small === undefined || large === undefined) throw new Error('no homes');
+  const place = (): Place => ({ home: openHome(), side, prd, root: repository.root });
+  const [small, open, large] = [place(), place(), place()];
   try {
-    await fill(large);
+    await fill(open, 0, OPEN * Number(share));
+    await fill(large, FINISHED * Number(share), OPEN * Number(share));
     const status: Measure[] = [];
     for (let round = -1; round < rounds; round += 1) {
       const halo = await timeOf(() => large.home.halo(['status'], { cwd: side }));
@@ -47,12 +57,15 @@ export async function measureGrowth({ rounds, json }: { rounds: number; json: bo
       if (round >= 0) status.push({ halo, floor, ratio: halo / floor });
     }
     report('growth of status', status, { limit: 3.0, json });
-    const workers = [small, large].map(({ home }) => home.start(['worker'], { cwd: side }));
-    await sleep(SETTLE_MS);
-    const pid = workers[1]?.process.pid ?? 0;
-    const before = cpuMs(pid);
+    // Makes the list of open runs.
+    await open.home.halo(['status'], { cwd: side });
+    const workers = [small, open, large].map(({ home }) => home.start(['worker'], { cwd: side }));
+    await sleep(START_MS);
+    const pids = workers.map(({ process }) => process.pid ?? 0);
+    const [, floor = 0, start = 0] = pids.map(cpuMs);
+    report('growth of the start of a worker', [{ halo: start, floor, ratio: start / floor }], { limit: 1.1, json });
     await sleep(IDLE_MS);
-    const idle = cpuMs(pid) - before;
+    const idle = cpuMs(pids[2] ?? 0) - start;
     report('growth of an idle worker', [{ halo: idle, floor: IDLE_MS, ratio: idle / IDLE_MS }], { limit: 0.01, json });
     const claims: Measure[] = [];
     for (let round = -1; round < rounds; round += 1) {
@@ -63,7 +76,7 @@ export async function measureGrowth({ rounds, json }: { rounds: number; json: bo
     for (const worker of workers) worker.process.kill('SIGTERM');
     await Promise.all(workers.map(({ ended }) => ended));
   } finally {
-    await Promise.all([small.home.close(), large.home.close()]);
+    await Promise.all([small, open, large].map(({ home }) => home.close()));
     rmSync(side, { recursive: true, force: true });
     repository.remove();
   }
@@ -79,20 +92,29 @@ async function timeOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - started;
 }
 
-/** Copies of a cancelled and of a paused run, as they are on disk. */
-async function fill({ home, side, prd, root }: Place): Promise<void> {
+/** Copies of a cancelled, of a paused and of a waiting run, as they are on disk. */
+async function fill({ home, side, prd, root }: Place, ended: number, open: number): Promise<void> {
   const settings = scripted('true').flatMap((setting) => ['-c', setting]);
-  const submit = async () => {
-    const { code, stdout, stderr } = await home.halo(['submit', prd, '--repo', root, ...settings], { cwd: side });
+  const submit = async (...flags: string[]) => {
+    const args = ['submit', prd, '--repo', root, ...settings, ...flags];
+    const { code, stdout, stderr } = await home.halo(args, { cwd: side });
     if (code !== 0) throw new Error(stderr);
     return stdout.trim();
   };
   const [finished, paused] = [await submit(), await submit()];
   await home.halo(['cancel', finished], { cwd: side });
   await home.halo(['pause', paused], { cwd: side });
+  const waiting = await submit('--after', paused);
+  writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nmax = 100\n');
+  // The pass over all runs that a worker makes once a day has been made.
+  writeFileSync(join(home.dir, 'retention.json'), JSON.stringify({ v: 1, at: new Date().toISOString() }));
   const runs = join(home.dir, 'runs');
   const start = Date.UTC(2030, 0, 1);
-  const copies = [...Array<string>(FINISHED).fill(finished), ...Array<string>(OPEN).fill(paused)];
+  const copies = [
+    ...Array<string>(ended).fill(finished),
+    ...Array<string>(open / 2).fill(paused),
+    ...Array<string>(open / 2).fill(waiting),
+  ];
   copies.forEach((template, index) => copyRun(runs, template, newRunId(new Date(start + index * 1000), randomBytes)));
   rmSync(join(home.dir, 'open-runs'), { recursive: true });
 }

@@ -22,6 +22,8 @@ const { values, positionals } = parseArgs({
   options: {
     json: { type: 'boolean', default: false },
     rounds: { type: 'string', default: '5' },
+    // Of the benchmark `growth`.
+    share: { type: 'string' },
     // Of the benchmark `warm`.
     repository: { type: 'string' },
     setup: { type: 'string' },

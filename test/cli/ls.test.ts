@@ -73,7 +73,7 @@ describe('halo ls', () => {
     [['--user', 'bob'], ['1ng62b2sfav2p35']],
     [['--mine'], ['1ng62b2sfav2p35']],
     [['--state', 'success'], ['1ng62b2sfav2p35']],
-    [['--state', 'running'], ['1ng62b2vp6qf5q0']],
+    [['--status', 'running'], ['1ng62b2vp6qf5q0']],
     [['--repo', 'api'], ['1ng62b2vp6qf5q0']],
     [['--repo', '/home/me/many/repositories/in/folders/shop'], ['1ng62b2sfav2p35']],
     [['--limit', '1'], ['1ng62b2vp6qf5q0']],

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
+import { openLimitedRuns } from '../../src/api/runs/limited-runs.ts';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { newRunId } from '../../src/lib/run-id.ts';
-import { created } from '../support/journal.ts';
+import { attempted, created } from '../support/journal.ts';
 import { test as base } from '../support/fixtures.ts';
 
 const origin = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
@@ -63,6 +64,37 @@ describe('the open runs', () => {
     expect(await openIds(store)).toEqual([first, second]);
   });
 
+  test('are found without the journals of runs that were found to have ended before, except in a daily search', async ({
+    home,
+    store,
+  }) => {
+    const [first = '', second = ''] = await create(store, 2);
+    await store.append(first, [END]);
+    await store.findOpenRuns();
+    // A journal that is read and damaged makes its run count as open.
+    writeFileSync(join(home, 'runs', first, 'journal.jsonl'), 'no journal\n');
+    await store.findOpenRuns();
+    expect(await openIds(store)).toEqual([second]);
+    await store.findOpenRuns({ all: true });
+    expect(await openIds(store)).toEqual([first, second]);
+  });
+
+  test('have another time after one of them has changed', async ({ home, store }) => {
+    const [runId = ''] = await create(store, 1);
+    const changes: Parameters<Store['append']>[1][] = [
+      [{ type: 'run.started' }],
+      [{ type: 'run.paused', by: 'ada', now: false }],
+      [END],
+      [{ type: 'run.retried', by: 'ada', stories: ['US-001'] }],
+    ];
+    for (const entries of changes) {
+      utimesSync(join(home, 'open-runs'), 1_000, 1_000);
+      expect(await store.openRunsChangedAt()).toBe(1_000_000);
+      await store.append(runId, entries);
+      expect(await store.openRunsChangedAt()).not.toBe(1_000_000);
+    }
+  });
+
   test('do not include files with other names', async ({ home, store }) => {
     const [runId = ''] = await create(store, 1);
     writeFileSync(join(home, 'open-runs', 'notes.txt'), '');
@@ -100,6 +132,26 @@ describe('a list', () => {
     expect(await namesOf({ open: 2, ended: 1 })).toEqual([[alsoEnded, started, fifth], { open: 2, ended: 1 }]);
     expect(await namesOf({ newest: 3 })).toEqual([[third, fourth, fifth], { open: 1, ended: 2 }]);
     expect(await namesOf({})).toEqual([ids, { open: 0, ended: 0 }]);
+    expect((await namesOf({ ended: 0, started: true }))[0]).toEqual([started]);
+  });
+
+  test('with a fleet limit reads the runs of its page and those that have started', async ({ home, store }) => {
+    const [busy = '', unread = '', newest = ''] = await create(store, 3);
+    await store.append(busy, [{ type: 'run.started' }, ...attempted('US-001')]);
+    writeFileSync(join(home, 'config.toml'), '[fleet]\nmax = 1\n');
+    writeFileSync(join(home, 'runs', unread, 'journal.jsonl'), 'no journal\n');
+    const read: string[] = [];
+    const limited = openLimitedRuns(home, {
+      list: async (query) => {
+        const list = await store.list(query);
+        read.push(...list.runs.map(({ runId }) => runId), ...list.unreadable.map(({ runId }) => runId));
+        return list;
+      },
+    });
+    const { runs } = await limited.list({ newest: 1 });
+    expect(runs).toMatchObject([{ runId: newest, heldBy: 'fleet.max = 1' }]);
+    expect(read.sort()).toEqual([busy, newest].sort());
+    expect(await limited.of(await store.readState(newest))).toEqual({ heldBy: 'fleet.max = 1' });
   });
 
   test('does not have an open run whose folder was removed', async ({ home, store }) => {

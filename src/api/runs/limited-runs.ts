@@ -13,7 +13,7 @@ export interface ListedRun extends RunState {
 }
 
 /** Which runs to list. */
-export type ListQuery = RunQuery;
+export type ListQuery = Omit<RunQuery, 'started'>;
 
 export interface ListedRuns {
   /** Newest first. */
@@ -44,29 +44,24 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   };
   return {
     async list(query = {}) {
-      const [{ runs, omitted, next }, most] = await Promise.all([store.list(query), readLimits()]);
-      const open = await openRuns(runs, query, most);
+      const { runs, omitted, next } = await store.list(query);
+      const most = runs.some(isReadyToStart) ? await readLimits() : NO_LIMITS;
+      const started = hasFleetLimit(most) ? await startedRuns() : [];
       return {
-        runs: runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, open, most)) })),
+        runs: runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, started, most)) })),
         omitted,
         ...defined({ next }),
       };
     },
     async of(run) {
-      const most = await readLimits();
-      if (!hasFleetLimit(most) || !isReadyToStart(run)) return {};
-      return toHeldBy(limitedBy(run, (await store.list({ ended: 0 })).runs, most));
+      const most = isReadyToStart(run) ? await readLimits() : NO_LIMITS;
+      return hasFleetLimit(most) ? toHeldBy(limitedBy(run, await startedRuns(), most)) : {};
     },
   };
 
-  /** The runs that a limit counts; the listed ones may be only some of them. */
-  async function openRuns(
-    listed: readonly RunState[],
-    { open, newest, before, since }: ListQuery,
-    most: FleetLimits,
-  ): Promise<readonly RunState[]> {
-    const isWhole = [open, newest, before, since].every((part) => part === undefined);
-    return isWhole || !hasFleetLimit(most) ? listed : (await store.list({ ended: 0 })).runs;
+  /** The runs that a limit counts: only a run that has started has stories in progress. */
+  async function startedRuns(): Promise<readonly RunState[]> {
+    return (await store.list({ ended: 0, started: true })).runs;
   }
 }
 

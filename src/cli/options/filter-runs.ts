@@ -19,7 +19,11 @@ export interface RunFilter {
 
 export function addRunFilters(command: Command): Command {
   return command
-    .option('--state <state>', 'only runs in this state, e.g. running, queued, ended, failed, SUCCESS', parseState)
+    .option(
+      '--status, --state <state>',
+      'only runs in this state, e.g. running, queued, ended, failed, SUCCESS',
+      parseState,
+    )
     .option('--repo <path>', 'only runs of this repository: its path, URL or directory name')
     .option('--user <name>', 'only runs of this user')
     .option('--mine', 'only your own runs')

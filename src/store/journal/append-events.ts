@@ -100,6 +100,7 @@ async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promi
     for (const at of failpoints) await failpoint(`${at}.before`);
     const end = await appendEvents(file, { events, end: before.end }, events.some(isDurable));
     const after = { state, end };
+    if (events.some(changesRecord)) await append.openRuns.touch();
     for (const at of failpoints) await failpoint(`${at}.after`);
     await updateDerivedFiles(paths, { before: before.state, after, events, ...append });
     return { ...after, events, result };
@@ -133,9 +134,10 @@ async function updateDerivedFiles(
     if (events.some(changesRecord)) await writeRecordFiles(paths, after);
     if (events.some(({ type }) => type === 'story.ended' || type === 'story.started'))
       await writeProgressFiles(paths, after);
-    const { runId, status, startedAt: started } = after.state;
+    const { runId, status } = after.state;
     if (status === 'ended' && before.status !== 'ended') await openRuns.remove(runId);
-    else if (status !== 'ended' && started !== before.startedAt) await openRuns.markStarted(runId);
+    else if (events.some(({ type }) => type === 'run.started' || type === 'story.started'))
+      await openRuns.markStarted(runId);
   } catch (error) {
     if (!isDiskError(error)) throw error;
   }

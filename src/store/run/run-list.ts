@@ -24,6 +24,8 @@ export interface RunList {
 export interface RunQuery {
   /** At most this many open runs: the newest that have started, then the newest others. */
   open?: number | undefined;
+  /** Of the open runs, only those that have started. */
+  started?: true;
   /** At most this many ended runs, the newest. */
   ended?: number | undefined;
   /** At most this many runs, the newest, open or not. */
@@ -46,7 +48,8 @@ export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery
   const among = new Set(all.slice(0, newest));
   const [started, others] = [true, false].map((wanted) => open.filter((run) => run.started === wanted));
   const ended = all.filter((runId) => !isOpen.has(runId) && among.has(runId));
-  const chosen = [...(started ?? []), ...(others ?? [])].map(({ runId }) => runId).filter((runId) => among.has(runId));
+  const wanted = query.started === true ? (started ?? []) : [...(started ?? []), ...(others ?? [])];
+  const chosen = wanted.map(({ runId }) => runId).filter((runId) => among.has(runId));
   const ids = [...chosen.slice(0, mostOpen), ...ended.slice(0, mostEnded)];
   const list: RunList = { runs: [], unreadable: [], omitted: { open: 0, ended: 0 } };
   await readInto(list, home, ids);
@@ -79,20 +82,25 @@ export async function listOpenRuns(home: string, openRuns: OpenRuns): Promise<Op
   const known = await openRuns.read();
   if (known !== undefined) return known;
   if ((await runIds(home)).length === 0) return [];
-  await findOpenRuns(home, openRuns);
+  await findOpenRuns(home, openRuns, { all: true });
   return (await openRuns.read()) ?? [];
 }
 
-/** Adds all runs that have not ended, or cannot be read, to the list of open runs. */
-export async function findOpenRuns(home: string, openRuns: OpenRuns): Promise<void> {
+/**
+ * Adds runs that have not ended, or cannot be read, to the list of open runs. Reads runs that were not found to have ended
+ * before; with `all`, also those.
+ */
+export async function findOpenRuns(home: string, openRuns: OpenRuns, { all }: { all: boolean }): Promise<void> {
   const list: Pick<RunList, 'runs' | 'unreadable'> = { runs: [], unreadable: [] };
-  const known = new Set((await openRuns.read())?.map(({ runId }) => runId));
+  const open = (await openRuns.read()) ?? [];
+  const known = new Set([...open.map(({ runId }) => runId), ...(all ? [] : await openRuns.readEnded())]);
   const unknown = (await runIds(home)).filter((runId) => !known.has(runId));
   await readInto(list, home, unknown);
-  const open = list.runs.filter(({ status }) => status !== 'ended');
-  await openRuns.add([...open, ...list.unreadable].map(({ runId }) => runId));
-  for (const { runId, startedAt } of open) if (startedAt !== undefined) await openRuns.markStarted(runId);
-  await openRuns.complete();
+  const found = list.runs.filter(({ status }) => status !== 'ended');
+  await openRuns.add([...found, ...list.unreadable].map(({ runId }) => runId));
+  for (const { runId, startedAt } of found) if (startedAt !== undefined) await openRuns.markStarted(runId);
+  const ended = list.runs.filter(({ status }) => status === 'ended').map(({ runId }) => runId);
+  await openRuns.complete(ended, { all });
 }
 
 const MIN_LENGTH = 3;

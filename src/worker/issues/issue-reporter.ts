@@ -50,6 +50,10 @@ export class IssueReporter {
   readonly #timer: NodeJS.Timeout;
   #passing: Promise<void> = Promise.resolve();
   #isBusy = false;
+  /** When an open run had changed last, before the last pass. */
+  #changedAt = -1;
+  /** When a report is due although no run changes. */
+  #dueAt = 0;
 
   constructor(
     context: IssueReporterContext,
@@ -76,14 +80,17 @@ export class IssueReporter {
   }
 
   async #pass(): Promise<void> {
-    const { log } = this.#context;
+    const { log, now, store } = this.#context;
     this.#isBusy = true;
     try {
-      const runIds = await this.#files.runIds();
-      if (runIds.length === 0) return;
       if (!(await this.#holdsLease())) return;
-      const settings = await readIssueSettings(this.#context);
-      for (const runId of runIds) await this.#reportRun(runId, settings);
+      const changedAt = await store.openRunsChangedAt();
+      if (changedAt === this.#changedAt && now() < this.#dueAt) return;
+      const runIds = await this.#files.runIds();
+      const settings = runIds.length === 0 ? undefined : await readIssueSettings(this.#context);
+      if (settings !== undefined) for (const runId of runIds) await this.#reportRun(runId, settings);
+      this.#dueAt = Math.min(...runIds.map((runId) => this.#seen.get(runId)?.notBefore ?? now()));
+      this.#changedAt = changedAt;
     } catch (error) {
       log.warn({ err: error }, 'issues cannot be updated');
     } finally {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { ignore } from '../../lib/async.ts';
+import { defined } from '../../lib/guards.ts';
 import { jobIdOf } from '../../queue/job.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import type { OpenRun } from '../../store/open-runs.ts';
-import { removeDeadWorkers } from '../../store/process-registry.ts';
+import { isWorkerAlive, removeDeadWorkers } from '../../store/process-registry.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import { nextJobs } from '../run/next-jobs.ts';
 import { updateDependencies } from './update-dependencies.ts';
@@ -15,23 +16,34 @@ import type { WorkerContext } from '../worker-context.ts';
 const EVERY_MS = 10_000;
 /** Orphans are swept every sixth time, since the engine needs some time to list them. */
 const SWEEP_EVERY = 6;
+/** How often all journals are compared, in addition to those that must have changed: a process may have died in between. */
+const COMPARE_ALL_MS = 5 * 60_000;
 /** The lease of the worker that compares for all others. It ends soon after its holder died. */
 const LEASE = 'reconciler';
 const LEASE_MS = 15_000;
 
+/** What an open run needs, as far as its journal says. */
+interface Needed {
+  /** Ids of the jobs that must be in the queue. */
+  jobs: readonly string[];
+  /** Whether more jobs become due when another run ends. */
+  waitsForRuns?: boolean;
+  /** The process that owns the run: jobs become due when it dies. */
+  owner?: string;
+}
+
 /** What a comparison found, so that the next one need not read the run again. */
-interface Compared {
+interface Compared extends Needed {
   /** Size of the journal. */
   bytes: number;
-  /** Ids of the jobs that must be in the queue; undefined if that also depends on other runs or on processes. */
-  jobs: readonly string[] | undefined;
 }
 
 /**
  * Compares the journals with the queue, at its start and every ten seconds, and queues missing jobs: Redis may have been
  * wiped, or a process may have died after writing an event but before enqueueing the job. Handles runs without an owner, or
- * those of `owner`. Also sweeps orphans, and removes old runs once a day. Of several workers, one compares; it reads only runs whose journal has changed or
- * whose jobs are missing.
+ * those of `owner`. Also sweeps orphans, and removes old runs once a day. Of several workers, one compares. While no run
+ * changes, it compares in memory what it knows with the queue and reads no files of runs; after a change, it reads the
+ * runs whose journal has grown, that wait for others, or whose jobs are missing.
  */
 export class Reconciler {
   private readonly worker: WorkerContext;
@@ -48,6 +60,10 @@ export class Reconciler {
   private readonly closing = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private turns = 0;
+  /** When an open run had changed last, before all of them were compared. */
+  private changedAt = -1;
+  /** When all open runs were compared, in ms since the process started. */
+  private comparedAllAt = -Infinity;
 
   constructor(worker: WorkerContext, queue: StoryQueue, owner: string | undefined) {
     this.worker = worker;
@@ -65,7 +81,8 @@ export class Reconciler {
   async wake(endedId: string): Promise<void> {
     const jobs = await this.queue.jobIds();
     for (const { runId } of await this.worker.store.openRuns()) {
-      if (runId === endedId || this.compared.get(runId)?.jobs !== undefined) continue;
+      const known = this.compared.get(runId);
+      if (runId === endedId || (known !== undefined && known.waitsForRuns !== true)) continue;
       await this.inspect(runId, jobs);
     }
   }
@@ -84,19 +101,35 @@ export class Reconciler {
     // Not awaited: runs are queued even if the engine does not answer.
     if (this.turns++ % SWEEP_EVERY === 0) this.sweeping = this.sweep();
     if (owner === undefined) {
-      for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);
       const leads = await queue.lease(LEASE, this.id, LEASE_MS);
       // A worker that starts compares in any case: its user may have repaired something.
       if (!leads && !isFirst) return;
+      for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);
+      if (this.turns % SWEEP_EVERY === 1) this.pruning = this.prune();
     }
-    if (owner === undefined && this.turns % SWEEP_EVERY === 1) this.pruning = this.prune();
     await worker.store.publishRuns();
+    const changedAt = await worker.store.openRunsChangedAt();
+    const isDue = performance.now() - this.comparedAllAt > COMPARE_ALL_MS;
     const jobs = await queue.jobIds();
+    if (changedAt === this.changedAt && !isDue) return this.compareKnown(jobs);
     const open = await worker.store.openRuns();
     for (const { runId } of open) await this.inspect(runId, jobs);
     const present = new Set(open.map(({ runId }) => runId));
     for (const runId of this.compared.keys()) if (!present.has(runId)) this.compared.delete(runId);
     if (isFirst) await this.findOthers(open);
+    this.changedAt = changedAt;
+    if (isDue) this.comparedAllAt = performance.now();
+  }
+
+  /** For runs that have not changed. */
+  private async compareKnown(queued: ReadonlySet<string>): Promise<void> {
+    for (const [runId, known] of this.compared)
+      if (await this.isIncomplete(known, queued)) await this.inspect(runId, queued);
+  }
+
+  private async isIncomplete({ jobs, owner }: Compared, queued: ReadonlySet<string>): Promise<boolean> {
+    if (!jobs.every((id) => queued.has(id))) return true;
+    return owner !== undefined && !(await isWorkerAlive(this.worker.home, owner));
   }
 
   /** Runs that were copied into the home, or reopened by an older halo, are not listed as open. */
@@ -114,9 +147,9 @@ export class Reconciler {
     const { worker, queue, owner, compared } = this;
     const bytes = await worker.store.journalBytes(runId);
     const before = compared.get(runId);
-    if (before?.bytes === bytes && before.jobs?.every((id) => queued.has(id)) === true) return;
-    const jobs = await requeue(worker, queue, { runId, owner });
-    compared.set(runId, { bytes, jobs });
+    const isSame = before?.bytes === bytes && before.waitsForRuns !== true;
+    if (isSame && !(await this.isIncomplete(before, queued))) return;
+    compared.set(runId, { bytes, ...(await requeue(worker, queue, { runId, owner })) });
   }
 }
 
@@ -126,30 +159,31 @@ function coalesce(work: () => Promise<void>): () => Promise<void> {
   return () => (running ??= work().finally(() => (running = undefined)));
 }
 
-/**
- * Queues the missing jobs of a run, unless it waits for other runs. Returns the ids of its jobs, or undefined if they may
- * change without an event of this run. An unreadable run must not block the others.
- */
+/** Queues the missing jobs of a run, unless it waits for other runs. An unreadable run must not block the others. */
 async function requeue(
   worker: WorkerContext,
   queue: StoryQueue,
   { runId, owner }: { runId: string; owner: string | undefined },
-): Promise<readonly string[] | undefined> {
+): Promise<Needed> {
   const { home, store, log } = worker;
   const state = await store.readState(runId).catch((error: unknown) => {
     log.warn({ runId, err: error }, 'run cannot be read');
   });
-  if (state === undefined) return [];
+  if (state === undefined) return NOTHING;
   if (state.status === 'ended') {
     await store.settle(runId).catch((error: unknown) => {
       log.warn({ runId, err: error }, 'files of an ended run could not be updated');
     });
-    return [];
+    return NOTHING;
   }
   // Another process may die, and then its runs are for all; who owns a run is in its journal.
-  if ((await liveOwnerOf(home, state)) !== owner) return owner === undefined ? undefined : [];
-  if (unmetNeeds(await updateDependencies(worker, state)).length > 0) return undefined;
+  const ofOwner = defined({ owner: owner === undefined ? state.owner : undefined });
+  if ((await liveOwnerOf(home, state)) !== owner) return { ...NOTHING, ...ofOwner };
+  if (unmetNeeds(await updateDependencies(worker, state)).length > 0) return { ...NOTHING, waitsForRuns: true };
   const jobs = nextJobs(state, worker.now());
   for (const job of jobs) await queue.enqueue(job);
-  return state.owner === undefined ? jobs.map(jobIdOf) : undefined;
+  // A job in the lane of a dead owner has the same id.
+  return { jobs: jobs.map(jobIdOf), ...(jobs.length > 0 && ofOwner) };
 }
+
+const NOTHING: Needed = { jobs: [] };

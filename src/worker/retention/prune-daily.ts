@@ -26,8 +26,8 @@ export async function readCacheLimit(home: string): Promise<number> {
 }
 
 /**
- * Once a day: compresses the output of ended runs, for those of older versions and of workers that died, and removes what
- * `[keep]` does not keep, if it sets anything.
+ * Once a day: trims the registry cache, looks for open runs that the list lacks, compresses the output of ended runs, for
+ * those of older versions and of workers that died, and removes what `[keep]` does not keep, if it sets anything.
  */
 export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Promise<void> {
   const { home } = worker;
@@ -36,6 +36,7 @@ export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Pro
   // Before all others, so that a faulty file costs nothing each time.
   const limits = await readRetention(home);
   await openRegistryCache(home).trim(await readCacheLimit(home));
+  await worker.store.findOpenRuns({ all: true });
   await compressAll(worker, signal);
   const isDone = !hasRetention(limits) || (await pruneByLimits(worker, limits, signal));
   if (!isDone || signal.aborted) return;

@@ -1,7 +1,9 @@
+import { utimesSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { sleep } from '../../../src/lib/async.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
@@ -12,7 +14,10 @@ import { created } from '../../support/journal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 
-test('an engine that hangs does not prevent the queueing of a lost job', async () => {
+const ORIGIN = { haloVersion: '', agent: { name: 'codex' }, args: [], config: {} };
+
+/** What a reconciler works with, in a home whose engine does not answer. */
+async function openParts() {
   const home = tempDir('halo-hung');
   const sockets = new Set<Socket>();
   const hung = createServer((socket) => void sockets.add(socket)).listen(join(home, 'docker.sock'));
@@ -28,17 +33,75 @@ test('an engine that hangs does not prevent the queueing of a lost job', async (
     cleaning: new Set<Promise<void>>(),
   };
   const worker = createWorkerContext({ ...parts, host, shared: undefined, now: Date.now });
-  await worker.store.createRun(created(), { haloVersion: '', agent: { name: 'codex' }, args: [], config: {} });
-  const reconciler = new Reconciler(worker, queue, undefined);
-  onTestFinished(async () => {
-    // Ends what waits for it.
-    hung.close();
-    for (const socket of sockets) socket.destroy();
-    await reconciler.close();
-    await queue.close();
-    await link.close();
-    await redis.close();
-    vi.unstubAllEnvs();
-  });
+  const startReconciler = () => {
+    const reconciler = new Reconciler(worker, queue, undefined);
+    onTestFinished(async () => {
+      // Ends what waits for it.
+      hung.close();
+      for (const socket of sockets) socket.destroy();
+      await reconciler.close();
+      await queue.close();
+      await link.close();
+      await redis.close();
+      vi.unstubAllEnvs();
+    });
+  };
+  return { home, worker, queue, link, startReconciler };
+}
+
+test('an engine that hangs does not prevent the queueing of a lost job', async () => {
+  const { worker, queue, startReconciler } = await openParts();
+  await worker.store.createRun(created(), ORIGIN);
+  startReconciler();
   await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
+});
+
+test('while no run changes, a reconciler reads no files of runs; it still restores lost jobs', async () => {
+  const { home, worker, queue, link, startReconciler } = await openParts();
+  const { store } = worker;
+  const [paused, waiting, queued] = [created('0tbq1aaaaaaaaaaa'), created('0tbq1aaaaaaaaaab'), created()];
+  await store.createRuns([
+    { created: paused, origin: ORIGIN },
+    { created: { ...waiting, after: [paused.runId] }, origin: ORIGIN },
+    { created: queued, origin: ORIGIN },
+  ]);
+  await store.append(paused.runId, [{ type: 'run.paused', by: 'ada', now: false }]);
+  const reads: string[] = [];
+  for (const name of ['readState', 'journalBytes', 'settle'] as const) {
+    const read = store[name].bind(store);
+    Object.assign(store, { [name]: (runId: string) => (reads.push(runId), read(runId)) });
+  }
+  let turns = 0;
+  const jobIds = queue.jobIds.bind(queue);
+  Object.assign(queue, { jobIds: () => ((turns += 1), jobIds()) });
+  // The time of the last change is long past.
+  const settle = () => utimesSync(join(home, 'open-runs'), 1_000, 1_000);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  startReconciler();
+  await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
+  const turn = async () => {
+    const before = turns;
+    await vi.waitFor(() => {
+      vi.advanceTimersByTime(10_000);
+      expect(turns).toBeGreaterThan(before);
+    });
+    // Until the turn has ended, later ones share its result.
+    await sleep(50);
+  };
+  settle();
+  await turn();
+  expect(reads).toEqual(expect.arrayContaining([paused.runId, waiting.runId, queued.runId]));
+  reads.length = 0;
+  await turn();
+  expect(reads).toEqual([]);
+  await link.client.flushall();
+  await turn();
+  expect(new Set(reads)).toEqual(new Set([queued.runId]));
+  expect(await queue.counts()).toMatchObject({ waiting: 1 });
+  reads.length = 0;
+  await store.append(paused.runId, [{ type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
+  await turn();
+  expect(reads).toContain(waiting.runId);
+  expect(await queue.counts()).toMatchObject({ waiting: 2 });
 });
