@@ -3,7 +3,6 @@ import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { sleep } from '../../../src/lib/async.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
@@ -80,14 +79,16 @@ test('while no run changes, a reconciler reads no files of runs; it still restor
   onTestFinished(() => void vi.useRealTimers());
   startReconciler();
   await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
+  /** Waits for a whole turn: the next one begins only after it. */
   const turn = async () => {
     const before = turns;
-    await vi.waitFor(() => {
-      vi.advanceTimersByTime(10_000);
-      expect(turns).toBeGreaterThan(before);
-    });
-    // Until the turn has ended, later ones share its result.
-    await sleep(50);
+    await vi.waitFor(
+      () => {
+        vi.advanceTimersByTime(10_000);
+        expect(turns).toBeGreaterThan(before + 1);
+      },
+      { timeout: 20_000 },
+    );
   };
   settle();
   await turn();
