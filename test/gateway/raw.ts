@@ -1,9 +1,15 @@
 import { connect, type Socket } from 'node:net';
 
-/** Sends bytes to a gateway's socket as they are, and gives everything that came back until it ends or falls silent. */
-export async function sendRaw(socketPath: string, bytes: string | Buffer, quietMs = 300): Promise<string> {
+/** How long a server that has answered must be silent before its answer counts as complete. */
+const QUIET_MS = 300;
+
+/**
+ * Sends bytes to a gateway's socket as they are, and returns everything that comes back until the connection ends or the
+ * server falls silent. `firstMs`: how long to wait for the first byte.
+ */
+export async function sendRaw(socketPath: string, bytes: string | Buffer, firstMs = 10_000): Promise<string> {
   const socket = await openRaw(socketPath);
-  const answer = readUntilQuiet(socket, quietMs);
+  const answer = readUntilQuiet(socket, firstMs);
   socket.write(bytes);
   return answer;
 }
@@ -16,15 +22,18 @@ export function openRaw(socketPath: string): Promise<Socket> {
   });
 }
 
-function readUntilQuiet(socket: Socket, quietMs: number): Promise<string> {
+function readUntilQuiet(socket: Socket, firstMs: number): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
     const end = () => {
       socket.destroy();
       resolve(text);
     };
-    socket.setTimeout(quietMs, end);
-    socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
+    socket.setTimeout(firstMs, end);
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1');
+      socket.setTimeout(QUIET_MS);
+    });
     socket.on('close', end);
     socket.on('error', end);
   });
