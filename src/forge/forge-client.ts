@@ -1,6 +1,7 @@
 import { HaloError } from '../core/failure/errors.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { sleep } from '../lib/async.ts';
+import { isRecord } from '../lib/guards.ts';
 import { readLimited } from './read-limited.ts';
 
 /** A request that an adapter may make, as in `GET /repos/{owner}/{repo}`. */
@@ -79,7 +80,7 @@ export class ForgeClient<R extends string> {
       }
       const { response, value } = sent;
       if (response.status === 304 && known !== undefined) return known.answer;
-      const waitMs = rateLimitWait(response);
+      const waitMs = rateLimitWait(response, value);
       if (waitMs !== undefined && nth < maxTries) {
         assertShortWait(waitMs, this.access);
         await sleep(waitMs);
@@ -171,14 +172,17 @@ function hasNextPage({ headers }: Response): boolean {
   return next === null ? /rel="?next"?/.test(headers.get('link') ?? '') : next !== '';
 }
 
-/** Undefined: the answer is not about a rate limit. */
-function rateLimitWait({ status, headers }: Response): number | undefined {
+/** Undefined: the answer is not about a rate limit. GitHub's secondary limits may show only in the message. */
+function rateLimitWait({ status, headers }: Response, value: unknown): number | undefined {
   const after = headers.get('retry-after');
   const remaining = headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining');
-  if (status !== 429 && !(status === 403 && (after !== null || remaining === '0'))) return undefined;
+  const isNamed = after !== null || remaining === '0' || /\brate limit\b/i.test(reasonOf(value) ?? '');
+  if (status !== 429 && !(status === 403 && isNamed)) return undefined;
   const reset = Number(headers.get('x-ratelimit-reset') ?? headers.get('ratelimit-reset') ?? NaN);
   if (after !== null && Number.isFinite(Number(after))) return Math.max(0, Number(after)) * 1000;
-  return Number.isFinite(reset) ? Math.max(1000, reset * 1000 - Date.now() + 1000) : UNKNOWN_WAIT_MS;
+  // While requests remain, the time is that of another limit.
+  const isKnown = Number.isFinite(reset) && (remaining === null || remaining === '0');
+  return isKnown ? Math.max(1000, reset * 1000 - Date.now() + 1000) : UNKNOWN_WAIT_MS;
 }
 
 function assertShortWait(waitMs: number, { baseUrl, maxWaitMs = DEFAULT_WAIT_MS }: ForgeAccess): void {
@@ -208,13 +212,19 @@ function unreachable(baseUrl: string, cause: unknown): HaloError {
 }
 
 function refused(baseUrl: string, { response: { status }, value }: { response: Response; value: unknown }): HaloError {
-  const said = typeof value === 'object' && value !== null && 'message' in value ? value.message : undefined;
-  const why = typeof said === 'string' ? ` ${JSON.stringify(safeLine(said, 200))}` : '';
+  const said = reasonOf(value);
+  const why = said === undefined ? '' : ` ${JSON.stringify(safeLine(said, 200))}`;
   const hint =
     status === 401 || status === 403
       ? 'Check the token that `token_env` below [forge] names, and its permissions.'
       : 'Check the project and the settings below [forge] in config.toml of HALO_HOME.';
   return new HaloError('FORGE_FAILED', `The forge ${baseUrl} answered ${status}${why}.`, { hint });
+}
+
+/** The text of an error; GitLab names a missing scope as OAuth 2.0 does. */
+function reasonOf(value: unknown): string | undefined {
+  const { message, error_description: description } = isRecord(value) ? value : {};
+  return [message, description].find((each) => typeof each === 'string');
 }
 
 function tooLong(baseUrl: string): HaloError {

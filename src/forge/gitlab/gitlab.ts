@@ -32,7 +32,7 @@ export function openGitLab(project: string, { token, ...access }: TokenAccess): 
     },
     async findIssue(number) {
       const { value, isMissing } = await client.call('issue', { params: at(number), mayMove: true });
-      if (!isMissing) return toGitLabIssue(value, baseUrl);
+      if (!isMissing) return isMoved(value) ? undefined : toGitLabIssue(value, baseUrl);
       // A project that the token may not read any more says nothing about its issues.
       assertFound(await client.call('project', { params: at() }), baseUrl);
       return undefined;
@@ -70,7 +70,13 @@ const IssueShape = z.looseObject({
   state: z.string(),
   labels: z.array(z.string()),
 });
+const MovedShape = z.looseObject({ moved_to_id: z.int().nullish() });
 const BranchShape = z.looseObject({ type: z.string(), name: z.string() });
+
+/** The closed issue that remains of an issue in another project. */
+function isMoved(value: unknown): boolean {
+  return typeof MovedShape.safeParse(value).data?.moved_to_id === 'number';
+}
 
 function toGitLabIssue(value: unknown, baseUrl: string): Issue {
   const { data } = IssueShape.safeParse(value);
