@@ -23,6 +23,8 @@ interface Runner {
   implementation: [path: string, text: string];
   /** What the log of the red run has. */
   reason: string;
+  /** Files that make the runner exit 0 without running the test, by name. */
+  attacks: [path: string, text: string][];
 }
 
 const npmInstall = (name: string) => `npm install --no-save --no-package-lock --no-audit --no-fund ${name}`;
@@ -47,6 +49,7 @@ const RUNNERS: Runner[] = [
     ],
     implementation: ['sum.js', 'export const sum = (a, b) => a + b;\n'],
     reason: 'Cannot find module',
+    attacks: [['vitest.config.js', 'export default { test: { exclude: ["sum.test.js"], passWithNoTests: true } };\n']],
   },
   {
     name: 'jest',
@@ -59,6 +62,9 @@ const RUNNERS: Runner[] = [
     test: ['sum.test.js', 'test("adds", () => { expect(require("./sum.js").sum(1, 2)).toBe(3); });\n'],
     implementation: ['sum.js', 'exports.sum = (a, b) => a + b;\n'],
     reason: 'Cannot find module',
+    attacks: [
+      ['jest.config.js', 'module.exports = { testPathIgnorePatterns: ["sum.test.js"], passWithNoTests: true };\n'],
+    ],
   },
   {
     name: 'pytest',
@@ -75,38 +81,70 @@ const RUNNERS: Runner[] = [
     test: ['test_sum.py', 'def test_adds():\n    from sums import add\n    assert add(1, 2) == 3\n'],
     implementation: ['sums.py', 'def add(a, b):\n    return a + b\n'],
     reason: "No module named 'sums'",
+    attacks: [
+      ['pytest.ini', '[pytest]\naddopts = --collect-only\n'],
+      [
+        'conftest.py',
+        'import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.skip())\n',
+      ],
+    ],
   },
 ];
 
-/** Writes the test if it is asked for one, else the code. */
-function agentOf({ test, implementation }: Runner): string {
+const attackId = (index: number) => `ATTACK-${index + 1}`;
+
+/** Writes the test if it is asked for one, else the code, or the configuration of the attack that the story is. */
+function agentOf({ test, implementation, attacks }: Runner): string {
   const write = ([path, text]: [string, string]) =>
-    `echo ${Buffer.from(text).toString('base64')} | base64 -d > ${path}`;
-  return `cat > /tmp/prompt; if grep -q 'Write the tests for' /tmp/prompt; then ${write(test)}; else ${write(implementation)}; fi; ${OK}`;
+    `echo ${Buffer.from(text).toString('base64')} | base64 -d > ${path};`;
+  const cases = attacks.map((attack, index) => `${attackId(index)}) ${write(attack)};`);
+  const implement = `case "$(grep -oE 'Story [A-Z0-9-]+' /tmp/prompt | head -n 1 | cut -d' ' -f2)" in ${cases.join(' ')} *) ${write(implementation)}; esac`;
+  return `cat > /tmp/prompt; if grep -q 'Write the tests for' /tmp/prompt; then ${write(test)} else ${implement}; fi; ${OK}`;
 }
 
-describe('a story begins with tests', () => {
-  it.for(RUNNERS)('of $name, whose report names them by file', { timeout: 300_000 }, async (runner, { halo }) => {
-    const { name, registry, install, command, gate, files, passing, test, reason } = runner;
-    const ignored = 'node_modules\n.venv\n__pycache__\n';
-    const repository = newRepository({ ...files, '.gitignore': ignored, [passing[0]]: passing[1] });
-    const settings = scripted(
-      agentOf(runner),
-      [gate],
-      [
-        `setup=${JSON.stringify([install])}`,
-        `network.registries=["${registry}"]`,
-        'tests.first="on"',
-        'tests.baseline="never"',
-        `tests.command=${JSON.stringify(command)}`,
-      ],
-    );
-    const state = await halo.run(repository.root, [{ id: 'A' }], settings);
-    expect(state.detail).toBe('1 of 1 stories landed');
-    expect(state.stories[0]!.locked).toMatchObject({ files: [{ path: test[0] }] });
-    expect(state.stories[0]!.locked!.cases).toHaveLength(1);
-    const log = halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/red/1.log`);
-    expect(log).toContain(reason);
-    expect(log.includes(passing[0])).toBe(name === 'vitest');
-  });
+describe('incident tests-skipped: stories that begin with tests', () => {
+  it.for(RUNNERS)(
+    'of $name are checked by file and name, and do not land with a configuration that skips them',
+    { timeout: 300_000 },
+    async (runner, { halo }) => {
+      const { name, registry, install, command, gate, files, passing, test, reason, attacks } = runner;
+      const ignored = 'node_modules\n.venv\n__pycache__\n';
+      const repository = newRepository({ ...files, '.gitignore': ignored, [passing[0]]: passing[1] });
+      const settings = scripted(
+        agentOf(runner),
+        [gate],
+        [
+          `setup=${JSON.stringify([install])}`,
+          'snapshot.inputs=[".gitignore"]',
+          `network.registries=["${registry}"]`,
+          'run.on_failure="continue"',
+          'tests.first="on"',
+          'tests.baseline="never"',
+          `tests.command=${JSON.stringify(command)}`,
+        ],
+      );
+      const ids = attacks.map((_, index) => attackId(index));
+      const { runId, stories } = await halo.run(
+        repository.root,
+        [...ids, 'A'].map((id) => ({ id })),
+        settings,
+      );
+      const failures = stories.filter(({ id }) => id !== 'A');
+      expect(failures.map(({ stopReason }) => stopReason)).toEqual(ids.map(() => 'GATE_FAILED'));
+      const log = (await halo.journal(runId)).filter((event) => event.type === 'story.ended');
+      for (const { story, summary } of log)
+        if (story !== 'A') expect(summary).toMatch(/did not run and pass after its change: .*adds/);
+
+      const honest = stories.find(({ id }) => id === 'A')!;
+      expect(honest.stopReason).toBe('SUCCESS');
+      expect(honest.locked).toMatchObject({ files: [{ path: test[0] }] });
+      expect(honest.locked!.cases).toHaveLength(1);
+      expect(repository.git('diff', '--name-only', 'main', `halo/${runId}`).split('\n').sort()).toEqual(
+        [test[0], runner.implementation[0]].sort(),
+      );
+      const red = halo.readFile(runId, `artifacts/${honest.key}/1/red/1.log`);
+      expect(red).toContain(reason);
+      expect(red.includes(passing[0])).toBe(name === 'vitest');
+    },
+  );
 });
