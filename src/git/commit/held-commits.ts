@@ -65,11 +65,25 @@ export async function holdCommit({ candidateDir, mirrorDir, runId, storyKey, com
   await setRef(heldDir, heldRef(runId, storyKey), commit);
 }
 
-/** Deletes the ref of a held commit; safe to repeat. */
+/** Deletes the ref of a held commit; safe to repeat, also after retention has removed the mirror. */
 export async function releaseHeldCommit(mirrorDir: string, runId: string, storyKey: string): Promise<void> {
-  // Older versions of halo kept it in the mirror itself.
-  for (const gitDir of [await openHeldRepository(mirrorDir), mirrorDir])
-    await git(['update-ref', '--no-deref', '-d', heldRef(runId, storyKey)], { gitDir });
+  for (const gitDir of await heldPlaces(mirrorDir)) await deleteRef(gitDir, heldRef(runId, storyKey));
+}
+
+/** The same for all stories of a run. */
+export async function releaseHeldCommits(mirrorDir: string, runId: string): Promise<void> {
+  const args = ['for-each-ref', '--format=%(refname)', dirname(heldRef(runId, 'any'))];
+  for (const gitDir of await heldPlaces(mirrorDir))
+    for (const ref of (await gitText(args, { gitDir })).split('\n')) if (ref !== '') await deleteRef(gitDir, ref);
+}
+
+/** The repositories that may have held commits: older versions of halo kept them in the mirror itself. */
+async function heldPlaces(mirrorDir: string): Promise<string[]> {
+  return (await pathExists(mirrorDir)) ? [await openHeldRepository(mirrorDir), mirrorDir] : [];
+}
+
+async function deleteRef(gitDir: string, ref: string): Promise<void> {
+  await git(['update-ref', '--no-deref', '-d', ref], { gitDir });
 }
 
 /** Returns the parent, tree and changed files of a held commit. Throws GIT_FAILED when it does not exist. */

@@ -34,13 +34,14 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
   const state = await store.readState(runId);
   const story = storyOf(state, storyId);
   const known = await findPreviousDecision(keeper, { runId, story, verdict: 'approved' });
+  const mirrorDir = mirrorPath(home, state.repo.mirror);
   if (known !== undefined) {
-    // The process that recorded the decision may have died before it continued the run.
+    // The process that recorded the decision may have died before it released the commit and continued the run.
     const result = { story: story.id, commit: known, changed: false, landed: story.approved === undefined };
+    if (result.landed) await releaseHeldCommit(mirrorDir, runId, story.key);
     return { ...result, goesOn: await continueAfterDecision(keeper, decision) };
   }
   const { commit } = heldCommitOf(state, story);
-  const mirrorDir = mirrorPath(home, state.repo.mirror);
   const readable = <T>(work: () => Promise<T>) => withIntactMirror({ home, repo: state.repo, tip: state.tip }, work);
   const heldDir = await readable(() => openHeldRepository(mirrorDir));
   const parent = await readable(() => readParent(heldDir, commit));
@@ -84,7 +85,9 @@ export async function rejectStory(
   const state = await store.readState(runId);
   const story = storyOf(state, decision.storyId);
   const known = await findPreviousDecision(keeper, { runId, story, verdict: 'rejected' });
+  const release = () => releaseHeldCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
   if (known !== undefined) {
+    await release();
     const goesOn = await continueAfterDecision(keeper, decision);
     return { story: story.id, commit: known, changed: false, landed: false, goesOn };
   }
@@ -95,7 +98,7 @@ export async function rejectStory(
     const rejection = { story: story.id, attempt: attempts, commit, reason, by: decision.by };
     return { entries: [{ type: 'story.rejected', ...rejection }], result: undefined };
   });
-  await releaseHeldCommit(mirrorPath(home, state.repo.mirror), runId, story.key);
+  await release();
   return {
     story: story.id,
     commit,

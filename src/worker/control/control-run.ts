@@ -2,7 +2,7 @@ import type { JournalEntry } from '../../core/journal/events.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { needsText, unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { storyOf, type RunState } from '../../core/run/state.ts';
-import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
+import { releaseHeldCommit, releaseHeldCommits } from '../../git/commit/held-commits.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { refreshDebugBundle } from '../run/end-run.ts';
@@ -74,7 +74,7 @@ export async function resumeRun(keeper: RunKeeper, steering: ControlRequest): Pr
  */
 export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest): Promise<ControlResult> {
   const detail = `cancelled by ${by}`;
-  const [run, before] = await Promise.all([readRun(keeper, runId), keeper.store.readState(runId)]);
+  const run = await readRun(keeper, runId);
   const steered = await applyControl(keeper, runId, async (state) => {
     const settled = await recoverLandedAtEnd(keeper, state, run.config);
     const landed = landedText(state, settled);
@@ -88,10 +88,9 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest
       stories: storiesInProgress(state),
     };
   });
-  if (!steered.changed) return steered;
-  for (const { key, held, approved } of before.stories)
-    if (held !== undefined || approved !== undefined)
-      await releaseHeldCommit(mirrorPath(keeper.home, before.repo.mirror), runId, key);
+  // Also for a run that was cancelled before: the process that recorded it may have died.
+  const { repo } = await keeper.store.readState(runId);
+  await releaseHeldCommits(mirrorPath(keeper.home, repo.mirror), runId);
   await markPrdProgress(keeper, run);
   await refreshDebugBundle(keeper, { ...run, end: { stopReason: 'USER_ABORT', detail } });
   return steered;

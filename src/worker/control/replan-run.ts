@@ -115,7 +115,7 @@ function parseCurrent({ bytes, path }: PrdFile): Prd {
 
 function assertUnchanged(before: Prd, now: Prd, { runId, prdPath }: RunState): void {
   if (isSameWork(before, now)) return;
-  const what = textOf(comparePrds(before, now));
+  const what = textOf(comparePrds(before, now), 'other texts, priorities or order');
   throw new HaloError('STEER_REFUSED', `The PRD ${prdPath} differs from the PRD of run ${runId}: ${what}.`, {
     hint: `Use it with \`halo resume ${runId} --replan\`, which keeps landed stories, or restore the file.`,
   });
@@ -140,11 +140,11 @@ function textsOf({ title, description, acceptance, dependsOn, extra }: Story): s
   return JSON.stringify([title, description, acceptance, dependsOn, withoutProgress(extra)]);
 }
 
-function textOf({ changed, added, removed }: PrdChanges): string {
+function textOf({ changed, added, removed }: PrdChanges, otherwise = 'no story has changed'): string {
   const parts = [
     ...(changed.length === 0 ? [] : [`changed: ${changed.join(', ')}`]),
     ...(added.length === 0 ? [] : [`new: ${added.join(', ')}`]),
     ...(removed.length === 0 ? [] : [`gone: ${removed.join(', ')}`]),
   ];
-  return parts.length === 0 ? 'no story has changed' : parts.join('; ');
+  return parts.length === 0 ? otherwise : parts.join('; ');
 }
