@@ -3,11 +3,18 @@ import type { JournalEvent } from '../../core/journal/events.ts';
 import type { SpendScope } from '../../queue/budget/budget-ledger.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
-import type { Attempt } from '../attempt/open-attempt.ts';
+import type { AttemptIdentity } from '../attempt/attempt-identity.ts';
+
+const DAY_MS = 86_400_000;
 
 /** What was spent of a budget, according to the journals. */
-export async function readSpending({ worker, identity }: Attempt, scope: SpendScope): Promise<Charge> {
-  const { store } = worker;
+export async function readSpending(
+  {
+    worker: { store },
+    identity,
+  }: { worker: { store: JournalStore & RunCatalog }; identity: Pick<AttemptIdentity, 'runId' | 'story'> },
+  scope: Pick<SpendScope, 'name' | 'key'>,
+): Promise<Charge> {
   const { runId, story } = identity;
   switch (scope.name) {
     case 'story':
@@ -22,9 +29,11 @@ export async function readSpending({ worker, identity }: Attempt, scope: SpendSc
 /** A run that cannot be read counts as zero: it must not stop all others. */
 async function ofDay(store: JournalStore & RunCatalog, day: string): Promise<Charge> {
   let spent = NO_CHARGE;
+  // Answers may arrive after their run was cancelled.
+  const dayBefore = new Date(Date.parse(day) - DAY_MS).toISOString();
   for (const runId of await store.runIds()) {
     const state = await store.readState(runId).catch(() => undefined);
-    if (state === undefined || (state.endedAt !== undefined && state.endedAt < day)) continue;
+    if (state === undefined || (state.endedAt !== undefined && state.endedAt < dayBefore)) continue;
     const events = await store.readJournal(runId).catch(() => []);
     spent = addCharges(
       spent,

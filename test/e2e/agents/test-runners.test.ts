@@ -131,7 +131,7 @@ describe('incident tests-skipped: stories that begin with tests', () => {
       );
       const failures = stories.filter(({ id }) => id !== 'A');
       expect(failures.map(({ stopReason }) => stopReason)).toEqual(ids.map(() => 'GATE_FAILED'));
-      const log = (await halo.journal(runId)).filter((event) => event.type === 'story.ended');
+      const log = halo.journal(runId).filter((event) => event.type === 'story.ended');
       for (const { story, summary } of log)
         if (story !== 'A') expect(summary).toMatch(/did not run and pass after its change: .*adds/);
 

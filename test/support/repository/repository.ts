@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path';
 /** A temporary git repository. */
 export interface TestRepository {
   root: string;
-  git(...args: string[]): string;
-  write(path: string, content: string): void;
-  commit(message: string): string;
-  remove(): void;
+  git: (...args: string[]) => string;
+  write: (path: string, content: string) => void;
+  commit: (message: string) => string;
+  remove: () => void;
 }
 
 /** Makes a repository with a first commit, in a folder of its own in `where`. `name` may be strange on purpose. */

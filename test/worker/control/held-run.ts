@@ -4,6 +4,8 @@ import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { holdCommit } from '../../../src/git/commit/held-commits.ts';
 import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
+import type { EnqueueRequest } from '../../../src/queue/queue.ts';
+import type { ControlRequest } from '../../../src/worker/control/control-run.ts';
 import type { RunKeeper } from '../../../src/worker/worker-context.ts';
 import { attempted, created } from '../../support/journal.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -16,9 +18,9 @@ export interface IdleRun {
   keeper: RunKeeper;
   store: Store;
   base: string;
-  /** Ids of the jobs that were queued. */
-  queued: string[];
-  request: { runId: string; by: string; openQueue: () => Promise<{ enqueue: (job: { id: string }) => Promise<void> }> };
+  /** The jobs that were queued. */
+  queued: EnqueueRequest[];
+  request: ControlRequest;
   append(...entries: JournalEntry[]): Promise<void>;
   /** Makes a commit for a story, which then waits for approval. */
   hold(story: string): Promise<string>;
@@ -48,9 +50,9 @@ export async function openIdleRun(
   const keyOf = async (story: string) => (await store.readState(runId)).stories.find(({ id }) => id === story)!.key;
   const storeHeld = async (story: string, commit: string) =>
     holdCommit({ candidateDir: gitDir, mirrorDir, runId, storyKey: await keyOf(story), commit });
-  const queued: string[] = [];
-  const enqueue = ({ id }: { id: string }) => {
-    queued.push(id);
+  const queued: EnqueueRequest[] = [];
+  const enqueue = (job: EnqueueRequest) => {
+    queued.push(job);
     return Promise.resolve();
   };
   return {

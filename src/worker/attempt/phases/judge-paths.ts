@@ -11,8 +11,17 @@ import { PROTECTED_GROUPS } from '../../../git/protect/protected-list.ts';
 import { readBytesAt } from '../../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import { judgePrdChange, type PrdChange } from '../../../prd/judge-change.ts';
-import type { Attempt } from '../open-attempt.ts';
+import type { Attempt, AttemptInputs } from '../open-attempt.ts';
 import type { Candidate } from './import-candidate.ts';
+
+/** What of an attempt decides about its paths. */
+interface PathRules extends Pick<Attempt, 'signal'> {
+  resources: Pick<Attempt['resources'], 'candidateDir'>;
+  config: { land: Pick<Attempt['config']['land'], 'protect'> };
+  inputs: Pick<AttemptInputs, 'story'> & { state: Pick<AttemptInputs['state'], 'repo'> };
+}
+
+type ChangedCommit = Pick<Candidate, 'commit' | 'parent' | 'changed'>;
 
 /** The changes of a story that need a person's approval. */
 export interface JudgedPaths {
@@ -33,7 +42,7 @@ const MAX_SHOWN_CHANGES = 3;
  * story has only marked itself is none of them, unless `[land] protect` names it.
  * Throws POLICY_VIOLATION and GIT_FAILED.
  */
-export async function judgePaths(attempt: Attempt, candidate: Candidate): Promise<JudgedPaths> {
+export async function judgePaths(attempt: PathRules, candidate: ChangedCommit): Promise<JudgedPaths> {
   const { candidateDir } = attempt.resources;
   const { changed, parent } = candidate;
   const { protect } = attempt.config.land;
@@ -78,8 +87,8 @@ export async function judgePaths(attempt: Attempt, candidate: Candidate): Promis
 
 /** Undefined if the path is not a PRD file before and after the change. */
 async function judgePrd(
-  { resources, inputs }: Attempt,
-  { parent, commit }: Candidate,
+  { resources, inputs }: PathRules,
+  { parent, commit }: ChangedCommit,
   { path, change, mode }: FileChange,
 ): Promise<PrdChange | undefined> {
   if (change !== 'update' || mode === LINK) return undefined;

@@ -17,8 +17,18 @@ const FILE_MODES = ['100644', '100755'];
 const MAX_NAMED = 5;
 const MAX_TAIL = 8_192;
 
+/** What reporting a finding needs of an attempt. */
+interface Judged {
+  journal: Pick<Attempt['journal'], 'report'>;
+  config: { tests: Pick<Attempt['config']['tests'], 'first'> };
+}
+
 /** Ends the attempt if locked tests of a commit were changed or removed. */
-export async function checkLocks(attempt: Attempt, locked: LockedTests | undefined, commit: string): Promise<void> {
+export async function checkLocks(
+  attempt: Judged & Pick<Attempt, 'signal'> & { resources: Pick<Attempt['resources'], 'candidateDir'> },
+  locked: LockedTests | undefined,
+  commit: string,
+): Promise<void> {
   if (locked === undefined) return;
   const paths = new Set(locked.files.map(({ path }) => path));
   const { candidateDir } = attempt.resources;
@@ -54,7 +64,7 @@ interface Finding {
 
 /** Reports what is wrong with the tests, and ends the attempt unless `tests.first` is "report". */
 export async function judgeTests(
-  attempt: Attempt,
+  attempt: Judged,
   step: TestsStep,
   { stopReason, why, tail }: Finding,
 ): Promise<undefined> {
