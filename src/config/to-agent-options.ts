@@ -7,8 +7,9 @@ export function toAgentOptions({ agent, agents, model }: Pick<HaloToml, 'agent' 
   const { effort } = model;
   switch (agent) {
     case 'claude': {
-      const { tools, disallowed_tools: disallowedTools, subagents, config } = agents.claude;
-      return defined({ effort, tools, disallowedTools, subagents, config: known(config) });
+      const { tools, disallowed_tools: disallowedTools, subagents, teams, config } = agents.claude;
+      const team = teams ? { teams } : {};
+      return defined({ effort, tools, disallowedTools, subagents: subagents || teams, ...team, config: known(config) });
     }
     case 'codex': {
       const { subagents, config } = agents.codex;

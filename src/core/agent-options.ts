@@ -13,6 +13,8 @@ export interface AgentOptions {
   disallowedTools?: readonly string[];
   /** Whether it may start subagents. */
   subagents?: boolean;
+  /** Whether its subagents may send each other messages and share a list of tasks, for Claude Code. */
+  teams?: boolean;
   /** Further settings in the program's own words. */
   config?: Readonly<Record<string, unknown>>;
 }
@@ -37,12 +39,20 @@ export function effortsOf(agent: AgentId, api: ModelApi | undefined): readonly E
 }
 
 /** Describes the options in a few words each. */
-export function describeAgentOptions({ effort, tools, disallowedTools, subagents, config }: AgentOptions): string[] {
+export function describeAgentOptions({
+  effort,
+  tools,
+  disallowedTools,
+  subagents,
+  teams,
+  config,
+}: AgentOptions): string[] {
   return [
     ...(effort === undefined ? [] : [`effort ${effort}`]),
     ...(tools === undefined ? [] : [`tools ${tools.join(' ')}`]),
     ...(disallowedTools === undefined ? [] : [`without ${disallowedTools.join(' ')}`]),
     ...(subagents === undefined ? [] : [subagents ? 'with subagents' : 'no subagents']),
+    ...(teams === true ? ['with teams'] : []),
     ...Object.entries(config ?? {}).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
   ];
 }

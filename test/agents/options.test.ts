@@ -42,6 +42,14 @@ describe('the launch of Claude Code', () => {
     expect(script({ tools: ['Bash'], subagents: true })).toContain('--tools Bash,Agent ');
     expect(script({ tools: ['Bash'], subagents: false })).toContain('--tools Bash ');
   });
+
+  it('has the variable and the tools of teams only if they are allowed', () => {
+    const team = { tools: ['Bash'], subagents: true, teams: true };
+    expect(script(team)).toContain('--tools Bash,Agent,SendMessage,TaskCreate,TaskGet,TaskList,TaskUpdate ');
+    const name = 'CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS';
+    expect(launch('claude', team).env[name]).toBe('1');
+    expect(launch('claude', { tools: ['Bash'], subagents: true }).env).not.toHaveProperty(name);
+  });
 });
 
 describe('the launch of Codex', () => {

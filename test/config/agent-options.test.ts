@@ -39,6 +39,10 @@ describe('the options of an agent', () => {
     expect(optionsOf('agent=codex')).toEqual({});
   });
 
+  it('include subagents with teams of Claude Code', () => {
+    expect(optionsOf('agent=claude', 'agents.claude.teams=true')).toMatchObject({ subagents: true, teams: true });
+  });
+
   it.each([
     ['gemini', 'max', 'the agent "gemini" cannot request "max"; use one of "low", "medium", "high"'],
     [

@@ -26,6 +26,7 @@ const FREE = {
   'agents.claude.tools': '["Bash", "Grep"]',
   'agents.claude.disallowed_tools': '["Bash(git push *)"]',
   'agents.claude.subagents': 'true',
+  'agents.claude.teams': 'true',
   'agents.claude.config.language': '"german"',
   'agents.claude.config.outputStyle': '"Explanatory"',
   'agents.command.run': '"./agent"',

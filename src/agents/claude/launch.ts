@@ -8,6 +8,9 @@ const PROGRAM = '/opt/halo/agents/claude/claude';
 /** Those of runs of older versions, whose configuration names none. */
 const DEFAULT_TOOLS = ['Bash', 'Edit', 'Read', 'Write'];
 
+/** Tools of a team: all of them work within the process of Claude Code and files of its home. */
+const TEAM_TOOLS = ['SendMessage', 'TaskCreate', 'TaskGet', 'TaskList', 'TaskUpdate'];
+
 /** Starts `claude -p` with an answer schema and none of the repository's settings. Throws INTERNAL without a model route. */
 export function launchClaude(intent: AgentIntent): AgentLaunch {
   if (intent.modelUrl === undefined)
@@ -24,12 +27,13 @@ export function launchClaude(intent: AgentIntent): AgentLaunch {
  * the model. `--tools` and `--disallowedTools` take lists, so another flag must follow them.
  */
 function writeScript({ model, planning, options = {} }: AgentIntent): string {
-  const { effort, tools = DEFAULT_TOOLS, disallowedTools = [], subagents, config } = options;
+  const { effort, tools = DEFAULT_TOOLS, disallowedTools = [], subagents, teams, config } = options;
+  const more = [...(subagents ? ['Agent'] : []), ...(teams ? TEAM_TOOLS : [])];
   const flags = [
     '--output-format stream-json --verbose',
     '--dangerously-skip-permissions',
     '--setting-sources user --strict-mcp-config --no-session-persistence',
-    `--tools ${[...tools, ...(subagents ? ['Agent'] : [])].join(',')}`,
+    `--tools ${[...tools, ...more].join(',')}`,
     ...(disallowedTools.length === 0 ? [] : [`--disallowedTools ${disallowedTools.map(shellQuote).join(' ')}`]),
     ...(effort === undefined ? [] : [`--effort ${effort}`]),
     ...(config === undefined ? [] : [`--settings ${shellQuote(JSON.stringify(config))}`]),
@@ -40,7 +44,10 @@ function writeScript({ model, planning, options = {} }: AgentIntent): string {
 }
 
 /** The API key is the token of the attempt; the gateway replaces it with the real key. */
-function writeEnvironment({ model, gatewayToken, home }: AgentIntent, modelUrl: string): Record<string, string> {
+function writeEnvironment(
+  { model, gatewayToken, home, options }: AgentIntent,
+  modelUrl: string,
+): Record<string, string> {
   return {
     CLAUDE_CONFIG_DIR: `${home}/.claude`,
     ANTHROPIC_BASE_URL: modelUrl.replace(/\/v1$/, ''),
@@ -50,6 +57,7 @@ function writeEnvironment({ model, gatewayToken, home }: AgentIntent, modelUrl: 
     ANTHROPIC_DEFAULT_SONNET_MODEL: model,
     ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
     CLAUDE_CODE_SUBAGENT_MODEL: model,
+    ...(options?.teams ? { CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: '1' } : {}),
     // By default, Claude Code retries for over two minutes, even after a refused key.
     CLAUDE_CODE_MAX_RETRIES: '3',
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',

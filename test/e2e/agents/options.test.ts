@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
+import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 
 const TURNS: Turn[] = [
@@ -14,6 +14,7 @@ beforeAll(async () => {
 afterAll(() => halo.close());
 
 interface Request {
+  model?: string;
   reasoning?: { effort?: string };
   text?: { verbosity?: string };
   output_config?: { effort?: string };
@@ -70,6 +71,27 @@ describe('effort and tools of an attempt', () => {
   it('include subagents of Claude Code only on request', async () => {
     expect((await implement(['agent=claude'])).tools).not.toContain('Agent');
     expect((await implement(['agent=claude', 'agents.claude.subagents=true'])).tools).toContain('Agent');
+  });
+
+  it('include teams of Claude Code only on request: a teammate works in the same sandbox, with the same model', async () => {
+    const member = { description: 'Greet', prompt: 'Greet.', subagent_type: 'general-purpose', name: 'mate' };
+    const lead: Turn[] = [
+      { call: 'Agent', args: member },
+      { run: 'until [ -f greeting.txt ]; do sleep 0.1; done' },
+      // Claude Code may ask once more when its teammate has ended.
+      ...Array<Turn>(3).fill({ json: { status: 'ok', summary: 'My teammate greeted.' } }),
+    ];
+    const mate: Turn[] = [{ run: 'echo hello > greeting.txt' }, ...Array<Turn>(2).fill({ say: 'I greeted.' })];
+    const server = await halo.serve([{ match: 'Implement one story', turns: lead }, { turns: mate }]);
+    const settings = modelAt(server.url, ['agent=claude', 'agents.claude.teams=true']);
+    const state = await halo.run(halo.newRepository().root, [{ id: 'hello' }], settings);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ summary: 'My teammate greeted.' }] });
+    expect(halo.readFile(state.runId, 'agent.log')).toContain('with subagents, with teams');
+    const requests = server.requests.map(({ body }) => JSON.parse(body || '{}') as Request);
+    expect(new Set(requests.map(({ model }) => model))).toEqual(new Set(['claude-sonnet-5-5']));
+    const tools = requests[0]?.tools?.map(({ name }) => name) ?? [];
+    expect(tools).toEqual(expect.arrayContaining(['Agent', 'SendMessage', 'TaskCreate', 'TaskList']));
+    expect(tools.filter((name) => /web|mcp|skill/i.test(name ?? ''))).toEqual([]);
   });
 
   it.each([

@@ -60,6 +60,8 @@ describe('incident agent-options: settings of the agent’s program in the file 
     'WebSearch',
     'Skill',
     'Agent',
+    'SendMessage',
+    'TeamCreate',
     'mcp__evil__run',
     'default',
     'Bash,WebFetch',
