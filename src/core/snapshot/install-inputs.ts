@@ -1,3 +1,5 @@
+import { findLoadingVariable, findUsedPath } from './install-env.ts';
+
 /**
  * Which files decide what a setup command installs. Only for commands that install exactly what lockfiles say; the result
  * of any other command may depend on every file of the tree.
@@ -15,6 +17,10 @@ export type Inputs =
 interface Installer {
   /** Matches the whole command. */
   command: RegExp;
+  /** Whether the command installs exactly what the lockfile says; by default, it does. */
+  isExact?: (command: string, env: Readonly<Record<string, string>>) => boolean;
+  /** The inputs that the command names; they are inspected. */
+  named?: (command: string) => string[];
   /** Matches the paths of its inputs. */
   inputs: RegExp;
   /** Matches the paths of files that can run code of the tree or name further files. */
@@ -25,13 +31,22 @@ interface Installer {
   lockfiles?: readonly string[];
 }
 
+/** Long options that name files or folders begin with one of these. */
+const FILE_FLAGS =
+  'install-links|prefix|dir|cwd|config|directory|project|script-shell|gemfile|pnpmfile|global|userconfig|node-options|shell|find-links|env-file|build-constraint|constraint|override|use-yarnrc|lockfile-dir|require';
 /** A long option without a separate value. */
-const FLAGS = String.raw`(?: --(?!install-links|prefix|dir|cwd|config|directory|project|script-shell)[a-z][a-z-]*(?:=[\w.,:/@-]+)?)*`;
+const FLAGS = String.raw`(?: --(?!${FILE_FLAGS})[a-z][a-z-]*(?:=[\w.,:/@-]+)?)*`;
+/** Options of pip without a file. */
+const PIP_FLAG = String.raw`(?:-q|--(?:require-hashes|no-deps|no-cache-dir|no-color|no-compile|no-input|disable-pip-version-check|quiet|only-binary[= ]:all:))`;
+const PIP_FILE = String.raw`(?:-r ?|--requirement[= ])(?:\./)?([\w-][\w./-]*\.(?:txt|in))(?= |$)`;
 const NODE = {
   inspect: /(?:^|\/)(?:package\.json|\.npmrc|\.yarnrc\.yml)$/,
   // npm compiles a native package at `binding.gyp`.
   never: /(?:^|\/)(?:binding\.gyp|\.pnpmfile\.[cm]?js)$/,
 };
+
+/** Installed packages, if the repository has them. */
+const IGNORED = /(?:^|\/)node_modules\//;
 
 const INSTALLERS: readonly Installer[] = [
   {
@@ -57,10 +72,11 @@ const INSTALLERS: readonly Installer[] = [
     inspect: /(?:^|\/)pyproject\.toml$/,
   },
   {
-    command:
-      /^(?:[\w./-]*\/)?(?:python3? -m )?pip3? install (?:--[a-z-]+ )*--require-hashes (?:--[a-z-]+ )*-r [\w./-]+$/,
-    inputs: /\.(?:txt|in)$|(?:^|\/)pip\.conf$/,
-    inspect: /\.(?:txt|in)$/,
+    command: new RegExp(String.raw`^(?:[\w./-]*/)?(?:python3? -m )?pip3? install(?: ${PIP_FLAG}| ${PIP_FILE})+$`),
+    named: (command) => [...command.matchAll(new RegExp(` ${PIP_FILE}`, 'g'))].flatMap(([, path]) => path ?? []),
+    inputs: /^$/,
+    inspect: /^$/,
+    never: /(?:^|\/)pip\.conf$/,
   },
   { command: /^python3? -m venv (?:--[a-z-]+ )*[\w./-]+$/, inputs: /^$/, inspect: /^$/ },
   {
@@ -70,29 +86,48 @@ const INSTALLERS: readonly Installer[] = [
   },
   { command: /^go mod download$/, inputs: /(?:^|\/)go\.(?:mod|sum|work|work\.sum)$/, inspect: /^$/ },
   {
-    command: new RegExp(`^bundle install${FLAGS} --frozen${FLAGS}$`),
+    command: new RegExp(`^bundle install${FLAGS}$`),
+    isExact: (command, { BUNDLE_FROZEN = '', BUNDLE_DEPLOYMENT = '' }) =>
+      / --(?:frozen|deployment)(?: |$)/.test(command) ||
+      [BUNDLE_FROZEN, BUNDLE_DEPLOYMENT].some((value) => /^(?:1|true)$/.test(value)),
     inputs: /(?:^|\/)(?:Gemfile|Gemfile\.lock|\.ruby-version)$|(?:^|\/)\.bundle\//,
     inspect: /(?:^|\/)Gemfile$/,
     never: /\.gemspec$/,
   },
 ];
 
-/** Variables with which programs load further code or settings. Those of npm and pnpm that only name a cache do not. */
-const LOADS_CODE =
-  /^(?:PATH|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|LD_.*|PYTHON.*|RUBYOPT|RUBYLIB|BUNDLE_.*|GOFLAGS|RUST.*|npm_config_(?!(?:store_dir|cache|loglevel|fund|audit|progress|prefer_offline)$).*|PNPM_.*|YARN_.*|UV_.*|PIP_.*)$/i;
-
-/** The inputs of setup commands, given the paths of all files of the tree and the names of the variables in `[env]`. */
-export function findInputs(setup: readonly string[], paths: readonly string[], env: readonly string[]): Inputs {
-  const variable = env.find((name) => LOADS_CODE.test(name));
-  if (variable !== undefined) return { kind: 'tree', why: `the variable ${variable} may name any file` };
+/** The inputs of setup commands, given the paths of all files of the tree and the variables in `[env]`. */
+export function findInputs(
+  setup: readonly string[],
+  paths: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Inputs {
+  const variable = findLoadingVariable(env, paths);
+  if (variable !== undefined) return { kind: 'tree', why: variable };
   const commands = setup
     .flatMap((command) => command.split('&&'))
     .map((command) => command.trim().replace(/\s+/g, ' '));
   const [files, inspect] = [new Set<string>(), new Set<string>()];
+  const installers: Installer[] = [];
   for (const command of commands) {
     const installer = INSTALLERS.find((known) => known.command.test(command));
-    if (installer === undefined) return { kind: 'tree', why: `\`${command}\` may read any file` };
+    const [program = ''] = command.split(' ', 1);
+    if (
+      installer?.isExact?.(command, env) === false ||
+      installer === undefined ||
+      (program.includes('/') && findUsedPath(program, paths) !== undefined)
+    )
+      return { kind: 'tree', why: `\`${command}\` may read any file` };
+    installers.push(installer);
+    const named = installer.named?.(command) ?? [];
+    const missing = named.find((path) => !paths.includes(path));
+    if (missing !== undefined) return { kind: 'tree', why: `${missing} is not a file of the repository` };
+    for (const path of named) {
+      files.add(path);
+      inspect.add(path);
+    }
     for (const path of paths) {
+      if (IGNORED.test(path)) continue;
       if (installer.never?.test(path)) return { kind: 'tree', why: `${path} can run code of the repository` };
       if (installer.inputs.test(path)) files.add(path);
       if (installer.inspect.test(path)) inspect.add(path);
@@ -100,7 +135,7 @@ export function findInputs(setup: readonly string[], paths: readonly string[], e
   }
   const runsScripts = !commands.every((command) => / --ignore-scripts(?: |$)/.test(command));
   const found = { kind: 'files', files: [...files].sort(), inspect: [...inspect].sort(), runsScripts } as const;
-  const [only, ...others] = commands.map((command) => INSTALLERS.find((known) => known.command.test(command)));
+  const [only, ...others] = installers;
   const lockfile = others.length > 0 ? undefined : only?.lockfiles?.find((path) => paths.includes(path));
   return lockfile === undefined ? found : { ...found, lockfile };
 }
@@ -124,6 +159,7 @@ export function findTreeDependency(path: string, text: string, runsScripts: bool
   const name = path.slice(path.lastIndexOf('/') + 1);
   const rule = RULES.find((each) => each.names.test(name));
   if (rule?.pattern.test(text)) return `${path} ${rule.why}`;
+  if (/\.(?:txt|in)$/.test(name) && !hasHashes(text)) return `${path} has a line without a hash`;
   return name === 'package.json' && runsScripts ? describeScripts(path, text) : undefined;
 }
 
@@ -145,7 +181,7 @@ const RULES: readonly { names: RegExp; pattern: RegExp; why: string }[] = [
   },
   {
     names: /^pyproject\.toml$/,
-    pattern: /^[ \t]*\[[ \t]*(?:build-system|tool\.uv\.sources)\b/m,
+    pattern: /^[ \t]*(?:\[[ \t]*(?:build-system|tool\.uv\.sources)\b|package[ \t]*=[ \t]*true)/m,
     why: 'builds a package of the repository',
   },
   {
@@ -160,6 +196,15 @@ const RULES: readonly { names: RegExp; pattern: RegExp; why: string }[] = [
     why: 'names further files',
   },
 ];
+
+/** Whether pip installs exactly what a requirements file says: it then checks all hashes, without `--require-hashes` too. */
+function hasHashes(text: string): boolean {
+  const lines = text.replace(/\\\r?\n/g, ' ').split(/\r?\n/);
+  const requirements = lines
+    .map((line) => line.replace(/(?:^|\s)#.*$/, '').trim())
+    .filter((line) => /^[^-]/.test(line));
+  return requirements.every((line) => /\s--hash[= ]/.test(line));
+}
 
 /** The scripts that npm, pnpm and Yarn run when they install. */
 const INSTALL_SCRIPTS = [

@@ -25,15 +25,14 @@ const PROGRAM = 'seal-snapshot.mjs';
 const PROGRAM_FILES = [PROGRAM, 'restore-files.mjs'];
 const MAX_ANSWER = 100_000;
 
-/** A snapshot that a change of any file makes useless costs more than a shorter setup, in ms. */
-const MIN_SETUP_MS = 3_000;
-
 /** Where setup runs, and under which names its results are kept. */
 export interface BuildRequest extends SnapshotKey {
   checkout: Checkout;
   phase: 'setup' | 'gates';
   /** The folder of the logs among the artifacts. */
   folder: string;
+  /** A shorter setup is refused, in ms. */
+  minSetupMs: number;
 }
 
 /**
@@ -45,7 +44,7 @@ export async function buildSnapshot(
   request: BuildRequest,
 ): Promise<Snapshot | RefusedSnapshot> {
   const { config, worker, identity, resources } = attempt;
-  const { key, inputs, checkout, phase, folder } = request;
+  const { key, inputs, checkout, phase, folder, minSetupMs } = request;
   const started = performance.now();
   const volume = `halo-snapshot-${key.slice(0, 24)}-${randomBytes(6).toString('hex')}`;
   const isPublished = { yes: false };
@@ -75,9 +74,9 @@ export async function buildSnapshot(
     createdAt: new Date(worker.now()).toISOString(),
   };
   const spent = performance.now() - begun;
-  if (!Array.isArray(inputs) && spent < MIN_SETUP_MS) {
-    const seconds = (spent / 1_000).toFixed(1);
-    return { ...facts, refused: `setup takes only ${seconds} s, and ${inputs.why}` };
+  if (spent < minSetupMs) {
+    const why = Array.isArray(inputs) ? '' : `, and ${inputs.why}`;
+    return { ...facts, refused: `setup takes only ${(spent / 1_000).toFixed(1)} s${why}` };
   }
   const restored = await restorer.restore();
   await restorer.remove();

@@ -24,6 +24,9 @@ export interface LayerRequest {
 /** How long setup is not tried again after its result could not be a snapshot, in ms. */
 const REFUSED_MS = 86_400_000;
 
+/** A snapshot that a change of any file makes useless costs more than a shorter setup, in ms. */
+const MIN_SETUP_MS = 3_000;
+
 /** The key of the breaker that stops the use of snapshots of a repository. */
 export function snapshotBreaker(mirror: string): string {
   return `snapshot:${mirror}`;
@@ -52,7 +55,8 @@ export async function openLayer(attempt: SandboxContext, request: LayerRequest):
       const meanwhile = isRechecked ? undefined : await findUsable(attempt, query);
       if (meanwhile !== undefined) continue;
       const { key, settingsKey, inputs } = query;
-      const build = { ...request, key, settingsKey, inputs };
+      const minSetupMs = found !== undefined || Array.isArray(inputs) ? 0 : MIN_SETUP_MS;
+      const build = { ...request, key, settingsKey, inputs, minSetupMs };
       return found === undefined ? await makeLayer(attempt, build, onlyRun) : await recheck(attempt, build, found);
     } finally {
       await lock.release();

@@ -58,8 +58,8 @@ async function findNarrowInputs(
   { setup, env }: Config,
   files: readonly TreeFile[],
 ): Promise<Snapshot['inputs']> {
-  const paths = files.filter(({ path }) => !/(?:^|\/)node_modules\//.test(path)).map(({ path }) => path);
-  const found = findInputs(setup, paths, Object.keys(env));
+  const paths = files.map(({ path }) => path);
+  const found = findInputs(setup, paths, env);
   if (found.kind === 'tree') return { why: found.why };
   const byPath = new Map(files.map((file) => [file.path, file]));
   const link = found.files.find((path) => byPath.get(path)?.mode === '120000');

@@ -23,7 +23,7 @@ describe('the inputs of setup', () => {
     [['python3 -m venv .venv && .venv/bin/pip install --require-hashes -r requirements.txt'], ['requirements.txt']],
     [['uv sync --frozen', 'npm ci'], ['.npmrc', 'package-lock.json', 'package.json', 'packages/a/package.json', 'pyproject.toml', 'uv.lock']], // prettier-ignore
   ] as const)('%j are only manifests and lockfiles', ([setup, files]) => {
-    expect(findInputs([...setup], TREE, [])).toMatchObject({ kind: 'files', files });
+    expect(findInputs([...setup], TREE, {})).toMatchObject({ kind: 'files', files });
   });
 
   it.for([
@@ -34,23 +34,95 @@ describe('the inputs of setup', () => {
     'npm ci --install-links',
     'npm ci --script-shell=./x',
     './install.sh',
-    'pip install -r requirements.txt',
     'pnpm install',
     'uv sync',
     'npm ci\nmake',
   ])('%j are the whole tree', (command) => {
-    expect(findInputs([command], TREE, [])).toMatchObject({ kind: 'tree' });
+    expect(findInputs([command], TREE, {})).toMatchObject({ kind: 'tree' });
   });
 
   it('are the whole tree if a file of it can run code during the install', () => {
-    expect(findInputs(['npm ci'], [...TREE, 'binding.gyp'], [])).toMatchObject({ kind: 'tree' });
-    expect(findInputs(['pnpm i --frozen-lockfile'], [...TREE, '.pnpmfile.cjs'], [])).toMatchObject({ kind: 'tree' });
+    expect(findInputs(['npm ci'], [...TREE, 'binding.gyp'], {})).toMatchObject({ kind: 'tree' });
+    expect(findInputs(['pnpm i --frozen-lockfile'], [...TREE, '.pnpmfile.cjs'], {})).toMatchObject({ kind: 'tree' });
   });
 
-  it('are the whole tree if a variable can load code', () => {
-    expect(findInputs(['npm ci'], TREE, ['NODE_OPTIONS'])).toMatchObject({ kind: 'tree' });
-    expect(findInputs(['npm ci'], TREE, ['npm_config_script_shell'])).toMatchObject({ kind: 'tree' });
-    expect(findInputs(['npm ci'], TREE, ['npm_config_store_dir', 'CI'])).toMatchObject({ kind: 'files' });
+  it.for([
+    { NODE_OPTIONS: '--require ./x.js' },
+    { npm_config_script_shell: './x' },
+    { GOFLAGS: '-modcacherw -toolexec=./x' },
+    { GOFLAGS: '-modfile=other.mod' },
+    { GOENV: '/workspace/go.env' },
+    { GIT_CONFIG_GLOBAL: '/workspace/x' },
+    { BUNDLE_GEMFILE: 'Gemfile.next' },
+    { UV_PYTHON: './bin/python' },
+    { UV_CONFIG_FILE: 'uv.toml' },
+    { PIP_CONSTRAINT: 'x.txt' },
+    { PIP_INDEX_URL: 'file:///workspace/index' },
+    { CARGO_BUILD_RUSTC_WRAPPER: './x' },
+    // Folders in which the repository has files.
+    { CARGO_HOME: '/workspace/src' },
+    { npm_config_cache: 'patches/../src' },
+    { HOME: '/workspace' },
+    { BUNDLE_APP_CONFIG: '/workspace/src/index.ts/x' },
+  ])('are the whole tree with the variable %j', (env) => {
+    const found = findInputs(['npm ci'], TREE, env);
+    expect(found).toMatchObject({ kind: 'tree', why: expect.stringContaining(Object.keys(env)[0]!) as string });
+  });
+
+  it.for([
+    { CI: '1', npm_config_store_dir: '/workspace/node_modules/.pnpm-store', pnpm_config_store_dir: 'node_modules/x' },
+    { GOFLAGS: '-modcacherw', GOMODCACHE: '/workspace/.go-modules' },
+    { GOFLAGS: '', GOWORK: 'off' },
+    { GOFLAGS: '-mod=mod -trimpath' },
+    { BUNDLE_PATH: '/workspace/vendor/bundle', BUNDLE_APP_CONFIG: '/tmp/.bundle', BUNDLE_JOBS: '4' },
+    { UV_CACHE_DIR: '.uv-cache', UV_LINK_MODE: 'copy', UV_PYTHON: '3.12' },
+    { PIP_CACHE_DIR: '/tmp/pip', PIP_NO_INPUT: '1', PYTHONDONTWRITEBYTECODE: '1' },
+    { CARGO_HOME: '/workspace/target/cargo-home', RUST_BACKTRACE: '1' },
+  ])('are not the whole tree with %j', (env) => {
+    expect(findInputs(['npm ci'], TREE, env as unknown as Record<string, string>)).toMatchObject({ kind: 'files' });
+  });
+});
+
+describe('the inputs of pip', () => {
+  const tree = ['requirements.txt', 'dev/requirements.in', 'docs/notes.txt', 'tools/pip'];
+
+  it.for([
+    ['pip install -r requirements.txt', ['requirements.txt']],
+    ['python3 -m pip install -q --require-hashes --requirement=./requirements.txt', ['requirements.txt']],
+    ['.venv/bin/pip install -r requirements.txt --no-deps -r dev/requirements.in', ['dev/requirements.in', 'requirements.txt']], // prettier-ignore
+  ] as const)('%s are the named files', ([command, files]) => {
+    expect(findInputs([command], tree, {})).toMatchObject({ kind: 'files', files, inspect: files });
+  });
+
+  it.for([
+    'pip install -r missing.txt',
+    'pip install -r ../requirements.txt',
+    'pip install -r requirements.lock',
+    'pip install -r requirements.txt left-pad',
+    'pip install -r requirements.txt -e .',
+    'tools/pip install -r requirements.txt',
+    './tools/pip install -r requirements.txt',
+  ])('%s are the whole tree', (command) => {
+    expect(findInputs([command], tree, {})).toMatchObject({ kind: 'tree' });
+  });
+
+  it('are the whole tree if the repository has settings of pip', () => {
+    expect(findInputs(['pip install -r requirements.txt'], [...tree, 'pip.conf'], {})).toMatchObject({ kind: 'tree' });
+  });
+});
+
+describe('the inputs of Bundler', () => {
+  const tree = ['Gemfile', 'Gemfile.lock', 'lib/a.rb'];
+
+  it.for([
+    [{ BUNDLE_FROZEN: 'true' }, 'bundle install', 'files'],
+    [{ BUNDLE_DEPLOYMENT: '1' }, 'bundle install --jobs=4', 'files'],
+    [{}, 'bundle install --frozen', 'files'],
+    [{}, 'bundle install', 'tree'],
+    [{ BUNDLE_FROZEN: 'false' }, 'bundle install', 'tree'],
+    [{ BUNDLE_FROZEN: 'true' }, 'bundle install --gemfile=lib/a.rb', 'tree'],
+  ] as const)('are the lockfile only if it is frozen: %j %s', ([env, command, kind]) => {
+    expect(findInputs([command], tree, env)).toMatchObject({ kind });
   });
 });
 
@@ -68,11 +140,11 @@ describe('a lockfile of npm lists the folders that are installed', () => {
   );
 
   it('if it belongs to the only command', () => {
-    expect(findInputs(['npm ci'], TREE, [])).toMatchObject({ lockfile: 'package-lock.json' });
-    expect(findInputs(['npm ci'], [...TREE, 'npm-shrinkwrap.json'], [])).toMatchObject({ lockfile: 'npm-shrinkwrap.json' }); // prettier-ignore
-    expect(findInputs(['pnpm i --frozen-lockfile'], TREE, [])).not.toHaveProperty('lockfile');
-    expect(findInputs(['npm ci', 'uv sync --frozen'], TREE, [])).not.toHaveProperty('lockfile');
-    expect(findInputs(['npm ci'], ['web/package-lock.json'], [])).not.toHaveProperty('lockfile');
+    expect(findInputs(['npm ci'], TREE, {})).toMatchObject({ lockfile: 'package-lock.json' });
+    expect(findInputs(['npm ci'], [...TREE, 'npm-shrinkwrap.json'], {})).toMatchObject({ lockfile: 'npm-shrinkwrap.json' }); // prettier-ignore
+    expect(findInputs(['pnpm i --frozen-lockfile'], TREE, {})).not.toHaveProperty('lockfile');
+    expect(findInputs(['npm ci', 'uv sync --frozen'], TREE, {})).not.toHaveProperty('lockfile');
+    expect(findInputs(['npm ci'], ['web/package-lock.json'], {})).not.toHaveProperty('lockfile');
   });
 });
 
@@ -87,6 +159,9 @@ describe('a file makes an install depend on the whole tree', () => {
     ['pyproject.toml', '[project]\n[build-system]\nrequires = []'],
     ['requirements.txt', '-r base.txt'],
     ['requirements.txt', './local'],
+    ['requirements.txt', 'a==1 --hash=sha256:00\nb==2'],
+    ['requirements.txt', 'a==1 # --hash=sha256:00'],
+    ['dev.in', 'a'],
     ['Gemfile', 'eval_gemfile "x"'],
   ] as const)('%s with %j', ([path, text]) => {
     expect(findTreeDependency(path, text, true)).toContain(path);
@@ -97,7 +172,10 @@ describe('a file makes an install depend on the whole tree', () => {
     ['.npmrc', 'registry=https://registry.example.com/'],
     ['.yarnrc.yml', 'yarnPath: .yarn/releases/yarn-4.cjs'],
     ['pyproject.toml', '[project]\nname = "x"'],
-    ['requirements.txt', 'a==1 --hash=sha256:00'],
+    [
+      'requirements.txt',
+      '# by pip-compile\n--only-binary=:all:\na==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n    # via b\n',
+    ],
     ['Gemfile', 'source "https://rubygems.org"\ngem "rake"'],
   ] as const)('not: %s with %j', ([path, text]) => {
     expect(findTreeDependency(path, text, true)).toBeUndefined();

@@ -171,6 +171,20 @@ describe('a repeated check of a snapshot', () => {
     expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
   });
 
+  it('keeps one of the whole tree that setup makes again in less than the time worth a snapshot', async ({
+    halo,
+    journal,
+  }) => {
+    const { root } = newProject();
+    // All files by name give the same key as the whole tree, without its rule about short setups.
+    await halo.run(root, [{ id: 'A' }], settings('true', { setup: PURE, more: ['snapshot.inputs=["**"]'] }));
+    const tree = scripted(OK, ['ls deps'], [`setup=${JSON.stringify([PURE])}`, ...recheck]);
+    const run = await halo.run(root, [{ id: 'A' }], tree);
+    expect(uses(journal(run.runId))).toEqual(['A setup overlay', 'A gates overlay']);
+    expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
+    expect(await halo.operations.breakers()).toEqual([]);
+  });
+
   it('drops one that setup makes differently, and opens a breaker', async ({ halo, journal }) => {
     const { root } = newProject();
     await halo.run(root, [{ id: 'A' }], settings(CHANGE));

@@ -39,7 +39,11 @@ export function guessRuby(files: RootFiles): Guess {
     setup: ['bundle install'],
     gates: gate.map((command) => `bundle exec ${command}`),
     reasons: ['there is a Gemfile'],
-    env: { BUNDLE_PATH: '/workspace/vendor/bundle', BUNDLE_APP_CONFIG: '/tmp/.bundle' },
+    env: {
+      BUNDLE_PATH: '/workspace/vendor/bundle',
+      BUNDLE_APP_CONFIG: '/tmp/.bundle',
+      ...(files.has('Gemfile.lock') ? { BUNDLE_FROZEN: 'true' } : {}),
+    },
     hosts: ['rubygems.org:443', 'index.rubygems.org:443'],
     keeps: ['vendor/bundle'],
   };
