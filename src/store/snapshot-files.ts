@@ -25,6 +25,10 @@ export interface SnapshotQuery {
 
 const RECORD = /^([0-9a-f]{64})(?:@([0-9a-z]{8,32}))?\.json$/;
 
+/** Holds the volume of a snapshot that is being built. */
+const BUILDER = 'build';
+const BUILD = `@${BUILDER}`;
+
 /** How long to wait before asking again whether the caller still wants the lock, in ms. */
 const WAIT_MS = 2_000;
 
@@ -121,9 +125,23 @@ export class SnapshotFiles {
     });
   }
 
+  /** How many snapshots are being built, and how many builds ended with their process. */
+  async countBuilds(): Promise<{ running: number; interrupted: number }> {
+    return this.withErrors(async () => {
+      const counts = { running: 0, interrupted: 0 };
+      const named = new Set((await this.list()).map(({ record }) => ('volume' in record ? record.volume : '')));
+      for (const mirror of await readFolder(this.dir))
+        for (const name of await readFolder(join(this.dir, mirror, 'uses'))) {
+          if (!name.endsWith(BUILD) || named.has(name.slice(0, -BUILD.length))) continue;
+          counts[(await isLocked(join(this.dir, mirror, 'uses', name))) ? 'running' : 'interrupted'] += 1;
+        }
+      return counts;
+    });
+  }
+
   /** Keeps a volume that has no record yet, because it is being built, until the lock is released. */
   async announce(mirror: string, volume: string): Promise<AcquiredLock> {
-    return this.withErrors(() => this.use(mirror, volume, 'build'));
+    return this.withErrors(() => this.use(mirror, volume, BUILDER));
   }
 
   /** Waits until no other process builds a snapshot. Throws the reason of `signal` when it aborts. */

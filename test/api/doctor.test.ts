@@ -1,4 +1,6 @@
-import { tmpdir } from 'node:os';
+import { symlinkSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { checkSandbox } from '../../src/api/doctor/check-sandbox.ts';
 import { checkQueue, diagnose, judgeOpenFiles } from '../../src/api/doctor/diagnose.ts';
@@ -9,6 +11,7 @@ import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { parseOpenFiles } from '../../src/sandbox/docker/engine-info.ts';
 import type { EngineInfo, SandboxEngine } from '../../src/sandbox/sandbox.ts';
+import { openBreakerStore } from '../../src/store/breaker-files.ts';
 import { SnapshotFiles } from '../../src/store/snapshot-files.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { hostOf } from '../support/halo/host.ts';
@@ -53,6 +56,19 @@ it('shows how workspaces begin with snapshots, and how large they are', async ()
     'workspaces begin with an overlay; 1 snapshot, 3m; 1 refused, see `halo snapshot ls`',
   );
   expect(await saysWith(false)).toContain('so each workspace begins with a copy; 1 snapshot, 3m');
+  const build = await files.announce('shop-00000000', 'halo-snapshot-b');
+  symlinkSync(`${hostname()}:999999999:0`, join(home, 'snapshots/shop-00000000/uses/halo-snapshot-c@build'));
+  const key = 'snapshot:shop-00000000';
+  await openBreakerStore(home).update(key, (breaker) => ({
+    breaker: { ...breaker, status: 'open', reason: 'setup\u001b differs', openedAt: 0 },
+    result: undefined,
+  }));
+  expect(await checkSnapshots({ canOverlay: () => Promise.resolve(true) }, home)).toMatchObject({
+    ok: 'warn',
+    says: 'workspaces begin with an overlay; 1 snapshot, 3m; 1 being made; 1 interrupted, which the next worker removes; 1 refused, see `halo snapshot ls`; not used for shop-00000000: setup<U+001B> differs',
+    fix: `halo breaker reset ${key}`,
+  });
+  await build.release();
 });
 
 it('doctor reports a fault that stops several checks once', () => {

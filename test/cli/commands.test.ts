@@ -512,6 +512,22 @@ describe('the state of a run in halo ls and halo status', () => {
   });
 });
 
+it('halo status shows a snapshot that is being made or cannot be made, in one line, and nothing about one in use', async () => {
+  const snapshotLine = async (run: string, ...events: JournalEntry[]) => {
+    operations.addRun([created(run, 1), { type: 'run.started' }, ...attempted('US-001'), { type: 'phase.started', story: 'US-001', attempt: 1, phase: 'setup' }, ...events]); // prettier-ignore
+    return (await halo(['status', run])).stdout.split('\n').filter((line) => line.startsWith('snapshot'));
+  };
+  const at = { story: 'US-001', attempt: 1, phase: 'setup' } as const;
+  const started = { type: 'snapshot.started', ...at } as const;
+  const refused = { type: 'snapshot.refused', ...at, reason: 'setup changes\u001b a.txt' } as const;
+  const used = { type: 'snapshot.used', ...at, key: 'a', digest: 'b', mode: 'copy' } as const;
+  expect(await snapshotLine('r1', started)).toEqual(['snapshot setup of US-001 makes one']);
+  expect(await snapshotLine('r2', started, refused)).toEqual(['snapshot none, setup runs for each workspace: setup changes<U+001B> a.txt']); // prettier-ignore
+  expect(await snapshotLine('r3', started, { ...used, made: true })).toEqual([]);
+  // The worker has died in between.
+  expect(await snapshotLine('r4', started, { type: 'phase.started', ...at, phase: 'prepare' })).toEqual([]);
+});
+
 it('halo status names the landed stories that the PRD file does not mark as done', async () => {
   operations.addRun([
     ...succeeded('r1'),

@@ -47,6 +47,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ['time', timeText(state, now)],
     ...row('used', usageText(state.usage)),
     ...pauseRow({ state }, now),
+    ...snapshotRow(state, paint),
     ...reportsRow(view, now),
     ...row('commits', commitsText({ state })),
     ['files', dir],
@@ -94,6 +95,20 @@ function stateFact({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: 
   if (needs !== undefined && state.paused === undefined) return paint(stateTone(state), safeLine(needs));
   const detail = needs ?? state.detail;
   return detail === undefined ? word : `${word}  ${safeLine(detail, MAX_TEXT_LENGTH)}`;
+}
+
+/** Shown while a snapshot is being made, and if there cannot be one. */
+function snapshotRow({ snapshot, stories, status }: RunState, paint: Paint): [string, string][] {
+  if (snapshot === undefined || status === 'ended') return [];
+  if (snapshot.state === 'refused')
+    return [
+      [
+        'snapshot',
+        paint('warn', `none, setup runs for each workspace: ${safeLine(snapshot.reason ?? '', MAX_TEXT_LENGTH)}`),
+      ],
+    ];
+  const isBuilding = stories.some(({ id, phase }) => id === snapshot.story && (phase === 'setup' || phase === 'gates'));
+  return isBuilding ? [['snapshot', `setup of ${safeLine(snapshot.story)} makes one`]] : [];
 }
 
 /** Stories that landed without being marked in the PRD file. */

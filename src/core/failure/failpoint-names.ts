@@ -7,6 +7,7 @@ import { HaloError } from './errors.ts';
 export const FAILPOINTS = {
   'submit.filled': 'the run directories are written to a temporary folder',
   'submit.ready': 'the run directories are complete, not yet renamed to their final names',
+  'submit.listed': 'the runs are listed as open, and not all have their final names',
   'submit.placed': 'the run directories have their final names; nothing is queued',
   'job.taken': 'a worker has taken a job and done nothing yet',
   'run.started.before': 'the journal does not yet have `run.started`',
@@ -16,6 +17,8 @@ export const FAILPOINTS = {
   'prepare.before': 'scratch folders exist, no checkout',
   'prepare.after': 'the workspace is checked out',
   'setup.before': 'no setup command has run',
+  'snapshot.setup': 'the volume of a snapshot has the checkout; setup has not run in it',
+  'snapshot.seal': 'setup has run in the volume; its files are about to be prepared for other users',
   'snapshot.before': 'the volume of a snapshot is complete; no record names it',
   'snapshot.after': 'the record names the volume; no workspace has started with it',
   'setup.after': 'setup has finished',

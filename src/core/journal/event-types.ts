@@ -21,6 +21,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'phase.started': true,
   'phase.ended': true,
   'setup.ended': true,
+  'snapshot.started': true,
   'snapshot.used': true,
   'snapshot.refused': true,
   'prompt.built': true,

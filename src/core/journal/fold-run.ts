@@ -138,6 +138,12 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'gate.ended':
       if (event.exitCode === 0) return next;
       return withStory(next, event.story, (story) => ({ ...story, failedLog: event.log }));
+    case 'snapshot.started':
+      return { ...next, snapshot: { state: 'building', story: event.story } };
+    case 'snapshot.used':
+      return omit(next, 'snapshot');
+    case 'snapshot.refused':
+      return { ...next, snapshot: { state: 'refused', story: event.story, reason: event.reason } };
     case 'story.disturbed':
     case 'story.returned':
     case 'retry.scheduled':
@@ -181,8 +187,6 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'agent.launched':
     case 'prompt.built':
     case 'issue.noted':
-    case 'snapshot.used':
-    case 'snapshot.refused':
     case 'network.asked':
     case 'gate.started':
     case 'story.merged':

@@ -1,5 +1,7 @@
 /** What became of setup before the agent (`setup`) or before the gates. */
 export type SnapshotEvent =
+  /** Setup runs in a workspace of its own, to make a snapshot or, if `again`, to compare with one. */
+  | { type: 'snapshot.started'; phase: 'setup' | 'gates'; again?: true }
   /** Workspaces begin with a snapshot, which setup `made` in this attempt or before. `key`, `digest`: SHA-256. */
   | {
       type: 'snapshot.used';

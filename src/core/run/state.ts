@@ -219,6 +219,8 @@ export interface RunState extends Scheduling, RunFailures {
   pruned?: { at: string; by: string };
   /** Landed stories that could not be marked in the PRD file. */
   unmarked?: Unmarked;
+  /** Set unless the last story that needed a snapshot has one: it is being made, or `reason` says why there is none. */
+  snapshot?: { state: 'building' | 'refused'; story: string; reason?: string };
   /** `seq` of the last folded event. */
   seq: number;
 }

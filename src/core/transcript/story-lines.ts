@@ -70,6 +70,10 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [{ label: event.phase, tone: 'quiet', text: `done    ${formatElapsed(event.ms)}` }];
     case 'setup.ended':
       return commandLines(event, 'setup', how);
+    case 'snapshot.started':
+      return [
+        { label: 'setup', tone: 'quiet', text: event.again ? 'again, to check the snapshot' : 'makes a snapshot' },
+      ];
     case 'snapshot.used':
       if (event.made) {
         const until = event.wholeTree && ` until a file changes: ${safeLine(event.wholeTree, LINE_LENGTH)}`;

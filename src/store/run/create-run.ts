@@ -77,6 +77,7 @@ async function publishFolder(runs: string, name: string, openRuns: OpenRuns): Pr
   const folder = join(runs, name);
   const runIds = await unlessMissing(readdir(folder), []);
   await openRuns.add(runIds);
+  await failpoint('submit.listed');
   for (const runId of runIds) await unlessMissing(rename(join(folder, runId), join(runs, runId)), undefined);
   await syncPath(runs);
   await unlessMissing(rmdir(folder), undefined);

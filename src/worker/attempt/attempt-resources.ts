@@ -7,6 +7,7 @@ import { closeAll } from '../../lib/cleanup.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { IsolationReport } from '../../sandbox/isolation-check/isolation-report.ts';
 import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../../sandbox/sandbox.ts';
+import { makeRoom } from '../snapshot/trim-snapshots.ts';
 import type { ChannelKind, WorkerContext } from '../worker-context.ts';
 import { mountAccounts } from '../workspace/mount-accounts.ts';
 import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
@@ -59,13 +60,14 @@ export class AttemptResources {
   private readonly closers: (() => unknown)[];
   private isClosed = false;
 
-  /** Creates the scratch repositories; no sandbox runs yet. The caller must close the result. */
+  /** Makes room on the engine's disk and creates the scratch repositories; no sandbox runs yet. The caller must close the result. */
   static async open(
     worker: WorkerContext,
     identity: AttemptIdentity,
     options: ResourceOptions,
   ): Promise<AttemptResources> {
     const { config, mirror } = options;
+    await makeRoom(worker, config);
     const mirrorDir = mirrorPath(worker.home, mirror);
     const [scratchDir, transport, channel, isolation, inUse] = await Promise.all([
       createScratch({ mirrorDir, attemptId: identity.id }),

@@ -5,13 +5,13 @@ import type { RunState } from '../../core/run/state.ts';
 import { sweepTemporary } from '../../git/mirror/sweep-temporary.ts';
 import { listOrphanFolders } from './orphan-folders.ts';
 import { readFolder } from '../../lib/fs.ts';
-import { removeUnusedVolumes } from '../snapshot/trim-snapshots.ts';
+import { readSnapshotLimits, trimSnapshots } from '../snapshot/trim-snapshots.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 /**
  * Removes the resources of attempts whose worker died: containers, volumes, scratch repositories and socket folders. The
  * journal decides: a resource is an orphan if its epoch is not that of a story in progress, or if its run has ended or is
- * gone. Also removes folders of dead processes and unfinished files of git.
+ * gone. Also removes folders of dead processes, unfinished files of git, and snapshots for which there is no space.
  */
 export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   await sweepRepositories(worker);
@@ -37,9 +37,9 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   for (const folder of folders) {
     if (await isOrphan(folder)) await rm(folder.path, { recursive: true, force: true });
   }
-  await removeUnusedVolumes(worker);
   await worker.engine.removeOrphanProbes();
   for (const path of await listOrphanFolders(worker.home)) await rm(path, { recursive: true, force: true });
+  await trimSnapshots(worker, await readSnapshotLimits(worker.home));
 }
 
 /** Removes packs and locks of git processes that were killed. */

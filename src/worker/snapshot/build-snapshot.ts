@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RefusedSnapshot, Snapshot } from '../../core/snapshot/snapshot.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { failpoint } from '../../lib/failpoint.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { discardSink, tailSink } from '../../lib/streams.ts';
@@ -62,6 +63,7 @@ export async function buildSnapshot(
   await workspace.checkOut(checkout.commit, checkout.gitDir, checkout.sources);
   const restorer = openRestorer(attempt, volume, checkout);
   const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.place, `${folder}/${name}`);
+  await failpoint('snapshot.setup');
   const begun = performance.now();
   for await (const ended of runCommands(attempt, workspace, { commands: setupCommands(config), phase, openLog }))
     await recordSetup(attempt, ended, { phase, log: `${folder}/${ended.name}` });
@@ -110,6 +112,7 @@ async function sealVolume(
     startHelper(attempt, helper),
     ...PROGRAM_FILES.map((name) => readFile(join(DOCKER_DIR, name), 'utf8')),
   ]);
+  await failpoint('snapshot.seal');
   const stdout = tailSink(MAX_ANSWER);
   const words = [WORKSPACE, commit, String(SNAPSHOT_GROUP)].map(shellQuote).join(' ');
   const files = programs.map((text, index) => `printf %s ${shellQuote(text)} > /tmp/${PROGRAM_FILES[index]}`);

@@ -56,6 +56,11 @@ export async function openLayer(attempt: SandboxContext, request: LayerRequest):
       if (meanwhile !== undefined) continue;
       const { key, settingsKey, inputs } = query;
       const minSetupMs = found !== undefined || Array.isArray(inputs) ? 0 : MIN_SETUP_MS;
+      await attempt.journal.report({
+        type: 'snapshot.started',
+        phase: request.phase,
+        ...(found === undefined ? {} : { again: true }),
+      });
       const build = { ...request, key, settingsKey, inputs, minSetupMs };
       return found === undefined ? await makeLayer(attempt, build, onlyRun) : await recheck(attempt, build, found);
     } finally {

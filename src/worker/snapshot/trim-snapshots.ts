@@ -1,27 +1,45 @@
+import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
+import { readConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig } from '../../config/resolve.ts';
 import type { StoredSnapshot } from '../../store/snapshot-files.ts';
 import type { WorkerContext } from '../worker-context.ts';
+
+type Place = Pick<WorkerContext, 'snapshots' | 'engine' | 'homeId' | 'log'>;
+
+/** Limits of all snapshots of a HALO_HOME together. */
+type Limits = Pick<Config, 'snapshot' | 'limits'>;
+
+/** `snapshot.max_size` and `limits.free_disk` of `config.toml`. Throws CONFIG_INVALID. */
+export async function readSnapshotLimits(home: string): Promise<Limits> {
+  return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).config;
+}
+
+/** Removes snapshots if the engine's disk is short, before anything else is written to it. Throws DOCKER_UNAVAILABLE. */
+export async function makeRoom(worker: Place, limits: Limits): Promise<void> {
+  if (await isShort(worker, limits)) await trimSnapshots(worker, limits);
+}
 
 /**
  * Removes the snapshots that were not used for the longest time until all together are within `snapshot.max_size` and the
  * engine's disk has the free space that `limits.free_disk` demands. Snapshots in use stay.
  */
-export async function trimSnapshots(worker: WorkerContext, { snapshot, limits }: Config): Promise<void> {
+export async function trimSnapshots(worker: Place, limits: Limits): Promise<void> {
   const stored = (await worker.snapshots.list()).sort((a, b) => a.usedAt - b.usedAt);
   let total = stored.reduce((sum, { record }) => sum + bytesOf(record), 0);
-  const isTooMuch = async () => {
-    if (total > snapshot.maxBytes) return true;
-    const free = await worker.engine.freeBytes();
-    return free !== undefined && free < limits.freeDiskBytes;
-  };
   for (const each of stored) {
     if (!('volume' in each.record)) continue;
-    if (!(await isTooMuch())) break;
+    if (total <= limits.snapshot.maxBytes && !(await isShort(worker, limits))) break;
     if (!(await removeSnapshot(worker, each))) continue;
     worker.log.info({ mirror: each.mirror, key: each.record.key }, 'removed a snapshot to save space');
     total -= bytesOf(each.record);
   }
   await removeUnusedVolumes(worker);
+}
+
+async function isShort({ engine }: Place, { limits }: Limits): Promise<boolean> {
+  const free = await engine.freeBytes();
+  return free !== undefined && free < limits.freeDiskBytes;
 }
 
 /** Removes a snapshot with its volume. Returns false if it is in use. */
@@ -39,9 +57,7 @@ export async function removeSnapshot(
 }
 
 /** Removes volumes that no record names: their build was interrupted, or they were removed while in use. */
-export async function removeUnusedVolumes(
-  worker: Pick<WorkerContext, 'snapshots' | 'engine' | 'homeId' | 'log'>,
-): Promise<void> {
+async function removeUnusedVolumes(worker: Place): Promise<void> {
   // Listed first: a volume that is published meanwhile is in the records.
   const volumes = await worker.engine.listSnapshotVolumes(worker.homeId);
   const named = new Set(

@@ -22,7 +22,8 @@ async function survive(fault: Fault, { task }: TestContext): Promise<void> {
   const give = (at: Failpoint, words: string[], cwd: string) => giveTwice(world, { words, cwd, at, fault });
   try {
     const bystander = world.addRepository();
-    const spared = await world.submit(bystander, [{ id: 'A' }]);
+    await give('submit.listed', submission(world, bystander, 'submit.listed', []), bystander.root);
+    const spared = await onlyRun(world, bystander);
     const runs = [];
     for (const at of ['submit.filled', 'submit.ready', 'submit.placed'] as const) {
       const repository = world.addRepository();
@@ -81,10 +82,10 @@ async function giveTwice({ home }: World, { words, cwd, at, fault }: Order): Pro
   expect(again, words.join(' ')).toMatchObject({ code: 0 });
 }
 
-function submission({ home }: World, { root }: TestRepository, key: string): string[] {
+function submission({ home }: World, { root }: TestRepository, key: string, more = ['approval.mode=story']): string[] {
   const path = join(home.dir, `${key}.json`);
   writeFileSync(path, prdOf([{ id: 'A' }]).bytes);
-  const settings = [...SETTINGS, 'approval.mode=story'].flatMap((setting) => ['-c', setting]);
+  const settings = [...SETTINGS, ...more].flatMap((setting) => ['-c', setting]);
   return ['submit', path, '--repo', root, '--key', key, ...settings];
 }
 

@@ -38,6 +38,9 @@ describe('transcribe', () => {
 
   it('shows whether setup was kept as a snapshot, and why a change of any file needs another one', () => {
     const used = { type: 'snapshot.used', ...US1, phase: 'setup', key: 'a', digest: 'b'.repeat(64), mode: 'overlay' } as const; // prettier-ignore
+    expect(lines(1, { type: 'snapshot.started', ...US1, phase: 'setup' })).toEqual([
+      '    1.0s  US-001    setup    makes a snapshot',
+    ]);
     expect(lines(1, used)).toEqual(['    1.0s  US-001    setup    from snapshot bbbbbbbbbbbb']);
     expect(lines(1, { ...used, made: true })).toEqual(['    1.0s  US-001    setup    kept as snapshot bbbbbbbbbbbb']);
     expect(lines(1, { ...used, made: true, wholeTree: 'package.json has the script\u001b prepare' })).toEqual([

@@ -30,6 +30,11 @@ export async function checkInvariants(world: World, promised: Promised[]): Promi
     checkCheckout(world, run);
   }
   await checkLeftovers(world);
+  const listed = readdirSync(join(world.home.dir, 'open-runs'));
+  expect(
+    promised.filter(({ runId }) => listed.some((name) => name.startsWith(runId))),
+    'I2: listed as open',
+  ).toEqual([]);
   // All workers are gone.
   expect(await activeJobs(world), 'I3: jobs under way without a worker').toEqual([]);
   expect(await filesWith(world.home.dir, CANARY), 'I5: files with the secret').toEqual([]);
