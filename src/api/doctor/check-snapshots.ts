@@ -27,7 +27,8 @@ export async function checkSnapshots(engine: Pick<SandboxEngine, 'canOverlay'>, 
     ...(builds.interrupted === 0 ? [] : [`${builds.interrupted} interrupted, which the next worker removes`]),
     ...(refused === 0 ? [] : [`${refused} refused, see \`halo snapshot ls\``]),
     ...breakers.map(
-      ({ key, reason }) => `not used for ${safeLine(key.slice('snapshot:'.length))}: ${safeLine(reason ?? 'its breaker is open')}`,
+      ({ key, reason }) =>
+        `not used for ${safeLine(key.slice('snapshot:'.length))}: ${safeLine(reason ?? 'its breaker is open')}`,
     ),
   ].join('; ');
   const [first] = breakers;

@@ -1,7 +1,10 @@
 import { describe, expect } from 'vitest';
+import { verify } from '../../../src/api/runs/verify-commit.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { readHomeId } from '../../../src/queue/redis/home-id.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
+import { runOneOffSandbox } from '../../../src/sandbox/one-off-sandbox.ts';
+import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -133,6 +136,23 @@ describe('a snapshot', () => {
     const { key } = run.stories[0]!;
     const proof = JSON.parse(halo.readFile(run.runId, `artifacts/${key}/1/proof.json`)) as { snapshot: unknown };
     expect(proof.snapshot).toEqual({ key: used.key, digest: used.digest });
+  });
+
+  it('is not used by halo verify, which installs', async ({ halo }) => {
+    const { root } = newProject();
+    const gate = 'grep -qx one deps/version';
+    const run = await halo.run(root, [{ id: 'A' }], settings(CHANGE, { setup: PURE, gate }));
+    const made = (await new SnapshotFiles(halo.home).list()).find(({ record }) => record.run === run.runId)?.record;
+    const source = made !== undefined && 'volume' in made ? made.volume : '';
+    const mounts = [{ kind: 'volume' as const, source, target: '/workspace', readOnly: false, copyUp: false }];
+    const script = 'cd /workspace/deps && echo two > version && cat version';
+    const { text } = await runOneOffSandbox(openDockerEngine(), { purpose: 'change', mounts, script });
+    expect(text).toBe('two\n');
+    const query = { target: run.runId, folder: root, trustRecord: true, signal: new AbortController().signal };
+    const checks = [];
+    for await (const verified of verify(halo.host, query)) checks.push(...verified.checks);
+    expect(checks.filter(({ ok }) => ok === false)).toEqual([]);
+    expect(checks.map(({ what }) => what.split(' ')[0])).toEqual(expect.arrayContaining(['setup', 'gate']));
   });
 
   it('of npm serves all stories, whatever manifests of examples say that the lockfile does not list', async ({
