@@ -11,8 +11,8 @@ it('a snapshot is made once by two workers whose runs need it at the same time',
     const submit = () => world.submit(repository, [{ id: 'A' }], [...WITH_SNAPSHOT, setup]);
     const runs = await Promise.all([submit(), submit()]);
     await Promise.all(runs.map((runId) => world.untilEnded(runId)));
-    await Promise.all(workers.map(stopWorker));
-    const events = runs.flatMap(world.journal);
+    await Promise.all(workers.map((worker) => stopWorker(worker)));
+    const events = runs.flatMap((runId) => world.journal(runId));
     expect(events.flatMap((event) => (event.type === 'run.ended' ? [event.stopReason] : []))).toEqual(['SUCCESS', 'SUCCESS']); // prettier-ignore
     expect(new Set(events.flatMap((event) => (event.type === 'story.started' ? [event.worker] : []))).size).toBe(2);
     expect(events.filter(({ type }) => type === 'setup.ended')).toHaveLength(1);
