@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ForgeName } from '../core/issues/issue-source.ts';
 import { safeLine } from '../core/text/safe-text.ts';
+import { defined } from '../lib/guards.ts';
 import { ForgeClient, type ForgeAnswer, type Route } from './forge-client.ts';
 import { giteaHeaders } from './gitea/gitea.ts';
 import { githubHeaders } from './github/github.ts';
@@ -38,9 +39,9 @@ export async function checkToken(
   forge: ForgeName,
   { withReports, ...address }: ForgeAddress & { withReports: boolean },
 ): Promise<TokenCheck> {
-  const { baseUrl, token } = findAccess(forge, address);
+  const { baseUrl, token, connections } = findAccess(forge, address);
   const { route, headers, findMissing } = PROBES[forge];
-  const access = { baseUrl, headers: headers(token), requestMs: REQUEST_MS, maxTries: 1 };
+  const access = { baseUrl, headers: headers(token), requestMs: REQUEST_MS, maxTries: 1, ...defined({ connections }) };
   const missing = findMissing(await new ForgeClient({ probe: route }, access).call('probe'), withReports);
   return { baseUrl, ...(missing === undefined ? {} : { missing }) };
 }

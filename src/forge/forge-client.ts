@@ -2,7 +2,9 @@ import { HaloError } from '../core/failure/errors.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { sleep } from '../lib/async.ts';
 import { isRecord } from '../lib/guards.ts';
+import { openConnections, type Connections } from '../lib/network/connections.ts';
 import { readLimited } from './read-limited.ts';
+import { sendRequest } from './send-request.ts';
 
 /** A request that an adapter may make, as in `GET /repos/{owner}/{repo}`. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
@@ -17,6 +19,8 @@ export interface ForgeAccess {
   /** How long an answer may take, and how often a read is tried. */
   requestMs?: number;
   maxTries?: number;
+  /** How to reach the forge; directly if absent. */
+  connections?: Connections;
 }
 
 export interface ForgeCall {
@@ -56,11 +60,13 @@ const REDIRECTS = [301, 302, 307, 308];
 export class ForgeClient<R extends string> {
   private readonly routes: Record<R, Route>;
   private readonly access: ForgeAccess;
+  private readonly connections: Connections;
   private readonly cached = new Map<string, { etag: string; answer: ForgeAnswer }>();
 
   constructor(routes: Record<R, Route>, access: ForgeAccess) {
     this.routes = routes;
     this.access = access;
+    this.connections = access.connections ?? openConnections();
   }
 
   /** One answer. Throws FORGE_FAILED for every status that is not a success, except 404 and 410. */
@@ -134,12 +140,12 @@ export class ForgeClient<R extends string> {
     body: unknown;
     etag?: string | undefined;
   }) {
-    const response = await fetch(url, {
+    const response = await sendRequest(this.connections, url, {
       method,
-      redirect: 'manual',
       signal: AbortSignal.timeout(this.access.requestMs ?? REQUEST_MS),
       headers: {
         accept: 'application/json',
+        'accept-encoding': 'identity',
         'user-agent': 'halo',
         ...this.access.headers,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

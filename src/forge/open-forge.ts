@@ -14,7 +14,7 @@ const ADAPTERS: Record<ForgeName, { open: (project: string, access: TokenAccess)
 };
 
 /** How to reach a forge. `token`: the value of the variable `tokenEnv`. */
-export interface ForgeAddress extends Pick<ForgeAccess, 'maxWaitMs' | 'requestMs' | 'maxTries'> {
+export interface ForgeAddress extends Pick<ForgeAccess, 'maxWaitMs' | 'requestMs' | 'maxTries' | 'connections'> {
   url?: string | undefined;
   tokenEnv?: string | undefined;
   token: string | undefined;
@@ -46,6 +46,6 @@ export function findAccess(forge: ForgeName, address: ForgeAddress): TokenAccess
         hint: `Export ${address.tokenEnv} in the environment of this process.`,
       },
     );
-  const { token, maxWaitMs, requestMs, maxTries } = address;
-  return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries }) };
+  const { token, maxWaitMs, requestMs, maxTries, connections } = address;
+  return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries, connections }) };
 }

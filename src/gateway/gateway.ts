@@ -2,7 +2,6 @@ import { chmod, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Usage } from '../core/agent.ts';
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import type { EgressRequests } from '../core/journal/egress-events.ts';
@@ -22,11 +21,11 @@ import { errorCode } from './network-error.ts';
 import { serveRequest, type GatewayContext } from './serve-request.ts';
 import { createAddressResolver, type Lookup } from './egress/addresses.ts';
 import type { EgressContext } from './egress/egress-rules.ts';
-import { createUpstreamClient } from './upstream-request.ts';
 import { openArchives, type ArchiveOptions } from './registry/archives.ts';
 import { openRegistries, type RegistryRoute } from './registry/registries.ts';
 import { parseAllowList, parseEndpoint } from './egress/host-port.ts';
 import { serveTunnel } from './egress/tunnel.ts';
+import { openConnections, type ConnectionOptions, type Connections } from '../lib/network/connections.ts';
 import { defined } from '../lib/guards.ts';
 
 /** Maximum length of a unix socket path, in bytes. */
@@ -45,8 +44,8 @@ export interface GatewayOptions {
   registries?: readonly RegistryRoute[];
   /** Where archives of the registries are kept; nowhere when absent. */
   archives?: ArchiveOptions;
-  /** Additional certificate authorities for the registries, as PEM. */
-  certificateAuthorities?: string;
+  /** How this machine reaches others; directly when absent. */
+  connections?: ConnectionOptions;
   /** Resolves host names; the system resolver when absent. */
   lookup?: Lookup;
   onRefused?: OnRefused;
@@ -62,12 +61,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const log = new RequestLog(options.onRefused);
   const limits = { ...LIMITS, ...options.limits };
   const network = openNetwork(options, log, limits);
-  const model = await openModel(options.model, log);
+  const model = await openModel(options.model, log, network.connections);
   const gateway = new Gateway(options.socketPath, {
     log,
     proxy: {
       network,
-      upstream: createUpstreamClient(network),
       archives: options.archives === undefined ? undefined : openArchives(options.archives),
     },
     limits,
@@ -154,7 +152,7 @@ export class Gateway {
     const { proxy, running, model } = this.context;
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     for (const socket of [...this.clientSockets, ...proxy.network.sockets]) socket.destroy();
-    proxy.upstream.close();
+    proxy.network.connections.close();
     await closed;
     await Promise.all(running);
     await model?.close();
@@ -203,9 +201,10 @@ function describeFault({ method, url }: IncomingMessage, error: unknown): string
 }
 
 function openNetwork(options: GatewayOptions, log: RequestLog, limits: GatewayLimits): EgressContext {
-  const { allow = [], mayBePrivate = [], registries = [], certificateAuthorities, lookup } = options;
+  const { allow = [], mayBePrivate = [], registries = [], lookup } = options;
   const allowed = parseAllowList(allow);
   const opened = openRegistries(registries);
+  const connections = openConnections(options.connections);
   // An address in the configuration, or a configured upstream, is explicitly trusted to be non-public.
   const addresses = [...allowed].filter((name) => isIP(parseEndpoint(name)?.host ?? '') !== 0);
   const named = [...opened.values()].flatMap((registry) => registry.named);
@@ -214,21 +213,23 @@ function openNetwork(options: GatewayOptions, log: RequestLog, limits: GatewayLi
     registries: opened,
     addresses: createAddressResolver({
       mayBePrivate: new Set([...parseAllowList(mayBePrivate, 'private'), ...addresses, ...named]),
+      isProxied: connections.isProxied,
       ...defined({ lookup }),
     }),
     log,
     limits,
-    trust:
-      certificateAuthorities === undefined
-        ? undefined
-        : createSecureContext({ ca: [...rootCertificates, certificateAuthorities] }),
+    connections,
     sockets: new Set(),
   };
 }
 
-async function openModel(route: ModelRoute | undefined, log: RequestLog): Promise<ModelHandler | undefined> {
+async function openModel(
+  route: ModelRoute | undefined,
+  log: RequestLog,
+  connections: Connections,
+): Promise<ModelHandler | undefined> {
   if (route === undefined) return undefined;
-  return route.mode === 'replay' ? createReplayHandler(route, log) : createLiveHandler(route, log);
+  return route.mode === 'replay' ? createReplayHandler(route, log) : createLiveHandler(route, log, connections);
 }
 
 function assertSocketPath(path: string): void {

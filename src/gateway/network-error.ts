@@ -13,6 +13,7 @@ const MEANINGS: Record<string, string> = {
 export function describeNetworkError(error: unknown): string {
   const code = errorCode(error);
   if (code === undefined) return 'the connection failed';
+  if (code === 'EPROXY') return (error as Error).message;
   const words =
     MEANINGS[code] ?? (/CERT|TLS|SSL|SIGNATURE|ISSUER/.test(code) ? 'its certificate is not trusted' : undefined);
   return `${words ?? 'the connection failed'} (${code})`;
@@ -21,7 +22,7 @@ export function describeNetworkError(error: unknown): string {
 /** Whether a connection failed before any part of the request was sent. */
 export function failedBeforeSending(error: unknown): boolean {
   const code = errorCode(error) ?? '';
-  return !['ECONNRESET', 'ETIMEDOUT', 'EPROTO'].includes(code) && code in MEANINGS;
+  return code === 'EPROXY' || (!['ECONNRESET', 'ETIMEDOUT', 'EPROTO'].includes(code) && code in MEANINGS);
 }
 
 export function errorCode(error: unknown): string | undefined {

@@ -1,15 +1,13 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { awaitResponse } from '../lib/network/await-response.ts';
 import { pinnedLookup, type ResolvedAddresses } from './egress/addresses.ts';
-import { awaitResponse } from './await-response.ts';
 import { trackUpstreamSocket, type EgressContext } from './egress/egress-rules.ts';
 import type { Endpoint } from './egress/host-port.ts';
-import { defined } from '../lib/guards.ts';
 
 const IDLE_MS = 5 * 60_000;
 
 export interface UpstreamRequest {
-  method: 'GET' | 'HEAD';
+  method: 'GET' | 'HEAD' | 'POST';
   protocol: 'http:' | 'https:';
   target: Endpoint;
   /** The path with the query. */
@@ -18,32 +16,25 @@ export interface UpstreamRequest {
   /** The verified addresses of the target. */
   found: ResolvedAddresses;
   signal: AbortSignal;
+  /** Only for POST. */
+  body?: Buffer;
 }
 
-/** An HTTP client with keep-alive connections for one gateway. */
-export interface UpstreamClient {
-  /** Sends a request without a body. The body of the response has not been read. Throws network errors. */
-  ask(request: UpstreamRequest): Promise<IncomingMessage>;
-  close(): void;
-}
-
-export function createUpstreamClient(network: EgressContext): UpstreamClient {
-  const kept = { keepAlive: true, maxSockets: 32 };
-  const agents = {
-    'http:': new HttpAgent(kept),
-    'https:': new HttpsAgent({ ...kept, ...defined({ secureContext: network.trust }) }),
-  };
-  return {
-    ask: ({ protocol, target, found, ...request }) => {
-      const options = { ...request, ...target, lookup: pinnedLookup(found), agent: agents[protocol], timeout: IDLE_MS };
-      const outgoing = protocol === 'https:' ? httpsRequest(options) : httpRequest(options);
-      outgoing.on('socket', (socket) => {
-        if (!network.sockets.has(socket)) trackUpstreamSocket(network, socket);
-      });
-      outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no response'), { code: 'ETIMEDOUT' })));
-      outgoing.end();
-      return awaitResponse(outgoing);
-    },
-    close: () => Object.values(agents).forEach((agent) => agent.destroy()),
-  };
+/** Sends a request. The body of the response has not been read. Throws network errors. */
+export function sendUpstream(
+  network: EgressContext,
+  { target, found, body, ...request }: UpstreamRequest,
+): Promise<IncomingMessage> {
+  const outgoing = network.connections.request({
+    ...request,
+    ...target,
+    lookup: pinnedLookup(found),
+    timeout: IDLE_MS,
+  });
+  outgoing.on('socket', (socket) => {
+    if (!network.sockets.has(socket)) trackUpstreamSocket(network, socket);
+  });
+  outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no response'), { code: 'ETIMEDOUT' })));
+  outgoing.end(body);
+  return awaitResponse(outgoing);
 }

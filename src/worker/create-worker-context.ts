@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config, Host } from '../config/config.ts';
-import { processEnv, readSecret } from '../config/environment/host.ts';
+import { processEnv, proxySecrets, readSecret } from '../config/environment/host.ts';
 import { transcribe } from '../core/transcript/transcript.ts';
 import { memoizeAsync } from '../lib/async.ts';
 import { openRegistryCache } from '../gateway/registry/registry-cache.ts';
@@ -35,6 +35,7 @@ export interface WorkerParts {
 export function createWorkerContext({ host, homeId, log, cleaning, masker, shared, now }: WorkerParts): WorkerContext {
   const engine = openDockerEngine();
   const env = processEnv();
+  masker.learn(proxySecrets(env));
   const secretReader = openSecretReader((name) => readSecret(env, name));
   const readKey = openProviderKeys(secretReader);
   const readCredentials = openRegistryCredentials(secretReader, (secrets) => masker.learn(secrets));

@@ -225,7 +225,7 @@ describe('the mirror of a registry', () => {
     const host = (await listening(server, () => server.closeAllConnections())).replace('127.0.0.1', 'localhost');
     const body = async (options: Partial<GatewayOptions>) =>
       (await (await mirror(routeTo('go', `https://${host}`), options)).get(`/~go/${host}/example.com/m/@v/list`)).body;
-    expect(await body({ certificateAuthorities: localhost.cert.toString() })).toBe('trusted');
+    expect(await body({ connections: { certificateAuthorities: localhost.cert.toString() } })).toBe('trusted');
     expect(await body({})).toContain('its certificate is not trusted');
   });
 

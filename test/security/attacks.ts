@@ -520,6 +520,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only complete archives of immutable URLs over TLS are kept, by URL and credential; the hash is verified before each use',
   ],
   [
+    'incident proxy-address',
+    'reach an internal address through the proxy of the company, which resolves names itself',
+    'literal addresses, and names that the worker resolves to such an address, are refused; the proxy decides about the others',
+  ],
+  [
     'incident snapshot-write',
     'change a snapshot from a workspace that starts with it: writing, links, renames, removal, mounts, modes',
     'it is the lower layer of an overlay or copied, and never mounted itself into a sandbox that runs commands',

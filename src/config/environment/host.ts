@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parseFailpoints, type ArmedFault } from '../../core/failure/failpoint-names.ts';
 import { parseDuration } from '../../lib/units.ts';
+import type { ProxySettings } from '../../lib/network/proxy-settings.ts';
 import type { Host } from '../config.ts';
 
 export type Env = Record<string, string | undefined>;
@@ -47,6 +48,39 @@ function readTakeover(env: Env): number | undefined {
 export function readSecret(env: Env, name: string): string | undefined {
   const value = env[name];
   return value === undefined || value === '' ? undefined : value;
+}
+
+/**
+ * Reads the proxies of this machine: `https_proxy`, `http_proxy` and `no_proxy`, or the same in capitals. A proxy without a
+ * scheme is one of `http://`. Throws CONFIG_INVALID.
+ */
+export function readProxies(env: Env): ProxySettings {
+  const read = (name: string) => readSecret(env, name) ?? readSecret(env, name.toUpperCase());
+  const proxy = (name: string) => {
+    const text = read(name);
+    if (text === undefined) return undefined;
+    const full = text.includes('://') ? text : `http://${text}`;
+    const url = URL.canParse(full) ? new URL(full) : undefined;
+    if (url !== undefined && /^https?:$/.test(url.protocol) && url.hostname !== '') return url;
+    throw new HaloError('CONFIG_INVALID', `${name.toUpperCase()} is not a URL of the form http://… or https://….`, {
+      hint: `Set ${name.toUpperCase()} to the address of an HTTP proxy, or unset it.`,
+    });
+  };
+  return {
+    http: proxy('http_proxy'),
+    https: proxy('https_proxy'),
+    direct: (read('no_proxy') ?? '').split(/[\s,]+/).filter((entry) => entry !== ''),
+  };
+}
+
+/** Secrets of the proxies: their passwords, plain and as it is sent. */
+export function proxySecrets(env: Env): string[] {
+  const { http, https } = readProxies(env);
+  return [http, https].flatMap((url) => {
+    if (url === undefined || url.password === '') return [];
+    const [user, password] = [url.username, url.password].map(decodeURIComponent);
+    return [password ?? '', Buffer.from(`${user}:${password}`).toString('base64')];
+  });
 }
 
 /** The error message does not repeat the value: URLs may contain a password. */

@@ -114,7 +114,7 @@ export const NetworkTable = z.strictObject({
     [
       'path',
       undefined,
-      'PEM file of additional certificate authorities that setup and the registry proxies trust. Default: the file in the worker’s NODE_EXTRA_CA_CERTS.',
+      'PEM file of additional certificate authorities that setup, gateways and connections to forges trust. Default: the file in the worker’s NODE_EXTRA_CA_CERTS.',
     ],
     owner('give sandboxes a file of this machine'),
   ),

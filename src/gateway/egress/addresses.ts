@@ -10,9 +10,10 @@ export type Lookup = (host: string) => Promise<string[]>;
 export interface AddressResolver {
   /**
    * Returns the addresses to which a connection is allowed, or a reason for users. A name is resolved once per gateway,
-   * so that connections use the verified addresses. Throws lookup errors.
+   * so that connections use the verified addresses. Through a proxy, which resolves names itself, a name that this machine
+   * cannot resolve is allowed, without addresses. Throws lookup errors.
    */
-  find(target: Endpoint): Promise<ResolvedAddresses | { reason: string }>;
+  find(target: Endpoint, protocol?: string): Promise<ResolvedAddresses | { reason: string }>;
 }
 
 export interface ResolvedAddresses {
@@ -23,6 +24,8 @@ export interface AddressResolverOptions {
   /** Canonical `host:port`s that may resolve to non-public addresses. */
   mayBePrivate: ReadonlySet<string>;
   lookup?: Lookup;
+  /** Whether a proxy connects to the target. */
+  isProxied?: (protocol: 'http:' | 'https:', target: Endpoint) => boolean;
   /** The addresses of this machine. */
   own?: () => readonly string[];
 }
@@ -30,6 +33,7 @@ export interface AddressResolverOptions {
 export function createAddressResolver({
   mayBePrivate,
   lookup = lookupAll,
+  isProxied = () => false,
   own = ownAddresses,
 }: AddressResolverOptions): AddressResolver {
   const known = new Map<string, Promise<string[]>>();
@@ -40,10 +44,19 @@ export function createAddressResolver({
     asked.catch(() => known.delete(host));
     return asked;
   };
+  const attempts = new Map<string, Promise<string[]>>();
+  /** A resolver that does not answer delays only the first request. */
+  const resolveIfKnown = (host: string) => {
+    const asked = attempts.get(host) ?? resolve(host).catch(() => []);
+    attempts.set(host, asked);
+    return asked;
+  };
   return {
-    find: async (target) => {
-      const addresses = await resolve(target.host);
+    find: async (target, protocol) => {
       const name = formatEndpoint(target);
+      const viaProxy = isProxied(protocol === 'http:' ? 'http:' : 'https:', target);
+      if (viaProxy && mayBePrivate.has(name)) return { addresses: [] };
+      const addresses = await (viaProxy ? resolveIfKnown(target.host) : resolve(target.host));
       if (mayBePrivate.has(name)) return { addresses };
       const mine = new Set(own());
       for (const address of addresses) {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { SecureContext } from 'node:tls';
+import type { Connections } from '../../lib/network/connections.ts';
 import type { AddressResolver } from './addresses.ts';
 import type { RequestLog } from '../request-log.ts';
 import type { GatewayLimits } from '../gateway-limits.ts';
@@ -14,8 +14,7 @@ export interface EgressContext {
   addresses: AddressResolver;
   log: RequestLog;
   limits: GatewayLimits;
-  /** Certificate authorities for upstream connections; the default when undefined. */
-  trust: SecureContext | undefined;
+  connections: Connections;
   /** Open upstream sockets, which are destroyed when the gateway closes. */
   sockets: Set<Socket>;
 }

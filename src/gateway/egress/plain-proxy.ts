@@ -4,13 +4,14 @@ import { sendText } from '../error-responses.ts';
 import { createByteLimiter } from '../limit-bytes.ts';
 import { responseHeaders, forwardedHeaders, hasBody } from '../headers.ts';
 import { serveDebian, type ProxyContext } from '../registry/registry-proxy.ts';
+import { sendUpstream } from '../upstream-request.ts';
 import { parseAllowedTarget } from './egress-rules.ts';
 import { describeNetworkError } from '../network-error.ts';
 import { formatEndpoint } from './host-port.ts';
 
 /** Serves `GET http://host[:port]/path` and HEAD for allowed targets, so that only the URL and headers can leave the sandbox. */
 export async function servePlainProxy(context: ProxyContext, req: IncomingMessage, res: ServerResponse): Promise<void> {
-  const { network, upstream } = context;
+  const { network } = context;
   const method = req.method ?? '';
   const url = req.url ?? '';
   const parts = /^http:\/\/([^/?#]*)([/?][^#]*)?$/i.exec(url);
@@ -36,9 +37,9 @@ export async function servePlainProxy(context: ProxyContext, req: IncomingMessag
   res.once('close', () => abort.abort());
   const path = parts?.[2] ?? '/';
   try {
-    const found = await network.addresses.find(target);
+    const found = await network.addresses.find(target, 'http:');
     if ('reason' in found) return refuseTarget(403, found.reason);
-    const answer = await upstream.ask({
+    const answer = await sendUpstream(network, {
       method,
       target,
       protocol: 'http:',

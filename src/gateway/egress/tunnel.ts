@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { connect, isIP, type Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { pinnedLookup, type ResolvedAddresses } from './addresses.ts';
 import { parseClientHello } from './client-hello.ts';
@@ -37,7 +37,7 @@ export async function serveTunnel(network: EgressContext, { req, socket, head }:
   if ('reason' in target) return refuseTunnel(target.reason);
   // Bytes that arrive during the lookup wait in the socket.
   try {
-    const found = await network.addresses.find(target);
+    const found = await network.addresses.find(target, 'https:');
     if ('reason' in found) return refuseTunnel(found.reason);
     const upstream = await dial(network, target, found);
     if (socket.destroyed) return void upstream.destroy();
@@ -53,15 +53,12 @@ export async function serveTunnel(network: EgressContext, { req, socket, head }:
   }
 }
 
-function dial(network: EgressContext, target: Endpoint, found: ResolvedAddresses): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const upstream = connect({ ...target, lookup: pinnedLookup(found), allowHalfOpen: true });
-    trackUpstreamSocket(network, upstream);
-    upstream.setTimeout(IDLE_MS, () => upstream.destroy());
-    upstream.once('connect', () => resolve(upstream));
-    upstream.on('error', reject);
-    upstream.once('close', reject);
-  });
+async function dial(network: EgressContext, target: Endpoint, found: ResolvedAddresses): Promise<Socket> {
+  const upstream = await network.connections.dial(target, pinnedLookup(found));
+  trackUpstreamSocket(network, upstream);
+  upstream.setTimeout(IDLE_MS, () => upstream.destroy());
+  upstream.on('error', () => upstream.destroy());
+  return upstream;
 }
 
 interface Sides {

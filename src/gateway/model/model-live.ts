@@ -8,6 +8,7 @@ import type { BudgetPort, Reservation } from '../usage/budget-port.ts';
 import { sendError, errorBody } from '../error-responses.ts';
 import { modelResponseHeaders } from '../headers.ts';
 import { hideSecret } from './hide-secret.ts';
+import type { Connections } from '../../lib/network/connections.ts';
 import type { RequestLog } from '../request-log.ts';
 import { createTokenMeter } from '../usage/token-meter.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
@@ -37,11 +38,15 @@ const UNLIMITED_BUDGET: BudgetPort = {
 };
 
 /** Forwards model requests to the provider with its key, which only the gateway knows. Throws CONFIG_INVALID, DISK_FAILED. */
-export async function createLiveHandler(route: ModelRoute, log: RequestLog): Promise<ModelHandler> {
+export async function createLiveHandler(
+  route: ModelRoute,
+  log: RequestLog,
+  connections: Connections,
+): Promise<ModelHandler> {
   const key = route.providerKey === '' ? undefined : route.providerKey;
   const { masker = openMasker() } = route;
   if (key !== undefined) masker.learn([key]);
-  const provider = createProviderClient({ ...route, providerKey: key });
+  const provider = createProviderClient({ ...route, providerKey: key }, connections);
   const overrun = new AbortController();
   const recorder =
     route.mode === 'record'
@@ -54,7 +59,6 @@ export async function createLiveHandler(route: ModelRoute, log: RequestLog): Pro
       return serve({ provider, log, key, budget, overrun, recording, request, res });
     },
     async close() {
-      provider.close();
       await recorder?.close();
     },
   };

@@ -1,7 +1,8 @@
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { HaloError } from '../../core/failure/errors.ts';
-import { awaitResponse } from '../await-response.ts';
+import { awaitResponse } from '../../lib/network/await-response.ts';
+import type { Connections } from '../../lib/network/connections.ts';
+import { endpointOfUrl, type Endpoint } from '../egress/host-port.ts';
 import { providerHeaders } from '../headers.ts';
 import type { ModelRequest, ModelRoute } from './model-route.ts';
 import { errorCode } from '../network-error.ts';
@@ -15,15 +16,14 @@ export interface ProviderClient {
   name: string;
   /** Sends a request. The body of the response has not been read. Throws network errors. */
   ask(request: ModelRequest, signal: AbortSignal): Promise<IncomingMessage>;
-  close(): void;
 }
 
 /** Throws CONFIG_INVALID for a base URL that is not plain http or https. */
-export function createProviderClient(route: Pick<ModelRoute, 'api' | 'baseUrl' | 'providerKey'>): ProviderClient {
+export function createProviderClient(
+  route: Pick<ModelRoute, 'api' | 'baseUrl' | 'providerKey'>,
+  connections: Connections,
+): ProviderClient {
   const base = readBaseUrl(route.baseUrl);
-  const secure = base.protocol === 'https:';
-  const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
-  const open = secure ? httpsRequest : httpRequest;
 
   const send = (request: ModelRequest, signal: AbortSignal) => {
     // Sends the parsed body, because two parsers could interpret the original text differently.
@@ -32,14 +32,22 @@ export function createProviderClient(route: Pick<ModelRoute, 'api' | 'baseUrl' |
       ...providerHeaders(route.api, request.headers, route.providerKey),
       'content-length': body.length,
     };
-    const outgoing = open(addressOf(base, request), { method: 'POST', headers, agent, signal, timeout: IDLE_MS });
+    const outgoing = connections.request({
+      ...base.target,
+      protocol: base.protocol,
+      path: pathOf(base.pathname, request),
+      method: 'POST',
+      headers,
+      signal,
+      timeout: IDLE_MS,
+    });
     outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no response'), { code: 'ETIMEDOUT' })));
     outgoing.end(body);
     return outgoing;
   };
 
   return {
-    name: base.host,
+    name: base.name,
     async ask(request, signal) {
       const first = send(request, signal);
       try {
@@ -50,22 +58,34 @@ export function createProviderClient(route: Pick<ModelRoute, 'api' | 'baseUrl' |
         return awaitResponse(send(request, signal));
       }
     },
-    close: () => agent.destroy(),
   };
 }
 
 /** The query is one of those that the operation accepts. */
-function addressOf(base: URL, { operation, url }: ModelRequest): URL {
-  const address = new URL(base);
-  address.pathname = `${base.pathname.replace(/(?<!\/)\/+$/, '')}${operation.suffix}`;
-  address.search = url.slice(operation.path.length);
-  return address;
+function pathOf(pathname: string, { operation, url }: ModelRequest): string {
+  return `${pathname.replace(/(?<!\/)\/+$/, '')}${operation.suffix}${url.slice(operation.path.length)}`;
 }
 
-function readBaseUrl(text: string): URL {
+interface ProviderAddress {
+  /** Host and port, for messages. */
+  name: string;
+  protocol: 'http:' | 'https:';
+  target: Endpoint;
+  pathname: string;
+}
+
+function readBaseUrl(text: string): ProviderAddress {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '') {
-    return url;
+  const target = url === undefined ? undefined : endpointOfUrl(url);
+  const protocol = url?.protocol;
+  if (
+    url !== undefined &&
+    target !== undefined &&
+    (protocol === 'http:' || protocol === 'https:') &&
+    url.username === '' &&
+    url.password === ''
+  ) {
+    return { name: url.host, protocol, target, pathname: url.pathname };
   }
   throw new HaloError('CONFIG_INVALID', `The base URL of the model, "${text}", is not an http or https address.`, {
     hint: 'Set model.base_url to an address like https://api.openai.com/v1, without user name or password.',

@@ -5,7 +5,7 @@ import { createByteLimiter } from '../limit-bytes.ts';
 import { hasBody } from '../headers.ts';
 import type { EgressContext } from '../egress/egress-rules.ts';
 import { describeNetworkError } from '../network-error.ts';
-import type { UpstreamClient } from '../upstream-request.ts';
+import { sendUpstream } from '../upstream-request.ts';
 import { resolveRegistryItem, linkPrefixes, registryProxyPath, type RegistryItem } from './registries.ts';
 import { replaceText } from '../replace-stream.ts';
 import { formatEndpoint, endpointOfUrl } from '../egress/host-port.ts';
@@ -30,7 +30,6 @@ const FROM_REGISTRY = ['content-type', 'etag', 'last-modified', 'cache-control',
 
 export interface ProxyContext {
   network: EgressContext;
-  upstream: UpstreamClient;
   /** Keeps archives on this machine; none when undefined. */
   archives: ArchiveSource | undefined;
 }
@@ -119,7 +118,7 @@ interface Followed {
 
 /** Sends a request and follows redirects to hosts of the same registry. */
 async function follow(
-  { network, upstream }: ProxyContext,
+  { network }: ProxyContext,
   { item, ...question }: Question,
 ): Promise<Followed | { reason: string }> {
   const { registry } = item;
@@ -134,7 +133,7 @@ async function follow(
         reason: `network: the registry ${registry.name} redirects to ${name}, which is not one of its hosts; see [network] registry_hosts`,
       };
     }
-    const found = await network.addresses.find(target);
+    const found = await network.addresses.find(target, url.protocol);
     if ('reason' in found) return found;
     const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
     const authorization = authorizationFor(registry.credentials, { url, authority: name });
@@ -142,7 +141,7 @@ async function follow(
     isSameAuthority &&= isConfidential(url) || !isConfidential(item.url);
     const headers = { ...question.headers, ...defined({ authorization }) };
     const path = `${url.pathname}${url.search}`;
-    const response = await upstream.ask({ ...question, headers, protocol, target, path, found });
+    const response = await sendUpstream(network, { ...question, headers, protocol, target, path, found });
     const { location } = response.headers;
     const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode ?? 0) && location !== undefined;
     if (!isRedirect) return { response, isSameAuthority };

@@ -6,6 +6,7 @@ import { resolveConfig } from '../../config/resolve.ts';
 import type { IssueSource } from '../../core/issues/issue-source.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { openForge, type ForgeAddress } from '../../forge/open-forge.ts';
+import { openMachineConnections } from '../network/machine-connections.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 
 /** What opening a forge needs; its token never leaves this process except to the forge. */
@@ -24,11 +25,12 @@ export async function openIssueSource(
   source: IssueSource,
   patience: ForgePatience = {},
 ): Promise<Forge> {
-  const { forges } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
+  const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
   const { url, token_env: tokenEnv } = forges[source.forge];
   const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
   masker.learn([token ?? '']);
-  return openForge(source, { url, tokenEnv, token, ...patience });
+  const connections = await openMachineConnections(env, config.network.caFile);
+  return openForge(source, { url, tokenEnv, token, connections, ...patience });
 }
 
 /** The settings `[issues]` of this machine. Throws CONFIG_INVALID. */

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.ts';
 import type { RegistryName } from '../../core/journal/egress-events.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
-import { readCaCertificates } from '../network/ca-certificates.ts';
 import { caFileInSandbox, openChannel, type ChannelOptions, type ChannelPlace } from '../network/channel.ts';
+import { readConnectionOptions } from '../network/machine-connections.ts';
 import { modelRoute } from '../network/model-access.ts';
 import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
 import { clientSettings, WITHOUT_RETRIES } from '../network/registry-client-env.ts';
@@ -11,7 +11,7 @@ import { defined } from '../../lib/guards.ts';
 
 /** What decides how commands reach the network. */
 export interface StepContext extends Pick<SandboxContext, 'config' | 'identity'> {
-  worker: Pick<SandboxContext['worker'], 'home' | 'caFile' | 'findRoutes' | 'registryCache'>;
+  worker: Pick<SandboxContext['worker'], 'home' | 'env' | 'caFile' | 'findRoutes' | 'registryCache'>;
   resources: Pick<SandboxContext['resources'], 'channel'>;
 }
 
@@ -74,13 +74,12 @@ async function openEgress(
   options: Omit<ChannelOptions, 'port'>,
 ): Promise<StepEgress> {
   const { network } = context.config;
-  const { caFile = context.worker.caFile } = network;
-  if (names.length === 0)
-    return { channel: await openChannel(channelPlace(context), { ...options, port }), env: {}, script: '' };
+  const connections = await readConnectionOptions(context.worker.env, network.caFile);
+  const opened = { ...options, port, connections };
+  if (names.length === 0) return { channel: await openChannel(channelPlace(context), opened), env: {}, script: '' };
   const registries = await context.worker.findRoutes(names, network);
-  const trusted = caFile === undefined ? {} : { certificateAuthorities: await readCaCertificates(caFile) };
   const archives = { cache: context.worker.registryCache, maxBytes: network.cacheBytes };
-  const channel = await openChannel(channelPlace(context), { ...options, port, registries, archives, ...trusted });
+  const channel = await openChannel(channelPlace(context), { ...opened, registries, archives });
   return { channel, ...clientSettings(registries, port) };
 }
 

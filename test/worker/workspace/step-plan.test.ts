@@ -21,6 +21,7 @@ function plan({ network, channel = 'socket', caFile, env = {} }: Settings = {}) 
     identity,
     worker: {
       home: '/nowhere',
+      env: {},
       caFile,
       findRoutes: () => Promise.reject(new Error('not called')),
       registryCache: openRegistryCache('/nowhere'),
