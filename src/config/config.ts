@@ -104,6 +104,8 @@ export interface Config {
     agentRegistries: readonly RegistryName[];
     /** Further `host:port`s that a registry may redirect to. */
     registryHosts: readonly string[];
+    /** URLs of the git repositories that setup may fetch: everything below them. */
+    git: readonly string[];
     /** Upstream URLs of the registry proxy, where configured. */
     upstreams: Readonly<Partial<Record<RegistryName, string | undefined>>>;
     /** Upstream URLs of npm scopes such as `@acme`. */

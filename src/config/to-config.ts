@@ -77,6 +77,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       registries: network.registries,
       agentRegistries: network.agent_registries,
       registryHosts: network.registry_hosts,
+      git: network.git,
       upstreams: network.upstreams,
       scopes: network.scopes,
       credentials: Object.fromEntries(

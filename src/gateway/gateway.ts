@@ -21,6 +21,7 @@ import { errorCode } from './network-error.ts';
 import { serveRequest, type GatewayContext } from './serve-request.ts';
 import { createAddressResolver, type Lookup } from './egress/addresses.ts';
 import type { EgressContext } from './egress/egress-rules.ts';
+import { openGitPlaces, type GitRoute } from './git-server/git-places.ts';
 import { openArchives, type ArchiveOptions } from './registry/archives.ts';
 import { openRegistries, type RegistryRoute } from './registry/registries.ts';
 import { parseAllowList, parseEndpoint } from './egress/host-port.ts';
@@ -42,6 +43,8 @@ export interface GatewayOptions {
   mayBePrivate?: readonly string[];
   /** Package registries that can be read; none when absent. */
   registries?: readonly RegistryRoute[];
+  /** Repositories that can be fetched; none when absent. */
+  git?: GitRoute;
   /** Where archives of the registries are kept; nowhere when absent. */
   archives?: ArchiveOptions;
   /** How this machine reaches others; directly when absent. */
@@ -64,6 +67,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const model = await openModel(options.model, log, network.connections);
   const gateway = new Gateway(options.socketPath, {
     log,
+    git: { places: openGitPlaces(options.git?.urls ?? []), credentials: options.git?.credentials ?? [] },
     proxy: {
       network,
       archives: options.archives === undefined ? undefined : openArchives(options.archives),
@@ -208,11 +212,12 @@ function openNetwork(options: GatewayOptions, log: RequestLog, limits: GatewayLi
   // An address in the configuration, or a configured upstream, is explicitly trusted to be non-public.
   const addresses = [...allowed].filter((name) => isIP(parseEndpoint(name)?.host ?? '') !== 0);
   const named = [...opened.values()].flatMap((registry) => registry.named);
+  const gitServers = openGitPlaces(options.git?.urls ?? []).map(({ authority }) => authority);
   return {
     allow: allowed,
     registries: opened,
     addresses: createAddressResolver({
-      mayBePrivate: new Set([...parseAllowList(mayBePrivate, 'private'), ...addresses, ...named]),
+      mayBePrivate: new Set([...parseAllowList(mayBePrivate, 'private'), ...addresses, ...named, ...gitServers]),
       isProxied: connections.isProxied,
       ...defined({ lookup }),
     }),

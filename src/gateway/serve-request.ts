@@ -6,6 +6,7 @@ import type { GatewayLimits } from './gateway-limits.ts';
 import { describeOperations, findOperation } from './model/model-operations.ts';
 import type { ModelHandler, ModelRoute } from './model/model-route.ts';
 import { isRegistryProxyPath, serveRegistry, type ProxyContext } from './registry/registry-proxy.ts';
+import { serveGit, type GitAccess } from './git-server/git-proxy.ts';
 import { servePlainProxy } from './egress/plain-proxy.ts';
 import { readModelRequest } from './model/read-model-request.ts';
 
@@ -13,6 +14,7 @@ import { readModelRequest } from './model/read-model-request.ts';
 export interface GatewayContext {
   log: RequestLog;
   proxy: ProxyContext;
+  git: GitAccess;
   limits: GatewayLimits;
   route: ModelRoute | undefined;
   model: ModelHandler | undefined;
@@ -24,13 +26,14 @@ export interface GatewayContext {
   running: Set<Promise<void>>;
 }
 
-/** Serves or refuses a request. Only known operations reach the model, and only GET and HEAD reach the network. */
+/** Serves or refuses a request. Only known operations reach the model, and only reads reach the network. */
 export async function serveRequest(context: GatewayContext, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const { model, route, log, limits, pool } = context;
   const url = req.url ?? '';
   const oddity = findAmbiguity(req);
   if (oddity !== undefined) return refuseRequest(log, { req, res, status: 400, reason: oddity });
   if (!url.startsWith('/')) return servePlainProxy(context.proxy, req, res);
+  if (url.startsWith('/~git/')) return serveGit(context.proxy.network, context.git, { req, res });
   if (isRegistryProxyPath(context.proxy, url)) return serveRegistry(context.proxy, req, res);
   const operation = route === undefined ? undefined : findOperation(route.api, req.method ?? '', url);
   if (model === undefined || route === undefined || operation === undefined) {

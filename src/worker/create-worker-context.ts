@@ -73,6 +73,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
       return (await overlays()) ? 'overlay' : 'copy';
     },
     findRoutes: openRoutes(host.home, readCredentials),
+    readCredentials,
     registryCache: openRegistryCache(host.home),
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {

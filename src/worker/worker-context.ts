@@ -3,6 +3,7 @@ import type { Config, ModelSource } from '../config/config.ts';
 import type { Env } from '../config/environment/host.ts';
 import type { HaloError } from '../core/failure/errors.ts';
 import type { RegistryCache } from '../gateway/registry/registry-cache.ts';
+import type { UpstreamCredential } from '../gateway/registry/upstream-credentials.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import type { IsolationReport } from '../sandbox/isolation-check/isolation-report.ts';
@@ -41,6 +42,8 @@ export interface WorkerContext {
   layerMode(config: Config): Promise<'overlay' | 'copy'>;
   /** Where package registries are read from. Throws CONFIG_INVALID. */
   findRoutes: FindRoutes;
+  /** The credentials of registries and git servers. Throws CONFIG_INVALID. */
+  readCredentials(credentials: Config['network']['credentials']): Promise<UpstreamCredential[]>;
   /** Archives of registries that are kept on this machine. */
   registryCache: RegistryCache;
   /** Certificate authorities that this worker trusts in addition to the common ones (NODE_EXTRA_CA_CERTS). */

@@ -168,6 +168,7 @@ const NEVER = {
   'issues.label': '"x"',
   'issues.priority_labels': '["x"]',
   'network.scopes': '{ "@acme" = "https://evil.example" }',
+  'network.git': '["https://git.example.com/team/"]',
   'network.cache_size': '"1g"',
   'network.credentials': '{ "evil.example" = { token_env = "HOME" } }',
   'network.private': '["packages.example.com:443"]',

@@ -525,6 +525,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'literal addresses, and names that the worker resolves to such an address, are refused; the proxy decides about the others',
   ],
   [
+    'incident git-server',
+    'push with the token of a git server, fetch other repositories with it, or have it sent elsewhere',
+    'only fetches of repositories below the URLs of the user pass; requests are rebuilt; redirects stay below these URLs',
+  ],
+  [
     'incident snapshot-write',
     'change a snapshot from a workspace that starts with it: writing, links, renames, removal, mounts, modes',
     'it is the lower layer of an overlay or copied, and never mounted itself into a sandbox that runs commands',

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../../core/journal/egress-events.ts';
 import { key } from './key-metadata.ts';
 import { HOST_FILE, OPENS_NETWORK, owner } from '../trust/key-trust.ts';
-import { BaseUrl, byQuotedName, HostPort, oneOf, RegistryList, Size, Text, VariableName } from './values.ts';
+import { BaseUrl, byQuotedName, GitUrl, HostPort, oneOf, RegistryList, Size, Text, VariableName } from './values.ts';
 
 const EXAMPLE = '[network.credentials."npm.example.com"] with token_env';
 
@@ -72,6 +72,15 @@ export const NetworkTable = z.strictObject({
   registry_hosts: key(
     z.array(HostPort, { error: 'must be a list like ["files.example.com:443"]' }),
     ['list of host:port', [], 'Additional hosts that responses of a registry may link to, reached with TLS.'],
+    owner(OPENS_NETWORK),
+  ),
+  git: key(
+    z.array(GitUrl, { error: 'must be a list like ["https://git.example.com/team/"]' }),
+    [
+      'list of strings',
+      [],
+      'URLs of [git repositories](network.md#git-dependencies) that setup may fetch through the gateway: everything below them.',
+    ],
     owner(OPENS_NETWORK),
   ),
   upstreams: z.strictObject(

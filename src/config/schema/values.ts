@@ -89,6 +89,14 @@ export const Size = parsed('a size, like "512m" or "4g"', (text) => {
 /** `host:port`, the host in lower case. */
 export const HostPort = parsed('exactly host:port, like "packages.example.com:443", without wildcards', parseHostPort);
 
+/** The URL of git repositories: everything below it. Without encryption only on this machine. */
+export const GitUrl = z
+  .string({ error: 'must be a string' })
+  .regex(
+    /^(?:https:\/\/[\w.-]+|http:\/\/(?:localhost|127(?:\.\d+){3}))(?::\d{1,5})?(?:\/[\w.~@+-]+)*\/$/,
+    'must be a URL that ends with a slash, like "https://git.example.com/team/"',
+  );
+
 /** Names of package registries. */
 export const RegistryList = z.array(oneOf(...REGISTRIES), { error: 'must be a list like ["npm", "pypi"]' });
 

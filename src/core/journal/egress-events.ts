@@ -1,5 +1,5 @@
-/** Kinds of outgoing requests: to the model, to a package registry, through a tunnel, plain HTTP. */
-export type EgressKind = 'model' | 'registry' | 'tunnel' | 'plain';
+/** Kinds of outgoing requests: to the model, to a package registry, to a git server, through a tunnel, plain HTTP. */
+export type EgressKind = 'model' | 'registry' | 'git' | 'tunnel' | 'plain';
 
 /** Package registries that a gateway can proxy. */
 export const REGISTRIES = ['npm', 'pypi', 'crates', 'go', 'debian'] as const;

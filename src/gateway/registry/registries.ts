@@ -147,7 +147,7 @@ function itemOf(registry: Registry, authority: string, path: string): RegistryIt
   const base = places.find((each) => each.authority === authority && plain.startsWith(`${each.basePath}/`))?.basePath;
   const matchOf = ({ pattern, anywhere }: Kind) =>
     anywhere ? pattern.exec(plain) : base === undefined ? null : pattern.exec(plain.slice(base.length));
-  const kind = isPlain(plain) ? KINDS[name].find((each) => matchOf(each) !== null) : undefined;
+  const kind = isPlainUrlPath(plain) ? KINDS[name].find((each) => matchOf(each) !== null) : undefined;
   if (kind === undefined) {
     return { reason: `network: ${full} refused; it is not an item of the registry ${name}` };
   }
@@ -176,7 +176,8 @@ function placeInScope(
   return { authority, path: `${basePath}${isBelow ? asked.path.slice(registry.basePath.length) : asked.path}` };
 }
 
-function isPlain(path: string): boolean {
+/** Whether every parser reads the path of a URL in the same way. */
+export function isPlainUrlPath(path: string): boolean {
   return path.length <= MAX_PATH_LENGTH && PLAIN_PATH.test(path);
 }
 

@@ -39,7 +39,7 @@ export async function snapshotKey(
     architecture: process.arch,
     setup,
     env,
-    network: [network.allow, network.registries, network.upstreams, network.scopes],
+    network: [network.allow, network.registries, network.upstreams, network.scopes, network.git],
   };
   const keyOf = (of: SnapshotParts['inputs']) =>
     createHash('sha256')

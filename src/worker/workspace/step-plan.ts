@@ -3,6 +3,7 @@ import type { RegistryName } from '../../core/journal/egress-events.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { caFileInSandbox, openChannel, type ChannelOptions, type ChannelPlace } from '../network/channel.ts';
 import { readConnectionOptions } from '../network/machine-connections.ts';
+import { gitClientEnv } from '../../gateway/git-server/git-places.ts';
 import { modelRoute } from '../network/model-access.ts';
 import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
 import { clientSettings, WITHOUT_RETRIES } from '../network/registry-client-env.ts';
@@ -11,7 +12,10 @@ import { defined } from '../../lib/guards.ts';
 
 /** What decides how commands reach the network. */
 export interface StepContext extends Pick<SandboxContext, 'config' | 'identity'> {
-  worker: Pick<SandboxContext['worker'], 'home' | 'env' | 'caFile' | 'findRoutes' | 'registryCache'>;
+  worker: Pick<
+    SandboxContext['worker'],
+    'home' | 'env' | 'caFile' | 'findRoutes' | 'readCredentials' | 'registryCache'
+  >;
   resources: Pick<SandboxContext['resources'], 'channel'>;
 }
 
@@ -40,8 +44,9 @@ export function planSetup(context: StepContext): Step[] {
 /** Setup may reach the hosts and registries that the configuration allows; without any, it has no network. */
 function setupStep(context: StepContext): Step {
   const { config, worker, resources } = context;
-  const { allow, registries, mayBePrivate, caFile = worker.caFile } = config.network;
-  if (allow.length === 0 && registries.length === 0) return { phase: 'setup', env: offlineEnv(config) };
+  const { allow, registries, git, credentials, mayBePrivate, caFile = worker.caFile } = config.network;
+  if (allow.length === 0 && registries.length === 0 && git.length === 0)
+    return { phase: 'setup', env: offlineEnv(config) };
   const proxy = `http://127.0.0.1:${EGRESS_PORT}`;
   const trusted = defined({ caFile });
   return {
@@ -49,10 +54,15 @@ function setupStep(context: StepContext): Step {
     env: {
       ...(allow.length === 0 ? {} : setAll(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy)),
       ...(allow.length === 0 ? {} : setAll(['NO_PROXY', 'no_proxy'], '127.0.0.1,localhost')),
+      ...gitClientEnv(git, EGRESS_PORT),
       ...(caFile === undefined ? {} : setAll(CA_VARIABLES, caFileInSandbox(resources.channel))),
     },
-    openEgress: () =>
-      openEgress(context, { names: registries, port: EGRESS_PORT }, { allow, mayBePrivate, ...trusted }),
+    openEgress: async () => {
+      const repositories =
+        git.length === 0 ? {} : { git: { urls: git, credentials: await worker.readCredentials(credentials) } };
+      const options = { allow, mayBePrivate, ...trusted, ...repositories };
+      return openEgress(context, { names: registries, port: EGRESS_PORT }, options);
+    },
   };
 }
 

@@ -24,6 +24,7 @@ function plan({ network, channel = 'socket', caFile, env = {} }: Settings = {}) 
       env: {},
       caFile,
       findRoutes: () => Promise.reject(new Error('not called')),
+      readCredentials: () => Promise.resolve([]),
       registryCache: openRegistryCache('/nowhere'),
     },
     resources: { channel },

@@ -1,0 +1,126 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { defined } from '../../lib/guards.ts';
+import { readStream } from '../../lib/fs.ts';
+import type { EgressContext } from '../egress/egress-rules.ts';
+import { endpointOfUrl } from '../egress/host-port.ts';
+import { sendText } from '../error-responses.ts';
+import { hasBody } from '../headers.ts';
+import { createByteLimiter } from '../limit-bytes.ts';
+import { describeNetworkError } from '../network-error.ts';
+import { authorizationFor, type UpstreamCredential } from '../registry/upstream-credentials.ts';
+import { sendUpstream } from '../upstream-request.ts';
+import { gitProxyPath, resolveGitRequest, type GitPlace, type GitRequest } from './git-places.ts';
+
+/** A fetch sends the ids of the commits that it has; this is enough for thousands. */
+const MAX_BODY_BYTES = 1024 * 1024;
+const REQUEST_TYPE = 'application/x-git-upload-pack-request';
+const ANSWER_TYPES = {
+  'info/refs': 'application/x-git-upload-pack-advertisement',
+  'git-upload-pack': 'application/x-git-upload-pack-result',
+};
+
+/** The repositories that a gateway serves. */
+export interface GitAccess {
+  places: readonly GitPlace[];
+  credentials: readonly UpstreamCredential[];
+}
+
+/** Serves fetches of allowed repositories over git's smart HTTP protocol. There is no way to push. */
+export async function serveGit(
+  network: EgressContext,
+  { places, credentials }: GitAccess,
+  { req, res }: { req: IncomingMessage; res: ServerResponse },
+): Promise<void> {
+  const entry = { method: req.method ?? '', target: req.url ?? '' };
+  const asked = resolveGitRequest(places, entry.target);
+  const egress = { door: 'git', target: 'reason' in asked ? entry.target : asked.name } as const;
+  const refuse = (status: number, reason: string) => {
+    network.log.refuse({ ...entry, status }, reason, egress);
+    res.once('finish', () => req.socket.destroySoon());
+    sendText(res, status, reason);
+  };
+  if ('reason' in asked) return refuse(403, asked.reason);
+  const { service, name, url } = asked;
+  const isFetch = service === 'git-upload-pack';
+  if (req.method !== (isFetch ? 'POST' : 'GET')) return refuse(405, `network: ${req.method} of ${name} refused`);
+  if (!isFetch && hasBody(req)) return refuse(400, `network: GET of ${name} with a body refused`);
+  if (isFetch && req.headers['content-type'] !== REQUEST_TYPE)
+    return refuse(415, `network: a request for ${name} that is not ${REQUEST_TYPE} refused`);
+  if (Number(req.headers['content-length'] ?? 0) > MAX_BODY_BYTES)
+    return refuse(413, `network: a request for ${name} of more than ${MAX_BODY_BYTES} bytes refused`);
+  const abort = new AbortController();
+  res.once('close', () => abort.abort());
+  try {
+    const target = endpointOfUrl(url);
+    const found = target && (await network.addresses.find(target, url.protocol));
+    if (target === undefined || found === undefined) return refuse(403, `network: ${name} refused`);
+    if ('reason' in found) return refuse(403, found.reason);
+    const body = isFetch ? await readStream(req, MAX_BODY_BYTES) : undefined;
+    const authorization = authorizationFor(credentials, { url, authority: asked.authority });
+    const answer = await sendUpstream(network, {
+      method: isFetch ? 'POST' : 'GET',
+      protocol: url.protocol === 'http:' ? 'http:' : 'https:',
+      target,
+      path: `${url.pathname}${url.search}`,
+      headers: { ...requestHeaders(req, asked, body), ...defined({ authorization }) },
+      found,
+      signal: abort.signal,
+      ...defined({ body }),
+    });
+    const status = answer.statusCode ?? 502;
+    const moved = [301, 302, 307, 308].includes(status) ? movedTo(places, asked, answer) : undefined;
+    if (moved !== undefined) {
+      answer.destroy();
+      network.log.record({ ...entry, outcome: 'served', status }, egress);
+      return void res.writeHead(status, { location: moved }).end();
+    }
+    const fault = findFault(asked, answer);
+    if (fault !== undefined) {
+      answer.destroy();
+      return refuse(status === 404 ? 404 : 502, fault);
+    }
+    const carried = network.log.record({ ...entry, outcome: 'served', status }, egress);
+    res.writeHead(200, { 'content-type': ANSWER_TYPES[service], 'cache-control': 'no-cache' });
+    await pipeline(answer, createByteLimiter(network.limits.answerBytes, carried), res);
+  } catch (error) {
+    if (res.headersSent || res.destroyed) return void res.destroy();
+    const reason = `network: the repository ${name} could not be reached: ${describeNetworkError(error)}`;
+    network.log.record({ ...entry, outcome: 'failed', status: 502 }, egress, reason);
+    sendText(res, 502, reason);
+  }
+}
+
+/** Builds the headers from known values only. Servers recognize git by its user agent. */
+function requestHeaders(req: IncomingMessage, { service }: GitRequest, body: Buffer | undefined): OutgoingHttpHeaders {
+  const protocol = /^version=[0-2]$/.exec(String(req.headers['git-protocol'] ?? ''))?.[0];
+  return {
+    'user-agent': 'git/2 (halo)',
+    accept: ANSWER_TYPES[service],
+    'accept-encoding': 'identity',
+    ...(protocol === undefined ? {} : { 'git-protocol': protocol }),
+    ...(body === undefined ? {} : { 'content-type': REQUEST_TYPE, 'content-length': body.length }),
+    ...(req.headers['content-encoding'] === 'gzip' ? { 'content-encoding': 'gzip' } : {}),
+  };
+}
+
+/** The path in the proxy where a repository is now. git itself follows it. */
+function movedTo(places: readonly GitPlace[], { url }: GitRequest, { headers }: IncomingMessage): string | undefined {
+  const { location = '' } = headers;
+  return URL.canParse(location, url.href) ? gitProxyPath(places, new URL(location, url)) : undefined;
+}
+
+/** Why an answer is not passed on, as a reason for users. */
+function findFault({ service, name }: GitRequest, { statusCode = 502, headers }: IncomingMessage): string | undefined {
+  if (statusCode >= 300 && statusCode < 400)
+    return `network: the repository ${name} redirects to an address that is not below a URL of [network] git`;
+  if (statusCode === 401 || statusCode === 403)
+    return `network: the git server refused the repository ${name} (HTTP status ${statusCode}); see [network.credentials]`;
+  if (statusCode !== 200) return `network: the git server answered ${statusCode} for the repository ${name}`;
+  if (
+    headers['content-type'] !== ANSWER_TYPES[service] ||
+    !['identity', undefined].includes(headers['content-encoding'])
+  )
+    return `network: the server of ${name} does not answer as a git server with the smart HTTP protocol`;
+  return undefined;
+}
