@@ -1,22 +1,27 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test as base } from 'vitest';
 import { FORGES } from '../../src/core/issues/issue-source.ts';
 import { openForge } from '../../src/forge/open-forge.ts';
-import { FAKE_PROJECT, openFakeForge } from '../support/forge/fake-forge.ts';
+import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../support/forge/fake-forge.ts';
 
-describe.each(FORGES)('the issues of %s', (name) => {
-  async function open({
-    project = FAKE_PROJECT,
-    maxWaitMs = 5000,
-    token,
-  }: { project?: string; maxWaitMs?: number; token?: string } = {}) {
-    const fake = await openFakeForge(name);
-    onTestFinished(() => fake.close());
-    const source = { forge: name, project, label: 'halo' };
-    const address = { url: fake.url, tokenEnv: 'FORGE_TOKEN', token: token ?? fake.token, maxWaitMs };
-    return { fake, forge: openForge(source, address) };
-  }
+// Most of their time is waiting for rate limits and repeated requests.
+describe.concurrent.each(FORGES)('the issues of %s', (name) => {
+  const test = base.extend('open', ({}, { onCleanup }) => {
+    const fakes: FakeForge[] = [];
+    onCleanup(() => Promise.all(fakes.map((fake) => fake.close())).then(() => undefined));
+    return async ({
+      project = FAKE_PROJECT,
+      maxWaitMs = 5000,
+      token,
+    }: { project?: string; maxWaitMs?: number; token?: string } = {}) => {
+      const fake = await openFakeForge(name);
+      fakes.push(fake);
+      const source = { forge: name, project, label: 'halo' };
+      const address = { url: fake.url, tokenEnv: 'FORGE_TOKEN', token: token ?? fake.token, maxWaitMs };
+      return { fake, forge: openForge(source, address) };
+    };
+  });
 
-  test('are the open ones with the label, over all pages, without pull requests', async () => {
+  test('are the open ones with the label, over all pages, without pull requests', async ({ open }) => {
     const { fake, forge } = await open();
     for (let number = 1; number <= 230; number++) fake.add({ number });
     fake.add({ number: 231, state: 'closed' });
@@ -34,14 +39,14 @@ describe.each(FORGES)('the issues of %s', (name) => {
     });
   });
 
-  test('can be read one by one', async () => {
+  test('can be read one by one', async ({ open }) => {
     const { fake, forge } = await open();
     fake.add({ number: 7, body: 'Text', state: 'closed' });
     expect(await forge.findIssue(7)).toMatchObject({ number: 7, body: 'Text', isClosed: true });
     expect(await forge.findIssue(8)).toBeUndefined();
   });
 
-  test('get comments and labels, and are closed', async () => {
+  test('get comments and labels, and are closed', async ({ open }) => {
     const { fake, forge } = await open();
     const issue = fake.add({ number: 7 });
     await forge.comment(7, 'Hello *you*');
@@ -58,14 +63,14 @@ describe.each(FORGES)('the issues of %s', (name) => {
     expect(await forge.hasComment(7, 'others', before)).toBe(false);
   });
 
-  test('know whether the default branch has a commit', async () => {
+  test('know whether the default branch has a commit', async ({ open }) => {
     const { fake, forge } = await open();
     fake.landed.add('a'.repeat(40));
     expect(await forge.hasLanded('a'.repeat(40))).toBe(true);
     expect(await forge.hasLanded('b'.repeat(40))).toBe(false);
   });
 
-  test('are not transferred again while they are unchanged', async () => {
+  test('are not transferred again while they are unchanged', async ({ open }) => {
     const { fake, forge } = await open();
     fake.add({ number: 7 });
     const before = await forge.listIssues('halo');
@@ -75,7 +80,7 @@ describe.each(FORGES)('the issues of %s', (name) => {
     expect((await forge.listIssues('halo'))[0]?.title).toBe('Changed');
   });
 
-  test('are read after a rate limit has been reset and after faults of the server', async () => {
+  test('are read after a rate limit has been reset and after faults of the server', async ({ open }) => {
     const { fake, forge } = await open();
     fake.add({ number: 7 });
     const faults = [
@@ -91,14 +96,14 @@ describe.each(FORGES)('the issues of %s', (name) => {
     expect(fake.log.map((line) => line.slice(-3))).toEqual(['429', '502', '403', '200']);
   });
 
-  test('are refused with the time if a rate limit lasts too long', async () => {
+  test('are refused with the time if a rate limit lasts too long', async ({ open }) => {
     const { fake, forge } = await open({ maxWaitMs: 1000 });
     fake.fault = () => ({ status: 429, headers: { 'retry-after': '7200' } });
     await expect(forge.listIssues('halo')).rejects.toThrow(/accepts no requests before \d{4}-/);
     expect(fake.log).toHaveLength(1);
   });
 
-  test('are refused with the status and a hint for a wrong token or project', async () => {
+  test('are refused with the status and a hint for a wrong token or project', async ({ open }) => {
     const { forge } = await open({ token: 'wrong' });
     await expect(forge.listIssues('halo')).rejects.toMatchObject({
       code: 'FORGE_FAILED',
@@ -109,7 +114,7 @@ describe.each(FORGES)('the issues of %s', (name) => {
     await expect(other.listIssues('halo')).rejects.toThrow('no such project');
   });
 
-  test('do not follow a redirect, and answers are bounded', async () => {
+  test('do not follow a redirect, and answers are bounded', async ({ open }) => {
     const { fake, forge } = await open();
     fake.fault = () => ({ status: 302, headers: { location: 'http://127.0.0.1:1/' } });
     await expect(forge.listIssues('halo')).rejects.toThrow('answered 302');
@@ -119,7 +124,7 @@ describe.each(FORGES)('the issues of %s', (name) => {
     await expect(forge.listIssues('halo')).rejects.toThrow('does not understand');
   });
 
-  test('a write is not repeated when the connection ends', async () => {
+  test('a write is not repeated when the connection ends', async ({ open }) => {
     const { fake, forge } = await open();
     const issue = fake.add({ number: 7 });
     fake.fault = (request) => (request.startsWith('POST') ? { drop: 'after' } : undefined);
