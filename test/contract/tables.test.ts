@@ -23,7 +23,7 @@ function rowsOf(page: string): string[][] {
 
 /** The titles of the tests in a file. */
 function titlesOf(file: string): Set<string> {
-  const text = readFileSync(join(import.meta.dirname, file.includes('/') ? '..' : '.', `${file}.test.ts`), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '..', `${file}.test.ts`), 'utf8');
   const quoted = [...text.matchAll(/(?:\b(?:it|test)|\))\(\s*(['"`])(.+?)\1,\s*(?:[A-Z]+,|\{|async|\()/g)];
   return new Set(quoted.map((match) => match[2] ?? ''));
 }
@@ -68,9 +68,9 @@ describe.each(contracts)('docs/contracts/%s', (name) => {
     const cells = rows.map((row) => row[2] ?? '').filter((cell) => cell !== '-');
     const listed = namesOfProject(page).flatMap(({ groups }) => groups.map(({ tests }) => tests));
     const named = new Set([...cells, ...listed.filter((tests) => tests !== '')].flatMap(namedTests));
-    const prefix = name.replace('.md', '-');
-    const files = readdirSync(import.meta.dirname).filter((file) => file.startsWith(prefix));
-    const own = files.flatMap((file) => testsIn(file.replace('.test.ts', '')));
+    const folder = name.replace('.md', '');
+    const files = readdirSync(join(import.meta.dirname, folder));
+    const own = files.flatMap((file) => testsIn(`contract/${folder}/${file.replace('.test.ts', '')}`));
     expect(missingTests(named)).toEqual([]);
     expect(own.filter((each) => !named.has(each))).toEqual([]);
   });

@@ -1,0 +1,41 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkGit } from '../../../src/api/doctor/check-git.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const PATH = process.env.PATH;
+let dir: string;
+// The program is looked for once in a process.
+beforeAll(() => {
+  dir = tempDir('halo-git');
+});
+afterAll(() => {
+  process.env.PATH = PATH;
+});
+
+/** A git that says so of itself. */
+function install(version: string): void {
+  writeFileSync(join(dir, 'git'), `#!/bin/sh\necho 'git version ${version}'\n`, { mode: 0o755 });
+  process.env.PATH = `${dir}:${PATH}`;
+}
+
+describe('`halo doctor`', () => {
+  it.each(['2.37.9', '2.30.2', '1.8.3.1'])(
+    'warns about git %s, which cannot merge without a checkout',
+    async (version) => {
+      install(version);
+      expect(await checkGit()).toEqual({
+        name: 'git',
+        ok: 'warn',
+        says: `${version} cannot merge parallel stories of a run`,
+        fix: 'install git 2.38 or newer, or leave run.parallel at 1',
+      });
+    },
+  );
+
+  it.each(['2.38.0', '2.39.3 (Apple Git-146)', '3.0.0'])('accepts git %s', async (version) => {
+    install(version);
+    expect(await checkGit()).toEqual({ name: 'git', ok: 'ok', says: version });
+  });
+});

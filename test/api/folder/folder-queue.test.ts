@@ -1,0 +1,359 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { workOffFolder, type FolderRequest } from '../../../src/api/folder/work-off-folder.ts';
+import type { RunView, SubmitRequest } from '../../../src/api/operations.ts';
+import { HaloError } from '../../../src/core/failure/errors.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+let home: string;
+let repo: string;
+let folder: string;
+let runs: FakeRuns;
+let said: string[];
+
+beforeEach(() => {
+  home = tempDir('halo-home');
+  repo = newRepository().root;
+  folder = join(realpathSync(repo), 'prds');
+  mkdirSync(folder);
+  runs = new FakeRuns();
+  said = [];
+});
+
+/** Runs that end as soon as they are looked at. A key creates its run once, and only for the same request. */
+class FakeRuns {
+  readonly submitted: SubmitRequest[] = [];
+  readonly byKey = new Map<string, { runId: string; asked: string }>();
+  readonly ends = new Map<string, { stopReason: string; path: string; status: string; landed?: object }>();
+  /** How the run of a PRD ends, by its file name; SUCCESS by default. */
+  readonly outcomes = new Map<string, string>();
+  /** Called with the file of a run that is to end. */
+  onEnd: (path: string) => unknown = () => undefined;
+
+  readonly operations: FolderRequest['operations'] = {
+    submit: (request) => {
+      const { prd, key = '', ...options } = request;
+      const name = prd.path.split('/').at(-1) ?? '';
+      const outcome = this.outcomes.get(name) ?? 'SUCCESS';
+      if (outcome === 'PRD_INVALID') return Promise.reject(new HaloError('PRD_INVALID', `${name} is refused.`));
+      const asked = JSON.stringify([options, Buffer.from(prd.bytes).toString('base64')]);
+      const known = this.byKey.get(key);
+      if (known !== undefined && known.asked !== asked)
+        return Promise.reject(new HaloError('USAGE', 'Another submit.'));
+      if (known === undefined) {
+        this.submitted.push(request);
+        const runId = `run${this.submitted.length}`;
+        this.byKey.set(key, { runId, asked });
+        this.ends.set(runId, { stopReason: outcome, path: prd.path, status: 'ended' });
+      }
+      const { runId } = this.byKey.get(key)!;
+      return Promise.resolve([{ runId, repo: request.repos[0] ?? '', parallel: 1, warnings: [] }]);
+    },
+    get: (runId) => {
+      const end = this.ends.get(runId);
+      if (end === undefined) return Promise.reject(new HaloError('RUN_NOT_FOUND', 'No.'));
+      if (end.status === 'ended') this.onEnd(end.path);
+      const state = { runId, status: end.status, stopReason: end.stopReason, landed: end.landed, detail: 'why' };
+      return Promise.resolve({ state: state as unknown as RunState, workers: 1 } as RunView);
+    },
+  };
+}
+
+const prd = (title: string, about: object = {}) =>
+  JSON.stringify({
+    project: 'P',
+    userStories: [{ id: 'US-001', title, acceptanceCriteria: ['a'], passes: false, ...about }],
+  });
+const put = (name: string, text: string) => writeFileSync(join(folder, name), text);
+const there = () => readdirSync(folder).sort();
+const mark = (path: string) =>
+  existsSync(path) && writeFileSync(path, readFileSync(path, 'utf8').replace('"passes":false', '"passes":true'));
+const titles = () =>
+  runs.submitted.map(({ prd: { bytes } }) => /"title":"(\w+)"/.exec(Buffer.from(bytes).toString())?.[1]);
+
+function work(more: Partial<FolderRequest> = {}) {
+  return workOffFolder(home, {
+    operations: runs.operations,
+    folder,
+    repo,
+    options: { profile: undefined, set: [], allowDirty: false },
+    skip: false,
+    watch: false,
+    signal: new AbortController().signal,
+    say: (text) => {
+      said.push(text);
+      return Promise.resolve();
+    },
+    pollMs: 20,
+    ...more,
+  });
+}
+
+describe('the queue of a folder', () => {
+  it('works off PRDs in the order of their names, each on the result of the one before, and moves them to done', async () => {
+    for (const [name, title] of [
+      ['10-c.json', 'third'],
+      ['2-b.json', 'second'],
+      ['1-a.json', 'first'],
+    ] as const)
+      put(name, prd(title));
+    runs.onEnd = mark;
+    expect(await work()).toEqual({ done: 3, failed: 0 });
+    expect(titles()).toEqual(['first', 'second', 'third']);
+    expect(runs.submitted.map(({ after }) => after)).toEqual([undefined, ['run1'], ['run2']]);
+    expect(runs.submitted.every(({ queueFolder }) => queueFolder === folder)).toBe(true);
+    expect(there()).toEqual(['done']);
+    expect(readdirSync(join(folder, 'done')).sort()).toEqual(['1-a.json', '10-c.json', '2-b.json']);
+    expect(readFileSync(join(folder, 'done/1-a.json'), 'utf8')).toContain('"passes":true');
+  });
+
+  it('starts from the checked-out commit if the result before has landed', async () => {
+    put('1.json', prd('first'));
+    await work();
+    runs.ends.get('run1')!.landed = { branch: 'main', to: 'x' };
+    put('2.json', prd('second'));
+    await work();
+    expect(runs.submitted.map(({ after }) => after)).toEqual([undefined, undefined]);
+  });
+
+  it('leaves a PRD that failed with a note, and stops or skips it', async () => {
+    put('1.json', prd('first'));
+    put('2.json', prd('second'));
+    runs.outcomes.set('1.json', 'GATE_FAILED');
+    expect(await work()).toEqual({ done: 0, failed: 1 });
+    expect(there()).toEqual(['1.json', '1.json.failed.txt', '2.json']);
+    expect(readFileSync(join(folder, '1.json.failed.txt'), 'utf8')).toMatch(
+      /Run run1 ended with GATE_FAILED: why\n.*halo retry run1/s,
+    );
+    expect(await work({ skip: true })).toEqual({ done: 1, failed: 0 });
+    expect(titles()).toEqual(['first', 'second']);
+    expect(there()).toEqual(['1.json', '1.json.failed.txt', 'done']);
+  });
+
+  it.each([
+    ['its note is removed', () => rmSync(join(folder, '1.json.failed.txt'))],
+    ['it is changed', () => put('1.json', prd('changed'))],
+  ])('runs a PRD that failed again if %s', async (_what, change) => {
+    put('1.json', prd('first'));
+    runs.outcomes.set('1.json', 'GATE_FAILED');
+    await work();
+    await work();
+    expect(runs.submitted).toHaveLength(1);
+    runs.outcomes.clear();
+    change();
+    expect(await work()).toEqual({ done: 1, failed: 0 });
+    expect(runs.submitted).toHaveLength(2);
+    expect(there()).toEqual(['done']);
+  });
+
+  it('archives a PRD that failed when its run was retried with success', async () => {
+    put('1.json', prd('first'));
+    runs.outcomes.set('1.json', 'GATE_FAILED');
+    await work();
+    runs.ends.get('run1')!.stopReason = 'SUCCESS';
+    expect(await work()).toEqual({ done: 1, failed: 0 });
+    expect(runs.submitted).toHaveLength(1);
+    expect(there()).toEqual(['done']);
+  });
+
+  it('notes why a PRD is refused, and ends with the error of a submit that concerns all of them', async () => {
+    put('1.json', '{"userStories": [{"id": 1');
+    put('2.json', prd('second'));
+    runs.outcomes.set('2.json', 'PRD_INVALID');
+    expect(await work({ skip: true })).toEqual({ done: 0, failed: 2 });
+    expect(readFileSync(join(folder, '1.json.failed.txt'), 'utf8')).toContain('1.json');
+    expect(readFileSync(join(folder, '2.json.failed.txt'), 'utf8')).toContain('2.json is refused.');
+    put('3.json', prd('third'));
+    const operations = { ...runs.operations, submit: () => Promise.reject(new HaloError('DIRTY_WORKTREE', 'Dirty.')) };
+    await expect(work({ operations, skip: true })).rejects.toMatchObject({ code: 'DIRTY_WORKTREE' });
+    expect(await work({ skip: true })).toEqual({ done: 1, failed: 0 });
+  });
+
+  it('takes no temporary files, links, folders, other files or twins, and says so once', async () => {
+    const elsewhere = join(tempDir('halo-elsewhere'), 'x.json');
+    writeFileSync(elsewhere, prd('foreign'));
+    symlinkSync(elsewhere, join(folder, '0-link.json'));
+    for (const name of ['.1.json.swp', '#1.json#', '1.json~', '.#1.json', '1.json.part', 'notes.txt', '.hidden.json'])
+      put(name, prd('temporary'));
+    mkdirSync(join(folder, 'sub.json'));
+    runs.outcomes.set('1.json', 'GATE_FAILED');
+    put('1.json', prd('first'));
+    put('2.json', prd('first'));
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 400);
+    await work({ skip: true, watch: true, signal: stop.signal });
+    expect(titles()).toEqual(['first']);
+    expect(said.filter((text) => text.includes('2.json'))).toEqual([
+      '2.json is not taken: it has the same stories as 1.json.',
+    ]);
+    expect(said.filter((text) => text.includes('link'))).toEqual(['0-link.json is not taken: it is a link.']);
+  });
+
+  it('does not run the same PRD again while it is in done', async () => {
+    put('1.json', prd('first'));
+    await work();
+    put('copy.json', prd('first'));
+    expect(await work()).toEqual({ done: 0, failed: 0 });
+    expect(said.at(-1)).toBe('copy.json is not taken: it was done as done/1.json. Remove that file to run it again.');
+    rmSync(join(folder, 'done/1.json'));
+    expect(await work()).toEqual({ done: 1, failed: 0 });
+  });
+
+  it('never replaces a file in done', async () => {
+    put('1.json', prd('first'));
+    await work();
+    put('1.json', prd('other'));
+    await work();
+    expect(readFileSync(join(folder, 'done/1.json'), 'utf8')).toContain('first');
+    expect(readFileSync(join(folder, 'done/1.2.json'), 'utf8')).toContain('other');
+  });
+
+  it('moves a PRD without open stories to done, and queues one again that was edited during its run', async () => {
+    put('1.json', prd('first', { passes: true }));
+    put('2.json', prd('second'));
+    runs.onEnd = (path) => {
+      if (path.endsWith('2.json') && runs.submitted.length === 1) put('2.json', prd('edited'));
+    };
+    expect(await work()).toEqual({ done: 2, failed: 0 });
+    expect(titles()).toEqual(['second', 'edited']);
+  });
+
+  it('waits for a file that is still being written', async () => {
+    put('1.json', '{"project": "P", "userStories": [');
+    const stop = new AbortController();
+    const working = work({ watch: true, signal: stop.signal, pollMs: 150 });
+    for (let n = 0; n < 6; n++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      put('1.json', `{"project": "P", "userStories": [${' '.repeat(n)}`);
+    }
+    put('1.json', prd('complete'));
+    while (!existsSync(join(folder, 'done/1.json'))) await new Promise((resolve) => setTimeout(resolve, 20));
+    stop.abort();
+    expect(await working).toEqual({ done: 1, failed: 0 });
+    expect(titles()).toEqual(['complete']);
+  });
+
+  it('keeps the order of names if the first file is still being written', async () => {
+    put('2.json', prd('second'));
+    const stop = new AbortController();
+    const working = work({ watch: true, signal: stop.signal, pollMs: 150 });
+    for (let n = 0; n < 6; n++) {
+      put('1.json', `{"project": "P", "userStories": [${' '.repeat(n)}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    put('1.json', prd('first'));
+    while (!existsSync(join(folder, 'done/2.json'))) await new Promise((resolve) => setTimeout(resolve, 20));
+    stop.abort();
+    await working;
+    expect(titles()).toEqual(['first', 'second']);
+  });
+
+  it('is worked off by one process at a time', async () => {
+    const stop = new AbortController();
+    const first = work({ watch: true, signal: stop.signal });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect(work()).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining('works off') as string,
+    });
+    stop.abort();
+    await first;
+  });
+});
+
+describe('the queue of a folder, after it was killed', () => {
+  class Killed extends Error {}
+  const kill = () => Promise.reject(new Killed());
+
+  it('submits nothing twice if it died before it received the run, even if the run has marked the PRD', async () => {
+    put('1.json', prd('first'));
+    const submit: FolderRequest['operations']['submit'] = async (request) => {
+      await runs.operations.submit(request);
+      return kill();
+    };
+    await expect(work({ operations: { ...runs.operations, submit } })).rejects.toThrow(Killed);
+    mark(join(folder, '1.json'));
+    expect(await work({ options: { profile: 'other', set: ['a=1'], allowDirty: true } })).toEqual({
+      done: 1,
+      failed: 0,
+    });
+    expect(runs.submitted).toHaveLength(1);
+  });
+
+  it('continues on the result of a run if it died while it recorded that run', async () => {
+    await work();
+    const last = join(home, 'folders', readdirSync(join(home, 'folders'))[0]!, 'last.json');
+    put('1.json', prd('first'));
+    put('2.json', prd('second'));
+    runs.onEnd = mark;
+    const submit: FolderRequest['operations']['submit'] = (request) => {
+      mkdirSync(last); // No file can replace a folder: the queue dies while it writes this record.
+      return runs.operations.submit(request);
+    };
+    await expect(work({ operations: { ...runs.operations, submit } })).rejects.toThrow();
+    rmSync(last, { recursive: true });
+    expect(await work()).toEqual({ done: 2, failed: 0 });
+    expect(runs.submitted.map(({ after }) => after)).toEqual([undefined, ['run1']]);
+  });
+
+  it('does not continue on the result of a run that began with another commit than the checked-out one', async () => {
+    put('1.json', prd('first'));
+    put('2.json', prd('second'));
+    runs.onEnd = mark;
+    const submit: FolderRequest['operations']['submit'] = async (request) => {
+      await runs.operations.submit(request);
+      return kill();
+    };
+    await expect(work({ operations: { ...runs.operations, submit } })).rejects.toThrow(Killed);
+    execFileSync('git', ['commit', '-q', '--allow-empty', '-m', 'the user continues'], { cwd: repo });
+    expect(await work()).toEqual({ done: 2, failed: 0 });
+    expect(runs.submitted.map(({ after }) => after)).toEqual([undefined, undefined]);
+  });
+
+  it('waits for the same run if it died while the run was executed', async () => {
+    put('1.json', prd('first'));
+    await expect(work({ operations: { ...runs.operations, get: kill } })).rejects.toThrow(Killed);
+    mark(join(folder, '1.json'));
+    expect(await work()).toEqual({ done: 1, failed: 0 });
+    expect(runs.submitted).toHaveLength(1);
+  });
+
+  it.each(['done', 'archived', 'moved'])('loses no file if it died around the move (%s)', async (at) => {
+    put('1.json', prd('first'));
+    await work();
+    // The record as it was before the move was finished.
+    const dir = join(
+      home,
+      'folders',
+      readdirSync(join(home, 'folders')).find((name) => !name.endsWith('.lock'))!,
+    );
+    const file = readdirSync(dir).find((name) => name !== 'last.json')!;
+    const record = JSON.parse(readFileSync(join(dir, file), 'utf8')) as object;
+    writeFileSync(join(dir, file), JSON.stringify({ ...record, state: 'archiving' }));
+    const text = readFileSync(join(folder, 'done/1.json'));
+    if (at === 'done') {
+      rmSync(join(folder, 'done/1.json'));
+      writeFileSync(join(folder, '1.json'), text);
+    } else if (at === 'archived') {
+      linkSync(join(folder, 'done/1.json'), join(folder, '1.json'));
+    }
+    await work();
+    expect(there()).toEqual(['done']);
+    expect(readFileSync(join(folder, 'done/1.json'))).toEqual(text);
+    expect(runs.submitted).toHaveLength(1);
+  });
+});

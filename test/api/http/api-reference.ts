@@ -1,0 +1,141 @@
+import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { buildOpenApi } from '../../../src/api/operations/openapi-document.ts';
+import { pathKeys, type AnyOperation } from '../../../src/api/operations/operation.ts';
+
+interface JsonSchema {
+  type?: string;
+  enum?: unknown[];
+  anyOf?: JsonSchema[];
+  items?: JsonSchema;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  default?: unknown;
+  format?: string;
+  description?: string;
+}
+
+interface Described {
+  parameters?: { name: string; in: string; required: boolean; schema: JsonSchema }[];
+  requestBody?: { content: Record<string, { schema: JsonSchema }> };
+  responses: Record<string, { content?: Record<string, { schema?: JsonSchema }> }>;
+}
+
+const HEAD = `# HTTP API
+
+[\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. This page is generated from the operations in \`src/api/operations/\`.
+
+- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`. The token allows everything, also with access \`operate\`.
+- **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
+- **Errors.** The body is \`{code, message, hint?}\`; [codes](errors.md). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\`, 404 for a missing run, story or artifact, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
+- **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive.
+- **Limits.** A body has at most 8 MiB. [What a request may name](fleet.md#what-a-request-may-name) lists the limits of settings and repositories.
+
+\`\`\`sh
+export HALO_URL=http://127.0.0.1:7070 HALO_TOKEN=$(cat ~/.halo/api-token)
+curl -H "Authorization: Bearer $HALO_TOKEN" $HALO_URL/v1/runs
+\`\`\`
+`;
+
+/** The text of docs/api.md, formatted as Prettier formats it. */
+export function writeApiReference(): string {
+  const { paths } = buildOpenApi() as { paths: Record<string, Record<string, Described>> };
+  const described = (operation: AnyOperation) =>
+    paths[operation.path.replace('*}', '}')]![operation.method.toLowerCase()]!;
+  const routes = OPERATIONS.map((operation) => {
+    const { name, access } = operation;
+    return [`[\`${routeOf(operation)}\`](#${name.toLowerCase()})`, access];
+  });
+  const table = formatTable([['request', 'access'], ...routes]);
+  return [HEAD, table, ...OPERATIONS.map((operation) => section(operation, described(operation)))].join('\n');
+}
+
+function section(operation: AnyOperation, { parameters = [], requestBody, responses }: Described): string {
+  const { name, summary, input } = operation;
+  const body = requestBody?.content['application/json']?.schema;
+  const query = parameters.filter((each) => each.in === 'query');
+  const fields = body === undefined ? query.map(describeParameter) : describeFields(body);
+  const [[status = '', response]] = Object.entries(responses) as [[string, Described['responses'][string]]];
+  const [[mediaType = '', { schema = undefined } = {}] = []] = Object.entries(response.content ?? {});
+  return [
+    `## ${name}\n`,
+    `\`${routeOf(operation)}\`\n`,
+    `${summary}\n`,
+    ...(input === undefined || fields.length === 0
+      ? []
+      : [`${body === undefined ? 'Query' : 'Body'}:\n`, `${fields.join('\n')}\n`]),
+    `Response: ${status === '200' ? '' : `${status}, `}\`${mediaType}\`${schema === undefined ? '' : `, \`${shapeOf(schema)}\``}\n`,
+    `\`\`\`sh\n${curlOf(operation)}\n\`\`\`\n`,
+  ].join('\n');
+}
+
+function routeOf({ method, path }: AnyOperation): string {
+  return `${method} ${path.replace('*}', '}')}`;
+}
+
+function describeFields(schema: JsonSchema): string[] {
+  const { properties = {}, required = [] } = schema;
+  return Object.entries(properties).map(([name, field]) => describeField(name, field, required.includes(name)));
+}
+
+function describeParameter({
+  name,
+  required,
+  schema,
+}: {
+  name: string;
+  required: boolean;
+  schema: JsonSchema;
+}): string {
+  return describeField(name, schema, required);
+}
+
+function describeField(name: string, schema: JsonSchema, required: boolean): string {
+  const { description, default: preset } = schema;
+  const notes = [
+    shapeOf(schema) === '' ? undefined : `\`${shapeOf(schema)}\``,
+    required
+      ? 'required'
+      : preset === undefined
+        ? undefined
+        : `default \`${typeof preset === 'string' ? preset : JSON.stringify(preset)}\``,
+  ].filter((note) => note !== undefined);
+  return `- \`${name}\` (${notes.join(', ')})${description === undefined ? '' : `: ${description}`}`;
+}
+
+/** The shape of a value, e.g. `{runId, changed, owner?}`; that of its parts only where they are small. */
+function shapeOf(schema: JsonSchema, depth = 0): string {
+  if (schema.anyOf !== undefined) return schema.anyOf.map((each) => shapeOf(each, depth)).join(' or ');
+  if (schema.enum !== undefined) return schema.enum.map(String).join(' or ');
+  if (schema.items !== undefined) return `[${shapeOf(schema.items, depth + 1)}]`;
+  if (schema.properties === undefined) return schema.format ?? schema.type ?? '';
+  const { properties, required = [] } = schema;
+  if (depth > 0 && Object.keys(properties).length > 10) return '{…}';
+  const fields = Object.entries(properties).map(([name, field]) => {
+    const nested = field.properties !== undefined || field.items?.properties !== undefined;
+    const inner = depth < 2 && nested ? `: ${shapeOf(field, depth + 1)}` : '';
+    return `${name}${required.includes(name) ? '' : '?'}${inner}`;
+  });
+  return `{${fields.join(', ')}}`;
+}
+
+function curlOf(operation: AnyOperation): string {
+  const { method, example = {} } = operation;
+  const values: Record<string, string> = { runId: '0tbq5vk3m1x2a9c', path: 'us-001-0c1f2a3b/1/gates/1.log' };
+  const path = pathKeys(operation).reduce(
+    (text, key) => text.replace(new RegExp(`\\{${key}\\*?\\}`), values[key] ?? key),
+    operation.path,
+  );
+  const query = Object.entries(example).map(([key, value]) => `${key}=${String(value)}`);
+  const url = method === 'GET' && query.length > 0 ? `"$HALO_URL${path}?${query.join('&')}"` : `$HALO_URL${path}`;
+  const auth = '-H "Authorization: Bearer $HALO_TOKEN"';
+  if (method === 'GET') return `curl ${auth} ${url}`;
+  if (operation.input === undefined) return `curl -X POST ${auth} ${url}`;
+  return `curl ${auth} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(example)}' ${url}`;
+}
+
+function formatTable(rows: string[][]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
+  const [head, ...body] = rows;
+  return [line(head!), `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...body.map(line), ''].join('\n');
+}

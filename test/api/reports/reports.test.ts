@@ -1,0 +1,115 @@
+import { utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import { runCli } from '../../support/terminal/cli-world.ts';
+import { created, failed, passed, succeeded } from '../../support/journal.ts';
+
+const OLD = '0tbq1aaaaaaaaaaa';
+const NEW = '0tbq2bbbbbbbbbbb';
+
+let home: ScriptedHome;
+beforeEach(() => {
+  home = openScriptedHome();
+});
+afterEach(() => home.remove());
+
+const halo = (...words: string[]) => runCli(words, { operations: home.operations, columns: 160 });
+const json = async (...words: string[]) =>
+  JSON.parse((await halo(...words, '--json')).stdout) as { entries: { runId: string; type: string }[] };
+const journalPath = (runId: string) => join(home.host.home, 'runs', runId, 'journal.jsonl');
+
+async function addRun(entries: readonly JournalEntry[], day: number): Promise<string> {
+  const runId = await home.addRun(entries);
+  const changed = new Date(Date.UTC(2030, 0, day));
+  utimesSync(journalPath(runId), changed, changed);
+  return runId;
+}
+
+describe('halo cost', () => {
+  it('shows what each run used, the most expensive first, and the sum', async () => {
+    await addRun(succeeded(OLD), 2);
+    await addRun([created(NEW, 1), ...failed('US-001'), ...failed('US-001', 2)], 3);
+    const { stdout } = await halo('cost');
+    expect(stdout.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
+      'RUN RUNS ATTEMPTS REQUESTS INPUT CACHED OUTPUT COST',
+      `${NEW} 1 2 6 24.7k 8.0k 1.4k -`,
+      `${OLD} 1 1 3 12.3k 4.0k 678 -`,
+      'total 2 3 9 37.0k 12.0k 2.0k -',
+      '',
+    ]);
+  });
+
+  it('says so when nothing was used, and refuses groups that it does not know', async () => {
+    expect(await halo('cost')).toMatchObject({ code: 0, stderr: 'No attempt has used a model.\n' });
+    expect(await halo('cost', '--by', 'colour')).toMatchObject({ code: 2, stdout: '' });
+    expect(await halo('cost', '--run', 'nothing-like-this')).toMatchObject({ code: 2 });
+    expect(await halo('cost', '--since', 'yesterday-ish')).toMatchObject({ code: 2 });
+  });
+
+  it('names a run whose journal is damaged, and reports the others', async () => {
+    await addRun(succeeded(OLD), 2);
+    await addRun(succeeded(NEW), 3);
+    writeFileSync(journalPath(OLD), '{"damaged\n');
+    const { stdout, stderr, code } = await halo('cost');
+    expect(code).toBe(0);
+    expect(stdout).toContain(NEW);
+    expect(stderr).toContain(`${OLD} is missing here: Could not read`);
+  });
+});
+
+describe('halo errors', () => {
+  it('groups the failures of all runs', async () => {
+    await addRun([created(OLD, 1), ...failed('US-001')], 2);
+    await addRun([created(NEW, 1), ...failed('US-001')], 3);
+    const { stdout } = await halo('errors');
+    expect(stdout.split('\n')[1]).toMatch(new RegExp(`^2 +2 +GATE_FAILED .* ${NEW} US-001 +npm test exited with 1$`));
+    expect(await halo('errors', '--run', OLD)).toMatchObject({ stdout: expect.stringMatching(/\n1 +1 /) as string });
+  });
+
+  it('lists the failures of one class', async () => {
+    const failure = { class: 'gate', rule: 'hint', sign: { error: 'e', changed: true, denied: false } } as const;
+    const events = failed('US-001').map((event) => (event.type === 'story.ended' ? { ...event, failure } : event));
+    await addRun([created(OLD, 1), ...events], 2);
+    expect(await halo('errors', '--class', 'gate')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('GATE_FAILED') as string,
+    });
+    const none = { code: 0, stdout: '', stderr: 'No attempt has failed with the class provider.\n' };
+    expect(await halo('errors', '--class', 'provider')).toMatchObject(none);
+    expect(await halo('errors', '--class', 'rate_limit')).toMatchObject({ code: 2 });
+  });
+
+  it('says so when nothing has failed', async () => {
+    await addRun(succeeded(OLD), 2);
+    expect(await halo('errors')).toMatchObject({ code: 0, stdout: '', stderr: 'No attempt has failed.\n' });
+  });
+});
+
+describe('halo audit', () => {
+  it('lists the events of all runs, the latest first', async () => {
+    await addRun(succeeded(OLD), 2);
+    await addRun(succeeded(NEW), 3);
+    const { entries } = await json('audit');
+    expect(entries.map(({ runId, type }) => [runId, type])).toEqual([
+      [NEW, 'run.ended'],
+      [NEW, 'story.ended'],
+      [NEW, 'run.created'],
+      [OLD, 'run.ended'],
+      [OLD, 'story.ended'],
+      [OLD, 'run.created'],
+    ]);
+  });
+
+  it('stops at its limit, and takes only events of one type, user or time', async () => {
+    await addRun([{ ...created(OLD, 1), user: 'ada' }, ...passed('US-001')], 2);
+    await addRun([{ ...created(NEW, 1), user: 'grace' }, ...passed('US-001')], 3);
+    const runs = async (...words: string[]) => (await json('audit', ...words)).entries.map(({ runId }) => runId);
+    expect(await runs('--limit', '1')).toEqual([NEW]);
+    expect(await runs('--type', 'story.ended')).toEqual([NEW, OLD]);
+    expect(await runs('--by', 'ada')).toEqual([OLD]);
+    expect(await runs('--since', '2030-01-02T12:00:00Z')).toEqual([]);
+    expect(await halo('audit', '--type', 'agent.activity')).toMatchObject({ code: 2, stdout: '' });
+  });
+});

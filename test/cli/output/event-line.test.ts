@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { eventLine } from '../../../src/cli/output/event-line.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { applyEvent } from '../../../src/core/journal/fold-run.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
+import { paintPlain } from '../../../src/tui/paint.ts';
+import { created, failed, journalOf, passed } from '../../support/journal.ts';
+
+/** What the operator of a server reads of a journal, without the times. */
+function linesOf(entries: JournalEntry[]): string[] {
+  let state: RunState | undefined;
+  return journalOf(entries).flatMap((event) => {
+    state = applyEvent(state, event);
+    const line = state && eventLine(event, state, paintPlain);
+    return line === undefined ? [] : [line.replace(/^\d\d:\d\d:\d\d {2}/, '')];
+  });
+}
+
+it('the operator of a server reads one line for each start, end and user command', () => {
+  expect(
+    linesOf([
+      created('r1', 2),
+      { type: 'run.started' },
+      ...passed('US-001'),
+      ...failed('US-002'),
+      { type: 'run.paused', by: 'ann@desk', now: true },
+      { type: 'run.ended', stopReason: 'PARTIAL', detail: '1 of 2 stories landed' },
+    ]),
+  ).toEqual([
+    'shop r1  submitted by an unknown user (2 stories, /home/me/shop)',
+    'shop r1  US-001 started',
+    'shop r1  US-001 passed abcdef0 12.0s',
+    'shop r1  US-002 started',
+    'shop r1  US-002 failed npm test exited with 1 12.0s',
+    'shop r1  PAUSED by ann@desk',
+    'shop r1  PARTIAL 1 of 2 stories landed 28.0s',
+  ]);
+});

@@ -1,0 +1,377 @@
+import { createHash } from 'node:crypto';
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import type { RegistryName } from '../../../src/core/journal/egress-events.ts';
+import type { GatewayOptions } from '../../../src/gateway/gateway.ts';
+import { registryProxyUrl, openRegistries, type RegistryRoute } from '../../../src/gateway/registry/registries.ts';
+import { ask, connectTo } from '../client.ts';
+import { gateway, httpServer, listening, localhost } from '../fixture.ts';
+import { skipFor } from '../../support/skip.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const run = promisify(execFile);
+
+/** A registry's server that says `answers[path]`, and everything that it was asked. */
+async function upstream(answers: Record<string, string | Buffer | ((host: string) => string)>) {
+  const asked: IncomingMessage[] = [];
+  const host = await httpServer((req, res) => {
+    asked.push(req);
+    const answer = answers[req.url ?? ''];
+    if (answer === undefined) res.writeHead(404).end('not here');
+    else res.end(typeof answer === 'function' ? answer(host) : answer);
+  });
+  return { host, asked };
+}
+
+const routeTo = (name: RegistryName, upstream: string, hosts: string[] = []): RegistryRoute => ({
+  name,
+  upstream,
+  hosts,
+  named: true,
+});
+
+async function mirror(route: RegistryRoute, options: Partial<GatewayOptions> = {}) {
+  const gate = await gateway({ ...options, registries: [route] });
+  const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+    ask(gate.socket, { method, path, body: undefined, headers: { host: '127.0.0.1:4080', ...headers } });
+  return Object.assign(gate, { get });
+}
+
+/** A port of loopback for a gateway, as the sandbox has it. */
+async function portOf(socketPath: string): Promise<number> {
+  const server = createServer((socket) => {
+    const inner = connect(socketPath);
+    socket.on('error', () => inner.destroy()).pipe(inner);
+    inner.on('error', () => socket.destroy()).pipe(socket);
+  });
+  return Number((await listening(server)).split(':')[1]);
+}
+
+describe('the mirror of a registry', () => {
+  it('sends only the path and the media type', async () => {
+    const { host, asked } = await upstream({ '/is-number': '{}' });
+    const { get } = await mirror(routeTo('npm', `http://${host}`));
+    const headers = {
+      accept: 'application/vnd.npm.install-v1+json',
+      authorization: 'Bearer secret',
+      cookie: 'a=b',
+      'npm-command': 'carried out',
+      referer: 'carried out',
+      'if-none-match': 'x'.repeat(300),
+    };
+    expect((await get(`/~npm/${host}/is-number`, headers)).body).toBe('{}');
+    expect(asked[0]?.headers).toEqual({
+      accept: 'application/vnd.npm.install-v1+json',
+      'accept-encoding': 'identity',
+      'user-agent': 'halo',
+      host,
+      connection: 'keep-alive',
+    });
+  });
+
+  it.each([
+    ['what npm says', 'application/vnd.npm.install-v1+json; q=1.0, application/json; q=0.8, */*', undefined],
+    [
+      'what pip says',
+      'application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html; q=0.1, text/html; q=0.01',
+      undefined,
+    ],
+    ['any text', 'secret/one, application/json;secret=two', 'application/json'],
+    ['only text', 'secret', '*/*'],
+  ])('sends the media type in its own words: %s', async (_what, accept, sent) => {
+    const { host, asked } = await upstream({ '/is-number': '{}' });
+    const { get } = await mirror(routeTo('npm', `http://${host}`));
+    await get(`/~npm/${host}/is-number`, { accept });
+    const types = (text: string | undefined) => text?.replace(/;[^,]*/g, '');
+    expect(types(asked[0]?.headers.accept)).toBe(sent ?? types(accept));
+    expect(asked[0]?.headers.accept).not.toContain('secret');
+  });
+
+  it('sends no condition, and only numbers of a range', async () => {
+    const { host, asked } = await upstream({ '/a/-/a-1.0.0.tgz': 'x' });
+    const { get } = await mirror(routeTo('npm', `http://${host}`));
+    const path = `/~npm/${host}/a/-/a-1.0.0.tgz`;
+    const none = { 'if-none-match': '"secret"', 'if-modified-since': 'secret' };
+    await get(path, { ...none, range: 'bytes=0-99' });
+    await get(path, { ...none, range: 'bytes=-500' });
+    await get(path, { 'if-range': '"secret"', range: 'bytes=0-99' });
+    await get(path, { range: 'bytes=0-1,2-3' });
+    await get(path, { range: 'secret=0-1' });
+    expect(asked.map(({ headers }) => headers.range)).toEqual([
+      'bytes=0-99',
+      'bytes=-500',
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(JSON.stringify(asked.map(({ headers }) => headers))).not.toContain('secret');
+  });
+
+  it('answers 405 to all but read requests, and forwards none of them', async () => {
+    const { host, asked } = await upstream({});
+    const gate = await mirror(routeTo('npm', `http://${host}`));
+    for (const method of ['PUT', 'POST', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE']) {
+      const body = method === 'TRACE' ? undefined : 'package';
+      const answer = await ask(gate.socket, { method, path: `/~npm/${host}/is-number`, body });
+      expect([method, answer.status]).toEqual([method, 405]);
+      expect(answer.body).toContain('registries are read-only');
+    }
+    const withBody = await ask(gate.socket, {
+      method: 'GET',
+      path: `/~npm/${host}/is-number`,
+      body: 'carried out',
+      headers: { 'content-length': '11' },
+    });
+    expect([withBody.status, asked.length]).toEqual([400, 0]);
+    expect(gate.traffic().map(({ outcome }) => outcome)).not.toContain('served');
+  });
+
+  it.each<[RegistryName, string]>([
+    ['npm', '/is-number?write=true'],
+    ['npm', '/-/v1/search'],
+    ['npm', '/-/user/org.couchdb.user:x'],
+    ['npm', '/a/../b'],
+    ['npm', '/a%2f..%2fb'],
+    ['npm', '/%00'],
+    ['npm', `/${'x'.repeat(600)}`],
+    ['npm', '/a//b'],
+    ['npm', '/a\\b'],
+    ['pypi', '/'],
+    ['pypi', '/requests/json/x'],
+    ['crates', '/api/v1/crates'],
+    ['go', '/golang.org/x/text'],
+    ['debian', '/debian/project/trace/master'],
+  ])('serves nothing of %s at %s', async (name, path) => {
+    const { host, asked } = await upstream({});
+    const { get } = await mirror(routeTo(name, `http://${host}`));
+    const answer = await get(`/~${name}/${host}${path}`);
+    expect([answer.status, asked.length]).toEqual([403, 0]);
+    expect(answer.body).toContain(`it is not an item of the registry ${name}`);
+  });
+
+  it('serves only allowed registries and their own hosts', async () => {
+    const { host, asked } = await upstream({});
+    const { get } = await mirror(routeTo('npm', `http://${host}`));
+    expect((await get(`/~pypi/${host}/requests/`)).body).toContain('add it to [network] registries');
+    expect((await get('/~npm/evil.example:443/x')).body).toContain('add it to [network] registry_hosts');
+    expect((await get('/~npm/x%00.example:443/x')).status).toBe(403);
+    const none = await gateway({});
+    expect((await ask(none.socket, { method: 'GET', path: `/~npm/${host}/x`, body: undefined })).status).toBe(403);
+    expect(asked).toEqual([]);
+  });
+
+  it('rewrites links to itself, at any chunk border, but not for npm’s own client', async () => {
+    const host: string = await httpServer((_req, res) => {
+      const text = JSON.stringify({ a: `http://${host}/x/-/x-1.0.0.tgz`, b: 'http://elsewhere.example/y' });
+      for (const character of text) res.write(character);
+      res.end();
+    });
+    const { get } = await mirror(routeTo('npm', `http://${host}`));
+    const { body } = await get(`/~npm/${host}/x`, { 'user-agent': 'pnpm/10.0.0 npm/? node/v22' });
+    expect(JSON.parse(body)).toEqual({
+      a: `http://127.0.0.1:4080/~npm/${host}/x/-/x-1.0.0.tgz`,
+      b: 'http://elsewhere.example/y',
+    });
+    const forNpm = await get(`/~npm/${host}/x`, { 'user-agent': 'npm/10.9.0 node/v22' });
+    expect(forNpm.body).toContain(`"http://${host}/x/-/x-1.0.0.tgz"`);
+    // That is where npm then looks for it.
+    expect((await get('/x/-/x-1.0.0.tgz')).status).toBe(200);
+  });
+
+  it('follows redirects only to its own hosts', async () => {
+    const inner = await upstream({ '/crates/a/a-1.0.0.crate': 'archive' });
+    const leading = async (location: string) => {
+      const host = await httpServer((req, res) => {
+        if (req.url === '/crates/a/1.0.0/download') res.writeHead(302, { location }).end();
+        else res.end('archive');
+      });
+      const gate = await mirror(routeTo('crates', `http://${host}`));
+      return gate.get(`/~crates/${host}/crates/a/1.0.0/download`);
+    };
+    expect((await leading('/elsewhere')).body).toBe('archive');
+    const outside = await leading(`http://${inner.host}/crates/a/a-1.0.0.crate`);
+    expect([outside.status, outside.body]).toEqual([
+      502,
+      `network: the registry crates redirects to ${inner.host}, which is not one of its hosts; see [network] registry_hosts\n`,
+    ]);
+    expect((await leading('http://169.254.169.254/latest')).status).toBe(502);
+    expect((await leading('/crates/a/1.0.0/download')).body).toContain('redirects too often or to an invalid URL');
+    expect(inner.asked).toEqual([]);
+  });
+
+  it('reaches no internal address: neither by the name of a public upstream nor by its other hosts', async () => {
+    const { host, asked } = await upstream({ '/simple/a/': 'inside' });
+    const port = host.split(':')[1]!;
+    const lookup = () => Promise.resolve(['127.0.0.1']);
+    const base = { upstream: `http://packages.example:${port}/simple`, hosts: ['files.example:443'] };
+    const foreign = await mirror({ name: 'pypi', ...base, named: false }, { lookup });
+    const refused = await foreign.get(`/~pypi/packages.example:${port}/simple/a/`);
+    expect([refused.status, refused.body]).toEqual([502, expect.stringContaining('is not a public address')]);
+    expect(asked).toEqual([]);
+    const named = await mirror({ name: 'pypi', ...base, named: true }, { lookup });
+    expect((await named.get(`/~pypi/packages.example:${port}/simple/a/`)).body).toBe('inside');
+    const file = await named.get('/~pypi/files.example:443/a-1.0.tar.gz');
+    expect([file.status, file.body]).toEqual([502, expect.stringContaining('is not a public address')]);
+  });
+
+  it('trusts only the given certificate authorities', async () => {
+    const server = createTlsServer(localhost, (_req, res) => res.end('trusted'));
+    const host = (await listening(server, () => server.closeAllConnections())).replace('127.0.0.1', 'localhost');
+    const body = async (options: Partial<GatewayOptions>) =>
+      (await (await mirror(routeTo('go', `https://${host}`), options)).get(`/~go/${host}/example.com/m/@v/list`)).body;
+    expect(await body({ connections: { certificateAuthorities: localhost.cert.toString() } })).toBe('trusted');
+    expect(await body({})).toContain('its certificate is not trusted');
+  });
+
+  it('aborts an endless answer', async () => {
+    const host = await httpServer((_req, res) => res.end('x'.repeat(5000)));
+    const gate = await mirror(routeTo('go', `http://${host}`), { limits: { answerBytes: 1000 } });
+    await expect(gate.get(`/~go/${host}/example.com/m/@v/v1.zip`)).rejects.toThrow('socket hang up');
+  });
+
+  it('serves apt for any server in its sources, and only files of an archive', async () => {
+    const { host, asked } = await upstream({ '/mirror/debian/dists/stable/InRelease': 'signed' });
+    const { get } = await mirror(routeTo('debian', `http://${host}/mirror`));
+    expect((await get('http://deb.example/debian/dists/stable/InRelease')).body).toBe('signed');
+    expect((await get('http://evil.example/x/dists/../../secret')).status).toBe(403);
+    expect((await get('http://evil.example/upload')).body).toContain('evil.example:80 refused; add it');
+    expect(asked.map(({ url, headers }) => [url, headers.host])).toEqual([
+      ['/mirror/debian/dists/stable/InRelease', host],
+    ]);
+  });
+
+  it('records each package once in the journal, with its outcome', async () => {
+    const { host } = await upstream({ '/a': '12345', '/a/-/a-1.0.0.tgz': '1234567' });
+    const gate = await mirror(routeTo('npm', `http://${host}`));
+    for (const path of ['a', 'a/-/a-1.0.0.tgz', 'a']) await gate.get(`/~npm/${host}/${path}`);
+    await ask(gate.socket, { method: 'PUT', path: `/~npm/${host}/a`, body: 'x' });
+    await connectTo(gate.socket, 'other.example:443');
+    expect(gate.traffic()).toMatchObject([
+      { door: 'registry', method: 'GET', target: 'npm:a', outcome: 'served', status: 200, bytes: 17, count: 3 },
+      { door: 'registry', method: 'PUT', target: 'npm:a', outcome: 'refused', status: 405, bytes: 0, count: 1 },
+      { door: 'tunnel', method: 'CONNECT', target: 'other.example:443', outcome: 'refused', status: 403, count: 1 },
+    ]);
+  });
+
+  it('limits the entries of a sandbox in the journal', async () => {
+    const { host } = await upstream({});
+    const gate = await mirror(routeTo('npm', `http://${host}`));
+    await Promise.all(
+      Array.from({ length: 400 }, (_, index) =>
+        ask(gate.socket, { method: 'GET', path: `/~npm/${host}/a?${index}${'x'.repeat(1000)}`, body: undefined }),
+      ),
+    );
+    const rows = gate.traffic();
+    expect(rows.length).toBeLessThanOrEqual(202);
+    expect(rows.reduce((sum, { count }) => sum + count, 0)).toBe(400);
+    expect(Math.max(...rows.map(({ target }) => target.length))).toBeLessThanOrEqual(200);
+  });
+});
+
+const has = (program: string) => {
+  try {
+    return execFileSync(program, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
+  } catch {
+    return '';
+  }
+};
+
+const cargoMinor = Number(/^cargo 1\.(\d+)/.exec(has('cargo'))?.[1] ?? 0);
+
+describe('the real cargo', skipFor(cargoMinor < 68 && 'needs cargo 1.68 or later'), () => {
+  it('downloads index and archives through the proxy', async () => {
+    const dir = tempDir();
+    mkdirSync(join(dir, 'halo-test-1.0.0/src'), { recursive: true });
+    writeFileSync(
+      join(dir, 'halo-test-1.0.0/Cargo.toml'),
+      '[package]\nname = "halo-test"\nversion = "1.0.0"\nedition = "2021"\n',
+    );
+    writeFileSync(join(dir, 'halo-test-1.0.0/src/lib.rs'), '');
+    const crate = execFileSync('tar', ['-czf', '-', 'halo-test-1.0.0'], { cwd: dir });
+    const entry = {
+      name: 'halo-test',
+      vers: '1.0.0',
+      deps: [],
+      cksum: createHash('sha256').update(crate).digest('hex'),
+      features: {},
+      yanked: false,
+    };
+    const { host } = await upstream({
+      '/config.json': (own) => JSON.stringify({ dl: `http://${own}/crates`, api: `http://${own}` }),
+      '/ha/lo/halo-test': `${JSON.stringify(entry)}\n`,
+      '/crates/halo-test/1.0.0/download': crate,
+    });
+    const route = routeTo('crates', `http://${host}`);
+    const gate = await mirror(route);
+    const url = registryProxyUrl(openRegistries([route]).get('crates')!, await portOf(gate.socket));
+    const home = join(dir, 'home');
+    mkdirSync(home);
+    writeFileSync(
+      join(home, 'config.toml'),
+      `[source.crates-io]\nreplace-with = "halo"\n[source.halo]\nregistry = "sparse+${url}"\n`,
+    );
+    const project = join(dir, 'project');
+    mkdirSync(join(project, 'src'), { recursive: true });
+    writeFileSync(join(project, 'src/lib.rs'), '');
+    writeFileSync(
+      join(project, 'Cargo.toml'),
+      '[package]\nname = "p"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nhalo-test = "1"\n',
+    );
+    await run('cargo', ['fetch'], { cwd: project, env: { ...process.env, CARGO_HOME: home } });
+    expect(gate.traffic()).toMatchObject([
+      { target: 'crates:config.json', outcome: 'served' },
+      { target: 'crates:halo-test', outcome: 'served', count: 2 },
+    ]);
+  });
+});
+
+describe('the real pip', skipFor(has('pip') === '' && 'needs pip'), () => {
+  it('downloads index and files through the proxy, also by relative links', async () => {
+    const dir = tempDir();
+    mkdirSync(join(dir, 'halo_test-1.0.dist-info'));
+    writeFileSync(join(dir, 'halo_test.py'), '');
+    writeFileSync(
+      join(dir, 'halo_test-1.0.dist-info/METADATA'),
+      'Metadata-Version: 2.1\nName: halo-test\nVersion: 1.0\n',
+    );
+    writeFileSync(
+      join(dir, 'halo_test-1.0.dist-info/WHEEL'),
+      'Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    );
+    writeFileSync(join(dir, 'halo_test-1.0.dist-info/RECORD'), '');
+    const zip =
+      "import zipfile,glob,sys\nz=zipfile.ZipFile('w.whl','w')\nfor p in ['halo_test.py']+glob.glob('*.dist-info/*'): z.write(p)\nz.close()\nsys.stdout.buffer.write(open('w.whl','rb').read())";
+    const wheel = execFileSync('python3', ['-c', zip], { cwd: dir });
+    for (const link of ['../../files/', '/files/', 'http://HOST/files/']) {
+      const file = 'halo_test-1.0-py3-none-any.whl';
+      const server = await httpServer((req, res) => {
+        if (req.url === '/base/simple/halo-test/') {
+          res.setHeader('content-type', 'text/html');
+          res.end(
+            `<!DOCTYPE html><html><body><a href="${link.replace('HOST', server)}${file}">${file}</a></body></html>`,
+          );
+        } else if (/^(\/base)?\/files\//.test(req.url ?? '')) res.end(wheel);
+        else res.writeHead(404).end();
+      });
+      const route = routeTo('pypi', `http://${server}/base/simple`);
+      const gate = await mirror(route);
+      const url = registryProxyUrl(openRegistries([route]).get('pypi')!, await portOf(gate.socket));
+      const to = join(dir, `to-${link.length}`);
+      const env = {
+        ...process.env,
+        PIP_INDEX_URL: url,
+        PIP_FIND_LINKS: '',
+        PIP_CONFIG_FILE: '/dev/null',
+        PIP_NO_CACHE_DIR: '1',
+      };
+      await run('pip', ['download', '--no-deps', '-d', to, 'halo-test'], { env });
+      expect(readdirSync(to)).toEqual([file]);
+    }
+  });
+});
