@@ -7,14 +7,17 @@ export interface ByteBuffer {
   length(): number;
   /** Returns all bytes and empties the buffer. */
   take(): Buffer;
+  /** Returns all bytes and those of `piece`, which is not copied if there are no others. */
+  takeWith(piece: Buffer): Buffer;
 }
 
 export function createByteBuffer(): ByteBuffer {
   let room = Buffer.alloc(0);
   let length = 0;
-  return {
+  const buffer: ByteBuffer = {
     length: () => length,
     add(piece) {
+      if (piece.length === 0) return;
       if (length + piece.length > room.length) {
         const larger = Buffer.allocUnsafe(2 * (length + piece.length));
         room.copy(larger, 0, 0, length);
@@ -29,7 +32,13 @@ export function createByteBuffer(): ByteBuffer {
       length = 0;
       return all;
     },
+    takeWith(piece) {
+      if (length === 0) return piece;
+      buffer.add(piece);
+      return buffer.take();
+    },
   };
+  return buffer;
 }
 
 /** A sink that discards everything. */
@@ -63,6 +72,9 @@ export function tailSink(maxBytes: number): { sink: Writable; text: () => string
 
 const NEWLINE = 0x0a;
 
+/** Receives lines without line ends. Output waits until it resolves. */
+export type OnLines = (lines: string[]) => Promise<void>;
+
 /** Longer lines are delivered in parts, to keep memory bounded. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
@@ -70,7 +82,7 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
  * A sink that writes all bytes to `keep` unchanged and passes complete lines, without line ends, to `onLines`. Slow
  * consumers apply backpressure. An unterminated last line is included.
  */
-export function splitLines(options: { keep: Writable; onLines: (lines: string[]) => Promise<void> }): Writable {
+export function splitLines(options: { keep: Writable; onLines: OnLines }): Writable {
   const { keep, onLines } = options;
   const decoder = new StringDecoder('utf8');
   const rest = createByteBuffer();
@@ -78,8 +90,7 @@ export function splitLines(options: { keep: Writable; onLines: (lines: string[])
   const handOn = async (chunk: Buffer) => {
     const cut = chunk.lastIndexOf(NEWLINE) + 1;
     const whole = rest.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
-    rest.add(chunk.subarray(0, whole));
-    const text = whole === 0 ? '' : decoder.write(rest.take());
+    const text = whole === 0 ? '' : decoder.write(rest.takeWith(chunk.subarray(0, whole)));
     rest.add(chunk.subarray(whole));
     if (text === '') return;
     const lines = text.split('\n');

@@ -11,7 +11,7 @@ import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-
 import { listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
 import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
-import { createByteBuffer } from '../lib/streams.ts';
+import { createByteBuffer, splitLines, type OnLines } from '../lib/streams.ts';
 
 /** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface ArtifactStore {
@@ -33,8 +33,11 @@ export interface ArtifactStore {
   openArtifact(place: AttemptLocation, name: string, mayWrite?: () => Promise<void>): Writable;
   /** The text of an artifact, or undefined when it does not exist. */
   readArtifact(place: AttemptLocation, name: string): Promise<string | undefined>;
-  /** Opens a stream for an agent's raw output. End or destroy it when the agent has exited. `mayWrite`: as above. */
-  openRaw(place: AttemptLocation, mayWrite?: () => Promise<void>): Writable;
+  /**
+   * Opens a stream that keeps an agent's raw output and passes its lines on, both masked. End or destroy it when the agent
+   * has exited. `mayWrite`: as above.
+   */
+  openRaw(place: AttemptLocation, onLines?: OnLines, mayWrite?: () => Promise<void>): Writable;
   followRaw(runId: string, options: FollowOutputOptions): AsyncIterable<Uint8Array>;
   /** The artifacts of a run and the files of its debug bundle, sorted by path. */
   listArtifacts(runId: string): Promise<Artifact[]>;
@@ -64,9 +67,10 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
       const path = artifactPath(home, place, name);
       return withDiskErrors(path, () => readIfExists(path));
     },
-    openRaw: (place, mayWrite) => {
+    openRaw: (place, onLines, mayWrite) => {
       const files = { own: artifactPath(home, place, 'events.jsonl'), shared: paths(place.runId).raw };
-      return maskingSink(masker, openRawOutput(files, mayWrite));
+      const keep = openRawOutput(files, mayWrite);
+      return maskingSink(masker, onLines === undefined ? keep : splitLines({ keep, onLines }));
     },
     followRaw: (runId, how) => followRawOutput(paths(runId), how),
     listArtifacts: (runId) => listArtifacts(paths(runId)),
@@ -106,8 +110,7 @@ function openRawOutput(paths: { own: string; shared: string }, mayWrite?: () => 
     await files.own.writeFile(chunk);
     const cut = chunk.lastIndexOf(NEWLINE) + 1;
     const whole = line.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
-    line.add(chunk.subarray(0, whole));
-    if (whole > 0) await files.shared.writeFile(line.take());
+    if (whole > 0) await files.shared.writeFile(line.takeWith(chunk.subarray(0, whole)));
     line.add(chunk.subarray(whole));
   };
   const end = async () => {

@@ -15,33 +15,43 @@ export interface StrippedBytes {
  */
 export function stripLineBreaks(data: Buffer): StrippedBytes {
   const bytes = Buffer.allocUnsafe(data.length);
-  /** Start offsets of each piece without line ends, alternately in `bytes` and in `data`. */
-  const pieces: number[] = [];
   let length = 0;
-  let from = 0;
-  for (const [at, ends] of lineEnds(data)) {
-    if (at > from) pieces.push(length, from);
-    length += data.copy(bytes, length, from, at);
-    from = at + ends;
-  }
-  pieces.push(length, from);
-  length += data.copy(bytes, length, from);
-  return { bytes: bytes.subarray(0, length), placeOf: (at) => placeIn(pieces, at) };
+  eachPiece(data, (from, to) => (length += data.copy(bytes, length, from, to)));
+  let pieces: number[] | undefined;
+  return { bytes: bytes.subarray(0, length), placeOf: (at) => placeIn((pieces ??= placesOf(data)), at) };
 }
 
-/** Yields each line end with its length. */
-function* lineEnds(data: Buffer): Generator<readonly [at: number, length: number]> {
-  const next = { lf: data.indexOf(LF), cr: data.indexOf(CR), escape: data.indexOf(BACKSLASH) };
+/** Start offsets of each piece without line ends, alternately without and with them. */
+function placesOf(data: Buffer): number[] {
+  const places: number[] = [];
+  let length = 0;
+  eachPiece(data, (from, to) => {
+    places.push(length, from);
+    length += to - from;
+  });
+  return places;
+}
+
+/** Calls `visit` with `[from, to)` of what is between line ends; the last piece may be empty. */
+function eachPiece(data: Buffer, visit: (from: number, to: number) => void): void {
+  let from = 0;
+  let [lf, cr, escape] = [data.indexOf(LF), data.indexOf(CR), data.indexOf(BACKSLASH)];
   for (;;) {
-    const at = Math.min(...Object.values(next).map((place) => (place < 0 ? data.length : place)));
-    if (at === data.length) return;
+    let at = lf < 0 ? data.length : lf;
+    if (cr >= 0 && cr < at) at = cr;
+    if (escape >= 0 && escape < at) at = escape;
+    if (at === data.length) break;
     const length = data[at] === BACKSLASH ? escapedEnd(data, at) : 1;
-    if (length > 0) yield [at, length];
+    if (length > 0) {
+      if (at > from) visit(from, at);
+      from = at + length;
+    }
     const after = at + Math.max(length, 1);
-    if (next.lf >= 0 && next.lf < after) next.lf = data.indexOf(LF, after);
-    if (next.cr >= 0 && next.cr < after) next.cr = data.indexOf(CR, after);
-    if (next.escape >= 0 && next.escape < after) next.escape = data.indexOf(BACKSLASH, after);
+    if (lf >= 0 && lf < after) lf = data.indexOf(LF, after);
+    if (cr >= 0 && cr < after) cr = data.indexOf(CR, after);
+    if (escape >= 0 && escape < after) escape = data.indexOf(BACKSLASH, after);
   }
+  visit(from, data.length);
 }
 
 /** Length of an escaped line end at `from`; 0 if there is none. */

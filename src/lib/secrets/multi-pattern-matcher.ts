@@ -14,12 +14,13 @@ interface Needle {
   number: number;
 }
 
+const NOTHING: PatternMatcher = { find: () => {}, beginning: (data) => data.length };
+
 /**
  * Wu and Manber's search: a table says for two bytes how far the window can move on. Every byte string must have at
  * least two bytes; a short one makes the search slow.
  */
 function compileExact(all: readonly Needle[]): PatternMatcher {
-  if (all.length === 0) return { find: () => {}, beginning: (data) => data.length };
   const window = Math.min(...all.map(({ bytes }) => bytes.length), 255);
   const longest = Math.max(...all.map(({ bytes }) => bytes.length));
   const moves = new Uint8Array(65_536).fill(window - 1);
@@ -69,6 +70,7 @@ export function compileMatcher(texts: readonly string[]): PatternMatcher {
   const wrapped = texts
     .map((text, number): Needle => ({ bytes: stripLineBreaks(Buffer.from(text)).bytes, number }))
     .filter(({ bytes }) => bytes.length >= MIN_PREFIX_LENGTH);
+  if (wrapped.length === 0) return NOTHING;
   const needles = compileExact(wrapped.flatMap((needle) => [needle, ...withoutBeginning(needle)]));
   const longest = Math.max(0, ...wrapped.map(({ bytes }) => bytes.length));
   const begins = (data: Buffer): number => {

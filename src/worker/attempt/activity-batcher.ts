@@ -1,5 +1,8 @@
+import { sleep } from '../../lib/async.ts';
 import { joinMessages, type AgentActivity } from '../../core/agent.ts';
 
+/** Reports follow each other after this time: each one appends to the journal, and an agent may print very fast. */
+const EVERY_MS = 200;
 /** With more pending activities, reading the agent's output waits for the journal. */
 const MAX_PENDING = 100;
 
@@ -10,13 +13,32 @@ export interface ActivityBatcher {
   flush(): Promise<void>;
 }
 
-/** Reports activities of an agent while its output is still read. Activities that arrive during a report go together into the next one. */
+/**
+ * Reports activities of an agent while its output is still read: the first immediately, those that arrive shortly after a
+ * report together in the next one.
+ */
 export function openActivityBatcher(report: (activities: readonly AgentActivity[]) => Promise<void>): ActivityBatcher {
   let pending: AgentActivity[] = [];
   let maxPending = MAX_PENDING;
   let reporting: Promise<void> | undefined;
+  /** Whether a caller waits for the reports. */
+  let isAwaited = false;
+  let hurry = new AbortController();
+  const wait = async () => {
+    hurry = new AbortController();
+    if (!isAwaited) await sleep(EVERY_MS, hurry.signal);
+  };
+  const finish = async () => {
+    isAwaited = true;
+    hurry.abort();
+    await reporting;
+    isAwaited = false;
+  };
   const reportAll = async () => {
-    while (pending.length > 0) await report(pending.splice(0));
+    while (pending.length > 0) {
+      await report(pending.splice(0));
+      await wait();
+    }
     reporting = undefined;
   };
   const begin = () => {
@@ -29,8 +51,8 @@ export function openActivityBatcher(report: (activities: readonly AgentActivity[
       pending = joinMessages([...pending, ...activities]);
       if (pending.length === 0) return;
       reporting ??= begin();
-      if (pending.length > maxPending) await reporting;
+      if (pending.length > maxPending) await finish();
     },
-    flush: async () => reporting,
+    flush: finish,
   };
 }

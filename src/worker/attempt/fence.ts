@@ -48,6 +48,6 @@ export function fenceArtifacts<S extends ArtifactStore & JournalStore>(
       return store.writePatch(...patch);
     },
     openArtifact: (place, name) => store.openArtifact(place, name, fence),
-    openRaw: (place) => store.openRaw(place, fence),
+    openRaw: (place, onLines) => store.openRaw(place, onLines, fence),
   };
 }

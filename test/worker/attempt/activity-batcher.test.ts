@@ -27,9 +27,13 @@ it('a batcher writes the first activity immediately, and later ones together in 
   expect(told).toHaveLength(1);
   written();
   await setImmediate();
+  // The next report waits for more, unless the agent has ended.
+  expect(told).toHaveLength(1);
+  const flushed = teller.flush();
+  await setImmediate();
   expect(told[1]).toEqual([command(2), command(3), { kind: 'say', text: 'a\nb' }]);
   written();
-  await teller.flush();
+  await flushed;
   await teller.add([command(4)]);
   expect(told[2]).toEqual([command(4)]);
 });

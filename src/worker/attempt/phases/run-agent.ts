@@ -1,7 +1,7 @@
 import { formatAnswer } from '../../../agents/answer.ts';
 import { NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../../core/agent.ts';
 import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
-import { splitLines, tailSink } from '../../../lib/streams.ts';
+import { tailSink } from '../../../lib/streams.ts';
 import type { Sandbox } from '../../../sandbox/sandbox.ts';
 import { recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
@@ -79,24 +79,21 @@ async function followAgent(
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
   );
-  const stdout = splitLines({
-    keep: worker.store.openRaw(place),
-    onLines: async (lines) => {
-      const activities: AgentActivity[] = [];
-      for (const line of lines) {
-        const parsed = read(line);
-        run = collectAgentRun(run, line.length, parsed);
-        activities.push(...parsed.activities);
-      }
-      await batcher.add(activities);
-    },
+  const stdout = worker.store.openRaw(place, async (lines) => {
+    const activities: AgentActivity[] = [];
+    for (const line of lines) {
+      const parsed = read(line);
+      run = collectAgentRun(run, line.length, parsed);
+      activities.push(...parsed.activities);
+    }
+    await batcher.add(activities);
   });
   const { wallMs, idleMs, outputBytes } = config.limits;
   const exit = await sandbox
     .run({
       script: agentScript(attempt, egress),
       stdin: prompt,
-      stdout: maskingSink(worker.masker, stdout),
+      stdout,
       stderr: maskingSink(worker.masker, stderr.sink),
       wallMs,
       idleMs,
