@@ -9,6 +9,8 @@ import { makeRepository } from '../support/repository/repository.ts';
 import { median, print, type Measure } from './report.ts';
 
 const STORIES = [{ id: 'S-1' }, { id: 'S-2' }];
+/** Of `snapshot.mode`. The first run of a round that makes a snapshot is that of `overlay`; `copy` uses it. */
+const MODES = ['overlay', 'copy', 'off'];
 const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /** What is installed: by default halo's own packages. */
@@ -24,24 +26,33 @@ export interface WarmOptions {
 
 /**
  * What setup costs the second story of a run: `npm ci`, a no-op agent and a no-op gate, against the same story without
- * setup, and against the setup of the first story. Each round has a home of its own.
+ * setup, and against the setup of the first story. Each round has a home of its own. Then how long the second story is
+ * prepared while the volumes of the first one are removed, against the preparation of the first one: without snapshots, with
+ * an overlay and with a copy.
  */
 export async function measureWarm({ rounds, json, ...installed }: WarmOptions): Promise<void> {
   const { setup = 'npm ci --ignore-scripts', set = ['network.registries=["npm"]'] } = installed;
   const repository = openRepository(installed.repository);
   const [setups, stories]: [Measure[], Measure[]] = [[], []];
+  const prepared = new Map<string, Measure[]>(MODES.map((mode) => [mode, []]));
+  const install = (mode: string) => [
+    `setup=[${JSON.stringify(setup)}]`,
+    'snapshot.recheck=0',
+    `snapshot.mode="${mode}"`,
+    ...set,
+  ];
   try {
     for (let round = 0; round < rounds; round += 1) {
       const halo = await openHalo({ concurrency: 1 });
       try {
         const { second: bare } = await timeRun(halo, repository.root, []);
-        const { second: warm, install } = await timeRun(halo, repository.root, [
-          `setup=[${JSON.stringify(setup)}]`,
-          'snapshot.recheck=0',
-          ...set,
-        ]);
-        setups.push({ halo: warm - bare, floor: install, ratio: (warm - bare) / install });
-        stories.push({ halo: warm, floor: bare, ratio: warm / bare });
+        for (const mode of MODES) {
+          const { second: warm, installed: floor, prepares } = await timeRun(halo, repository.root, install(mode));
+          prepared.get(mode)?.push(prepares);
+          if (mode !== 'overlay') continue;
+          setups.push({ halo: warm - bare, floor, ratio: (warm - bare) / floor });
+          stories.push({ halo: warm, floor: bare, ratio: warm / bare });
+        }
       } finally {
         await halo.close();
       }
@@ -51,6 +62,14 @@ export async function measureWarm({ rounds, json, ...installed }: WarmOptions): 
   }
   print({ name: 'setup of a warm story', measures: setups, ratio: medianOf(setups), limit: 0.1, json });
   print({ name: 'warm story', measures: stories, ratio: medianOf(stories), limit: 2.0, json });
+  for (const [mode, measures] of prepared)
+    print({
+      name: `prepare of the second story, snapshots: ${mode}`,
+      measures,
+      ratio: medianOf(measures),
+      limit: 1.2,
+      json,
+    });
 }
 
 /** A copy of the repository, or a new one with halo's packages. */
@@ -72,8 +91,17 @@ function medianOf(measures: Measure[]): number {
   return median(measures.map(({ ratio }) => ratio));
 }
 
-/** Durations of the second story and of the first installation, in ms. */
-async function timeRun(halo: TestHalo, root: string, more: string[]): Promise<{ second: number; install: number }> {
+interface RunTimes {
+  /** The second story. */
+  second: number;
+  /** The first installation. */
+  installed: number;
+  /** The phase `prepare` of the second story and, as the floor, of the first. */
+  prepares: Measure;
+}
+
+/** Durations of a run of two stories, in ms. */
+async function timeRun(halo: TestHalo, root: string, more: string[]): Promise<RunTimes> {
   const gate = more.length === 0 ? 'true' : 'test -d node_modules';
   const state = await halo.run(root, STORIES, scripted(`date +%N > "$(date +%N)"; ${OK}`, [gate], more));
   if (state.stopReason !== 'SUCCESS') throw new Error(`halo ended with ${state.stopReason}: ${state.detail}`);
@@ -81,5 +109,12 @@ async function timeRun(halo: TestHalo, root: string, more: string[]): Promise<{ 
   const setup = events.find((event) => event.type === 'setup.ended');
   const at = (type: JournalEvent['type']) =>
     Date.parse(events.findLast((event) => event.type === type && 'story' in event && event.story === 'S-2')?.at ?? '');
-  return { second: at('story.ended') - at('story.started'), install: setup?.ms ?? Number.NaN };
+  const [first = Number.NaN, second = Number.NaN] = events.flatMap((event) =>
+    event.type === 'phase.ended' && event.phase === 'prepare' ? [event.ms] : [],
+  );
+  return {
+    second: at('story.ended') - at('story.started'),
+    installed: setup?.ms ?? Number.NaN,
+    prepares: { halo: second, floor: first, ratio: second / first },
+  };
 }
