@@ -5,6 +5,7 @@ import { finished } from 'node:stream/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { newRunId } from '../../src/lib/run-id.ts';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
+import { openMasker } from '../../src/lib/secrets/masker.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { BASE, COMMIT, created, failed, journalOf, passed } from '../support/journal.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -257,6 +258,25 @@ describe('raw output and artifacts', () => {
     expect(
       readFileSync(join(home, 'runs', runId, 'events.jsonl')).equals(Buffer.concat([bytes, Buffer.from('\n')])),
     ).toBe(true);
+  });
+
+  test('raw output is masked across chunks, in both files and in the lines that are passed on', async () => {
+    const runId = await newRun();
+    const masker = openMasker();
+    masker.learn(['correct-horse-battery']);
+    const lines: string[] = [];
+    const stream = openStore(home, { transcribe, masker }).openRaw({ runId, storyKey: 's-1', attempt: 1 }, (more) => {
+      lines.push(...more);
+      return Promise.resolve();
+    });
+    const text = 'one\n{"key":"correct-horse-battery"}\nlast';
+    for (const byte of Buffer.from(text)) stream.write(Buffer.from([byte]));
+    stream.end();
+    await finished(stream);
+    const masked = `one\n{"key":"${'*'.repeat(21)}"}\nlast`;
+    expect(lines).toEqual(masked.split('\n'));
+    expect(read(runId, 'artifacts/s-1/1/events.jsonl')).toBe(masked);
+    expect(read(runId, 'events.jsonl')).toBe(`${masked}\n`);
   });
 
   test('an artifact has its own path, and a name cannot lead elsewhere', async () => {
