@@ -23,9 +23,11 @@ import { createAddressResolver, type Lookup } from './egress/addresses.ts';
 import type { EgressContext } from './egress/egress-rules.ts';
 import { openGitPlaces, type GitRoute } from './git-server/git-places.ts';
 import { openArchives, type ArchiveOptions } from './registry/archives.ts';
+import { openRegistryTunnels } from './registry/registry-tunnel.ts';
 import { openRegistries, type RegistryRoute } from './registry/registries.ts';
-import { parseAllowList, parseEndpoint } from './egress/host-port.ts';
+import { formatEndpoint, parseAllowList, parseEndpoint } from './egress/host-port.ts';
 import { serveTunnel } from './egress/tunnel.ts';
+import type { CertificateAuthority } from '../lib/network/certificate-authority.ts';
 import { openConnections, type ConnectionOptions, type Connections } from '../lib/network/connections.ts';
 import { defined } from '../lib/guards.ts';
 
@@ -43,6 +45,8 @@ export interface GatewayOptions {
   mayBePrivate?: readonly string[];
   /** Package registries that can be read; none when absent. */
   registries?: readonly RegistryRoute[];
+  /** Serves tunnels to registries with certificates of this authority; without it, there are none. */
+  authority?: CertificateAuthority;
   /** Repositories that can be fetched; none when absent. */
   git?: GitRoute;
   /** Where archives of the registries are kept; nowhere when absent. */
@@ -67,6 +71,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const model = await openModel(options.model, log, network.connections);
   const gateway = new Gateway(options.socketPath, {
     log,
+    tunnels: options.authority && openRegistryTunnels(network.registries, options.authority),
     git: { places: openGitPlaces(options.git?.urls ?? []), credentials: options.git?.credentials ?? [] },
     proxy: {
       network,
@@ -184,6 +189,7 @@ function createGatewayServer(context: GatewayContext, clientSockets: Set<Duplex>
     socket.once('close', () => clientSockets.delete(socket));
   });
   server.on('request', (req, res) => {
+    context.tunnels?.rewrite(req);
     const work = serveRequest(context, req, res).catch((error: unknown) => {
       // A client that disconnected is not a problem.
       if (!req.socket.destroyed) context.log.reportProblem({ sentence: describeFault(req, error) });
@@ -192,7 +198,17 @@ function createGatewayServer(context: GatewayContext, clientSockets: Set<Duplex>
     context.running.add(work);
     void work.finally(() => context.running.delete(work));
   });
-  server.on('connect', (req, socket, head) => void serveTunnel(context.proxy.network, { req, socket, head }));
+  server.on('connect', (req, socket, head) => {
+    const { network } = context.proxy;
+    const target = parseEndpoint(req.url ?? '');
+    const name = target === undefined ? '' : formatEndpoint(target);
+    if (network.allow.has(name) || !context.tunnels?.serves(name))
+      return void serveTunnel(network, { req, socket, head });
+    socket.on('error', () => socket.destroy());
+    socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+    if (head.length > 0) socket.unshift(head);
+    server.emit('connection', context.tunnels.open(name, socket));
+  });
   server.on('clientError', (_error, socket) => {
     if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n');
     else socket.destroy();

@@ -7,6 +7,7 @@ import { describeOperations, findOperation } from './model/model-operations.ts';
 import type { ModelHandler, ModelRoute } from './model/model-route.ts';
 import { isRegistryProxyPath, serveRegistry, type ProxyContext } from './registry/registry-proxy.ts';
 import { serveGit, type GitAccess } from './git-server/git-proxy.ts';
+import type { RegistryTunnels } from './registry/registry-tunnel.ts';
 import { servePlainProxy } from './egress/plain-proxy.ts';
 import { readModelRequest } from './model/read-model-request.ts';
 
@@ -15,6 +16,8 @@ export interface GatewayContext {
   log: RequestLog;
   proxy: ProxyContext;
   git: GitAccess;
+  /** Tunnels to registries that this gateway serves by itself, if it does. */
+  tunnels: RegistryTunnels | undefined;
   limits: GatewayLimits;
   route: ModelRoute | undefined;
   model: ModelHandler | undefined;

@@ -530,6 +530,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only fetches of repositories below the URLs of the user pass; requests are rebuilt; redirects stay below these URLs',
   ],
   [
+    'incident registry-tunnel',
+    'use a tunnel to a registry to publish, to reach other hosts, or to read with a token what the registry does not serve',
+    'the gateway ends the TLS of such tunnels, with an authority of its own for each sandbox, and applies the rules of the registry proxy',
+  ],
+  [
     'incident snapshot-write',
     'change a snapshot from a workspace that starts with it: writing, links, renames, removal, mounts, modes',
     'it is the lower layer of an overlay or copied, and never mounted itself into a sandbox that runs commands',

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
+import { TLSSocket } from 'node:tls';
 import { sendText } from '../error-responses.ts';
 import { createByteLimiter } from '../limit-bytes.ts';
 import { hasBody } from '../headers.ts';
@@ -197,14 +198,23 @@ async function passOn({ limits }: EgressContext, passing: Passing): Promise<void
   await pipeline([answer, counted, ...steps, res]);
 }
 
-/** The link replacements for this sandbox. The npm client needs none: it requests archives at their upstream path. */
+const WITHOUT_TOKEN = ['"auth-required":true', '"auth-required": true'].map((from) => ({
+  from,
+  to: from.replace('true', 'false'),
+}));
+
+/** The replacements of links, and of the demand for a token, for this sandbox. The npm client needs none: it requests archives at their upstream path. */
 function linksOf(req: IncomingMessage, { registry, authority }: RegistryItem): { from: string; to: string }[] {
   if (registry.name === 'npm' && /^npm\//.test(req.headers['user-agent'] ?? '')) return [];
+  // The gateway has the token; cargo in the sandbox would ask for one.
+  const own = registry.name === 'crates' ? WITHOUT_TOKEN : [];
+  // In a tunnel, links lead to the registry itself.
+  if (req.socket instanceof TLSSocket) return own;
   const here = `http://${/^(?:127\.0\.0\.1|localhost):\d{1,5}$/.exec(req.headers.host ?? '')?.[0] ?? '127.0.0.1'}`;
   const links = linkPrefixes(registry).map((link) => {
     return { from: link.start, to: `${here}${registryProxyPath(registry.name, link.authority)}` };
   });
-  if (registry.name !== 'pypi') return links;
+  if (registry.name !== 'pypi') return [...links, ...own];
   return [...links, { from: 'href="/', to: `href="${here}${registryProxyPath('pypi', authority)}` }];
 }
 

@@ -90,6 +90,8 @@ export interface ChannelOptions extends Omit<GatewayOptions, 'socketPath' | 'onR
   port: number;
   /** A PEM file of certificate authorities that the sandbox finds next to the socket as `ca.pem`. */
   caFile?: string;
+  /** More certificates for this file, as PEM. */
+  certificates?: string;
 }
 
 /** The attempt that a channel belongs to; it is part of the folder's name, so that a sweep can find orphans. */
@@ -103,13 +105,17 @@ export interface ChannelPlace {
  * Opens a gateway for one sandbox. The sandbox's user can enter but not list its folder; the parent folder keeps all
  * other users of the machine out.
  */
-export async function openChannel(place: ChannelPlace, { port, caFile, ...options }: ChannelOptions): Promise<Channel> {
+export async function openChannel(
+  place: ChannelPlace,
+  { port, caFile, certificates = '', ...options }: ChannelOptions,
+): Promise<Channel> {
   const name = `${place.runId}-e${place.epoch}-${randomBytes(3).toString('hex')}`;
   const sockets = join(place.home, 'sockets');
   const dir = join(sockets, name);
   await ensurePrivateFolder(sockets);
   await mkdir(dir, { mode: 0o711 });
-  if (caFile !== undefined) await writeCaFile(await readCaCertificates(caFile), join(dir, 'ca.pem'));
+  const trusted = `${caFile === undefined ? '' : await readCaCertificates(caFile)}${certificates}`;
+  if (trusted !== '') await writeCaFile(trusted, join(dir, 'ca.pem'));
   const refusals = new Set<string>();
   const onRefused = (_target: string, reason: string) => refusals.add(reason);
   const gateway = await startGateway({ ...options, onRefused, socketPath: join(dir, 'gateway.sock') });
@@ -117,7 +123,7 @@ export async function openChannel(place: ChannelPlace, { port, caFile, ...option
     dir,
     port,
     gateway,
-    hasCaFile: caFile !== undefined,
+    hasCaFile: trusted !== '',
     refusals,
     reportProblem: (sentence) => {
       refusals.add(sentence);

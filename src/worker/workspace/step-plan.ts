@@ -1,8 +1,10 @@
+import { rootCertificates } from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import type { RegistryName } from '../../core/journal/egress-events.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { caFileInSandbox, openChannel, type ChannelOptions, type ChannelPlace } from '../network/channel.ts';
 import { readConnectionOptions } from '../network/machine-connections.ts';
+import { createCertificateAuthority } from '../../lib/network/certificate-authority.ts';
 import { gitClientEnv } from '../../gateway/git-server/git-places.ts';
 import { modelRoute } from '../network/model-access.ts';
 import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
@@ -49,21 +51,35 @@ function setupStep(context: StepContext): Step {
     return { phase: 'setup', env: offlineEnv(config) };
   const proxy = `http://127.0.0.1:${EGRESS_PORT}`;
   const trusted = defined({ caFile });
+  const isProxied = allow.length > 0 || registries.length > 0;
   return {
     phase: 'setup',
     env: {
-      ...(allow.length === 0 ? {} : setAll(['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'], proxy)),
-      ...(allow.length === 0 ? {} : setAll(['NO_PROXY', 'no_proxy'], '127.0.0.1,localhost')),
+      ...(allow.length === 0 ? {} : setAll(['HTTP_PROXY', 'http_proxy'], proxy)),
+      // For the URLs of registries in lockfiles, too.
+      ...(isProxied ? setAll(['HTTPS_PROXY', 'https_proxy'], proxy) : {}),
+      ...(isProxied ? setAll(['NO_PROXY', 'no_proxy'], '127.0.0.1,localhost') : {}),
       ...gitClientEnv(git, EGRESS_PORT),
-      ...(caFile === undefined ? {} : setAll(CA_VARIABLES, caFileInSandbox(resources.channel))),
+      ...(caFile === undefined && registries.length === 0
+        ? {}
+        : setAll(CA_VARIABLES, caFileInSandbox(resources.channel))),
     },
     openEgress: async () => {
       const repositories =
         git.length === 0 ? {} : { git: { urls: git, credentials: await worker.readCredentials(credentials) } };
-      const options = { allow, mayBePrivate, ...trusted, ...repositories };
+      const options = { allow, mayBePrivate, ...trusted, ...repositories, ...ownAuthority(config.network) };
       return openEgress(context, { names: registries, port: EGRESS_PORT }, options);
     },
   };
+}
+
+/** The authority whose certificates identify registries in the tunnels of a gateway, and what programs trust then. */
+function ownAuthority({ registries, allow }: Config['network']): Pick<ChannelOptions, 'authority' | 'certificates'> {
+  if (registries.length === 0) return {};
+  const authority = createCertificateAuthority('halo gateway');
+  // Some programs trust only this file, and need the common authorities for the allowed hosts.
+  const common = allow.length === 0 ? [] : rootCertificates;
+  return { authority, certificates: `${[...common, authority.certificate].join('\n')}\n` };
 }
 
 /** The variables of a command without registries; the user's own take precedence. */

@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest';
 import type { RegistryName } from '../../../src/core/journal/egress-events.ts';
 import type { GatewayOptions } from '../../../src/gateway/gateway.ts';
 import { registryProxyUrl, openRegistries, type RegistryRoute } from '../../../src/gateway/registry/registries.ts';
+import { openCredential } from '../../../src/gateway/registry/upstream-credentials.ts';
 import { ask, connectTo } from '../client.ts';
 import { gateway, httpServer, listening, localhost } from '../fixture.ts';
 import { skipFor } from '../../support/skip.ts';
@@ -18,12 +19,13 @@ import { tempDir } from '../../support/temp-dir.ts';
 const run = promisify(execFile);
 
 /** A registry's server that says `answers[path]`, and everything that it was asked. */
-async function upstream(answers: Record<string, string | Buffer | ((host: string) => string)>) {
+async function upstream(answers: Record<string, string | Buffer | ((host: string) => string)>, authorization?: string) {
   const asked: IncomingMessage[] = [];
   const host = await httpServer((req, res) => {
     asked.push(req);
     const answer = answers[req.url ?? ''];
-    if (answer === undefined) res.writeHead(404).end('not here');
+    if (authorization !== undefined && req.headers.authorization !== authorization) res.writeHead(401).end();
+    else if (answer === undefined) res.writeHead(404).end('not here');
     else res.end(typeof answer === 'function' ? answer(host) : answer);
   });
   return { host, asked };
@@ -285,7 +287,10 @@ const has = (program: string) => {
 const cargoMinor = Number(/^cargo 1\.(\d+)/.exec(has('cargo'))?.[1] ?? 0);
 
 describe('the real cargo', skipFor(cargoMinor < 68 && 'needs cargo 1.68 or later'), () => {
-  it('downloads index and archives through the proxy', async () => {
+  it.each([
+    ['without', undefined],
+    ['with', 'secret'],
+  ])('downloads index and archives through the proxy, %s a token that the registry requires', async (_what, token) => {
     const dir = tempDir();
     mkdirSync(join(dir, 'halo-test-1.0.0/src'), { recursive: true });
     writeFileSync(
@@ -302,12 +307,17 @@ describe('the real cargo', skipFor(cargoMinor < 68 && 'needs cargo 1.68 or later
       features: {},
       yanked: false,
     };
-    const { host } = await upstream({
-      '/config.json': (own) => JSON.stringify({ dl: `http://${own}/crates`, api: `http://${own}` }),
-      '/ha/lo/halo-test': `${JSON.stringify(entry)}\n`,
-      '/crates/halo-test/1.0.0/download': crate,
-    });
-    const route = routeTo('crates', `http://${host}`);
+    const { host } = await upstream(
+      {
+        '/config.json': (own) =>
+          JSON.stringify({ dl: `http://${own}/crates`, api: `http://${own}`, 'auth-required': token !== undefined }),
+        '/ha/lo/halo-test': `${JSON.stringify(entry)}\n`,
+        '/crates/halo-test/1.0.0/download': crate,
+      },
+      token,
+    );
+    const credentials = token === undefined ? [] : [openCredential(host, { scheme: 'token', user: '', token })!];
+    const route = { ...routeTo('crates', `http://${host}`), credentials };
     const gate = await mirror(route);
     const url = registryProxyUrl(openRegistries([route]).get('crates')!, await portOf(gate.socket));
     const home = join(dir, 'home');

@@ -126,3 +126,52 @@ describe('a scope of npm', () => {
     ]);
   });
 });
+
+describe('a private registry', () => {
+  const basic = { scheme: 'basic', user: 'halo' } as const;
+
+  it.each([
+    ['pypi', '/simple/', basic, ['simple/acme-lib/', 'files/acme_lib-1.0-py3-none-any.whl']],
+    ['crates', '/', { scheme: 'token' }, ['config.json', 'ac/me/acme', 'crates/acme/1.0.0/download']],
+    ['go', '/', basic, ['example.com/m/@v/list', 'example.com/m/@v/v1.0.0.zip']],
+    ['debian', '/', basic, ['debian/dists/stable/InRelease', 'debian/pool/main/a/acme/acme_1_all.deb']],
+  ] as const)('of %s is read with its token alone', async (name, base, how, paths) => {
+    const wanted = openCredential('x', { user: '', token: 'secret', ...how })!.authorization;
+    const host = await httpServer((req, res) => {
+      if (req.headers.authorization !== wanted) res.writeHead(401, { 'www-authenticate': 'Basic' }).end();
+      else res.end(`content of ${req.url}`);
+    });
+    const route = { name, upstream: `http://${host}${base}`, hosts: [], named: true };
+    const at = async (credentials: UpstreamCredential[], path: string) => {
+      const { socket } = await gateway({ registries: [{ ...route, credentials }] });
+      return ask(socket, {
+        method: 'GET',
+        path,
+        body: undefined,
+        headers: { host: '127.0.0.1:4080', authorization: wanted },
+      });
+    };
+    for (const path of paths) {
+      const known = await at([credential(host, 'secret', how)], `/~${name}/${host}/${path}`);
+      expect([known.status, known.body]).toEqual([200, `content of /${path}`]);
+      const unknown = await at([credential('other.example', 'secret', how)], `/~${name}/${host}/${path}`);
+      expect([unknown.status, unknown.headers['www-authenticate']]).toEqual([401, undefined]);
+    }
+    if (name === 'debian') {
+      const apt = await at([credential(host, 'secret', how)], 'http://deb.example/debian/dists/stable/InRelease');
+      expect(apt.body).toBe('content of /debian/dists/stable/InRelease');
+    }
+  });
+
+  it.each(['"auth-required":true', '"auth-required": true'])(
+    'of cargo demands no token of the sandbox: %s',
+    async (text) => {
+      const host = await httpServer((_req, res) => res.end(`{"dl": "https://x.example/crates", ${text}}`));
+      const { socket } = await gateway({
+        registries: [{ name: 'crates', upstream: `http://${host}`, hosts: [], named: true }],
+      });
+      const { body } = await ask(socket, { method: 'GET', path: `/~crates/${host}/config.json`, body: undefined });
+      expect(JSON.parse(body)).toEqual({ dl: 'https://x.example/crates', 'auth-required': false });
+    },
+  );
+});

@@ -48,11 +48,12 @@ describe('planCleanSteps', () => {
     expect(reaches({ network: { registries: ['npm'] } })).toEqual([true, false, false]);
   });
 
-  it('configures a proxy for programs only for hosts, not for registries', () => {
+  it('configures a proxy for programs, for registries only over TLS', () => {
     const [hosts] = plan({ network: { allow: ['example.org:443'] } });
     expect(hosts?.env).toMatchObject({ HTTPS_PROXY: 'http://127.0.0.1:4080', no_proxy: '127.0.0.1,localhost' });
     const [registries] = plan({ network: { registries: ['npm'] } });
-    expect(registries?.env).toEqual({});
+    expect(registries?.env).toMatchObject({ HTTPS_PROXY: 'http://127.0.0.1:4080', SSL_CERT_FILE: '/run/halo/ca.pem' });
+    expect(registries?.env).not.toHaveProperty('HTTP_PROXY');
   });
 
   it.each([
