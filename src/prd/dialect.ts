@@ -8,8 +8,8 @@ import type { MarkdownDocument } from './markdown/scan-markdown.ts';
 export type ProgressMark =
   | { kind: 'json'; at: JsonValue }
   /**
-   * Offsets of the characters between the brackets, and the status word. Without either, ✅ is appended to the heading
-   * at `headingEnd`, or `sign` to the bullet that ends there.
+   * Offsets of the characters between the brackets, and the status word. `sign` is appended to the heading or bullet that
+   * ends at `headingEnd`; without boxes, word and sign, ✅ is.
    */
   | {
       kind: 'boxes';

@@ -271,7 +271,7 @@ const LABELS = [
   'Deps',
   'Notes',
 ];
-const STATES = ['Done', 'High', 'done', 'none'];
+const STATES = ['Done', 'DONE', 'Todo', 'Open', 'High', 'done', 'none'];
 
 const MARKDOWN_SHAPES: [string, string, Expected][] = [
   [
@@ -572,6 +572,146 @@ deadline: michaelmas
     { status: ['pending', 'done'], criteria: [1, 2] },
   ],
   [
+    'headings with ids and a status, and boxes directly below',
+    `# Shop
+## User Stories
+### US-001: Login
+**Status:** Done
+- [x] form shows
+### US-002: Logout
+**Status:** Todo
+**Depends on:** US-001
+- [ ] clears session
+- [ ] redirects
+### US-003: Profile
+- [ ] avatar
+`,
+    {
+      ids: ['US-001', 'US-002', 'US-003'],
+      status: ['done', 'pending', 'pending'],
+      needs: { 'US-002': ['US-001'] },
+      criteria: [1, 2, 1],
+    },
+  ],
+  [
+    'headings with ids and nothing but boxes',
+    `# Shop
+## EPIC-1: Accounts
+**Status:** In progress
+### BUG-7: Crash
+It fails on Mondays.
+- [ ] AC-1: no crash
+- [ ] AC-2: logged
+### BUG-8: Typo
+- [x] spelled right
+## Release checklist
+- [ ] tag
+`,
+    { ids: ['BUG-7', 'BUG-8'], status: ['pending', 'done'], criteria: [2, 1] },
+  ],
+  [
+    'headings with progress marks',
+    `### US-1: Login [DONE]
+- [ ] form
+### [DONE] US-2: Logout
+- [ ] clears
+### US-3: Cart ✅
+- [ ] adds
+### [x] US-4: Till
+- [ ] prints
+### [ ] US-5: Stock
+**Deps:** US-4
+- [ ] counts
+`,
+    {
+      ids: ['US-1', 'US-2', 'US-3', 'US-4', 'US-5'],
+      status: ['done', 'done', 'done', 'done', 'pending'],
+      needs: { 'US-5': ['US-4'] },
+    },
+  ],
+  [
+    'tasks with steps below lists and code',
+    `# Plan
+### Task 1: Parser
+**Files:**
+- Create: parser.ts
+
+- [ ] **Step 1: Write the test**
+
+\`\`\`ts
+expect(tokens);
+\`\`\`
+
+- [ ] **Step 2: Run it**
+Expected: FAIL
+### Task 2: Printer
+**Steps:**
+- [x] indent
+- [x] wrap
+`,
+    { ids: ['task-1', 'task-2'], status: ['pending', 'done'], criteria: [2, 2] },
+  ],
+  [
+    'headings without ids, each with a status',
+    `# Plan
+### Login
+**Status:** Done
+- [x] form
+### Logout
+**Status:** Open
+- [ ] clears
+`,
+    { ids: ['login', 'logout'], status: ['done', 'pending'], criteria: [1, 1] },
+  ],
+  [
+    'phases with a status above boxes that are stories',
+    `# Plan
+## Phase 1: Base
+**Status:** In progress
+- [x] journal
+- [ ] snapshots
+## 2. Polish
+**Status:** Open
+- [x] colours
+- [ ] fonts
+## M3: Ship
+- [ ] package
+`,
+    { ids: ['journal', 'snapshots', 'colours', 'fonts', 'package'] },
+  ],
+  [
+    'stories with a status above boxes with ids of their own',
+    `# Tasks
+## US-1: Login
+**Status:** In progress
+- [x] T001 form
+- [ ] T002 session
+`,
+    { ids: ['T001', 'T002'], status: ['done', 'pending'] },
+  ],
+  [
+    'sections with numbers above numbered boxes',
+    `# Tasks
+## 1. Setup
+- [x] 1.1 Create
+- [ ] 1.2 Configure
+## 2. Core
+- [ ] 2.1 Implement
+`,
+    { ids: ['1.1', '1.2', '2.1'] },
+  ],
+  [
+    'stories below an example heading',
+    `# Plan
+## Example
+### US-1: Sample
+- [ ] shown
+## Work
+- [ ] real
+`,
+    { ids: ['real'] },
+  ],
+  [
     'headings that are no priorities',
     `# Plan
 ## High availability
@@ -600,6 +740,9 @@ describe('Markdown: no text of the file is lost', () => {
     const omitted = {
       'front matter and comments': ['hidden remark'],
       'headings with examples in their names': ['sample entry Example'],
+      'stories below an example heading': ['Example', 'Sample', 'shown'],
+      // It is the id.
+      'tasks with steps below lists and code': ['Task'],
     };
     const except = [...LABELS, ...STATES, ...((omitted as Record<string, string[]>)[what] ?? [])];
     expect(wordsLost(text, prd, except)).toEqual([]);

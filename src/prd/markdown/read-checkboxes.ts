@@ -9,7 +9,9 @@ import { warnIfSkipped, isExample, priorityOf, type Headings } from './sections.
 import type { Checkbox } from './checkboxes.ts';
 import { isReferenceList, linkStory, resolver } from './markdown-dependencies.ts';
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
-import { groupOf, headingsOf } from './outline.ts';
+import { readHeading } from './heading.ts';
+import { isTracked } from './headings-without-criteria.ts';
+import { ancestorsOf, groupOf, headingsOf } from './outline.ts';
 import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
 import { readSurroundings } from './read-surroundings.ts';
 import { defined } from '../../lib/guards.ts';
@@ -25,6 +27,7 @@ export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnost
   warnOfSectionCriteria(document, diagnostics);
   const boxes = nameBoxes(document.boxes);
   const kept = leaveOutGroups(leaveOutExamples(boxes, diagnostics), diagnostics);
+  warnOfGroups(kept, diagnostics);
   const drafts = makeIdsUnique(kept.map((box) => toDraft(box, diagnostics)));
   const linking = { resolve: resolver(drafts), diagnostics };
   const linked = drafts.map((story, index) => {
@@ -45,6 +48,24 @@ function warnOfSectionCriteria({ lines, boxes }: MarkdownDocument, diagnostics: 
   const others = lines.filter((line) => line.box !== undefined && !used.has(line));
   if (others.length === 0) return;
   addWarning({ diagnostics }, undefined, `criteria of a whole section are text, not stories: ${linesOf(others)}`);
+}
+
+/** Warns about headings above the stories that look like stories themselves: with a status, dependencies, or the only id. */
+function warnOfGroups(boxes: NamedBox[], diagnostics: Diagnostics): void {
+  const groups = new Set(
+    boxes.flatMap(({ section, leading }) =>
+      ancestorsOf(section).flatMap((each) => {
+        if (each.heading === undefined || each.isTitle) return [];
+        const { id, sign } = readHeading(each.heading);
+        const hasOnlyId = id !== undefined && leading === undefined && priorityOf([each.heading.text]) === undefined;
+        const isLikeStory = isTracked({ section: each, sign }) || hasOnlyId;
+        return isLikeStory ? [each.heading] : [];
+      }),
+    ),
+  );
+  if (groups.size === 0) return;
+  const text = `the checkboxes are read as stories, and headings above them as groups without a status or dependencies`;
+  addWarning({ diagnostics }, undefined, `${text}: ${linesOf([...groups])}`);
 }
 
 /** The text of a group applies to all of its stories. */

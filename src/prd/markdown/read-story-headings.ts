@@ -10,7 +10,10 @@ import { linkReferences, resolver } from './markdown-dependencies.ts';
 import { slugOf } from './leading-id.ts';
 import { groupOf, headingsOf } from './outline.ts';
 import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
-import { findStoryHeadings, type StoryHeading } from './story-headings.ts';
+import { isTracked } from './headings-without-criteria.ts';
+import { isCriteriaLine } from './labels.ts';
+import { findStoryHeadings } from './story-headings.ts';
+import type { StoryHeading } from './heading.ts';
 import { readSurroundings } from './read-surroundings.ts';
 import { splitStory, type StoryParts } from './split-story.ts';
 import { defined } from '../../lib/guards.ts';
@@ -21,10 +24,12 @@ export function readStoryHeadings(document: MarkdownDocument, diagnostics: Diagn
   const headings = findStoryHeadings(document);
   if (exceedsStoryLimit(headings.length, diagnostics)) return { project: '', description: '', stories: [], about: [] };
   const read = headings.map((story): Part => ({ ...story, parts: splitStory(story.lines) }));
-  const drafts = makeIdsUnique(read.map((part) => toDraft(part, diagnostics)));
+  const sign = headings.map((heading) => heading.sign).find((each) => each?.kind === 'done')?.text;
+  const drafts = makeIdsUnique(read.map((part) => ({ ...toDraft(part, diagnostics), mark: markOf(part, sign) })));
   const linking = { resolve: resolver(drafts), diagnostics };
   const linked = drafts.map((draft, index) => linkReferences(draft, read[index]?.parts.references ?? [], linking));
   warnOfOtherBoxes(document, { read, diagnostics });
+  warnOfGuess(read, diagnostics);
   const surroundings = readSurroundings(document, {
     sections: headings.map(({ section }) => section),
     used: new Set(headings.flatMap(({ lines }) => lines)),
@@ -37,7 +42,7 @@ interface Part extends StoryHeading {
   parts: StoryParts;
 }
 
-function toDraft(part: Part, diagnostics: Diagnostics): DraftStory {
+function toDraft(part: Part, diagnostics: Diagnostics): Omit<DraftStory, 'mark'> {
   const { heading, section, title, parts } = part;
   const at = placeOf(heading);
   const id = part.id ?? slugOf(title);
@@ -63,16 +68,16 @@ function toDraft(part: Part, diagnostics: Diagnostics): DraftStory {
     dependsOn: [],
     extra: { ...defined({ group }), ...Object.fromEntries(parts.extra) },
     at,
-    mark: markOf(part),
   };
 }
 
-/** Ticked checkboxes and ✅ in the heading take precedence over the status word. */
-function readStatus({ heading, section, isDropped, parts }: Part, id: string, diagnostics: Diagnostics): StoryStatus {
+/** Ticked checkboxes and a mark in the heading take precedence over the status word. */
+function readStatus({ sign, section, isDropped, parts }: Part, id: string, diagnostics: Diagnostics): StoryStatus {
   const { boxes, status: word } = parts;
   const isTicked = boxes.length > 0 && boxes.every(({ mark }) => mark.toLowerCase() === 'x');
+  const isMarked = sign?.kind === 'done' || sign?.box.mark.toLowerCase() === 'x';
   const said = word === undefined ? undefined : readWord(word.value, id, diagnostics);
-  if (isTicked || /[✅]/u.test(heading.text)) {
+  if (isTicked || isMarked) {
     if (said !== undefined && said !== 'done')
       addWarning({ diagnostics }, id, 'the checkboxes are done but the status is not; treated as done');
     return 'done';
@@ -94,13 +99,15 @@ function readWord(value: string, id: string, diagnostics: Diagnostics): StorySta
   return 'pending';
 }
 
-function markOf({ heading, parts: { boxes, status } }: Part): ProgressMark {
+/** `usual`: the sign that done headings of the file have. */
+function markOf({ heading, sign, parts: { boxes, status } }: Part, usual: string | undefined): ProgressMark {
+  const own = sign?.kind === 'box' ? [sign.box] : [];
   const word = status === undefined || status.value === '' ? undefined : placeOfWord(status);
   return {
     kind: 'boxes',
-    boxes: boxes.map(({ offset }) => offset),
+    boxes: [...own, ...boxes].map(({ offset }) => offset),
     headingEnd: heading.offset + heading.raw.replace(/(?<!\s)\s+#+$/, '').length,
-    ...defined({ word }),
+    ...defined({ word, sign: usual }),
   };
 }
 
@@ -119,6 +126,17 @@ function readPriority({ priority: text, extra }: StoryParts, id: string, diagnos
   const priority = /^\d{1,9}(?:\.\d{1,9})?$/.test(word) ? Number(word) : rankOfWord(word);
   if (priority === undefined) addWarning({ diagnostics }, id, `unknown priority "${text}", so the story runs last`);
   return priority;
+}
+
+/** Without criteria labels, the checkboxes could be stories, too, unless the headings have a status or dependencies. */
+function warnOfGuess(read: Part[], diagnostics: Diagnostics): void {
+  if (read.some(({ lines }) => lines.some(isCriteriaLine)) || read.every(isTracked)) return;
+  if (read.every(({ parts }) => parts.boxes.length === 0)) return;
+  addWarning(
+    { diagnostics },
+    undefined,
+    'the headings are read as stories and the checkboxes below them as criteria; no line says "Acceptance Criteria"',
+  );
 }
 
 /** Warns about checkboxes that are neither stories nor criteria. */

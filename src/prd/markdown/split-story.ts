@@ -31,8 +31,9 @@ interface Block {
 
 /** Splits the lines of a story into its parts without losing text. */
 export function splitStory(lines: Line[]): StoryParts {
-  const blocks = splitBlocks(lines);
-  const hasCriteria = blocks.some(({ label }) => label !== undefined && isCriteriaName(label));
+  const hasCriteria = lines.some((line) => labelsOf(line).some(({ name }) => isCriteriaName(name)));
+  const blocks = splitBlocks(lines, hasCriteria);
+  const hasLoose = blocks.some((block) => block.label === undefined && hasBoxes(block));
   const parts: StoryParts = {
     criteria: [],
     boxes: [],
@@ -45,20 +46,25 @@ export function splitStory(lines: Line[]): StoryParts {
     extra: new Map(),
   };
   for (const block of blocks) {
-    if (block.label === undefined && !hasCriteria) readLoose(block, parts);
+    if (!hasCriteria && hasBoxes(block) && (block.label === undefined || !hasLoose)) readLoose(block, parts);
     else readBlock(block, parts);
   }
   return parts;
 }
 
-function splitBlocks(lines: Line[]): Block[] {
+function hasBoxes({ lines }: Block): boolean {
+  return lines.some(({ box }) => box !== undefined);
+}
+
+function splitBlocks(lines: Line[], hasCriteria: boolean): Block[] {
   const blocks: Block[] = [{ label: undefined, value: '', line: undefined, lines: [] }];
   for (const [index, line] of lines.entries()) {
     const labels = line.indent < 4 ? labelsOf(line) : [];
     for (const { name, value } of labels) blocks.push({ label: name, value, line, lines: [] });
     if (labels.length > 0) continue;
     const block = blocks.at(-1);
-    if (block === undefined || endsBlock(block, line, lines[index - 1]?.kind)) {
+    const before = lines[index - 1]?.kind;
+    if (block === undefined || endsBlock(block, line, before) || (!hasCriteria && isStep(block, line, before))) {
       blocks.push({ label: undefined, value: '', line: undefined, lines: [line] });
     } else {
       block.lines.push(line);
@@ -84,6 +90,12 @@ function endsBlock({ label, value, lines }: Block, line: Line, before: Line['kin
   if (line.kind !== 'text' || line.indent > 0 || before !== 'blank') return false;
   const hasItems = lines.some(({ kind }) => kind === 'item');
   return value !== '' || (isCriteriaName(label) && hasItems) || isOneLine(label);
+}
+
+/** True for the first checkbox after a list without any, such as that of `**Files:**`. */
+function isStep(block: Block, line: Line, before: Line['kind'] | undefined): boolean {
+  if (block.label === undefined || line.box === undefined || line.indent > 0 || before !== 'blank') return false;
+  return !hasBoxes(block) && (block.value !== '' || block.lines.some(({ kind }) => kind === 'item'));
 }
 
 function isOneLine(label: string): boolean {
@@ -121,13 +133,12 @@ function textOfBlock({ value, lines }: Block): string {
   return `${value}${lines[0]?.kind === 'blank' ? '\n\n' : '\n'}${text}`;
 }
 
-/** If a story has no criteria label, its checkboxes are the criteria. */
+/** If a story has no criteria label, its checkboxes are the criteria: those below no label, or else all. */
 function readLoose(block: Block, parts: StoryParts): void {
   const { lines } = block;
-  if (!lines.some(({ box }) => box !== undefined)) return readBlock(block, parts);
   const first = lines.findIndex(({ box }) => box !== undefined);
-  parts.description = join(parts.description, textOfLines(lines.slice(0, first)));
-  readCriteria({ ...block, label: 'Criteria', lines: lines.slice(first) }, parts);
+  readBlock({ ...block, lines: lines.slice(0, first) }, parts);
+  readCriteria({ ...block, label: 'Criteria', value: '', lines: lines.slice(first) }, parts);
 }
 
 function readCriteria(block: Block, parts: StoryParts): void {

@@ -100,19 +100,19 @@ function assertMarked(after: ReadPrd, { open, before }: { open: DraftStory[]; be
 
 /**
  * Ticks the checkbox of a story, or those of its criteria, and replaces its status word with the word that the file uses
- * for done. ✅ or the sign of the dialect is appended to a heading or bullet without either.
+ * for done. The sign of the file or the dialect is appended to the heading or bullet; ✅, if it has none of these.
  */
-function markCheckboxes(
-  { boxes, headingEnd, word, sign = '✅' }: BoxesMark,
-  { tick, stories }: CheckboxOptions,
-): Edit[] {
+function markCheckboxes({ boxes, headingEnd, word, sign }: BoxesMark, { tick, stories }: CheckboxOptions): Edit[] {
   const isOpen = word !== undefined && statusOfWord(word.text) !== 'done';
-  if (boxes.length === 0 && !isOpen && headingEnd !== undefined)
-    return [{ from: headingEnd, to: headingEnd, text: ` ${sign}` }];
-  const ticks = boxes.map((offset) => ({ from: offset, to: offset + 1, text: tick }));
-  if (!isOpen) return ticks;
-  const words = stories.flatMap(({ mark }) => (mark.kind === 'boxes' ? (mark.word?.text ?? []) : []));
-  return [...ticks, { from: word.from, to: word.to, text: chooseDoneWord(words, 'done') }];
+  const edits = boxes.map((offset) => ({ from: offset, to: offset + 1, text: tick }));
+  if (isOpen) {
+    const words = stories.flatMap(({ mark }) => (mark.kind === 'boxes' ? (mark.word?.text ?? []) : []));
+    edits.push({ from: word.from, to: word.to, text: chooseDoneWord(words, 'done') });
+  }
+  const appended = sign ?? (edits.length === 0 ? '✅' : undefined);
+  if (appended !== undefined && headingEnd !== undefined)
+    edits.push({ from: headingEnd, to: headingEnd, text: ` ${appended}` });
+  return edits;
 }
 
 type BoxesMark = ProgressMark & { kind: 'boxes' };

@@ -274,4 +274,20 @@ describe('story headings', () => {
     expect(prd.stories).toHaveLength(1);
     expect(prd.warnings).toEqual(['checkboxes outside of stories are treated as text: line 7']);
   });
+
+  const GUESS =
+    'the headings are read as stories and the checkboxes below them as criteria; no line says "Acceptance Criteria"';
+  const GROUPS =
+    'the checkboxes are read as stories, and headings above them as groups without a status or dependencies';
+
+  test.each([
+    ['ids alone', ['### US-1: a', '- [ ] x'], [GUESS]],
+    ['ids, and a status each', ['### US-1: a', '**Status:** Open', '- [ ] x'], []],
+    ['a criteria label', story('### US-1: a', '- [ ] x'), []],
+    ['numbers above boxes without ids', ['## 1. a', '- [ ] x', '## b', '- [ ] y'], [`${GROUPS}: line 1`]],
+    ['a status above single boxes', ['## a', '**Status:** Done', '- [ ] x', '- [x] y'], [`${GROUPS}: line 1`]],
+    ['no ids and no status', ['## a', '- [ ] x'], []],
+  ])('and boxes that may be either have a note: %s', (_what, lines, notes) => {
+    expect(parse(...lines).warnings).toEqual(notes);
+  });
 });

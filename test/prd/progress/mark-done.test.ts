@@ -188,6 +188,24 @@ describe('the fields of a Markdown story', () => {
     expect(mark(write(before), 'US-1')).toBe(write(after));
   });
 
+  test.each([
+    ['**Status:** Todo\n**Depends on:** US-2\n- [ ] b', '**Status:** Done\n**Depends on:** US-2\n- [x] b'],
+    ['- [ ] b\n- [ ] c', '- [x] b\n- [x] c'],
+    ['**Tasks:**\n- [x] b\n- [ ] c', '**Tasks:**\n- [x] b\n- [x] c'],
+    ['**Status:** Todo\n\nWords.', '**Status:** Done\n\nWords.'],
+  ])('without criteria: %j becomes %j', (before, after) => {
+    const other = '**Status:** Done\n- [x] d';
+    expect(mark(write(before, other), 'US-1')).toBe(write(after, other));
+  });
+
+  test.each([
+    ['### [x] US-1: a\n- [x] b\n### [ ] US-2: c\n- [ ] d\n', '### [ ] US-2: c\n- [ ] d', '### [x] US-2: c\n- [x] d'],
+    ['### US-1: a [DONE]\n- [ ] b\n### US-2: c\n- [ ] d\n', '### US-2: c\n- [ ] d', '### US-2: c [DONE]\n- [x] d'],
+    ['### US-1: a ✅\n- [x] b\n### US-2: c\n- [ ] d\n', '### US-2: c\n- [ ] d', '### US-2: c ✅\n- [x] d'],
+  ])('headings are marked like others in the file: %j', (text, before, after) => {
+    expect(mark(text, 'US-2')).toBe(text.replace(before, after));
+  });
+
   test('the word for done is the most frequent one in the file', () => {
     const done = '**Status:** ✅ Shipped\n**Acceptance:** b';
     const open = done.replace('✅ Shipped', 'Planned');
