@@ -67,6 +67,22 @@ const JSON_SHAPES: [string, unknown, Expected][] = [
     { ids: ['A', 'B'], status: ['done', 'pending'], needs: { B: ['A'] }, criteria: [1, 1] },
   ],
   [
+    'progress as a checked box, as a word, and in other forms',
+    {
+      stories: [
+        { id: 'a', title: 'Base', checked: true },
+        { id: 'b', title: 'Store', progress: 'done' },
+        { id: 'c', title: 'View', progress: '50%', depends: ['a', 'b'] },
+        { id: 'd', title: 'Print', progress: 100, depends: 'c' },
+        { id: 'e', title: 'Scan', checked: false, progress: 'In progress' },
+      ],
+    },
+    {
+      status: ['done', 'done', 'pending', 'pending', 'in_progress'],
+      needs: { c: ['a', 'b'], d: ['c'] },
+    },
+  ],
+  [
     'dependencies under several keys',
     {
       stories: [
@@ -493,6 +509,16 @@ Hexagonal ports.
     { status: ['done', 'pending', 'skipped'] },
   ],
   [
+    'struck ids with text after them',
+    `# Plan
+- [ ] T1 Storage
+- [ ] ~~T2~~ Cache, now part of T1
+- [ ] ~~T3: Index~~ moved to T4
+- [ ] T4 ~~Redis~~ Postgres
+`,
+    { ids: ['T1', 'T2', 'T3', 'T4'], status: ['pending', 'skipped', 'skipped', 'pending'] },
+  ],
+  [
     'struck headings',
     `### US-1: ~~Gone feature~~
 **Acceptance:**
@@ -503,8 +529,11 @@ Hexagonal ports.
 ### US-3: Staying
 **Acceptance:**
 - yes
+### ~~US-4~~ Merged into US-3
+**Acceptance:**
+- absent
 `,
-    { status: ['skipped', 'skipped', 'pending'] },
+    { status: ['skipped', 'skipped', 'pending', 'skipped'] },
   ],
   [
     'code between boxes',

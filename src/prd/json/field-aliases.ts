@@ -22,6 +22,7 @@ export const DEPENDENCY_KEYS = [
   'dependsOn',
   'dependencies',
   'depends_on',
+  'depends',
   'deps',
   'blockedBy',
   'blocked_by',
@@ -36,10 +37,10 @@ export const FLAG_KEYS = ['passes', 'passed', 'done', 'complete', 'completed', '
 /** The same, but only if the value is a boolean; other values have another meaning. */
 export const BOOLEAN_FLAG_KEYS = [
   ...['isDone', 'isComplete', 'isCompleted', 'isFinished', 'isPassed', 'isPassing'],
-  ...['finished', 'implemented', 'closed', 'resolved', 'merged', 'shipped', 'passing'],
+  ...['finished', 'implemented', 'closed', 'resolved', 'merged', 'shipped', 'passing', 'checked'],
 ];
-/** Keys of status words. */
-export const STATUS_KEYS = ['status', 'state'];
+/** Keys of status words; `progress` only with a known word. */
+export const STATUS_KEYS = ['status', 'state', 'progress'];
 /** Flags of a story in progress. */
 export const STARTED_KEYS = ['inProgress', 'started'];
 /** Flags of a skipped story. */

@@ -1,4 +1,4 @@
-import { parseStruckThrough } from '../story/read-texts.ts';
+import { parseStruckThrough, withoutStrike } from '../story/read-texts.ts';
 import { findLeadingId } from './leading-id.ts';
 import type { Line } from './line.ts';
 import type { OutlineSection } from './outline.ts';
@@ -26,10 +26,11 @@ export type HeadingSign =
 export function readHeading(heading: Line): Pick<StoryHeading, 'id' | 'title' | 'isDropped' | 'sign'> {
   const { text, sign } = splitSign(heading);
   const { title, isDropped } = parseStruckThrough(text);
-  const found = readId(title);
+  const plain = withoutStrike(title);
+  const found = readId(plain);
   if (found === undefined) return { id: undefined, title, isDropped, sign };
   const inner = parseStruckThrough(found.title);
-  return { id: found.id, title: inner.title, isDropped: isDropped || inner.isDropped, sign };
+  return { id: found.id, title: inner.title, isDropped: isDropped || plain !== title || inner.isDropped, sign };
 }
 
 function readId(plain: string): { id: string; title: string } | undefined {

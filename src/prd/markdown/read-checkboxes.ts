@@ -4,7 +4,7 @@ import type { ContextEntry, Draft, DraftStory } from '../dialect.ts';
 import { type Diagnostics, exceedsStoryLimit } from '../diagnostics.ts';
 import { findIdProblem, renameDoneDuplicates, makeIdsUnique } from '../story/story-ids.ts';
 import { addWarning } from '../json/object-reader.ts';
-import { parseStruckThrough } from '../story/read-texts.ts';
+import { parseStruckThrough, withoutStrike } from '../story/read-texts.ts';
 import { warnIfSkipped, isExample, priorityOf, type Headings } from './sections.ts';
 import type { Checkbox } from './checkboxes.ts';
 import { isReferenceList, linkStory, resolver } from './markdown-dependencies.ts';
@@ -16,7 +16,8 @@ import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
 import { readSurroundings } from './read-surroundings.ts';
 import { defined } from '../../lib/guards.ts';
 
-type NamedBox = Omit<Checkbox, 'leading'> & { leading: LeadingId | undefined };
+/** `isStruck`: its id is struck through. */
+type NamedBox = Omit<Checkbox, 'leading'> & { leading: LeadingId | undefined; isStruck: boolean };
 
 /** Reads a file whose checkboxes are the stories. */
 export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnostics): Draft {
@@ -93,9 +94,14 @@ export function countIds(document: MarkdownDocument): { named: number; all: numb
 
 /** Uncertain ids are used only if more than half of the checkboxes have an id. */
 function nameBoxes(boxes: Checkbox[]): NamedBox[] {
-  const named = boxes.map((box) => ({ ...box, leading: box.leading ?? findLeadingId(box.text) }));
+  const named = boxes.map((box) => {
+    const plain = withoutStrike(box.text);
+    return { ...box, leading: box.leading ?? findLeadingId(plain), isStruck: plain !== box.text };
+  });
   const usual = named.filter(({ leading }) => leading !== undefined).length * 2 > named.length;
-  return named.map((box) => (usual || box.leading?.certain === true ? box : { ...box, leading: undefined }));
+  return named.map((box) =>
+    usual || box.leading?.certain === true ? box : { ...box, leading: undefined, isStruck: false },
+  );
 }
 
 function leaveOutExamples(boxes: NamedBox[], diagnostics: Diagnostics): NamedBox[] {
@@ -127,7 +133,8 @@ function groupTest(boxes: NamedBox[]): (box: NamedBox) => boolean {
 function toDraft(box: NamedBox, diagnostics: Diagnostics): DraftStory {
   const at = placeOf(box.line);
   const { labels, text } = takeLabels(box.leading?.rest ?? box.text);
-  const { title, isDropped } = parseStruckThrough(text);
+  const { title, ...struck } = parseStruckThrough(text);
+  const isDropped = struck.isDropped || (box.isStruck && box.leading !== undefined);
   if (title === '') diagnostics.problems.push({ ...at, rule: 'the checkbox has no text' });
   const id = box.leading?.id ?? slugOf(title);
   const fault = findIdProblem(id);

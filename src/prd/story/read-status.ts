@@ -48,12 +48,17 @@ export function findFlagKey(story: JsonValue): string | undefined {
 
 /** Finds the key of the status word of a story; undefined if there is none. */
 export function findWordKey(story: JsonValue): string | undefined {
-  const kinds = STATUS_KEYS.map((key) => [key, findMember(story, key)?.kind] as const);
+  const keys = STATUS_KEYS.filter((key) => key !== 'progress' || isKnownWord(findMember(story, key)?.value));
+  const kinds = keys.map((key) => [key, findMember(story, key)?.kind] as const);
   // `state` may mean something else, such as a state machine.
   const found = kinds.find(
     ([key, kind]) => kind === 'string' || (key === 'status' && kind !== undefined && kind !== 'null'),
   );
   return (found ?? kinds.find(([key, kind]) => key === 'status' && kind === 'null'))?.[0];
+}
+
+function isKnownWord(value: unknown): boolean {
+  return typeof value === 'string' && statusOfWord(value) !== undefined;
 }
 
 /** Returns undefined if the story has no flag. `null` counts as not done. */

@@ -89,5 +89,11 @@ export function parseStruckThrough(text: string): { title: string; isDropped: bo
   return struck === undefined ? { title: line, isDropped: false } : { title: struck.trim(), isDropped: true };
 }
 
+/** Returns a text without the strikethrough marks around its beginning: `T9 text` for `~~T9~~ text`. */
+export function withoutStrike(text: string): string {
+  const [all, struck = ''] = /^~~([^~]+)~~/.exec(text) ?? [];
+  return all === undefined ? text : `${struck.trim()}${text.slice(all.length)}`;
+}
+
 /** The warning for a story with a struck-through title. */
 export const STRUCK = 'the title is struck through, so the story is skipped';

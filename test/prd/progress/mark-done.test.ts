@@ -91,6 +91,13 @@ describe('the fields of a JSON story', () => {
     expect(mark(write(before), 'a')).toBe(write(after));
   });
 
+  test('a word for progress is replaced, but not an amount', () => {
+    const file = (member: string) => `{"stories": [{"id": "a", "title": "b", ${member}}]}`;
+    expect(mark(file('"progress": "todo"'), 'a')).toBe(file('"progress": "done"'));
+    expect(mark(file('"progress": "50%"'), 'a')).toBe(file('"progress": "50%", "passes": true'));
+    expect(mark(file('"checked": false'), 'a')).toBe(file('"checked": true'));
+  });
+
   test('the word for done is the most frequent one in the file', () => {
     const rest = ['DONE', 'Complete', 'DONE'].map((word) => `, { "title": "t", "status": "${word}" }`).join('');
     expect(mark(write('"status": "open"', rest), 'a')).toBe(write('"status": "DONE"', rest));
