@@ -3,6 +3,7 @@ import { findStoryFindings } from '../core/review/story-findings.ts';
 import { elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatStoryRanges } from '../core/run/story-ranges.ts';
 import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
+import { failedTestsLines } from '../core/test-report/failed-tests.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint } from '../core/transcript/transcript-line.ts';
@@ -43,7 +44,11 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
     `  ${paint(tone, reason)}  ${head}`,
     ...more,
     '',
-    ...state.stories.flatMap((story) => [...rowsOf(storyRow(story, state)), ...findingRows(story)]),
+    ...state.stories.flatMap((story) => [
+      ...rowsOf(storyRow(story, state)),
+      ...failedTestRows(story),
+      ...findingRows(story),
+    ]),
     ...rowsOf(notDone(open, state)),
     ...(state.unmarked === undefined ? [] : rowsOf([['prd', unmarkedAdvice(state.unmarked)]], 'warn')),
     ...rowsOf(usage === '' ? [] : [['used', usage]]),
@@ -73,6 +78,12 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
       const lines = wrapIndented(text, Math.max(MIN_TEXT_WIDTH, width - INDENT));
       return lines.map((line, index) => `${labelText(index === 0 ? label : '')}${paint(look, line)}`.trimEnd());
     });
+  }
+
+  function failedTestRows({ progress, failedTests }: StoryState): string[] {
+    if (progress !== 'failed' || failedTests === undefined) return [];
+    const wide = Math.max(INDENT + MIN_TEXT_WIDTH, width);
+    return failedTestsLines(failedTests).flatMap((line) => wrapIndented(`${' '.repeat(INDENT)}${line}`, wide));
   }
 
   /** Findings that a reviewer may overlook, unless the reason to wait for a person already names them. */

@@ -7,7 +7,7 @@ import { newRunId } from '../../src/lib/run-id.ts';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openMasker } from '../../src/lib/secrets/masker.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { BASE, COMMIT, created, failed, journalOf, passed } from '../support/journal.ts';
+import { BASE, COMMIT, created, failed, failedWithTests, journalOf, passed } from '../support/journal.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: ['run', 'prd.json'], config: { image: 'x' } };
@@ -307,7 +307,7 @@ describe('raw output and artifacts', () => {
 
 test('the debug bundle describes what happened, why, what to try and where to look', async () => {
   const runId = await newRun();
-  await store.append(runId, failed('US-001'));
+  await store.append(runId, failedWithTests('US-001'));
   const dir = await store.writeDebugBundle(runId, {
     end: { stopReason: 'GATE_FAILED', detail: 'US-001: it failed' },
     storyKey: (await store.readState(runId)).stories[0]!.key,
@@ -329,6 +329,7 @@ test('the debug bundle describes what happened, why, what to try and where to lo
   for (const part of [
     'GATE_FAILED',
     '> npm test exited with 1',
+    '## Failed tests\n\n> ✗ test 1  test/page.test.js:3\n>   is 1<U+202E>\n>   not 0\n> ✗ test 2',
     'What to try next',
     'artifacts/us-001-',
     'git-diff.patch',

@@ -111,6 +111,15 @@ export function failed(story: string, attempt = 1): JournalEntry[] {
   ];
 }
 
+/** One story whose gate named 7 failed tests; texts are hostile. */
+export function failedWithTests(story: string): JournalEntry[] {
+  const place = 'test/page.test.js:3';
+  const tests = [1, 2, 3, 4, 5].map((n) => ({ name: `test ${n}\u001b[2J`, place, message: `is ${n}\u202e\nnot 0` }));
+  return failed(story).map((entry) =>
+    entry.type === 'gate.ended' ? { ...entry, failed: { count: 7, tests } } : entry,
+  );
+}
+
 /** One story whose proven commit waits for a person. */
 export function held(story: string, paths = ['.github/workflows/ci.yml']): JournalEntry[] {
   const ref = { story, attempt: 1 };

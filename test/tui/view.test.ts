@@ -11,7 +11,17 @@ import { nextSteps } from '../../src/core/run/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { renderView, type ViewInput } from '../../src/tui/view.ts';
-import { attempted, COMMIT, created, failed, held, journalOf, passed, succeeded } from '../support/journal.ts';
+import {
+  attempted,
+  COMMIT,
+  created,
+  failed,
+  failedWithTests,
+  held,
+  journalOf,
+  passed,
+  succeeded,
+} from '../support/journal.ts';
 
 function frame(entries: JournalEntry[], size: Partial<ViewInput> = {}): string[] {
   const events = journalOf(entries);
@@ -300,6 +310,25 @@ describe('view', () => {
       for (const command of ['halo logs r1 --story US-001 --gate 1', 'halo retry r1'])
         expect(report.some((line) => line.includes(command))).toBe(true);
     }
+  });
+
+  it('names the failed tests with place and message', () => {
+    const end: JournalEntry = {
+      type: 'run.ended',
+      stopReason: 'GATE_FAILED',
+      detail: 'US-001: npm test exited with 1',
+    };
+    const lines = frame([created('r1', 1), ...failedWithTests('US-001'), end], { width: 80 });
+    const first = lines.findIndex((line) => line.includes('✗ test'));
+    expect(lines.slice(first, first + 3)).toEqual([
+      '            ✗ test 1  test/page.test.js:3',
+      '              is 1<U+202E>',
+      '              not 0',
+    ]);
+    expect(lines.slice(first + 15, first + 17)).toEqual([
+      '            … and 2 more',
+      expect.stringMatching(/^ {2}used/),
+    ]);
   });
 
   it('shows only the number of unfinished stories if there are many', () => {

@@ -4,7 +4,7 @@ import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { describeRestored } from '../../core/review/restored-paths.ts';
 import { openSafeStream, type SafeStream } from '../../core/text/safe-stream.ts';
-import { safeLine, safeText } from '../../core/text/safe-text.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import type { Cli, Define } from '../cli.ts';
 import { collect } from '../options/run-options.ts';
@@ -105,7 +105,7 @@ function faultLines(checked: readonly CheckedCommand[], cli: Cli): string[] {
       ? []
       : [
           `${cli.paint('bad', 'failed')}  ${safeLine(fault.says, 1000)}`,
-          ...(failed === undefined ? [] : failedTestsLines(failed).map((line) => `        ${safeText(line)}`)),
+          ...(failed === undefined ? [] : failedTestsLines(failed).map((line) => `        ${line}`)),
         ],
   );
 }

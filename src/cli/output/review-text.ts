@@ -2,6 +2,7 @@ import { formatUsd } from '../../core/budget.ts';
 import { isCovered, type CheckedClaim, type TestFinding } from '../../core/review/criteria.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { ChangedFile, StoryReview } from '../../core/review/review.ts';
+import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
@@ -36,6 +37,8 @@ export function reviewText({ review, files, doubts }: ReviewedStory, shown: Show
   }
   if (review.criteria.length === 0) lines.push(['quiet', '  the PRD has no acceptance criteria for this story']);
   if (review.gates.length > 0) lines.push(['plain', `  gates    ${gatesText(review.gates)}`]);
+  if (review.failedTests !== undefined)
+    for (const line of failedTestsLines(review.failedTests)) lines.push(['bad', `    ${line}`]);
   if (review.tests !== undefined) lines.push(['plain', `  tests    ${testsText(review.tests)}`]);
   if (files !== undefined) lines.push(['plain', `  changed  ${changedText(files)}`]);
   const rest = otherFiles({ review, files, doubts });

@@ -9,6 +9,7 @@ import type { RunState, StoryState } from '../../core/run/state.ts';
 import { describeRestored } from '../../core/review/restored-paths.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { findStoryFindings } from '../../core/review/story-findings.ts';
+import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { unmarkedAdvice } from '../../core/run/unmarked-stories.ts';
 import { wrapIndented } from '../../lib/string-width.ts';
@@ -60,6 +61,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     '',
     ...table(rows, { paint, width: terminalColumns(cli) }),
     ...[
+      ...failedTestLines(state.stories, paint),
       ...findingLines(state.stories, paint),
       ...treeLines(state.stories, paint),
       ...waitingLines(state.stories, paint),
@@ -191,6 +193,20 @@ function waitingLines(stories: StoryState[], paint: Paint): string[] {
     ];
   });
   return lines.length === 0 ? [] : ['', ...lines];
+}
+
+/** The tests that failed in the last attempt of a story. */
+function failedTestLines(stories: StoryState[], paint: Paint): string[] {
+  return stories.flatMap(({ id, failedTests }) => {
+    if (failedTests === undefined) return [];
+    const { gate, count } = failedTests;
+    const what = `${count} ${count === 1 ? 'test' : 'tests'} of \`${safeLine(gate, MAX_TEXT_LENGTH)}\` failed`;
+    return [
+      '',
+      `${paint('bad', 'tests')}    ${safeLine(id)}: ${what}`,
+      ...failedTestsLines(failedTests).map((line) => `${' '.repeat(LABEL_WIDTH)}${line}`),
+    ];
+  });
 }
 
 /** Findings that a reviewer may overlook. */

@@ -108,15 +108,15 @@ export type BreakerAdmission =
 
 /**
  * Whether the attempt `who` may start: always while closed, never while open, and one at a time after the cooldown. A run
- * that a user started (`startedAt`, ms since 1970) after the breaker opened is admitted immediately.
+ * that a user submitted, resumed or retried (`askedAt`, ms since 1970) after the breaker opened is admitted immediately.
  */
 export function admitTrial(
   breaker: Breaker,
-  { who, now, policy, startedAt }: { who: string; now: number; policy: BreakerPolicy; startedAt?: number | undefined },
+  { who, now, policy, askedAt }: { who: string; now: number; policy: BreakerPolicy; askedAt?: number | undefined },
 ): BreakerAdmission {
   const { status, reason = 'too many failures', until = 0, openedAt = now } = breaker;
   if (status === 'closed' || breaker.trial === who) return { admitted: true, breaker };
-  const asked = status === 'open' && startedAt !== undefined && startedAt > openedAt;
+  const asked = status === 'open' && askedAt !== undefined && askedAt > openedAt;
   if (now < until && !asked)
     return { admitted: false, reason, until: status === 'open' ? until : now + RETRY_ADMISSION_MS };
   // A trial without an outcome blocks others for at most one cooldown.

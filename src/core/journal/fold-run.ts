@@ -37,7 +37,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return { ...next, status: 'running', startedAt: state.startedAt ?? at, ...(channel && { channel }) };
     }
     case 'run.claimed':
-      return { ...next, owner: event.owner, ownedAt: event.at, askedAt: event.at };
+      return { ...next, owner: event.owner, askedAt: event.at };
     case 'run.ended':
       return endRun(next, event);
     case 'run.landed':
@@ -85,7 +85,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           countForBreaker(event.commit === undefined ? next : withoutLanded(next), event),
           event.story,
           (story) => ({
-            ...withoutTestProblems(afterEnd(withoutDecision(withoutPhase(story)), event), event.verdict),
+            ...withoutOtherTests(afterEnd(withoutDecision(withoutPhase(story)), event), event.verdict),
             progress: event.verdict,
             stopReason: event.stopReason,
             summary: event.summary,
@@ -135,9 +135,15 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       }));
     }
     case 'setup.ended':
-    case 'gate.ended':
+    case 'gate.ended': {
       if (event.exitCode === 0) return next;
-      return withStory(next, event.story, (story) => ({ ...story, failedLog: event.log }));
+      const { log: failedLog, command: gate, failed } = event;
+      return withStory(next, event.story, (story) => ({
+        ...omit(story, 'failedTests'),
+        failedLog,
+        ...(failed && { failedTests: { gate, ...failed } }),
+      }));
+    }
     case 'snapshot.started':
       return { ...next, snapshot: { state: 'building', story: event.story } };
     case 'snapshot.used':
@@ -256,12 +262,12 @@ function withoutPhase(story: StoryState): StoryState {
 }
 
 function withoutFindings(story: StoryState): StoryState {
-  return omit(story, 'restored', 'failedLog', 'testProblems');
+  return omit(story, 'restored', 'failedLog', 'failedTests', 'testProblems');
 }
 
-/** A failure names the problem itself. */
-function withoutTestProblems(story: StoryState, verdict: Verdict): StoryState {
-  return verdict === 'failed' ? omit(story, 'testProblems') : story;
+/** A failure names the problem with its tests itself; another story has no failed tests. */
+function withoutOtherTests(story: StoryState, verdict: Verdict): StoryState {
+  return verdict === 'failed' ? omit(story, 'testProblems') : omit(story, 'failedTests');
 }
 
 function withoutAdditions(story: StoryState): StoryState {

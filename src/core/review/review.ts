@@ -31,6 +31,8 @@ export interface StoryReview {
   /** Of the latest attempt. */
   gates: Pick<CommandResult, 'command' | 'exitCode' | 'ms'>[];
   tests?: TestChanges;
+  /** The failed tests of the latest attempt, if a gate named them. */
+  failedTests?: StoryState['failedTests'];
   /** Findings that a reader of the diff may overlook. */
   findings: StoryFinding[];
   /** Whether the gates of the latest attempt reported their tests; absent if unknown. */
@@ -69,7 +71,7 @@ export function reviewRun(
   const stories = state.stories.map((story): StoryReview => {
     const { gates = [], claims = [], reported, model } = newest.get(story.id) ?? {};
     const { told = NO_USAGE, metered = NO_USAGE } = used.get(story.id) ?? {};
-    const { id, title, progress, attempts, tests, startedAt, endedAt } = story;
+    const { id, title, progress, attempts, tests, failedTests, startedAt, endedAt } = story;
     const description = state?.dry && progress === 'passed' ? story.summary : undefined;
     const commit = story.commit ?? story.held?.commit ?? story.approved?.commit;
     const acceptance = prd.stories.find((each) => each.id === id)?.acceptance ?? [];
@@ -89,6 +91,7 @@ export function reviewRun(
       ...(commit !== undefined && { commit }),
       ...(description !== undefined && { description }),
       ...(tests !== undefined && { tests }),
+      ...(failedTests !== undefined && { failedTests }),
       ...(reported !== undefined && { reported }),
       ...(agent !== undefined && { agent }),
       ...(model !== undefined && { model }),

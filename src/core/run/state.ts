@@ -9,6 +9,7 @@ import type { IssueSource } from '../issues/issue-source.ts';
 import type { LargeFile } from '../noted-files.ts';
 import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.ts';
 import type { Restored } from '../review/restored-paths.ts';
+import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
@@ -143,6 +144,8 @@ export interface StoryState extends StoryFailures {
   locks?: string[];
   /** Path below the attempt of the log of the last failed setup or gate command of the last attempt. */
   failedLog?: string;
+  /** The failed tests of that gate, if its output names them. */
+  failedTests?: FailedTests & { gate: string };
   /** The running attempt has recorded its usage per model response. */
   metered?: true;
   startedAt?: string;
@@ -179,8 +182,6 @@ export interface RunState extends Scheduling, RunFailures {
   createdAt: string;
   /** The worker that exclusively owns the run while its process is alive. */
   owner?: string;
-  /** When a user gave it to that worker. ISO 8601 */
-  ownedAt?: string;
   /** The last time that a user submitted, resumed or retried it. ISO 8601 */
   askedAt?: string;
   /** Whether `prdPath` is on the machine that created the run. */

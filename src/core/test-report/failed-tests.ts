@@ -1,4 +1,4 @@
-import { truncate, safeText } from '../text/safe-text.ts';
+import { truncate, safeOutput, safeText } from '../text/safe-text.ts';
 
 /** A failed test, as its runner printed it. */
 export interface FailedTest {
@@ -93,13 +93,19 @@ export function describeFailedTests({ count, tests }: FailedTests): string {
   return `${count} ${count === 1 ? 'test' : 'tests'} failed: ${names.join(', ')}${count > names.length ? ', …' : ''}`;
 }
 
-/** Formats failed tests with places and messages, for users and for the next attempt's prompt. */
+/** Formats failed tests with places and messages, safe to print, for users and for the next attempt's prompt. */
 export function failedTestsLines({ count, tests }: FailedTests): string[] {
   const lines = tests.flatMap(({ name, place, message }) => [
-    `✗ ${name}${place === undefined ? '' : `  ${place}`}`,
-    ...message.split('\n').map((line) => `  ${line}`),
+    oneLine(`✗ ${name}${place === undefined ? '' : `  ${place}`}`),
+    ...message.split('\n').flatMap((line) => (line.trim() === '' ? [] : [`  ${oneLine(line)}`])),
   ]);
   return count > tests.length ? [...lines, `… and ${count - tests.length} more`] : lines;
+}
+
+function oneLine(text: string): string {
+  return safeOutput(text)
+    .replace(/[\t\n]/g, '  ')
+    .trimEnd();
 }
 
 function readFailures(lines: readonly string[], { begins, starts, names, ends, says }: Runner): FailedTests {

@@ -15,7 +15,6 @@ import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { activityLines } from './activity-lines.ts';
 import {
   headLines,
-  cleanLines,
   continuationLines,
   EXCERPT,
   exitText,
@@ -262,9 +261,7 @@ function isUnremarkable(phase: Phase, ms: number): boolean {
 function commandLines(event: CommandEvent, label: string, { extent = EXCERPT, runId }: EventLineOptions): StoryLine[] {
   const { failed } = event;
   const said =
-    failed === undefined
-      ? tailLines(event.tail ?? '', extent.failedOutput, extent.line)
-      : failedTestsLines(failed).flatMap((line) => cleanLines(line));
+    failed === undefined ? tailLines(event.tail ?? '', extent.failedOutput, extent.line) : failedTestsLines(failed);
   const output = continuationLines(said, failed === undefined ? 'quiet' : 'plain', '  ');
   const log =
     runId === undefined || event.exitCode === 0

@@ -4,6 +4,7 @@ import { JOURNAL_VERSION } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
+import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
 import { createFolders, readFolder, writeAtomic } from '../../lib/fs.ts';
 import { readConstants } from '../journal/append-events.ts';
@@ -74,6 +75,7 @@ function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): stri
   const story = failedStory(state, facts.storyKey);
   const reason = story?.stopReason ?? state.stopReason ?? 'UNKNOWN_ERROR';
   const why = story?.summary ?? state.detail ?? '';
+  const failed = story?.failedTests;
   const attempt = facts.attempt ?? story?.attempts ?? 0;
   const place =
     story === undefined ? '' : `story ${safeLine(story.id)} (${safeLine(story.title)}), attempt ${attempt}: `;
@@ -82,6 +84,7 @@ function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): stri
     `# Run ${state.runId}: ${reason}`,
     `## What happened\n\n${place}${STOP_REASONS[reason].meaning}`,
     ...(why === '' ? [] : [`## Why\n\n${quoteOutput(why)}`]),
+    ...(failed === undefined ? [] : [`## Failed tests\n\n${quoteOutput(failedTestsLines(failed).join('\n'))}`]),
     `## What to try next\n\n${FAILURE_ADVICE[reason]}`,
     `## Where to look\n\n${whereToLook(facts, artifacts)}`,
     `Run directory: ${paths.dir}\nRepository: ${safeLine(state.repo.source)}${state.repo.base === '' ? '' : `, commit ${state.repo.base}`}\nPRD: ${safeLine(state.prdPath)}`,

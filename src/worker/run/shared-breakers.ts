@@ -32,11 +32,11 @@ async function findOpenBreaker(
   { state, config, story, attempt }: BreakerQuery,
 ): Promise<JournalEntry | undefined> {
   const who = storyName(state, story);
-  const startedAt = state.ownedAt === undefined ? undefined : Date.parse(state.ownedAt);
+  const askedAt = state.askedAt === undefined ? undefined : Date.parse(state.askedAt);
   for (const key of keysOf(state, config)) {
     if ((await breakers.read(key)).status === 'closed') continue;
     const answer = await breakers.update(key, (before) => {
-      const asked = admitTrial(before, { who, now: now(), policy: config.breaker, startedAt });
+      const asked = admitTrial(before, { who, now: now(), policy: config.breaker, askedAt });
       return { breaker: asked.admitted ? asked.breaker : before, result: asked };
     });
     if (answer.admitted) continue;

@@ -110,14 +110,14 @@ describe('a breaker', () => {
     expect(ask(half, 'e', 2100)).toMatchObject({ admitted: true, breaker: { trial: 'e' } });
   });
 
-  it('immediately admits one run that a user started after it opened as the trial', () => {
-    const started = (breaker: Breaker, startedAt: number, now: number) =>
-      admitTrial(breaker, { who: 'mine', now, policy: POLICY, startedAt });
+  it('immediately admits one run that a user asked for after it opened as the trial', () => {
+    const started = (breaker: Breaker, askedAt: number, now: number) =>
+      admitTrial(breaker, { who: 'mine', now, policy: POLICY, askedAt });
     expect(started(open, 99, 200)).toMatchObject({ admitted: false });
     const trial = started(open, 150, 200);
     expect(trial).toMatchObject({ admitted: true, breaker: { status: 'half-open', trial: 'mine' } });
     const half = trial.admitted ? trial.breaker : CLOSED_BREAKER;
-    expect(admitTrial(half, { who: 'other', now: 250, policy: POLICY, startedAt: 240 })).toMatchObject({
+    expect(admitTrial(half, { who: 'other', now: 250, policy: POLICY, askedAt: 240 })).toMatchObject({
       admitted: false,
     });
     expect(started(fail(half, 'mine', 300), 150, 350)).toMatchObject({ admitted: false });

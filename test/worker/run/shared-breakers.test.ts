@@ -1,0 +1,47 @@
+import { expect } from 'vitest';
+import { resolveConfig } from '../../../src/config/resolve.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { foldRun } from '../../../src/core/journal/fold-run.ts';
+import { planStory } from '../../../src/core/run/plan.ts';
+import { transcribe } from '../../../src/core/transcript/transcript.ts';
+import { openBreakerStore } from '../../../src/store/breaker-files.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { isBlockedByBreaker } from '../../../src/worker/run/shared-breakers.ts';
+import { test } from '../../support/fixtures.ts';
+import { created } from '../../support/journal.ts';
+
+const { config } = resolveConfig({ cwd: '/' });
+const by = 'alice';
+/** When the breaker opened, and when the user asked for the run: before, and after. */
+const [BEFORE, OPENED, AFTER] = ['2030-01-01T00:00:00.000Z', '2030-01-01T00:01:00.000Z', '2030-01-01T00:02:00.000Z'];
+const NOW = Date.parse('2030-01-01T00:03:00.000Z');
+
+const started: JournalEntry = { type: 'run.started' };
+const retried: JournalEntry = { type: 'run.retried', by, stories: ['US-001'] };
+
+test.for<[what: string, entries: [at: string, JournalEntry][], blocked: boolean]>([
+  ['submitted before it opened', [], true],
+  ['submitted after it opened', [[AFTER, created()]], false],
+  ['claimed by `halo run --resume` after it opened', [[AFTER, { type: 'run.claimed', owner: 'this-1' }]], false],
+  ['resumed after it opened', [[AFTER, { type: 'run.resumed', by }]], false],
+  ['retried after it opened', [[AFTER, retried]], false],
+  ['retried before it opened', [[BEFORE, retried]], true],
+  ['started by a worker after it opened', [[AFTER, started]], true],
+])('an open breaker and a run %s', async ([, entries, blocked], { home }) => {
+  const breakers = openBreakerStore(home);
+  const store = openStore(home, { transcribe });
+  const entry = created();
+  await store.createRun(entry, { haloVersion: '0', agent: { name: 'command' }, args: [], config: {} });
+  const events = [[BEFORE, entry] as const, ...entries].map(([at, each], seq) => ({ v: 1 as const, seq, at, ...each }));
+  const state = foldRun(events)!;
+  const planned = planStory(state, 0)!;
+  await breakers.update(`repository:${state.repo.mirror}`, () => ({
+    breaker: { status: 'open', signs: [], openedAt: Date.parse(OPENED), until: NOW + 60_000 },
+    result: undefined,
+  }));
+  const worker = { breakers, store, now: () => NOW };
+  expect(await isBlockedByBreaker(worker, { state, planned, config })).toBe(blocked);
+  expect(await breakers.read(`repository:${state.repo.mirror}`)).toMatchObject({
+    status: blocked ? 'open' : 'half-open',
+  });
+});
