@@ -52,6 +52,9 @@ function placesIn(table: string, members: Record<string, string>): Record<string
   return Object.fromEntries(Object.entries(members).map(([key, member]) => [`${table}.${key}`, [table, member]]));
 }
 
+const AMENDABLE =
+  'Change only keys of [limits], [budget] and [retry], model.name, model.effort, gates or image, or start another run.';
+
 /** Settings that decide how a story is verified; a user must approve changes to them. */
 const PROVING = ['gates', 'image'];
 
@@ -59,11 +62,11 @@ const PROVING = ['gates', 'image'];
 export function parseAmendedKeys(set: string[]): string[] {
   const problems: string[] = [];
   const keys = [...new Set(readOptions(set, '/', problems).map(({ key }) => key))];
-  if (problems.length > 0) throw new HaloError('CONFIG_INVALID', problems.join('\n'));
+  if (problems.length > 0) throw new HaloError('CONFIG_INVALID', problems.join('\n'), { hint: AMENDABLE });
   const fixed = keys.filter((key) => !Object.hasOwn(PLACES, key));
   if (fixed.length === 0) return keys;
   throw new HaloError('CONFIG_INVALID', `These settings of an existing run cannot be changed: ${fixed.join(', ')}.`, {
-    hint: 'Change only keys of [limits], [budget] and [retry], model.name, model.effort, gates or image, or start another run.',
+    hint: AMENDABLE,
   });
 }
 

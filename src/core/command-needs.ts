@@ -19,6 +19,11 @@ export function parseCommands(line: string): string[][] {
 /** What `python3 -m venv` needs and Debian packages on its own. It is not a program. */
 export const PYTHON_VENV = 'python3-venv';
 
+/** How to get programs that the image lacks; `them`: `it` or `them`. */
+export function imageAdvice(them: string): string {
+  return `build an image that has ${them} (docs/images.md), and set \`image\` in <HALO_HOME>/config.toml or with \`-c image=…\``;
+}
+
 /** Programs that the image must provide: those without a path that are not shell built-ins; also PYTHON_VENV. */
 export function programsOf(lines: readonly string[]): string[] {
   const programs = lines.flatMap(parseCommands).flatMap(([program = '', flag, module]) => {

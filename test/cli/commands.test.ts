@@ -10,7 +10,18 @@ import type { RunState } from '../../src/core/run/state.ts';
 import { shortStoryKey } from '../../src/core/run/story-key.ts';
 import { runCli, type CliOptions } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
-import { asked, attempted, BASE, COMMIT, created, failed, held, passed, succeeded } from '../support/journal.ts';
+import {
+  asked,
+  attempted,
+  BASE,
+  COMMIT,
+  created,
+  failed,
+  failedWithTests,
+  held,
+  passed,
+  succeeded,
+} from '../support/journal.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 let folder: string;
@@ -733,6 +744,23 @@ describe('findings that a reviewer may overlook', () => {
     expect((await halo(['status', 'r1', '--json'])).stdout).toContain('"why":"only skipped tests"');
   });
 
+  it('name failed tests in halo status and halo show, until the next attempt', async () => {
+    const failing = [created('r1', 1), ...failedWithTests('US-001')];
+    operations.addRun(failing);
+    const tests = '✗ test 1  test/page.test.js:3\n';
+    const { stdout } = await halo(['status', 'r1']);
+    expect(stdout).toContain(
+      `tests    US-001: 7 tests of \`npm test\` failed\n         ${tests}           is 1<U+202E>\n`,
+    );
+    expect(stdout).toContain('         … and 2 more\n');
+    expect((await halo(['show', 'r1'])).stdout).toContain(`    ${tests}      is 1<U+202E>\n      not 0\n`);
+    for (const command of ['status', 'show'])
+      expect((await halo([command, 'r1', '--json'])).stdout).toContain('"failedTests"');
+    operations.addRun([created('r2', 1), ...failedWithTests('US-001'), ...attempted('US-001', 2)]);
+    operations.addRun([created('r3', 1), ...failedWithTests('US-001'), ...passed('US-001')]);
+    for (const run of ['r2', 'r3']) expect((await halo(['status', run])).stdout).not.toContain('✗');
+  });
+
   it('are shown before an approval, and removed by the next attempt', async () => {
     const [first, started, ...rest] = held('US-001');
     operations.addRun([created('r1', 1), first!, started!, token, ...rest]);
@@ -892,6 +920,8 @@ describe('halo pause, resume, cancel and retry', () => {
     expect((await halo(gates, { ask: () => Promise.resolve('y') })).code).toBe(0);
     expect((await halo([...gates, '--yes'])).code).toBe(0);
     expect(operations.amended.slice(1)).toEqual(Array(2).fill({ set: ['gates=["true"]'], yes: true }));
+    const unknown = await halo(['retry', 'r1', '-c', 'foo=1']);
+    expect(unknown.stderr).toMatch(/-c: foo: unknown key[^]*hint: {2}Change only keys of \[limits\]/);
     const fixed = await halo(['retry', 'r1', '-c', 'agent=claude']);
     expect(fixed).toMatchObject({ code: 6, stderr: expect.stringContaining('cannot be changed: agent.') as string });
   });

@@ -196,6 +196,8 @@ describe('a story that does not pass', () => {
     expect(state.detail).toMatch(
       /^US-001: 1 test failed: adds up; gate exited 1; it fails on the base commit as well: `/,
     );
+    expect(state.stories[0]?.failedTests).toMatchObject({ gate, count: 1, tests: [{ name: 'adds up' }] });
+    expect(halo.readFile(state.runId, 'debug_bundle/summary.md')).toMatch(/> ✗ adds up\n> {3}1 is not 2/);
     expect(halo.readFile(state.runId, 'agent.log')).toMatch(/✗ adds up\n.*1 is not 2/);
     expect(halo.readFile(state.runId, `artifacts/${key(state)}/2/prompt.md`)).toMatch(/✗ adds up\n {2}1 is not 2/);
   });
@@ -204,7 +206,7 @@ describe('a story that does not pass', () => {
     const settings = ['setup=["nosuchtool mod download"]'];
     const state = await run(newRepository(), scripted(`echo x > x; ${OK}`, ['true'], settings));
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ attempts: 1 }] });
-    expect(state.detail).toContain('`nosuchtool` was not found: neither the image halo-sandbox');
+    expect(state.detail).toMatch(/`nosuchtool` was not found: neither the image halo-sandbox.*build an image that has it/);
   });
 
   it('ends immediately if the script of the agent is not in the commit', async () => {

@@ -7,7 +7,7 @@ import { findImports, type Imports } from './find-imports.ts';
 import { UnreadableFileError, readRegularText, isInside } from '../../lib/fs.ts';
 import { inspectRepo, findUnignoredFolders } from '../../git/repository/inspect-repo.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { programsOf, registriesOf } from '../../core/command-needs.ts';
+import { imageAdvice, programsOf, registriesOf } from '../../core/command-needs.ts';
 import { renderInitTemplate } from '../../config/output/init-template.ts';
 import { findRepoConfig } from '../../config/load/config-file.ts';
 import { readWorkflow, type Workflow } from '../../config/output/guess/workflows.ts';
@@ -158,7 +158,8 @@ async function warnOfTools(image: string, programs: string[], missingIn: Init['m
     ];
   if (missing.length === 0) return [];
   const are = missing.length === 1 ? 'is' : 'are';
-  return [`${missing.join(', ')} ${are} not in the image ${image}: set \`image\` to one that has it (docs/images.md).`];
+  const has = missing.length === 1 ? 'it' : 'them';
+  return [`${missing.join(', ')} ${are} not in the image ${image}: ${imageAdvice(has)}.`];
 }
 
 /** Git must ignore what setup installs, because all other untracked files are removed before the gates. */

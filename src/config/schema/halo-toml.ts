@@ -49,7 +49,11 @@ export const HaloToml = z.strictObject({
   ]),
   image: key(
     Text.refine((name) => /^[\w][\w.:/@-]*$/.test(name), 'must be the name of an image'),
-    ['string', 'halo-sandbox', 'Image of setup, agent and gates.'],
+    [
+      'string',
+      'halo-sandbox',
+      'Image of setup, agent and gates. A `halo.toml` may choose only `halo-sandbox` and the images that you list in `sandbox.images`.',
+    ],
     { rule: 'image' },
   ),
   env: key(Variables, [

@@ -8,7 +8,7 @@ export const PRD_TEMPLATE = {
   story: {
     id: 'US-001',
     title: 'The first story, in a few words',
-    description: 'As a user, I want this, so that that.',
+    description: 'As a <role>, I want <feature>, so that <benefit>.',
     acceptanceCriteria: ['Something that can be checked'],
   },
 };

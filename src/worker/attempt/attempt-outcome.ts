@@ -1,3 +1,4 @@
+import { imageAdvice } from '../../core/command-needs.ts';
 import type { SandboxExit } from '../../sandbox/sandbox.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { formatSize, formatConfigDuration } from '../../lib/units.ts';
@@ -192,7 +193,7 @@ export function programMissing(
   program: string,
   { what, image, tail }: { what: string; image: string; tail: string },
 ): AttemptEnded {
-  const summary = `\`${program}\` was not found: neither the image ${image} nor setup provides it; ${what} exited 127. Set \`image\` to one that has it (docs/images.md), or install it in \`setup\``;
+  const summary = `\`${program}\` was not found: neither the image ${image} nor setup provides it; ${what} exited 127; ${imageAdvice('it')}`;
   return withCause('program-missing', attemptFailed('GATE_FAILED', summary, tail));
 }
 

@@ -81,7 +81,7 @@ describe('halo prd new', () => {
     expect(template.stderr).toContain('`halo prd edit cart`');
     const words = { 'What must exist in the end.': 'A shop.', 'The first story, in a few words': 'Add a cart' };
     const more = {
-      'As a user, I want this, so that that.': 'As a customer.',
+      'As a <role>, I want <feature>, so that <benefit>.': 'As a customer.',
       'Something that can be checked': 'It adds',
     };
     const filled = Object.entries({ ...words, ...more }).reduce(

@@ -31,7 +31,7 @@ describe('halo init', () => {
     expect(code).toBe(0);
     expect(stdout).toContain('gate     npm test (package.json)\ngate     go vet ./... (go.mod)\n');
     expect(stderr).toContain(
-      '! go is not in the image halo-sandbox: set `image` to one that has it (docs/images.md).\n',
+      '! go is not in the image halo-sandbox: build an image that has it (docs/images.md), and set `image` in <HALO_HOME>/config.toml or with `-c image=…`.\n',
     );
     expect(stderr).toMatch(/\nnext {5}halo check {3} run setup and gates/);
   });
@@ -39,7 +39,7 @@ describe('halo init', () => {
   it('checks the image for what a virtual environment of Python needs', async () => {
     const python = newRepository({ 'requirements.txt': 'pytest\n', '.gitignore': '.venv/\n' });
     const { stderr } = await home.halo(['init'], { cwd: python.root });
-    expect(stderr).toContain('! python3-venv is not in the image halo-sandbox: set `image` to one that has it');
+    expect(stderr).toContain('! python3-venv is not in the image halo-sandbox: build an image that has it');
   });
 });
 
