@@ -206,7 +206,9 @@ describe('a story that does not pass', () => {
     const settings = ['setup=["nosuchtool mod download"]'];
     const state = await run(newRepository(), scripted(`echo x > x; ${OK}`, ['true'], settings));
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ attempts: 1 }] });
-    expect(state.detail).toMatch(/`nosuchtool` was not found: neither the image halo-sandbox.*build an image that has it/);
+    expect(state.detail).toMatch(
+      /`nosuchtool` was not found: neither the image halo-sandbox.*build an image that has it/,
+    );
   });
 
   it('ends immediately if the script of the agent is not in the commit', async () => {
