@@ -283,7 +283,7 @@ export interface Operations extends RetentionOperations {
   errors(
     query: ReportQuery & { class?: FailureClass | undefined },
   ): Promise<{ errors: ErrorGroup[]; unreadable: UnreadableRun[] }>;
-  /** What people decided, what landed and how stories and runs ended, the latest first. Throws RUN_NOT_FOUND. */
+  /** What people decided, what landed, how runs and stories started and ended, the latest first. Throws RUN_NOT_FOUND. */
   audit(query: ReportQuery & Omit<AuditFilter, 'runId'>): Promise<ReportOf<AuditEntry>>;
   /** The running workers, the oldest first. */
   workers(): Promise<WorkerView[]>;

@@ -17,7 +17,7 @@ const DEFAULT_LIMIT = 50;
 
 export const define: Define = (command, cli) => {
   command.description(
-    'Lists what people decided, what landed and how stories and runs ended, over all runs, the latest first. Times are in UTC.',
+    'Lists what people decided, what landed, and how runs and stories started and ended, over all runs, the latest first. Times are in UTC.',
   );
   addReportScope(command)
     .option('--by <user>', 'only what this user did')

@@ -1,9 +1,10 @@
 import type { JournalEvent } from '../journal/events.ts';
 import { describeEvent } from '../transcript/transcript.ts';
 
-/** Which events an audit lists: what people did, what halo decided, and what changed repositories. */
+/** Which events an audit lists: what people did, what started and ended, what halo decided, and what changed repositories. */
 export const AUDITED_TYPES = [
   'run.created',
+  'run.started',
   'run.ended',
   'run.paused',
   'run.resumed',
@@ -14,6 +15,7 @@ export const AUDITED_TYPES = [
   'run.rejected',
   'run.landed',
   'run.pruned',
+  'story.started',
   'story.ended',
   'story.approved',
   'approval.given',
@@ -59,12 +61,18 @@ export function toAuditEntry(event: JournalEvent, run: { runId: string; repo: st
     ...(by !== undefined && { by }),
     ...('story' in event && { story: event.story }),
     ...(commit !== undefined && { commit }),
-    text: describeEvent(event)
-      .map(({ text }) => text.trim())
-      .filter((text) => text !== '')
-      .slice(0, 1)
-      .join(''),
+    text: textOf(event),
   };
+}
+
+/** Logs have no line for the start of a run: that of its first story follows. */
+function textOf(event: JournalEvent): string {
+  if (event.type === 'run.started') return 'STARTED';
+  return (
+    describeEvent(event)
+      .find(({ text }) => text.trim() !== '')
+      ?.text.trim() ?? ''
+  );
 }
 
 function isAudited(event: JournalEvent): event is JournalEvent & { type: AuditedType } {

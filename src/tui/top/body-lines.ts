@@ -127,6 +127,7 @@ export function helpLines(state: TopState, paint: Paint): string[] {
   const { filter } = currentPlace(state);
   const here = KEYS.filter(({ views }) => views?.includes(before) ?? true);
   const other = KEYS.filter((binding) => !here.includes(binding));
+  const keyWidth = Math.max(...KEYS.map(({ keys }) => keys.map(keyLabel).join(', ').length));
   const linesOf = (bindings: typeof KEYS) =>
     bindings
       .map(({ keys, meaning, views }) => {
@@ -134,9 +135,10 @@ export function helpLines(state: TopState, paint: Paint): string[] {
         return { keys: keys.map(keyLabel).join(', '), text: `${meaning}${where}` };
       })
       .filter(({ keys, text }) => isMatch(`${keys} ${text}`, filter))
-      .map(
-        ({ keys, text }) =>
-          `  ${paint('strong', padToWidth(keys, 18))}  ${truncateToWidth(text, Math.max(1, state.width - 22))}`,
+      .flatMap(({ keys, text }) =>
+        wrapIndented(text, Math.max(10, state.width - keyWidth - 4)).map(
+          (line, part) => `  ${paint('strong', padToWidth(part === 0 ? keys : '', keyWidth))}  ${line}`,
+        ),
       );
   return [
     `  ${paint('quiet', `Keys in the view ${before}`)}`,

@@ -1,9 +1,11 @@
+import type { RunView } from '../../api/operations.ts';
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
+import { isRecord } from '../../lib/guards.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
 import { isForRetry } from '../story-progress.ts';
 import { stateTone, timeText, waitingFor } from '../run-text.ts';
@@ -44,6 +46,7 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
     ...gateFacts(story === undefined ? [] : (state.run?.gates[story.id] ?? [])),
     ...failureFacts(story),
     { label: 'branch', text: branchText(run) },
+    ...worktreeFacts(run, view),
     {
       label: 'prd',
       text: `${safeLine(run.prdPath)}${run.agent === undefined ? '' : `   agent ${safeLine(run.agent, 20)}`}`,
@@ -108,6 +111,16 @@ function branchText({ repo, runId, tip, landed }: RunState): string {
   const at = tip === repo.base ? 'no commit yet' : tip.slice(0, 7);
   const onto = landed === undefined ? '' : `, landed on ${safeLine(landed.branch, 60)}`;
   return `${from} → halo/${runId}  ${at}${onto}   ${safeLine(repo.source)}`;
+}
+
+/** Where the result is checked out, with `[land] mode = "worktree"`. */
+function worktreeFacts(run: RunState, view: RunView | undefined): Fact[] {
+  const config = view?.record['config'];
+  const land = isRecord(config) ? config['land'] : undefined;
+  if (view === undefined || !isRecord(land) || land['mode'] !== 'worktree') return [];
+  const path = safeLine(view.dir.replace(/runs\/(?=[^/]+$)/, 'worktrees/'));
+  if (run.status === 'ended') return run.stopReason === 'SUCCESS' ? [{ label: 'worktree', text: path }] : [];
+  return [{ label: 'worktree', text: `${path}, when all stories have landed` }];
 }
 
 function waitingTexts(

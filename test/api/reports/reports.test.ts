@@ -95,11 +95,17 @@ describe('halo audit', () => {
     expect(entries.map(({ runId, type }) => [runId, type])).toEqual([
       [NEW, 'run.ended'],
       [NEW, 'story.ended'],
+      [NEW, 'story.started'],
+      [NEW, 'run.started'],
       [NEW, 'run.created'],
       [OLD, 'run.ended'],
       [OLD, 'story.ended'],
+      [OLD, 'story.started'],
+      [OLD, 'run.started'],
       [OLD, 'run.created'],
     ]);
+    const started = (await json('audit', '--type', 'run.started')).entries;
+    expect(started).toMatchObject([{ runId: NEW, text: 'STARTED' }, { runId: OLD }]);
   });
 
   it('stops at its limit, and takes only events of one type, user or time', async () => {
