@@ -33,6 +33,7 @@ export class Canvas {
   readonly #last: () => readonly string[];
   #drawn: { width: number; height: number; lines: readonly string[] } | undefined;
   #closed = false;
+  #released = false;
 
   /** `last` returns the lines that remain; it is called when the canvas or the process ends. */
   constructor(drawing: Drawing, last: () => readonly string[]) {
@@ -51,7 +52,7 @@ export class Canvas {
 
   /** Draws lines from the top and omits those that do not fit. */
   draw(lines: readonly string[]): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#released) return;
     const { screen, paint, pastes = false } = this.#drawing;
     const { width, height } = this.size();
     const shown = lines.slice(0, height).map((line) => safeStyled(line, paint));
@@ -80,6 +81,16 @@ export class Canvas {
         .join(''),
     );
   };
+
+  /** Leaves the terminal to another program until `take`. */
+  release(): void {
+    this.#released = true;
+    this.#leave();
+  }
+
+  take(): void {
+    this.#released = false;
+  }
 
   #leave(): void {
     const { screen, pastes = false } = this.#drawing;

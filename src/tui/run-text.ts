@@ -59,6 +59,20 @@ export function stateTone(run: RunState): Tone {
   return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
 }
 
+/** A sign and the words of a state, so that neither needs color. */
+export function stateCell(run: ListedRun): { text: string; tone: Tone } {
+  return { text: `${stateMark(run)} ${stateText(run)}`, tone: stateTone(run) };
+}
+
+function stateMark(run: ListedRun): string {
+  if (run.status === 'ended') {
+    if (run.stopReason === 'SUCCESS') return '✓';
+    return run.stopReason === 'NEEDS_HUMAN' ? '?' : run.stopReason === 'USER_ABORT' ? '-' : '✗';
+  }
+  if (run.paused !== undefined) return '‖';
+  return run.stories.some(({ progress, waiting }) => progress === 'in_progress' && !waiting) ? '»' : '·';
+}
+
 /** `42s`, `5m`, `3h`, `12d` */
 export function formatAge(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

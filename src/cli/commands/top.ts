@@ -1,11 +1,12 @@
 import { stripCredentials } from '../../core/text/address-credentials.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Cli, Define } from '../cli.ts';
+import { openPrdFiles } from '../prds/open-prd-files.ts';
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows all runs on the whole terminal: stories, logs, diffs, what waits for a decision, costs and workers. Approves, rejects, pauses, resumes, cancels, retries and lands after a confirmation. `halo` alone at a terminal does the same. Runs continue when it ends.',
+      'Shows all runs on the whole terminal: stories, logs, diffs, what waits for a decision, costs, workers, and the PRDs of the current repository. Starts PRDs, approves, rejects, answers, pauses, resumes, cancels, retries and lands after a confirmation. `halo` alone at a terminal does the same. Runs continue when it ends.',
     )
     .addHelpText('after', HELP)
     .action(() => top(cli));
@@ -32,6 +33,7 @@ async function top(cli: Cli): Promise<void> {
     const onKey = (listener: (key: string) => void) => cli.onKey(listener);
     const shown = new TopScreen({
       operations,
+      prds: openPrdFiles(cli),
       screen,
       paint,
       where: apiUrl === undefined ? home : stripCredentials(apiUrl),

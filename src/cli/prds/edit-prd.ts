@@ -24,7 +24,7 @@ export const defineEdit: Define = (command, cli) => {
     .helpOption('-h, --help', 'show help')
     .argument('[name]', 'the PRD (default: the only named PRD)')
     .addHelpText('after', HELP)
-    .action((name: string | undefined) => edit(name, cli));
+    .action((name: string | undefined) => editPrd(name, cli));
 };
 
 const HELP = `
@@ -37,7 +37,8 @@ Exit codes:
 
 See also: halo prd validate, halo prd status`;
 
-async function edit(wanted: string | undefined, cli: Cli): Promise<void> {
+/** Edits a PRD and saves it if it is valid. */
+export async function editPrd(wanted: string | undefined, cli: Cli): Promise<void> {
   const { name, path } = await requireNamedPrd(cli.cwd, wanted);
   await assertInRepository(path, cli.cwd);
   const before = Buffer.from((await readPrd(path, cli)).bytes);

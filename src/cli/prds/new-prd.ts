@@ -29,13 +29,20 @@ Examples:
 See also: halo prd edit, halo prd status, halo run`;
 
 async function makePrd(name: string, cli: Cli): Promise<void> {
+  const folder = await createPrd(name, cli.cwd);
+  await cli.print(join(relative(cli.cwd, folder) || '.', PRD_FILE));
+  await cli.note(`next: halo prd edit ${safeLine(name)}`);
+}
+
+/** Creates a named PRD and returns its folder. Throws USAGE, DISK_FAILED. */
+export async function createPrd(name: string, cwd: string): Promise<string> {
   if (!isPrdName(name))
     throw new HaloError('USAGE', `${JSON.stringify(name)} is not a valid name of a PRD.`, {
       hint: `Use ${NAME_RULE}.`,
     });
-  const prds = await resolvePrdsFolder(cli.cwd);
+  const prds = await resolvePrdsFolder(cwd);
   const folder = join(prds, name);
-  await assertInRepository(folder, cli.cwd);
+  await assertInRepository(folder, cwd);
   await createFolders(folder).catch((cause: unknown) => {
     throw notMade(folder, cause);
   });
@@ -44,8 +51,7 @@ async function makePrd(name: string, cli: Cli): Promise<void> {
   // Existing files are kept.
   await writeNew(join(folder, 'prd.md'), scaffoldText(name)).catch(ignoreExisting);
   await writeNew(join(prds, '.gitignore'), IGNORED).catch(ignoreExisting);
-  await cli.print(join(relative(cli.cwd, folder) || '.', PRD_FILE));
-  await cli.note(`next: halo prd edit ${safeLine(name)}`);
+  return folder;
 }
 
 async function writeNew(path: string, text: string): Promise<void> {

@@ -19,12 +19,23 @@ export const ACTIONS = [
 ] as const;
 export type ActionName = (typeof ACTIONS)[number];
 
+/** What a user can do with the PRDs of the repository. */
+export const PRD_ACTIONS = ['submit', 'create', 'edit'] as const;
+export type PrdActionName = (typeof PRD_ACTIONS)[number];
+
+export function isPrdAction(name: string): name is PrdActionName {
+  return (PRD_ACTIONS as readonly string[]).includes(name);
+}
+
 /** An action with everything that its operation needs. */
 export interface Action {
-  name: ActionName;
+  name: ActionName | PrdActionName;
+  /** Empty for an action on a PRD. */
   runId: string;
   story?: string;
-  /** The reason of a rejection, or an answer. */
+  /** The path of a PRD. */
+  prd?: string;
+  /** The reason of a rejection, an answer, or the name of a PRD. */
   text?: string;
 }
 
@@ -122,7 +133,10 @@ function nameOf({ id, title }: StoryState): string {
 }
 
 /** Executes an action and returns its result as a sentence. Throws what the operation throws. */
-export async function executeAction(operations: Operations, { name, runId, story, text }: Action): Promise<string> {
+export async function executeAction(
+  operations: Operations,
+  { name, runId, story, text }: Action & { name: ActionName },
+): Promise<string> {
   switch (name) {
     case 'approve': {
       if (story === undefined) {

@@ -1,16 +1,16 @@
 import { safeLine } from '../../core/text/safe-text.ts';
 import { findClosest } from '../../lib/text.ts';
-import { ACTIONS, type ActionName } from './actions.ts';
+import { ACTIONS, PRD_ACTIONS, type ActionName, type PrdActionName } from './actions.ts';
 import { VIEWS, type TopState, type ViewName } from './model.ts';
 
 /** What a command line means. */
 export type ParsedCommand =
   | { kind: 'view'; view: ViewName; runId?: string }
-  | { kind: 'action'; name: ActionName; runId?: string }
+  | { kind: 'action'; name: ActionName | PrdActionName; runId?: string }
   | { kind: 'quit' }
   | { kind: 'invalid'; message: string };
 
-const NAMES = [...VIEWS, ...ACTIONS, 'quit'];
+const NAMES = [...VIEWS, ...ACTIONS, ...PRD_ACTIONS, 'quit'];
 
 /** Parses the text after `:`, e.g. `logs 2dhe`. A name may be abbreviated; a run is any unique part of its id. */
 export function parseCommand(text: string, runs: TopState['runs'] = []): ParsedCommand {
@@ -30,7 +30,9 @@ export function parseCommand(text: string, runs: TopState['runs'] = []): ParsedC
   }
   const of = found?.[0] === undefined ? {} : { runId: found[0].runId };
   const view = VIEWS.find((each) => each === name);
-  return view === undefined ? { kind: 'action', name: name as ActionName, ...of } : { kind: 'view', view, ...of };
+  return view === undefined
+    ? { kind: 'action', name: name as ActionName | PrdActionName, ...of }
+    : { kind: 'view', view, ...of };
 }
 
 /** The possible continuations of a command line, as whole lines. */

@@ -63,8 +63,10 @@ function countsText(runs: readonly ListedRun[], older: number): string {
 /** Where the user is, and what the view is limited to. */
 function pathLine(state: TopState, paint: Paint): string {
   const place = currentPlace(state);
-  const parts = state.stack.map(({ view, runId, story }) =>
-    [view, runId, story === undefined ? undefined : safeLine(story, 30)].filter((each) => each !== undefined).join(' '),
+  const parts = state.stack.map(({ view, runId, story, prd }) =>
+    [view, runId ?? nameOfPrd(state, prd), story === undefined ? undefined : safeLine(story, 30)]
+      .filter((each) => each !== undefined)
+      .join(' '),
   );
   const filter = place.filter === '' ? '' : `   filter: ${safeLine(place.filter, 60)}`;
   const log =
@@ -73,6 +75,11 @@ function pathLine(state: TopState, paint: Paint): string {
   const limits = `${log}${older}${filter}`;
   const path = truncateStartToWidth(parts.slice(-3).join(' > '), Math.max(1, state.width - 1 - stringWidth(limits)));
   return paint('quiet', ` ${path}${limits}`);
+}
+
+function nameOfPrd({ prds }: TopState, prd: string | undefined): string | undefined {
+  const entry = prds?.entries.find(({ path }) => path === prd);
+  return entry && safeLine(entry.name, 60);
 }
 
 function bodyOf(state: TopState, paint: Paint): string[] {
@@ -90,6 +97,7 @@ function bodyOf(state: TopState, paint: Paint): string[] {
     case 'inbox':
     case 'spend':
     case 'workers':
+    case 'prds':
     case 'stories':
       return listBody(state, place, paint);
   }
@@ -163,14 +171,19 @@ function messageLine({ question, prompt, acting, notice, failures, runs, width }
     return paint('warn', ` ${truncateToWidth(question.text, Math.max(1, width - 1 - keys.length))}${keys}`);
   }
   if (prompt !== undefined) {
-    const lead = { command: ':', filter: '/', reason: 'Reason (Enter rejects, Esc does not): ', answer: 'Answer: ' }[
-      prompt.kind
-    ];
+    const lead = {
+      command: ':',
+      filter: '/',
+      reason: 'Reason (Enter rejects, Esc does not): ',
+      answer: 'Answer: ',
+      name: 'Name of the new PRD: ',
+    }[prompt.kind];
     const possible = prompt.kind === 'command' ? completeCommand(prompt.text, runs).slice(0, 12).join(' ') : '';
     const input = `${lead}${truncateStartToWidth(safeText(prompt.text), Math.max(4, width - lead.length - 3))}_`;
     return ` ${paint('strong', input)}  ${paint('quiet', truncateToWidth(possible, Math.max(0, width - 3 - stringWidth(input))))}`.trimEnd();
   }
-  if (acting !== undefined) return paint('quiet', short(`… ${acting.name} ${acting.runId}`));
+  if (acting !== undefined)
+    return paint('quiet', short(`… ${acting.name} ${acting.runId || safeLine(acting.prd ?? acting.text ?? '')}`));
   if (notice !== undefined) return paint(notice.tone, short(safeLine(notice.text, 400)));
   const [failure] = Object.values(failures);
   if (failure === undefined) return '';

@@ -1,9 +1,10 @@
-import { ACTIONS, type ActionName } from './actions.ts';
+import { ACTIONS, type ActionName, type PrdActionName } from './actions.ts';
 import type { ViewName } from './model.ts';
 
 /** What a key does. */
 export type KeyCommand =
   | ActionName
+  | PrdActionName
   | 'up'
   | 'down'
   | 'page-up'
@@ -33,7 +34,8 @@ export type KeyCommand =
   | 'runs'
   | 'inbox'
   | 'workers'
-  | 'spend';
+  | 'spend'
+  | 'prds';
 
 export interface KeyBinding {
   /** Names of keys, as read-keys.ts names them; the first one is shown. */
@@ -48,17 +50,26 @@ export interface KeyBinding {
 
 const RUN_LISTS: readonly ViewName[] = ['runs', 'inbox', 'spend', 'workers'];
 const OF_RUN: readonly ViewName[] = ['stories', 'logs', 'diff', 'settings'];
-const WITH_RUN: readonly ViewName[] = [...RUN_LISTS, ...OF_RUN];
+const WITH_RUN: readonly ViewName[] = [...RUN_LISTS, 'prds', ...OF_RUN];
 
 /** Every key. Help, the line of keys and docs/top.md are made from this table. */
 export const KEYS: readonly KeyBinding[] = [
   {
     keys: ['enter'],
     command: 'open',
-    views: [...RUN_LISTS, 'stories'],
+    views: [...RUN_LISTS, 'prds', 'stories'],
     short: 'open',
-    meaning: 'open the selected run, or the log of the selected story',
+    meaning: 'open the selected run, PRD, or log of a story',
   },
+  {
+    keys: ['s'],
+    command: 'submit',
+    views: ['prds'],
+    short: 'start',
+    meaning: 'start the PRD: submit its open stories as a run',
+  },
+  { keys: ['n'], command: 'create', views: ['prds'], short: 'new', meaning: 'create a named PRD, as halo prd new' },
+  { keys: ['e'], command: 'edit', views: ['prds'], short: 'edit', meaning: 'edit a named PRD in $VISUAL or $EDITOR' },
   { keys: ['l'], command: 'logs', views: WITH_RUN, short: 'logs', meaning: 'log of the run or the selected story' },
   { keys: ['d'], command: 'diff', views: WITH_RUN, short: 'diff', meaning: 'diff of the run or the selected story' },
   { keys: ['escape', 'backspace'], command: 'back', short: 'back', meaning: 'close the filter or the view' },
@@ -86,7 +97,7 @@ export const KEYS: readonly KeyBinding[] = [
   {
     keys: ['s'],
     command: 'resume',
-    views: WITH_RUN,
+    views: [...RUN_LISTS, ...OF_RUN],
     short: 'start',
     meaning: 'start again: resume a paused run, retry an ended one',
   },
@@ -133,6 +144,7 @@ export const KEYS: readonly KeyBinding[] = [
   { keys: ['2'], command: 'inbox', meaning: 'what waits for a decision' },
   { keys: ['3'], command: 'workers', meaning: 'workers and waiting stories' },
   { keys: ['4'], command: 'spend', meaning: 'tokens and costs' },
+  { keys: ['5'], command: 'prds', meaning: 'PRDs of this repository' },
   {
     keys: [':'],
     command: 'command',

@@ -4,12 +4,13 @@ import { formatUsd } from '../../core/budget.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatAge, stateText, stateTone, storyCount, timeText, waitingFor } from '../run-text.ts';
+import { formatAge, stateCell, storyCount, timeText, waitingFor } from '../run-text.ts';
+import { prdListing } from './prds/prd-listing.ts';
 import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
 import { formatCount } from '../usage-text.ts';
 import { inboxItems } from './inbox-items.ts';
 import { currentPlace, findRun, isMatch, type Place, type TopState } from './model.ts';
-import type { Column, Listing, Row, TableCell } from './table-lines.ts';
+import type { Column, Listing, Row } from './table-lines.ts';
 
 /** The rows of the current view that match its filter; undefined for views without rows. */
 export function findListing(state: TopState): Listing | undefined {
@@ -36,8 +37,11 @@ export function findTarget(state: TopState): { runId: string; story?: string } |
   return runId === undefined ? undefined : { runId, ...(story !== undefined && { story }) };
 }
 
-function listingOf(state: TopState, { view, runId }: Place): Listing | undefined {
+function listingOf(state: TopState, place: Place): Listing | undefined {
+  const { view, runId } = place;
   switch (view) {
+    case 'prds':
+      return prdListing(state, place);
     case 'runs':
       return runListing(state);
     case 'inbox':
@@ -89,20 +93,6 @@ function runListing({ runs = [], now }: TopState): Listing {
 /** Active runs, then the others; the newest first. */
 export function activeFirst(runs: readonly ListedRun[]): ListedRun[] {
   return [...runs.filter((run) => run.status !== 'ended'), ...runs.filter((run) => run.status === 'ended')];
-}
-
-/** A sign and the words of a state, so that neither needs color. */
-export function stateCell(run: ListedRun): TableCell {
-  return { text: `${stateMark(run)} ${stateText(run)}`, tone: stateTone(run) };
-}
-
-function stateMark(run: ListedRun): string {
-  if (run.status === 'ended') {
-    if (run.stopReason === 'SUCCESS') return '✓';
-    return run.stopReason === 'NEEDS_HUMAN' ? '?' : run.stopReason === 'USER_ABORT' ? '-' : '✗';
-  }
-  if (run.paused !== undefined) return '‖';
-  return run.stories.some(({ progress, waiting }) => progress === 'in_progress' && !waiting) ? '»' : '·';
 }
 
 /** The stories in progress with their phases. */

@@ -6,9 +6,21 @@ import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { ReadDiff } from '../diff/read-diff.ts';
 import type { Action } from './actions.ts';
 import type { FollowedRun, LogKind } from './followed-run.ts';
+import type { ListedPrds } from './prds/prd-files.ts';
 
 /** The views, in the order of their commands. */
-export const VIEWS = ['runs', 'inbox', 'workers', 'spend', 'stories', 'logs', 'diff', 'settings', 'help'] as const;
+export const VIEWS = [
+  'runs',
+  'inbox',
+  'workers',
+  'spend',
+  'prds',
+  'stories',
+  'logs',
+  'diff',
+  'settings',
+  'help',
+] as const;
 export type ViewName = (typeof VIEWS)[number];
 
 /** A view that is open, with what it shows and where it is scrolled to. */
@@ -17,6 +29,8 @@ export interface Place {
   runId?: string;
   /** In the views of a run: only this story. */
   story?: string;
+  /** In the view of PRDs: the path of the one whose stories are shown. */
+  prd?: string;
   /** The selected row: its id, and its position if the row disappears. */
   selected?: string;
   index: number;
@@ -30,7 +44,7 @@ export interface Place {
 
 /** A line of input at the bottom. */
 export interface Prompt {
-  kind: 'command' | 'filter' | 'reason' | 'answer';
+  kind: 'command' | 'filter' | 'reason' | 'answer' | 'name';
   text: string;
   /** The action that a reason or an answer is for. */
   action?: Action;
@@ -54,7 +68,7 @@ export interface Failure {
 }
 
 /** The data that views show; each part is read from one operation. */
-export type Source = 'runs' | 'workers' | 'costs' | 'run' | 'view' | 'diff';
+export type Source = 'runs' | 'workers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
 
 /** Everything that a frame depends on. */
 export interface TopState {
@@ -72,6 +86,7 @@ export interface TopState {
   workers?: readonly WorkerView[];
   /** The costs of all attempts, grouped by day. */
   costs?: CostReport;
+  prds?: ListedPrds;
   run?: FollowedRun;
   /** The last answer about the run, for what its events do not contain. */
   view?: RunView;
@@ -95,6 +110,7 @@ export type TopEvent =
   | { type: 'listed'; runs: readonly ListedRun[]; older: number }
   | { type: 'workers-listed'; workers: readonly WorkerView[] }
   | { type: 'costs-reported'; costs: CostReport }
+  | { type: 'prds-listed'; prds: ListedPrds }
   | { type: 'viewed'; view: RunView }
   | { type: 'followed'; runId: string; events: readonly JournalEvent[] }
   | { type: 'diff-read'; runId: string; story: string | undefined; read: ReadDiff }
@@ -150,6 +166,7 @@ export function findRun(state: TopState, runId: string | undefined): ListedRun |
 export function neededSources(state: TopState): { source: Source; runId?: string; story?: string | undefined }[] {
   const { view, runId, story } = state.stack.findLast((place) => place.view !== 'help') ?? newPlace('runs');
   if (view === 'workers') return [{ source: 'workers' }, { source: 'runs' }];
+  if (view === 'prds') return [{ source: 'prds' }, { source: 'runs' }];
   if (view === 'spend') return [{ source: 'costs' }, { source: 'runs' }];
   if (runId === undefined) return [{ source: 'runs' }];
   if (view === 'diff')

@@ -4,6 +4,7 @@ import type { JournalEvent } from '../../core/journal/events.ts';
 import { sleep } from '../../lib/async.ts';
 import { readDiff } from '../diff/read-diff.ts';
 import type { Source, TopEvent } from './model.ts';
+import type { PrdFiles } from './prds/prd-files.ts';
 
 interface NeededSource {
   source: Source;
@@ -14,6 +15,7 @@ interface NeededSource {
 }
 
 interface Reader {
+  prds: PrdFiles;
   emit: (event: TopEvent) => void;
   signal: AbortSignal;
 }
@@ -46,7 +48,7 @@ export async function readSource(operations: Operations, needed: NeededSource, r
   }
 }
 
-async function read(operations: Operations, needed: NeededSource, { emit, signal }: Reader): Promise<void> {
+async function read(operations: Operations, needed: NeededSource, { prds, emit, signal }: Reader): Promise<void> {
   const { source, runId = '', story } = needed;
   switch (source) {
     case 'runs':
@@ -56,6 +58,8 @@ async function read(operations: Operations, needed: NeededSource, { emit, signal
       });
     case 'workers':
       return poll(POLL_MS, signal, async () => emit({ type: 'workers-listed', workers: await operations.workers() }));
+    case 'prds':
+      return poll(VIEW_MS, signal, async () => emit({ type: 'prds-listed', prds: await prds.list() }));
     case 'costs':
       return poll(VIEW_MS, signal, async () =>
         emit({ type: 'costs-reported', costs: await operations.costs({ by: 'day' }) }),
@@ -79,7 +83,11 @@ async function poll(intervalMs: number, signal: AbortSignal, work: () => Promise
 }
 
 /** Emits the events of a run in batches. An ended run is followed again, because it can be retried. */
-async function followRunEvents(operations: Operations, needed: NeededSource, { emit, signal }: Reader): Promise<void> {
+async function followRunEvents(
+  operations: Operations,
+  needed: NeededSource,
+  { emit, signal }: Omit<Reader, 'prds'>,
+): Promise<void> {
   const { runId = '' } = needed;
   let batch: JournalEvent[] = [];
   let timer: NodeJS.Timeout | undefined;

@@ -8,10 +8,9 @@ import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { isRecord } from '../../lib/guards.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
 import { isForRetry } from '../story-progress.ts';
-import { stateTone, timeText, waitingFor } from '../run-text.ts';
+import { stateCell, stateTone, timeText, waitingFor } from '../run-text.ts';
 import { usageText } from '../usage-text.ts';
 import type { GateProgress } from './followed-run.ts';
-import { stateCell } from './listing.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
 
 const LABEL_WIDTH = 9;
@@ -120,7 +119,7 @@ function worktreeFacts(run: RunState, view: RunView | undefined): Fact[] {
   if (view === undefined || !isRecord(land) || land['mode'] !== 'worktree') return [];
   const path = safeLine(view.dir.replace(/runs\/(?=[^/]+$)/, 'worktrees/'));
   if (run.status === 'ended') return run.stopReason === 'SUCCESS' ? [{ label: 'worktree', text: path }] : [];
-  return [{ label: 'worktree', text: `${path}, when all stories have landed` }];
+  return [{ label: 'worktree', text: `${path} at the end` }];
 }
 
 function waitingTexts(

@@ -20,6 +20,8 @@ export interface Row {
   id: string;
   runId?: string;
   story?: string;
+  /** The path of a PRD. */
+  prd?: string;
   /** One per column, safe to print. */
   cells: readonly TableCell[];
 }

@@ -2,7 +2,9 @@ import type { Operations } from '../../api/operations.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { Canvas, type Screen } from '../canvas.ts';
-import { executeAction, type Action } from './actions.ts';
+import { executeAction, isPrdAction, type Action } from './actions.ts';
+import { executePrdAction } from './prds/prd-actions.ts';
+import type { PrdFiles } from './prds/prd-files.ts';
 import { frameOf } from './frame.ts';
 import { neededSources, openState, type TopEvent, type TopState } from './model.ts';
 import { readSource } from './read-source.ts';
@@ -10,6 +12,7 @@ import { update } from './update.ts';
 
 export interface TopOptions {
   operations: Operations;
+  prds: PrdFiles;
   screen: Screen;
   paint: Paint;
   /** Where the runs are: a folder or a URL. */
@@ -30,6 +33,7 @@ export class TopScreen {
   readonly #ended: Promise<void>;
   readonly #closing: (() => void)[] = [];
   #end: () => void = () => undefined;
+  #releaseKeys: () => void = () => undefined;
   #state: TopState;
   #drawing: NodeJS.Timeout | undefined;
   #acting: Action | undefined;
@@ -51,8 +55,9 @@ export class TopScreen {
       () => clearInterval(timer),
       () => screen.off('resize', resize),
       () => process.off('SIGCONT', resize),
-      options.onKey((key) => this.#press(key)),
+      () => this.#releaseKeys(),
     );
+    this.#takeKeys();
     this.#follow();
     this.#draw();
   }
@@ -70,6 +75,10 @@ export class TopScreen {
     clearTimeout(this.#drawing);
     this.#canvas.close();
     this.#end();
+  }
+
+  #takeKeys(): void {
+    this.#releaseKeys = this.#options.onKey((key) => this.#press(key));
   }
 
   #press(key: string): void {
@@ -118,14 +127,38 @@ export class TopScreen {
       const emit = (event: TopEvent) => {
         if (!stop.signal.aborted) this.#dispatch(event);
       };
-      void readSource(this.#options.operations, { ...source, after }, { emit, signal: stop.signal });
+      void readSource(
+        this.#options.operations,
+        { ...source, after },
+        {
+          prds: this.#options.prds,
+          emit,
+          signal: stop.signal,
+        },
+      );
+    }
+  }
+
+  async #execute(action: Action): Promise<string> {
+    const { operations, prds } = this.#options;
+    const { name } = action;
+    if (!isPrdAction(name)) return executeAction(operations, { ...action, name });
+    if (name !== 'edit') return executePrdAction(operations, prds, { ...action, name });
+    // The editor uses the terminal.
+    this.#releaseKeys();
+    this.#canvas.release();
+    try {
+      return await executePrdAction(operations, prds, { ...action, name });
+    } finally {
+      this.#canvas.take();
+      if (this.#closing.length > 0) this.#takeKeys();
     }
   }
 
   async #act(action: Action): Promise<void> {
     this.#acting = action;
     try {
-      this.#dispatch({ type: 'acted', text: await executeAction(this.#options.operations, action) });
+      this.#dispatch({ type: 'acted', text: await this.#execute(action) });
     } catch (error) {
       const { message, hint } = toHaloError(error);
       this.#dispatch({ type: 'refused', failure: { message, hint } });

@@ -1,7 +1,8 @@
 import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
-import { planAction, type ActionName } from './actions.ts';
+import { isPrdAction, planAction, type ActionName, type PrdActionName } from './actions.ts';
+import { nameEntered, openPrd, planPrdAction } from './prds/prd-actions.ts';
 import { findDiffLine } from './body-lines.ts';
 import { parseCommand } from './command-line.ts';
 import { addEvents, followNothing, LOG_KINDS } from './followed-run.ts';
@@ -34,6 +35,8 @@ export function update(state: TopState, event: TopEvent): TopState {
       return received(state, 'workers', { workers: event.workers });
     case 'costs-reported':
       return received(state, 'costs', { costs: event.costs });
+    case 'prds-listed':
+      return received(state, 'prds', { prds: event.prds });
     case 'viewed':
       return received(state, 'view', { view: event.view });
     case 'diff-read': {
@@ -113,6 +116,8 @@ function typed(state: TopState, key: string): TopState {
       const question = `Send this answer to ${safeLine(story, 40)} of run ${runId}, and start it again?`;
       return { ...rest, question: { action: { ...prompt.action, text }, text: question } };
     }
+    case 'name':
+      return nameEntered(rest, prompt.text);
     case 'command':
       return prompt.text.trim() === '' ? rest : enter(rest, prompt.text);
   }
@@ -133,8 +138,9 @@ function enter(state: TopState, text: string): TopState {
 }
 
 /** Asks for the confirmation of an action. */
-function act(state: TopState, name: ActionName, named?: string): TopState {
+function act(state: TopState, name: ActionName | PrdActionName, named?: string): TopState {
   if (state.acting !== undefined) return refuse(state, `${state.acting.name} is still in progress.`);
+  if (isPrdAction(name)) return planPrdAction(state, name);
   const target = named === undefined ? findTarget(state) : { runId: named };
   if (target === undefined) return refuse(state, 'No run is selected.');
   const run = findRun(state, target.runId);
@@ -155,6 +161,7 @@ function show(state: TopState, view: ViewName, named?: string): TopState {
     case 'inbox':
     case 'workers':
     case 'spend':
+    case 'prds':
       return { ...state, stack: view === 'runs' ? [newPlace('runs')] : [newPlace('runs'), newPlace(view)] };
     case 'stories':
     case 'logs':
@@ -210,6 +217,7 @@ function perform(state: TopState, command: KeyCommand): TopState {
     case 'last':
       return move(state, Infinity);
     case 'open':
+      if (place.view === 'prds' && place.prd === undefined) return openPrd(state);
       return show(state, place.view === 'stories' ? 'logs' : 'stories');
     case 'back':
       if (place.filter !== '' || place.kind !== 'all') return withPlace(state, { filter: '', kind: 'all' });
@@ -252,7 +260,12 @@ function perform(state: TopState, command: KeyCommand): TopState {
     case 'inbox':
     case 'workers':
     case 'spend':
+    case 'prds':
       return show(state, command);
+    case 'submit':
+    case 'create':
+    case 'edit':
+      return act(state, command);
   }
 }
 

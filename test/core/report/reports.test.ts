@@ -128,6 +128,7 @@ describe('the audit', () => {
     ]);
     expect(entries.map(({ type, by, commit }) => [type, by, commit])).toEqual([
       ['run.created', 'ada', undefined],
+      ['story.started', undefined, undefined],
       ['story.ended', undefined, COMMIT],
       ['run.approved', 'grace', COMMIT],
       ['run.landed', undefined, COMMIT],

@@ -89,6 +89,24 @@ function hostileState(text: string, size: { width: number; height: number }): To
     { type: 'workers-listed', workers: [{ id: text, takes: 'any', host: text, pid: 1 }] },
     followed(RUN, entries),
     { type: 'viewed', view },
+    {
+      type: 'prds-listed',
+      prds: {
+        repo: `/${text}`,
+        agent: text,
+        entries: [
+          {
+            name: text,
+            path: `/${text}`,
+            realPath: `/${text}`,
+            isNamed: true,
+            project: text,
+            stories: [{ id: text, title: text, status: 'pending', criteria: 1, priority: 1 }],
+          },
+          { name: 'b', path: '/b', realPath: '/b', isNamed: true, project: '', stories: [], problem: text },
+        ],
+      },
+    },
   ];
   return events.reduce(update, start);
 }

@@ -10,8 +10,8 @@ import { paintColor } from '../../../src/tui/paint.ts';
 import { frameOf } from '../../../src/tui/top/frame.ts';
 import { KEYS, keyLabel } from '../../../src/tui/top/key-table.ts';
 import { VIEWS, type TopEvent } from '../../../src/tui/top/model.ts';
-import { created, failed, stateOf } from '../../support/journal.ts';
-import { after, followed, listed, linesOf, RUN, RUNNING, start, textOf, typing } from './top-world.ts';
+import { created, failed, stateOf, succeeded } from '../../support/journal.ts';
+import { after, DONE, followed, listed, linesOf, PRDS, RUN, RUNNING, start, textOf, typing } from './top-world.ts';
 
 const PATCH = 'diff --git a/a.ts b/a.ts\n--- a/a.ts\n+++ b/a.ts\n@@ -1,2 +1,2 @@\n same\n-old\n+new\u202e\n';
 const WORKER = { id: 'any-1', takes: 'any', host: 'build-1', pid: 4711, since: '2030-01-01T00:00:00.000Z' } as const;
@@ -65,6 +65,36 @@ describe('at 80x24', () => {
         US-003  · pending  -         -       -        -        Story number 3
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
+      "
+    `);
+  });
+
+  it('stories names the worktree of a run that is checked out', () => {
+    const state = stateOf(...succeeded(DONE));
+    const record = { config: { land: { mode: 'worktree' } } };
+    const view = { state, record, workers: 1, dir: `/home/me/.halo/runs/${DONE}` };
+    const shown = after(start(), listed([state]), 'enter', { type: 'viewed', view });
+    expect(textOf(shown)).toContain(`worktree /home/me/.halo/worktrees/${DONE}\n`);
+    const running = stateOf(...RUNNING);
+    const other = { ...view, state: running, dir: `/home/me/.halo/runs/${RUN}` };
+    const open = after(start(), listed([running]), 'enter', { type: 'viewed', view: other });
+    expect(textOf(open)).toContain(`worktrees/${RUN} at the end`);
+    const branch = { ...view, record: { config: { land: { mode: 'branch' } } } };
+    expect(textOf(after(shown, { type: 'viewed', view: branch }))).not.toContain('worktree');
+  });
+
+  it('prds shows the PRDs of the repository, ready or with their newest run', () => {
+    const shown = after(start({ width: 100 }), listed(), '5', { type: 'prds-listed', prds: PRDS }, 'down');
+    expect(textOf(shown)).toMatchInlineSnapshot(`
+      "
+       halo  1 active of 3 runs  ? 1 waiting for you (2)  /home/me/.halo                     00:05:00 UTC
+       runs > prds
+        PRD       STATE          DONE  RUN              NEXT  PROJECT
+        prd.json  ? NEEDS_HUMAN  1/1   0tbq3cccccccccc  -     shop
+      > checkout  · ready        0/2   -                A     shop
+        broken    ! invalid      ?     -                -     broken is not JSON.
+
+       Enter open  s start  n new  e edit  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
     `);
   });
@@ -403,6 +433,17 @@ describe('every view', () => {
 });
 
 describe('help', () => {
+  it.each([80, 100])('shows each key and its whole meaning at %i columns', (width) => {
+    const text = linesOf(after(start({ width, height: 120 }), '?'))
+      .join(' ')
+      .replace(/ +/g, ' ');
+    for (const { keys, meaning } of KEYS) {
+      expect(text).toContain(keys.map(keyLabel).join(', '));
+      expect(text).toContain(meaning);
+    }
+    expect(text).not.toContain('…');
+  });
+
   it('lists every key of the table', () => {
     const text = textOf(after(start({ width: 200, height: 80 }), '?'));
     for (const { keys, meaning } of KEYS) {

@@ -3,6 +3,7 @@ import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { paintPlain } from '../../../src/tui/paint.ts';
 import { frameOf } from '../../../src/tui/top/frame.ts';
 import { openState, type TopEvent, type TopState } from '../../../src/tui/top/model.ts';
+import type { ListedPrds, PrdEntry } from '../../../src/tui/top/prds/prd-files.ts';
 import { update } from '../../../src/tui/top/update.ts';
 import { attempted, created, held, journalOf, passed, stateOf, succeeded } from '../../support/journal.ts';
 
@@ -40,6 +41,30 @@ export const listed = (runs: readonly ListedRun[] = someRuns(), older = 0): TopE
   runs,
   older,
 });
+
+export const PRDS: ListedPrds = {
+  repo: '/home/me/shop',
+  agent: 'codex',
+  entries: [
+    {
+      ...prdEntry('prd.json', false),
+      stories: [{ id: 'US-001', title: 'Add a cart', status: 'done', criteria: 2, priority: 1 }],
+    },
+    {
+      ...prdEntry('checkout', true),
+      stories: [
+        { id: 'A', title: 'Pay by card', status: 'pending', criteria: 3, priority: 1 },
+        { id: 'B', title: 'Send a receipt', status: 'pending', criteria: 1, priority: 2 },
+      ],
+    },
+    { ...prdEntry('broken', true), problem: 'broken is not JSON.' },
+  ],
+};
+
+function prdEntry(name: string, isNamed: boolean): PrdEntry {
+  const path = isNamed ? `/home/me/shop/.halo/prds/${name}/prd.json` : `/home/me/shop/${name}`;
+  return { name, path, realPath: path, isNamed, project: 'shop', stories: [] };
+}
 
 export function followed(runId: string, entries: JournalEntry[]): TopEvent {
   return { type: 'followed', runId, events: journalOf(entries) };

@@ -10,6 +10,7 @@ import {
   HELD,
   listed,
   linesOf,
+  PRDS,
   RUN,
   RUNNING,
   someRuns,
@@ -106,6 +107,32 @@ describe('keys', () => {
     const asks = after(start(), listed([stateOf(created(RUN, 2), ...both)]));
     expect(after(asks, 'A').notice?.text).toContain('2 stories of run');
     expect(after(asks, '2', 'down', 'A').prompt?.action?.story).toBe('US-002');
+  });
+
+  const prds = (...keys: string[]) => after(open(), '5', { type: 'prds-listed', prds: PRDS }, ...keys);
+
+  it('start a PRD only after y, with its repository, agent and stories', () => {
+    const asking = prds('down', 's');
+    expect(asking.question?.text).toBe('Start checkout: 2 stories (A, B) in /home/me/shop, agent codex?');
+    expect(after(asking, 'n').acting).toBeUndefined();
+    expect(after(asking, 'y').acting).toMatchObject({ name: 'submit', prd: PRDS.entries[1]!.path });
+    expect(prds('s').notice?.text).toContain('No story of prd.json is open.');
+    expect(prds('end', 's').notice?.text).toContain('broken is not JSON.');
+  });
+
+  it('create and edit named PRDs only', () => {
+    expect(prds('n', ...typing('mobile'), 'enter').acting).toEqual({ name: 'create', runId: '', text: 'mobile' });
+    expect(prds('n', ...typing('../x'), 'enter').notice?.text).toContain('Not a name of a PRD');
+    expect(prds('down', 'e').acting).toMatchObject({ name: 'edit', text: 'checkout' });
+    expect(prds('e').notice?.text).toContain('prd.json is not a named PRD');
+    expect(after(open(), ':', ...typing('edit'), 'enter').notice?.text).toContain('No PRD is selected');
+  });
+
+  it('open the stories of a PRD, then its newest run', () => {
+    expect(currentPlace(prds('down', 'enter'))).toMatchObject({ view: 'prds', prd: PRDS.entries[1]!.path });
+    expect(textOf(prds('down', 'enter'))).toMatch(/B +· pending +2 +1 +Send a receipt/);
+    expect(currentPlace(prds('enter', 'enter'))).toMatchObject({ view: 'stories', runId: HELD });
+    expect(prds('down', 'enter', 'enter').notice?.text).toContain('No run is selected.');
   });
 
   it('continue with the PRD as it is now', () => {
