@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readSources } from './support/architecture.ts';
 import { exportsOf } from './support/source-rules.ts';
@@ -8,6 +8,8 @@ interface Entry {
   term: string;
   meaning: string;
   names: string[];
+  /** The folders below `src/` that declare these names. */
+  folders: string[];
   /** Words that must not stand for the term. */
   avoided: string[];
 }
@@ -16,6 +18,11 @@ const root = resolve(import.meta.dirname, '..');
 const sources = readSources(resolve(root, 'src'));
 const entries = parseEntries(readFileSync(resolve(root, 'GLOSSARY.md'), 'utf8'));
 const names = entries.flatMap((entry) => entry.names);
+
+/** The folder of each exported name. */
+const folderOf = new Map(
+  sources.flatMap(({ path, text }) => exportsOf(text).map((name) => [name, dirname(path)] as const)),
+);
 
 /** The folders of halo's concepts; the others are about configuration, formats and terminals. */
 const CONCEPTS = /^(?:agents|core|gateway|git|lib|queue|sandbox|store|worker)\//;
@@ -47,9 +54,26 @@ const CENTRAL = [
 ];
 
 describe('the glossary', () => {
-  test('names what the sources export', () => {
-    const exported = new Set(sources.flatMap(({ text }) => exportsOf(text)));
-    expect(names.filter((name) => !exported.has(name))).toEqual([]);
+  test('names what the sources export, in the folders that declare it', () => {
+    const declared = entries.map((entry) => [
+      entry.term,
+      folders(entry.names.map((name) => folderOf.get(name) ?? name)),
+    ]);
+    expect(declared).toEqual(entries.map((entry) => [entry.term, folders(entry.folders)]));
+  });
+
+  test('has each export with the name of a term in the row of that term', () => {
+    const inOtherRow = entries.filter((entry) => {
+      const name = entry.term.split(/[ -]/).map(titleCase).join('');
+      return folderOf.has(name) && !entry.names.includes(name);
+    });
+    expect(inOtherRow.map(({ term }) => term)).toEqual([]);
+  });
+
+  test('has no word to avoid as the name of an exported type of a concept', () => {
+    const avoided = entries.flatMap((entry) => entry.avoided.map(titleCase));
+    const isOfConcept = (name: string) => CONCEPTS.test(`${folderOf.get(name) ?? ''}/`);
+    expect(avoided.filter((name) => isOfConcept(name))).toEqual([]);
   });
 
   test('has each central type, and each type with a file of its name', () => {
@@ -79,14 +103,20 @@ describe('the glossary', () => {
 function parseEntries(text: string): Entry[] {
   const rows = text.split('\n').filter((line) => line.startsWith('| ') && !/^\| (?:-+|term) /.test(line));
   return rows.map((row) => {
-    const [, term = '', meaning = '', code = '', avoided = ''] = row.split('|').map((cell) => cell.trim());
+    const [, term = '', meaning = '', code = '', below = '', avoided = ''] = row.split('|').map((cell) => cell.trim());
+    const quoted = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
     return {
       term,
       meaning,
-      names: [...code.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+      names: quoted(code),
+      folders: quoted(below),
       avoided: avoided.split(', ').filter((word) => word !== '–'),
     };
   });
+}
+
+function folders(paths: readonly string[]): string[] {
+  return [...new Set(paths)].sort();
 }
 
 function titleCase(name: string): string {

@@ -48,8 +48,8 @@ export function openLocal(options: LocalOptions): LocalOperations {
   const { host, args = [], preflight, owning = false, masker = openProcessMasker(host, processEnv()) } = options;
   const store = openStore(host.home, { transcribe, masker });
   const redis = lazily(() => connectQueue(host, store));
-  const presence = lazily(() => registerWorker(host.home, 'own'));
-  const ownerId = async () => (owning ? (await presence.get()).id : undefined);
+  const registration = lazily(() => registerWorker(host.home, 'own'));
+  const ownerId = async () => (owning ? (await registration.get()).id : undefined);
   const shared: Omit<OperationContext, 'by' | 'remote'> = {
     host,
     env: processEnv(),
@@ -77,7 +77,7 @@ export function openLocal(options: LocalOptions): LocalOperations {
     callRemotely: callAs({ by: TOKEN_HOLDER, remote: true }),
     restrictedFor: (by, submitter) => bindOperations(callAs({ by, remote: true }), submitter),
     close: async () => {
-      await presence.close((own) => own.leave());
+      await registration.close((own) => own.leave());
       await redis.close(async ({ link, queue }) => {
         await queue.close();
         await link.close();

@@ -1,4 +1,4 @@
-import type { Import, ImportDocumentRequest } from '../api/repository/import-document.ts';
+import type { DocumentImport, ImportDocumentRequest } from '../api/repository/import-document.ts';
 import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
 import type { BatchEntry } from '../api/operations.ts';
@@ -24,7 +24,7 @@ export interface PrdServices {
   workOffFolder(request: FolderRequest): Promise<FolderResult>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
-  openImport(request: ImportDocumentRequest): Promise<Import>;
+  openImport(request: ImportDocumentRequest): Promise<DocumentImport>;
   /** Prepares the run in which an agent plans work. Throws PRD_UNREADABLE, PRD_INVALID, USAGE. */
   openPlan(request: PlanRequest): Promise<PlanSession>;
 }

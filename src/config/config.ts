@@ -216,9 +216,11 @@ export interface Config {
     /** Path of the file of allowed signers on the host, absolute. */
     allowedSigners: string | undefined;
   };
-  /** How the repository is transferred into a sandbox: mounted mirror or streamed pack. */
-  workspace: { transport: 'auto' | 'mount' | 'stream' };
+  workspace: { transport: 'auto' | Transport };
 }
+
+/** How a repository gets into a sandbox: as a mounted view of its mirror, or as a stream of packed objects. */
+export type Transport = 'mount' | 'stream';
 
 /** How to reach the API of each forge. */
 export type ForgeSettings = Record<ForgeName, { url?: string | undefined; token_env?: string | undefined }>;

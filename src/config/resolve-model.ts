@@ -1,5 +1,5 @@
 import type { AgentId, ModelApi } from '../core/agent.ts';
-import { KEY_SOURCES, mergeSettings, PROVIDER_TABLES, type Layer } from './layer.ts';
+import { KEY_SOURCES, mergeSettings, PROVIDER_TABLES, type ConfigLayer } from './config-layer.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
 import { trustOf } from './trust/trust.ts';
 
@@ -48,7 +48,7 @@ export interface ResolvedModel {
  * Determines model, URL and key source. Only trusted layers decide where a key comes from and where it is sent; the
  * repository's file may only repeat that or name the provider's default.
  */
-export function resolveModel(layers: readonly Layer[], api: ModelApi | undefined): ResolvedModel {
+export function resolveModel(layers: readonly ConfigLayer[], api: ModelApi | undefined): ResolvedModel {
   const all = mergeSettings(layers);
   const own = mergeSettings(layers.filter(({ trusted }) => trusted));
   const kind = api ?? 'openai';
@@ -109,7 +109,7 @@ function describeRefusedKey({ key, origin }: Setting): string {
   );
 }
 
-function findDoubles({ settings }: Layer): string[] {
+function findDoubles({ settings }: ConfigLayer): string[] {
   return PROVIDER_TABLES.flatMap((table) => {
     const found = settings.filter(({ key }) => KEY_SOURCES.some((source) => key === `${table}.${source}`));
     const keys = [...new Set(found.map(({ key }) => key))];

@@ -3,7 +3,7 @@ import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { RetentionLimits } from '../core/retention/retention.ts';
 import type { Config, ForgeSettings, McpRules, ServerRules } from './config.ts';
 import { CONFIG_KEYS, OPEN_TABLES, openMemberOf } from './keys.ts';
-import { mergeSettings, type Layer } from './layer.ts';
+import { mergeSettings, type ConfigLayer } from './config-layer.ts';
 import { loadLayers, type ConfigSources } from './load/file-layers.ts';
 import { modelApiOf, resolveModel } from './resolve-model.ts';
 import { HaloToml } from './schema/halo-toml.ts';
@@ -104,7 +104,7 @@ function clearUnused(setting: Setting): Setting {
 }
 
 /** Returns the last setting of each key in schema order; unset keys get their default. */
-function mergeLayers(layers: readonly Layer[]): Setting[] {
+function mergeLayers(layers: readonly ConfigLayer[]): Setting[] {
   const last = mergeSettings(layers);
   return [...CONFIG_KEYS.values()].flatMap(({ name, default: value }) => {
     if (!OPEN_TABLES.includes(name)) return [last.get(name) ?? { key: name, value, origin: DEFAULT_ORIGIN }];

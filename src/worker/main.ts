@@ -105,7 +105,7 @@ class QueueWorker implements Worker {
   private readonly reconciler: Reconciler;
   private readonly consumer: JobConsumer;
   private readonly reporter: IssueReporter;
-  private presence: { leave(): unknown } | undefined;
+  private registration: { leave(): unknown } | undefined;
   private closing: Promise<void> | undefined;
 
   constructor(services: Services, options: WorkerOptions) {
@@ -127,7 +127,7 @@ class QueueWorker implements Worker {
 
   async start(): Promise<void> {
     await this.consumer.start();
-    if (this.options.owner === undefined) this.presence = await registerWorker(this.options.host.home, 'any');
+    if (this.options.owner === undefined) this.registration = await registerWorker(this.options.host.home, 'any');
   }
 
   /** Closes once; later calls wait for the first one. */
@@ -149,7 +149,7 @@ class QueueWorker implements Worker {
       () => this.consumer.close(CLOSE_MS),
       // No reconciliation while the worker closes.
       () => void this.reconciler.close(),
-      () => this.presence?.leave(),
+      () => this.registration?.leave(),
     ]);
   }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Config, ModelSource } from '../config/config.ts';
+import type { Config, ModelSource, Transport } from '../config/config.ts';
 import type { Env } from '../config/environment/host.ts';
 import type { HaloError } from '../core/failure/errors.ts';
 import type { RegistryCache } from '../gateway/registry/registry-cache.ts';
@@ -49,7 +49,7 @@ export interface WorkerContext {
   /** Certificate authorities that this worker trusts in addition to the common ones (NODE_EXTRA_CA_CERTS). */
   caFile: string | undefined;
   /** How a repository gets into a sandbox on this machine; for `auto`, one probe decides. */
-  transport(config: Config): Promise<'mount' | 'stream'>;
+  transport(config: Config): Promise<Transport>;
   /** How a sandbox reaches its gateway on this machine; for `auto`, one probe per runtime decides. */
   channel(config: Config): Promise<ChannelKind>;
   /** The result of the isolation check of the engine, which runs once, before the first sandbox. Throws DOCKER_UNSAFE. */

@@ -42,7 +42,7 @@ export interface Imported {
 }
 
 /** The import of a document: a temporary repository in which an agent writes the PRD as one story. */
-export interface Import {
+export interface DocumentImport {
   request: SubmitRequest;
   /** The PRD of the agent, after its run has landed. Throws PRD_INVALID. */
   read(state: RunState): Promise<Imported>;
@@ -56,7 +56,7 @@ export interface Import {
  * Prepares the import of a document. Throws PRD_UNREADABLE if it is not a text file or the PRD could not be written,
  * DISK_FAILED, GIT_FAILED.
  */
-export async function openImport(home: string, request: ImportDocumentRequest): Promise<Import> {
+export async function openImport(home: string, request: ImportDocumentRequest): Promise<DocumentImport> {
   decodeDocument(request.path, request.bytes);
   const { out, folder } = request;
   const top = (await findCheckout(folder)) ?? folder;

@@ -1,6 +1,6 @@
 import { relative, resolve } from 'node:path';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
-import type { Import, Imported } from '../../api/repository/import-document.ts';
+import type { DocumentImport, Imported } from '../../api/repository/import-document.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { askPerson } from '../run/run-until-signal.ts';
@@ -68,7 +68,7 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
 }
 
 interface TakeOver {
-  imported: Import;
+  imported: DocumentImport;
   out: string;
   flags: Flags;
   cli: Cli;

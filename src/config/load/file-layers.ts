@@ -8,7 +8,7 @@ import type { ConfigFile } from './config-file.ts';
 import { toSettings, type Setting } from '../settings.ts';
 import { indexTomlLines } from './toml-position.ts';
 import { isRecord } from '../../lib/guards.ts';
-import type { Layer } from '../layer.ts';
+import type { ConfigLayer } from '../config-layer.ts';
 
 /** The settings of one file: the base settings and those of each profile. */
 export interface FileLayers {
@@ -109,9 +109,9 @@ export interface ConfigSources {
 
 interface LoadedLayers {
   /** Files, profile and environment; later layers take precedence. */
-  standing: Layer[];
+  standing: ConfigLayer[];
   /** The `-c` options, which take precedence over the standing layers. */
-  options: Layer;
+  options: ConfigLayer;
   problems: string[];
 }
 
@@ -121,7 +121,7 @@ export function loadLayers({ home, repo, profile, env = {}, set = [], cwd }: Con
   const files = [home, repo].flatMap((file) =>
     file ? [{ ...readFileLayers(file, problems), trusted: file !== repo }] : [],
   );
-  const own = (settings: Setting[]): Layer => ({ settings, trusted: true });
+  const own = (settings: Setting[]): ConfigLayer => ({ settings, trusted: true });
   const options = own(readOptions(set, cwd, problems));
   const standing = [
     ...files.map(({ base, trusted }) => ({ settings: base, trusted })),
@@ -131,7 +131,7 @@ export function loadLayers({ home, repo, profile, env = {}, set = [], cwd }: Con
   return { standing, options, problems };
 }
 
-function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string | undefined): Layer[] {
+function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string | undefined): ConfigLayer[] {
   if (name === undefined || name === '') return [];
   const chosen = files.map(({ profiles, trusted }) => ({ settings: profiles.get(name) ?? [], trusted }));
   if (files.some(({ profiles }) => profiles.has(name))) return chosen;

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { HaloError } from '../../core/failure/errors.ts';
 import { describeNonPublic } from '../../lib/ip-range.ts';
 import { CONFIG_KEYS, openMemberOf } from '../keys.ts';
-import { mergeSettings, type Layer } from '../layer.ts';
+import { mergeSettings, type ConfigLayer } from '../config-layer.ts';
 import { readOptions } from '../load/file-layers.ts';
 import type { Setting } from '../settings.ts';
 import { ANYONE, OPENS_NETWORK, type KeyTrust } from './key-trust.ts';
@@ -40,7 +40,7 @@ function strictnessOf({ key, value }: Assignment): number {
 }
 
 /** Drops the settings of untrusted layers that are less strict than those of the trusted layers before them. */
-export function dropLooserSettings(layers: readonly Layer[]): Layer[] {
+export function dropLooserSettings(layers: readonly ConfigLayer[]): ConfigLayer[] {
   const required = new Map(
     [...CONFIG_KEYS.values()].flatMap(({ name: key, default: value, trust }) =>
       trust.rule === 'tighten' && trust.defaultCounts ? [[key, strictnessOf({ key, value })] as const] : [],
@@ -54,7 +54,7 @@ export function dropLooserSettings(layers: readonly Layer[]): Layer[] {
 }
 
 /** Lists the settings of a repository that only the user who runs halo may set. */
-export function findForeignSettings(layers: readonly Layer[]): string[] {
+export function findForeignSettings(layers: readonly ConfigLayer[]): string[] {
   return layers
     .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
     .flatMap((setting) => {
@@ -73,7 +73,7 @@ function foreignAction(setting: Setting): string | undefined {
 }
 
 /** Lists the settings that are only allowed in the base of config.toml; `base` is its layer. */
-export function findMisplacedSettings(layers: readonly Layer[], base: Layer | undefined): string[] {
+export function findMisplacedSettings(layers: readonly ConfigLayer[], base: ConfigLayer | undefined): string[] {
   return layers
     .flatMap((layer) => (layer === base ? [] : layer.settings))
     .filter(({ key }) => trustOf(key).rule === 'host-file')
@@ -81,7 +81,7 @@ export function findMisplacedSettings(layers: readonly Layer[], base: Layer | un
 }
 
 /** Reports the image that a repository chooses, if it is in effect and not allowed. */
-export function findForeignImages(layers: readonly Layer[]): string[] {
+export function findForeignImages(layers: readonly ConfigLayer[]): string[] {
   const effective = mergeSettings(layers);
   return layers
     .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
@@ -94,7 +94,7 @@ export function findForeignImages(layers: readonly Layer[]): string[] {
 }
 
 /** True for halo's image, an image that a trusted layer uses, and those of `sandbox.images` (`*` at the end matches any text). */
-function isImageAllowed(image: string, layers: readonly Layer[]): boolean {
+function isImageAllowed(image: string, layers: readonly ConfigLayer[]): boolean {
   const trusted = layers.filter((layer) => layer.trusted);
   const used = trusted.flatMap(({ settings }) => settings).filter(({ key }) => key === 'image');
   const listed = (mergeSettings(trusted).get('sandbox.images')?.value ?? []) as readonly string[];
@@ -110,7 +110,7 @@ function isImageAllowed(image: string, layers: readonly Layer[]): boolean {
  */
 export function findLooserRequests(
   requested: readonly Setting[],
-  { layers, free }: { layers: readonly Layer[]; free: readonly string[] },
+  { layers, free }: { layers: readonly ConfigLayer[]; free: readonly string[] },
 ): string[] {
   const required = findRequiredStrictness(layers);
   return requested
@@ -128,7 +128,7 @@ export function findLooserRequests(
 }
 
 /** The strictest value of each key with a `tighten` rule. For amounts, the default counts only if no layer sets the key. */
-function findRequiredStrictness(layers: readonly Layer[]): Map<string, Assignment> {
+function findRequiredStrictness(layers: readonly ConfigLayer[]): Map<string, Assignment> {
   const strictest = new Map<string, Assignment>();
   const settings = layers.flatMap((layer) => layer.settings).filter(({ key }) => trustOf(key).rule === 'tighten');
   const defaults = [...CONFIG_KEYS.values()]
@@ -142,7 +142,7 @@ function findRequiredStrictness(layers: readonly Layer[]): Map<string, Assignmen
 }
 
 /** Combines the values of the owner and of the repository, where the key's rule does: the lower budget, joined lists. */
-export function combineLayers(setting: Setting, layers: readonly Layer[]): Setting {
+export function combineLayers(setting: Setting, layers: readonly ConfigLayer[]): Setting {
   const { rule } = trustOf(setting.key);
   if (rule !== 'budget' && rule !== 'join') return setting;
   const [own, foreign] = [true, false].map((trusted) =>

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Duplex, Writable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { VirtualSocket, type Transport } from './virtual-socket.ts';
+import { VirtualSocket, type FrameSender } from './virtual-socket.ts';
 import { encodeFrame, MAX_DATA_BYTES, PROTOCOL_VERSION, readFrames, type Frame } from './frames.ts';
 import { ignore } from '../../lib/async.ts';
 
@@ -30,7 +30,7 @@ export async function multiplex(
   { listening, accept }: { listening: () => void; accept: (connection: Duplex) => void },
 ): Promise<string> {
   const connections = new Map<number, VirtualSocket>();
-  const transport = openTransport(stdio.to, connections);
+  const sender = openFrameSender(stdio.to, connections);
   let last = 0;
   let turn = 0;
   let freed: () => void = ignore;
@@ -39,7 +39,7 @@ export async function multiplex(
     last = id;
     // Closing connections free their place soon; wait for one of them.
     while (connections.size >= MAX_CONNECTIONS) await new Promise<void>((resolve) => (freed = resolve));
-    const connection = new VirtualSocket(id, transport);
+    const connection = new VirtualSocket(id, sender);
     connections.set(id, connection);
     connection.on('error', ignore);
     connection.once('close', () => {
@@ -89,13 +89,13 @@ function handleFrame(connection: VirtualSocket | undefined, { type, value, bytes
   }
 }
 
-function openTransport(to: Writable, connections: ReadonlyMap<number, VirtualSocket>): Transport {
+function openFrameSender(to: Writable, connections: ReadonlyMap<number, VirtualSocket>): FrameSender {
   let clogged = false;
   const write = (bytes: Buffer) => {
     if (!to.destroyed && to.writable && !to.write(bytes)) clogged = true;
   };
   to.on('error', ignore);
-  // Without a transport, pending writes never finish.
+  // Without a sender, pending writes never finish.
   to.once('close', () => {
     for (const connection of connections.values()) connection.destroy();
   });

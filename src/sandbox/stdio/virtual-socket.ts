@@ -1,8 +1,8 @@
 import { Duplex } from 'node:stream';
 import { MAX_DATA_BYTES, WINDOW_BYTES } from './frames.ts';
 
-/** Sends frames of a virtual socket; every function may be called after the transport was closed, and then does nothing. */
-export interface Transport {
+/** Sends frames of a virtual socket; every function may be called after the sender was closed, and then does nothing. */
+export interface FrameSender {
   /** Whether data can be sent now; if not, `pump` is called when it can. */
   ready(): boolean;
   sendData(id: number, bytes: Buffer): void;
@@ -15,7 +15,7 @@ export interface Transport {
  */
 export class VirtualSocket extends Duplex {
   private readonly id: number;
-  private readonly transport: Transport;
+  private readonly sender: FrameSender;
   /** Number of bytes that the peer still accepts. */
   private credit = WINDOW_BYTES;
   /** Number of received bytes without credit; those that were not read yet are in `inbox`. */
@@ -27,11 +27,11 @@ export class VirtualSocket extends Duplex {
   private ended = { here: false, there: false, reset: false };
   private idle: NodeJS.Timeout | undefined;
 
-  constructor(id: number, wire: Transport) {
+  constructor(id: number, sender: FrameSender) {
     // One chunk at a time: with many tiny ones the overhead would exceed the data.
     super({ allowHalfOpen: true, readableHighWaterMark: 1 });
     this.id = id;
-    this.transport = wire;
+    this.sender = sender;
   }
 
   /** Receives data from the sandbox. Throws when it exceeds the window. */
@@ -70,13 +70,13 @@ export class VirtualSocket extends Duplex {
     this.destroy();
   }
 
-  /** Sends pending data as far as credit and transport allow. */
+  /** Sends pending data as far as credit and sender allow. */
   pump(): void {
-    while (this.unsent !== undefined && this.credit > 0 && this.transport.ready()) {
+    while (this.unsent !== undefined && this.credit > 0 && this.sender.ready()) {
       const { bytes, done } = this.unsent;
       const part = bytes.subarray(0, Math.min(this.credit, MAX_DATA_BYTES));
       this.credit -= part.length;
-      this.transport.sendData(this.id, part);
+      this.sender.sendData(this.id, part);
       this.active();
       const rest = bytes.subarray(part.length);
       if (rest.length > 0) {
@@ -124,14 +124,14 @@ export class VirtualSocket extends Duplex {
 
   override _final(done: (error?: Error | null) => void): void {
     this.ended.here = true;
-    this.transport.send('end', this.id);
+    this.sender.send('end', this.id);
     done();
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     clearTimeout(this.idle);
     const { here, there, reset } = this.ended;
-    if (!reset && !(here && there)) this.transport.send('reset', this.id);
+    if (!reset && !(here && there)) this.sender.send('reset', this.id);
     this.unsent?.done(error ?? new Error('the connection was closed'));
     this.unsent = undefined;
     done(error);
@@ -141,7 +141,7 @@ export class VirtualSocket extends Duplex {
     const taken = this.received - this.waiting - this.readableLength;
     if (this.destroyed || taken < WINDOW_BYTES / 4) return;
     this.received -= taken;
-    this.transport.send('credit', this.id, taken);
+    this.sender.send('credit', this.id, taken);
   }
 
   private active(): void {

@@ -164,22 +164,22 @@ function workerPanel({ workers, now, width }: TopState, paint: Paint): string[] 
 }
 
 /** A question, a line of input, the result of the last action, or why the data is old. */
-function messageLine({ question, prompt, acting, notice, failures, runs, width }: TopState, paint: Paint): string {
+function messageLine({ question, inputLine, acting, notice, failures, runs, width }: TopState, paint: Paint): string {
   const short = (text: string) => ` ${truncateToWidth(text, width - 1)}`;
   if (question !== undefined) {
     const keys = '  y yes, n no';
     return paint('warn', ` ${truncateToWidth(question.text, Math.max(1, width - 1 - keys.length))}${keys}`);
   }
-  if (prompt !== undefined) {
+  if (inputLine !== undefined) {
     const lead = {
       command: ':',
       filter: '/',
       reason: 'Reason (Enter rejects, Esc does not): ',
       answer: 'Answer: ',
       name: 'Name of the new PRD: ',
-    }[prompt.kind];
-    const possible = prompt.kind === 'command' ? completeCommand(prompt.text, runs).slice(0, 12).join(' ') : '';
-    const input = `${lead}${truncateStartToWidth(safeText(prompt.text), Math.max(4, width - lead.length - 3))}_`;
+    }[inputLine.kind];
+    const possible = inputLine.kind === 'command' ? completeCommand(inputLine.text, runs).slice(0, 12).join(' ') : '';
+    const input = `${lead}${truncateStartToWidth(safeText(inputLine.text), Math.max(4, width - lead.length - 3))}_`;
     return ` ${paint('strong', input)}  ${paint('quiet', truncateToWidth(possible, Math.max(0, width - 3 - stringWidth(input))))}`.trimEnd();
   }
   if (acting !== undefined)

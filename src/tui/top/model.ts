@@ -43,7 +43,7 @@ export interface Place {
 }
 
 /** A line of input at the bottom. */
-export interface Prompt {
+export interface InputLine {
   kind: 'command' | 'filter' | 'reason' | 'answer' | 'name';
   text: string;
   /** The action that a reason or an answer is for. */
@@ -92,7 +92,7 @@ export interface TopState {
   view?: RunView;
   diff?: { runId: string; story: string | undefined; read: ReadDiff };
   failures: Partial<Record<Source, Failure>>;
-  prompt?: Prompt;
+  inputLine?: InputLine;
   question?: Question;
   notice?: Notice;
   /** The confirmed action that is executed now. */

@@ -19,7 +19,7 @@ import {
   type ViewName,
 } from './model.ts';
 import { move, refuse, toMatch } from './navigate.ts';
-import { editPrompt, paste } from './edit-prompt.ts';
+import { editInputLine, paste } from './edit-input-line.ts';
 import { currentStory } from './run-panel.ts';
 
 /** The state after an event. Pure: what is to be read or executed follows from the state (neededSources, `acting`). */
@@ -56,7 +56,7 @@ export function update(state: TopState, event: TopEvent): TopState {
       return acted(state, { tone: 'bad', text: `✗ ${[message, hint].filter((each) => each !== undefined).join(' ')}` });
     }
     case 'pasted':
-      return state.prompt === undefined ? state : { ...state, prompt: paste(state.prompt, event.text) };
+      return state.inputLine === undefined ? state : { ...state, inputLine: paste(state.inputLine, event.text) };
     case 'key':
       return press(state, event.key);
   }
@@ -75,7 +75,7 @@ function press(before: TopState, key: string): TopState {
   if (key === 'ctrl-c') return { ...before, ended: true };
   if (before.question !== undefined) return answer(before, key);
   const state = omit(before, 'notice');
-  if (state.prompt !== undefined) return typed(state, key);
+  if (state.inputLine !== undefined) return typed(state, key);
   const command = commandOf(key, currentPlace(state).view);
   return command === undefined ? state : perform(state, command);
 }
@@ -85,41 +85,41 @@ function answer(state: TopState, key: string): TopState {
   if (question === undefined || (key !== 'y' && key !== 'n' && key !== 'escape')) return state;
   if (key !== 'y') return { ...rest, notice: { tone: 'quiet', text: 'Nothing was changed.' } };
   if (question.action.name === 'reject')
-    return { ...rest, prompt: { kind: 'reason', text: '', action: question.action } };
+    return { ...rest, inputLine: { kind: 'reason', text: '', action: question.action } };
   return { ...rest, acting: question.action };
 }
 
 /** A key in a line of input. */
 function typed(state: TopState, key: string): TopState {
-  const { prompt, ...rest } = state;
-  if (prompt === undefined) return state;
-  const edited = editPrompt(prompt, key, state.runs);
-  if (edited === 'closed') return prompt.kind === 'filter' ? withPlace(rest, { filter: '' }) : rest;
+  const { inputLine, ...rest } = state;
+  if (inputLine === undefined) return state;
+  const edited = editInputLine(inputLine, key, state.runs);
+  if (edited === 'closed') return inputLine.kind === 'filter' ? withPlace(rest, { filter: '' }) : rest;
   if (edited !== 'entered') {
-    const next = { ...state, prompt: edited };
+    const next = { ...state, inputLine: edited };
     // The filter applies while it is typed.
-    return prompt.kind === 'filter' ? withPlace(next, { filter: edited.text.trim() }) : next;
+    return inputLine.kind === 'filter' ? withPlace(next, { filter: edited.text.trim() }) : next;
   }
-  switch (prompt.kind) {
+  switch (inputLine.kind) {
     case 'filter':
       return currentPlace(rest).view === 'diff' ? toMatch(rest, 1) : rest;
     case 'reason': {
-      const text = prompt.text.trim();
-      return prompt.action === undefined
+      const text = inputLine.text.trim();
+      return inputLine.action === undefined
         ? rest
-        : { ...rest, acting: { ...prompt.action, ...(text !== '' && { text }) } };
+        : { ...rest, acting: { ...inputLine.action, ...(text !== '' && { text }) } };
     }
     case 'answer': {
-      const text = prompt.text.trim();
-      if (prompt.action === undefined || text === '') return rest;
-      const { story = '', runId } = prompt.action;
+      const text = inputLine.text.trim();
+      if (inputLine.action === undefined || text === '') return rest;
+      const { story = '', runId } = inputLine.action;
       const question = `Send this answer to ${safeLine(story, 40)} of run ${runId}, and start it again?`;
-      return { ...rest, question: { action: { ...prompt.action, text }, text: question } };
+      return { ...rest, question: { action: { ...inputLine.action, text }, text: question } };
     }
     case 'name':
       return nameEntered(rest, prompt.text);
     case 'command':
-      return prompt.text.trim() === '' ? rest : enter(rest, prompt.text);
+      return inputLine.text.trim() === '' ? rest : enter(rest, inputLine.text);
   }
 }
 
@@ -148,7 +148,7 @@ function act(state: TopState, name: ActionName | PrdActionName, named?: string):
   const planned = planAction(name, run, 'story' in target ? target.story : undefined);
   if ('refusal' in planned) return refuse(state, planned.refusal);
   if (planned.action.name === 'answer')
-    return { ...state, prompt: { kind: 'answer', text: '', action: planned.action } };
+    return { ...state, inputLine: { kind: 'answer', text: '', action: planned.action } };
   return { ...state, question: { action: planned.action, text: planned.question } };
 }
 
@@ -225,9 +225,9 @@ function perform(state: TopState, command: KeyCommand): TopState {
     case 'quit':
       return { ...state, ended: true };
     case 'command':
-      return { ...state, prompt: { kind: 'command', text: '' } };
+      return { ...state, inputLine: { kind: 'command', text: '' } };
     case 'filter':
-      return { ...state, prompt: { kind: 'filter', text: place.filter } };
+      return { ...state, inputLine: { kind: 'filter', text: place.filter } };
     case 'reload':
       return { ...state, reload: state.reload + 1, notice: { tone: 'quiet', text: 'Reading everything again.' } };
     case 'next-run':

@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts';
+import type { Config, Transport } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { addToView } from '../../git/mirror/base-view.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
@@ -27,7 +27,7 @@ export interface ResourceOptions {
 }
 
 interface Opened {
-  transport: 'mount' | 'stream';
+  transport: Transport;
   channel: ChannelKind;
   user: number;
   mirror: string;
@@ -39,7 +39,7 @@ interface Opened {
 
 /** What an attempt holds on the host and in the container engine until it closes. */
 export class AttemptResources {
-  readonly transport: 'mount' | 'stream';
+  readonly transport: Transport;
   readonly channel: ChannelKind;
   /** The user and group id inside its sandboxes, unique among concurrent attempts. */
   readonly user: number;

@@ -56,16 +56,16 @@ export async function pauseRun(keeper: RunKeeper, { runId, by }: ControlRequest,
 }
 
 /** Resumes a paused run. Throws STEER_REFUSED. */
-export async function resumeRun(keeper: RunKeeper, steering: ControlRequest): Promise<ControlResult> {
-  const { runId, by, also = [] } = steering;
-  const steered = await applyControl(keeper, runId, (state) => {
+export async function resumeRun(keeper: RunKeeper, request: ControlRequest): Promise<ControlResult> {
+  const { runId, by, also = [] } = request;
+  const result = await applyControl(keeper, runId, (state) => {
     assertNotEnded(state, 'resume');
     if (state.paused === undefined) return changeSettingsOnly(also, 'The run is not paused.');
     const says = unmetNeeds(state).length === 0 ? 'Resumed.' : `Resumed, but ${needsText(state) ?? ''}.`;
     return { entries: [...also, { type: 'run.resumed', by }], says, changed: true, stories: storiesInProgress(state) };
   });
-  await continueRun(keeper, steering);
-  return steered;
+  await continueRun(keeper, request);
+  return result;
 }
 
 /**
@@ -75,7 +75,7 @@ export async function resumeRun(keeper: RunKeeper, steering: ControlRequest): Pr
 export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest): Promise<ControlResult> {
   const detail = `cancelled by ${by}`;
   const run = await readRun(keeper, runId);
-  const steered = await applyControl(keeper, runId, async (state) => {
+  const result = await applyControl(keeper, runId, async (state) => {
     const settled = await recoverLandedAtEnd(keeper, state, run.config);
     const landed = landedText(state, settled);
     if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
@@ -93,19 +93,15 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest
   await releaseHeldCommits(mirrorPath(keeper.home, repo.mirror), runId);
   await markPrdProgress(keeper, run);
   await refreshDebugBundle(keeper, { ...run, end: { stopReason: 'USER_ABORT', detail } });
-  return steered;
+  return result;
 }
 
 /** Cancels a story; the run continues without it. Throws STORY_NOT_FOUND, STEER_REFUSED. */
-export async function cancelStory(
-  keeper: RunKeeper,
-  steering: ControlRequest,
-  storyId: string,
-): Promise<ControlResult> {
-  const { runId, by } = steering;
+export async function cancelStory(keeper: RunKeeper, request: ControlRequest, storyId: string): Promise<ControlResult> {
+  const { runId, by } = request;
   const { repo, stories } = await keeper.store.readState(runId);
   const { key } = storyOf({ runId, stories }, storyId);
-  const steered = await applyControl(keeper, runId, (state) => {
+  const result = await applyControl(keeper, runId, (state) => {
     const story = storyOf(state, storyId);
     const attemptRef = { story: story.id, attempt: story.attempts };
     switch (story.progress) {
@@ -129,11 +125,11 @@ export async function cancelStory(
     }
   });
   await releaseHeldCommit(mirrorPath(keeper.home, repo.mirror), runId, key);
-  await continueRun(keeper, steering);
-  if (!steered.changed || (await keeper.store.readState(runId)).status !== 'ended') return steered;
+  await continueRun(keeper, request);
+  if (!result.changed || (await keeper.store.readState(runId)).status !== 'ended') return result;
   return {
-    ...steered,
-    says: `Story ${steered.stories.join()} is cancelled; nothing else can start, so the run has ended.`,
+    ...result,
+    says: `Story ${result.stories.join()} is cancelled; nothing else can start, so the run has ended.`,
   };
 }
 
@@ -143,11 +139,11 @@ export async function cancelStory(
  */
 export async function retryRun(
   keeper: RunKeeper,
-  steering: ControlRequest & { newTests?: boolean },
+  request: ControlRequest & { newTests?: boolean },
   storyId: string | undefined,
 ): Promise<ControlResult> {
-  const { runId, by, also = [], newTests } = steering;
-  const steered = await applyControl(keeper, runId, (state) => {
+  const { runId, by, also = [], newTests } = request;
+  const result = await applyControl(keeper, runId, (state) => {
     assertBegun(state);
     const again = storyId === undefined ? state.stories.filter(isRetryable) : [retryableStory(state, storyId)];
     const open = state.stories.filter(({ progress }) => progress === 'pending' || progress === 'in_progress');
@@ -165,8 +161,8 @@ export async function retryRun(
       stories,
     };
   });
-  await continueRun(keeper, steering);
-  return steered;
+  await continueRun(keeper, request);
+  return result;
 }
 
 type Decided = Said & { entries: readonly JournalEntry[] };

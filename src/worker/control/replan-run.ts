@@ -26,12 +26,12 @@ export interface PrdChanges {
  * Resumes a paused run. Throws STEER_REFUSED if its PRD file has changed, because a person must decide which version
  * counts. A missing file is ignored: the journal holds the PRD.
  */
-export async function resumeUnchanged(keeper: RunKeeper, steering: ControlRequest): Promise<ControlResult> {
-  const { runId } = steering;
+export async function resumeUnchanged(keeper: RunKeeper, request: ControlRequest): Promise<ControlResult> {
+  const { runId } = request;
   const state = await keeper.store.readState(runId);
   const file = state.status === 'ended' ? undefined : await readOwnFile(state);
   if (file !== undefined) assertUnchanged((await readRun(keeper, runId)).prd, parseCurrent(file), state);
-  return resumeRun(keeper, steering);
+  return resumeRun(keeper, request);
 }
 
 /**
@@ -40,10 +40,10 @@ export async function resumeUnchanged(keeper: RunKeeper, steering: ControlReques
  */
 export async function replanRun(
   keeper: RunKeeper,
-  steering: ControlRequest,
+  request: ControlRequest,
   given: (PrdFile & { remote?: true }) | undefined,
 ): Promise<ControlResult> {
-  const { runId, by, also = [] } = steering;
+  const { runId, by, also = [] } = request;
   const { store } = keeper;
   const before = await store.readState(runId);
   assertBegun(before);
@@ -62,7 +62,7 @@ export async function replanRun(
   assertTestsCommand(prd, run.config.tests.command, file.path);
   const changes = comparePrds(run.prd, prd);
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
-  const steered = await store.transact(runId, (state) => {
+  const result = await store.transact(runId, (state) => {
     const again = state.stories.filter(isRetryable).map(({ id }) => id);
     return {
       entries: [
@@ -81,10 +81,10 @@ export async function replanRun(
   });
   const { hash, specHash, dialect } = prd;
   await store.amend(runId, { prd: { hash, specHash, dialect } });
-  const ended = (await continueRun(keeper, steering)) === 'ended';
+  const ended = (await continueRun(keeper, request)) === 'ended';
   return ended
-    ? { ...steered, says: `The run has the current PRD (${textOf(changes)}); there is nothing to do.` }
-    : steered;
+    ? { ...result, says: `The run has the current PRD (${textOf(changes)}); there is nothing to do.` }
+    : result;
 }
 
 /** Reads the PRD file of a run, if it is on this machine and still exists. */

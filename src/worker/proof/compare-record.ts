@@ -30,7 +30,7 @@ export async function resolveImage(
 }
 
 /** The settings that a record is compared with. */
-export interface Reference {
+export interface ReferenceSettings {
   /** Their source for messages, such as `halo.toml`. */
   origin: string;
   config: Config;
@@ -41,7 +41,7 @@ export interface Reference {
 }
 
 /** Compares the recorded settings that affect the gates with the reference. Returns a row for each difference. */
-export function compareSettings(proof: Proof, { origin, config, imageId, fault }: Reference): FactCheck[] {
+export function compareSettings(proof: Proof, { origin, config, imageId, fault }: ReferenceSettings): FactCheck[] {
   const { network } = config;
   const pairs: Pair[] = [
     ['image', proof.image.name, config.image],

@@ -9,7 +9,13 @@ import { mirrorName } from '../../git/repository/repo-url.ts';
 import { discardSink } from '../../lib/streams.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { allowsPrivateAddress } from '../../config/trust/trust.ts';
-import { compareFact, compareSettings, resolveImage, type FactCheck, type Reference } from './compare-record.ts';
+import {
+  compareFact,
+  compareSettings,
+  resolveImage,
+  type FactCheck,
+  type ReferenceSettings,
+} from './compare-record.ts';
 import { openCheckContext } from './open-check-context.ts';
 import { runCommands, setupAndGates, type CommandPlan } from '../workspace/run-commands.ts';
 import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
@@ -24,7 +30,7 @@ export interface VerifyRequest {
   /** The repository that has the commit. */
   gitDir: string;
   /** The expected settings of the proof, and all settings that it does not contain. */
-  reference: Reference;
+  reference: ReferenceSettings;
   /** Use the proof's settings even if they differ from the reference. */
   trustRecord: boolean;
   signal: AbortSignal;
@@ -81,7 +87,7 @@ async function checkCommit({ proof, commit, gitDir }: VerifyRequest): Promise<Fa
 }
 
 /** The recorded settings. If they differ from the reference, only public addresses are reachable, as for a repository's file. */
-function settingsOf(proof: Proof, { config }: Reference, same: boolean): Config {
+function settingsOf(proof: Proof, { config }: ReferenceSettings, same: boolean): Config {
   const { network } = config;
   return {
     ...config,

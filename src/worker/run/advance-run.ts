@@ -16,7 +16,7 @@ import { guardAttempt } from './infrastructure-failure.ts';
 import { isBlockedByModel } from './blocked-by-model.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
 import { nextJobs } from './next-jobs.ts';
-import { readRun, assertHasSettings, type Run } from './read-run.ts';
+import { readRun, assertHasSettings, type RunInputs } from './read-run.ts';
 import { isBlockedByBreaker } from './shared-breakers.ts';
 import { startAttempt } from './start-attempt.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
@@ -83,7 +83,7 @@ async function attemptUntilStopped(worker: WorkerContext, request: AttemptReques
   }
 }
 
-async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<void> {
+async function startRun(worker: WorkerContext, { runId, config }: RunInputs): Promise<void> {
   const channel = await worker.channel(config);
   const isFirst = await worker.store.transact(runId, ({ status }) => {
     const isFirst = status === 'queued';
@@ -92,7 +92,7 @@ async function startRun(worker: WorkerContext, { runId, config }: Run): Promise<
   if (isFirst) await recordAgentInfo(worker, runId, config);
 }
 
-async function continueOrEnd(worker: WorkerContext, run: Run): Promise<EnqueueRequest[]> {
+async function continueOrEnd(worker: WorkerContext, run: RunInputs): Promise<EnqueueRequest[]> {
   const state = await worker.store.readState(run.runId);
   if (planEnd(state) !== undefined) {
     await endRun(worker, run, planEnd);

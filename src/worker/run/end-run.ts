@@ -5,7 +5,7 @@ import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
 import { createRunWorktree } from '../repository/run-worktree.ts';
 import { landRun } from './land-run.ts';
 import { recoverLandedAtEnd } from './recover-landed.ts';
-import type { Run } from './read-run.ts';
+import type { RunInputs } from './read-run.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
 import { defined } from '../../lib/guards.ts';
@@ -22,7 +22,7 @@ export function planEnd(state: RunState): RunEnd | undefined {
  */
 export async function endRun(
   worker: RunKeeper,
-  { runId, config }: Pick<Run, 'runId' | 'config'>,
+  { runId, config }: Pick<RunInputs, 'runId' | 'config'>,
   decide: (state: RunState) => RunEnd | undefined,
 ): Promise<void> {
   const state = await worker.store.readState(runId);
@@ -61,7 +61,7 @@ async function checkOutResult(worker: RunKeeper, runId: string): Promise<string>
   }
 }
 
-interface Ending extends Pick<Run, 'runId' | 'config'> {
+interface Ending extends Pick<RunInputs, 'runId' | 'config'> {
   end: RunEnd;
 }
 

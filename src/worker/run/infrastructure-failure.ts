@@ -4,11 +4,11 @@ import type { FailureCause } from '../../core/failure/failure.ts';
 import { judgeInterruption } from '../../core/failure/judge-failure.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { toDiskError } from '../../store/disk-errors.ts';
-import type { Run } from './read-run.ts';
+import type { RunInputs } from './read-run.ts';
 import { repairMirrorAfter } from '../repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-export interface GuardedAttempt extends Pick<Run, 'runId' | 'config'> {
+export interface GuardedAttempt extends Pick<RunInputs, 'runId' | 'config'> {
   repo: RunRepo;
   attemptRef: AttemptRef;
   signal: AbortSignal;

@@ -10,14 +10,14 @@ import { failpoint } from '../../lib/failpoint.ts';
 import { withLock } from '../../lib/lock.ts';
 import { markDone, type PrdProgress } from '../../prd/progress/mark-done.ts';
 import type { RunKeeper } from '../worker-context.ts';
-import { readRun, type Run } from './read-run.ts';
+import { readRun, type RunInputs } from './read-run.ts';
 import { replaceFile } from '../repository/replace-file.ts';
 
 /**
  * Marks landed stories as done in the user's PRD file, if it is on this machine, and started stories as in progress, if the
  * file has a field for that. Safe to repeat. Never throws: if the file cannot be updated, that becomes an event of the run.
  */
-export async function markPrdProgress(keeper: RunKeeper, run: Pick<Run, 'runId' | 'config'>): Promise<void> {
+export async function markPrdProgress(keeper: RunKeeper, run: Pick<RunInputs, 'runId' | 'config'>): Promise<void> {
   const { home, store, log } = keeper;
   const { runId, config } = run;
   if (!config.prd.writeBack) return;

@@ -6,14 +6,14 @@ import type { Prd } from '../../core/prd/prd.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 /** The inputs of a run: its submitted configuration and its latest PRD. */
-export interface Run {
+export interface RunInputs {
   runId: string;
   prd: Prd;
   config: Config;
 }
 
 /** Throws RUN_NOT_FOUND and RUN_UNREADABLE. */
-export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: string): Promise<Run> {
+export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: string): Promise<RunInputs> {
   const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
   const prd = lastPrd(events);
   if (prd === undefined) throw new HaloError('RUN_UNREADABLE', `The journal of run ${runId} has no run.created event.`);

@@ -10,7 +10,7 @@ import type { AttemptRequest } from '../attempt/open-attempt.ts';
 import { sweepOrphans } from '../recovery/sweep-orphans.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { attemptKey } from './infrastructure-failure.ts';
-import type { Run } from './read-run.ts';
+import type { RunInputs } from './read-run.ts';
 import { recoverLanded, wasBegun } from './recover-landed.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -29,7 +29,7 @@ type Start =
  */
 export async function startAttempt(
   worker: WorkerContext,
-  { runId, prd, config }: Run,
+  { runId, prd, config }: RunInputs,
   { ordinal, hostGitDir }: { ordinal: number; hostGitDir: string },
 ): Promise<StartedAttempt | undefined> {
   const image = await worker.engine.imageId(config.image);

@@ -157,7 +157,7 @@ describe('keys', () => {
   it('that are pasted press nothing, and are input of a line', () => {
     const paste = { type: 'pasted', text: 'Xy\u001b[2J\n' } as const;
     expect(after(open(), paste)).toEqual(open());
-    expect(after(open(), ':', paste).prompt?.text).toBe('Xy [2J ');
+    expect(after(open(), ':', paste).inputLine?.text).toBe('Xy [2J ');
   });
 
   it('are unique in each view', () => {
@@ -200,8 +200,8 @@ describe('the command line', () => {
       view: 'logs',
       runId: DONE,
     });
-    expect(after(open(), ':', ...typing('sp'), 'tab').prompt?.text).toBe('spend');
-    expect(after(open(), ':', ...typing('logs 0tbq2'), 'tab').prompt?.text).toBe(`logs ${DONE}`);
+    expect(after(open(), ':', ...typing('sp'), 'tab').inputLine?.text).toBe('spend');
+    expect(after(open(), ':', ...typing('logs 0tbq2'), 'tab').inputLine?.text).toBe(`logs ${DONE}`);
     expect(after(open(), ':', ...typing('pause'), 'enter').question?.action).toEqual({ name: 'pause', runId: RUN });
     expect(after(open(), ':', ...typing('q'), 'enter').ended).toBe(true);
   });

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import { NO_USAGE } from '../../../src/core/agent.ts';
 import type { Proof } from '../../../src/core/review/proof.ts';
-import { compareFact, compareSettings, type Reference } from '../../../src/worker/proof/compare-record.ts';
+import { compareFact, compareSettings, type ReferenceSettings } from '../../../src/worker/proof/compare-record.ts';
 import { BASE, COMMIT } from '../../support/journal.ts';
 
 const { config } = resolveConfig({ cwd: '/' });
 const IMAGE = 'sha256:1';
 const settings = { ...config, image: 'node:20', setup: ['npm ci'], gates: ['npm test'], env: { CI: '1' } };
-const reference: Reference = { origin: 'halo.toml', config: settings, imageId: IMAGE };
+const reference: ReferenceSettings = { origin: 'halo.toml', config: settings, imageId: IMAGE };
 const proof: Proof = {
   ...{ v: 1, commit: COMMIT, base: BASE, tree: BASE, run: 'r', halo: '1.0.0' },
   story: { id: 'US-001', title: '', attempt: 1 },
@@ -30,7 +30,7 @@ describe('compareSettings', () => {
     expect(compareSettings(proof, reference)).toEqual([]);
   });
 
-  it.each<[string, Partial<Proof>, Partial<Reference>, { what: string; recorded: string; found: string }]>([
+  it.each<[string, Partial<Proof>, Partial<ReferenceSettings>, { what: string; recorded: string; found: string }]>([
     [
       'another image',
       {},

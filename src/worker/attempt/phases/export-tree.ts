@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
+import type { Transport } from '../../../config/config.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { listFiles } from '../../../git/objects/tree-list.ts';
 import { tailSink } from '../../../lib/streams.ts';
@@ -112,7 +113,7 @@ function readLinks(bytes: number): string[] {
 }
 
 /** Prints the tree's id, then the pack. Without a mounted base, the pack holds the whole tree. */
-function exportScript(transport: 'mount' | 'stream', base: string): string {
+function exportScript(transport: Transport, base: string): string {
   const wanted = transport === 'mount' ? `"$tree" ^${base}` : '"$tree"';
   return [
     'set -e',

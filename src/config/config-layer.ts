@@ -1,7 +1,7 @@
 import type { Setting } from './settings.ts';
 
 /** The settings of one source; `trusted` is false for the file of the repository, which other people can change. */
-export interface Layer {
+export interface ConfigLayer {
   settings: readonly Setting[];
   trusted: boolean;
 }
@@ -16,7 +16,7 @@ export const PROVIDER_TABLES = ['model', 'providers.openai', 'providers.anthropi
  * Returns the last setting of each key. If a later layer sets one of the three sources of a provider key, the sources in
  * earlier layers are dropped.
  */
-export function mergeSettings(layers: readonly Layer[]): Map<string, Setting> {
+export function mergeSettings(layers: readonly ConfigLayer[]): Map<string, Setting> {
   const last = new Map<string, Setting>();
   for (const { settings } of layers) {
     for (const table of PROVIDER_TABLES) {

@@ -1,37 +1,41 @@
 import { completeCommand } from './command-line.ts';
-import type { Prompt, TopState } from './model.ts';
+import type { InputLine, TopState } from './model.ts';
 
 const MAX_LENGTH = 2000;
 
 /** A line of input after a key: changed, entered or closed. */
-export function editPrompt(prompt: Prompt, key: string, runs: TopState['runs']): Prompt | 'entered' | 'closed' {
-  const { kind, text } = prompt;
+export function editInputLine(
+  inputLine: InputLine,
+  key: string,
+  runs: TopState['runs'],
+): InputLine | 'entered' | 'closed' {
+  const { kind, text } = inputLine;
   switch (key) {
     case 'enter':
       return 'entered';
     case 'escape':
       return 'closed';
     case 'backspace':
-      return text === '' ? 'closed' : { ...prompt, text: Array.from(text).slice(0, -1).join('') };
+      return text === '' ? 'closed' : { ...inputLine, text: Array.from(text).slice(0, -1).join('') };
     case 'ctrl-u':
-      return { ...prompt, text: '' };
+      return { ...inputLine, text: '' };
     case 'ctrl-w':
-      return { ...prompt, text: text.replace(/\S*\s*$/, '') };
+      return { ...inputLine, text: text.replace(/\S*\s*$/, '') };
     case 'tab':
     case 'right':
-      return kind === 'command' ? { ...prompt, text: complete(text, runs) } : prompt;
+      return kind === 'command' ? { ...inputLine, text: complete(text, runs) } : inputLine;
     case 'space':
-      return { ...prompt, text: `${text} ` };
+      return { ...inputLine, text: `${text} ` };
     default:
       // Other keys have names of several characters.
-      return Array.from(key).length === 1 && text.length < MAX_LENGTH ? { ...prompt, text: text + key } : prompt;
+      return Array.from(key).length === 1 && text.length < MAX_LENGTH ? { ...inputLine, text: text + key } : inputLine;
   }
 }
 
 /** Pasted text is one line and must not press keys. */
-export function paste(prompt: Prompt, text: string): Prompt {
-  const room = MAX_LENGTH - prompt.text.length;
-  return { ...prompt, text: prompt.text + text.slice(0, Math.max(0, room)).replace(/\p{Cc}/gu, ' ') };
+export function paste(inputLine: InputLine, text: string): InputLine {
+  const room = MAX_LENGTH - inputLine.text.length;
+  return { ...inputLine, text: inputLine.text + text.slice(0, Math.max(0, room)).replace(/\p{Cc}/gu, ' ') };
 }
 
 /** The only continuation, or what all of them begin with; the next one if the text is already complete. */
