@@ -19,7 +19,7 @@ export interface AgentOptions {
   config?: Readonly<Record<string, unknown>>;
 }
 
-/** Tools of Claude Code that only work in the sandbox: none of them asks a server or starts another program by itself. */
+/** Tools of Claude Code that only work in the sandbox: none of them sends requests or starts another program by itself. */
 export const CLAUDE_TOOLS = ['Bash', 'Edit', 'Glob', 'Grep', 'NotebookEdit', 'Read', 'Write'] as const;
 
 /** The efforts that an agent's program, with this model API, can request; empty: it has no such setting. */

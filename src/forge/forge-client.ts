@@ -47,7 +47,7 @@ const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_PAGES = 20;
 const MAX_TRIES = 4;
 const DEFAULT_WAIT_MS = 15 * 60_000;
-/** A forge that limits requests without saying for how long asks for a minute. */
+/** Wait time after a rate limit without a stated duration. */
 const UNKNOWN_WAIT_MS = 60_000;
 const MAX_CACHED = 200;
 const REDIRECTS = [301, 302, 307, 308];

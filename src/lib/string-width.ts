@@ -34,7 +34,7 @@ function loadUnicode(): Unicode {
   });
 }
 
-/** The graphemes of a text, one after the other: who needs only the start of a very long line does not read the rest. */
+/** The graphemes of a text. Lazy: callers that need only the start of a long line do not segment the rest. */
 function* graphemesOf(text: string): Generator<string> {
   for (const { segment } of loadUnicode().graphemes.segment(text)) yield segment;
 }

@@ -111,7 +111,7 @@ function readToolResult(result: z.infer<typeof outcome>): AgentActivity[] {
   return [{ kind: 'edit', path: fromWorkspace(result.filePath), change: created ? 'add' : 'update' }];
 }
 
-/** A command that failed gives its exit code and output as one text; what else failed is for the agent alone. */
+/** A command that failed gives its exit code and output as one text; other failures are not shown. */
 function readFailure(text: string): AgentActivity[] {
   const [, exitCode, output = ''] = /^Error: Exit code (\d+)(?:\n([\s\S]*))?$/.exec(text) ?? [];
   return exitCode === undefined

@@ -11,7 +11,7 @@ export const PROGRAMS = `${AGENT_DIR}/bin/codex ${AGENT_DIR}/vendor/*/bin/codex`
 
 /** Starts `codex exec` with a configuration and an answer schema of its own. Throws INTERNAL without a model route. */
 export function launchCodex(intent: AgentIntent): AgentLaunch {
-  if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex was to be started without a model route.');
+  if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Codex has no model route.');
   const codexHome = `${intent.home}/.codex`;
   const schemaFile = `${codexHome}/answer.schema.json`;
   return {

@@ -34,7 +34,7 @@ function modelVariables({ api, model, gatewayToken }: AgentIntent, modelUrl: str
   }
 }
 
-/** The result file becomes the last line of stdout, on a line of its own whatever the command wrote before. */
+/** The result file becomes the last line of stdout, on a separate line even if the output of the command did not end with one. */
 function writeScript(commandLine: string): string {
   return `sh -c ${shellQuote(commandLine)}
 code=$?

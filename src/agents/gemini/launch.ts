@@ -13,7 +13,7 @@ const PROGRAM = `${FOLDER}/bundle/gemini.js`;
  * servers and variables are not used. Throws INTERNAL without a model route.
  */
 export function launchGemini({ model, modelUrl, gatewayToken, home, options }: AgentIntent): AgentLaunch {
-  if (modelUrl === undefined) throw new HaloError('INTERNAL', 'Gemini CLI was to be started without a model route.');
+  if (modelUrl === undefined) throw new HaloError('INTERNAL', 'Gemini CLI has no model route.');
   const { effort } = options ?? {};
   return {
     script: launchScript({

@@ -10,7 +10,7 @@ const PROGRAM = '/opt/halo/agents/opencode/opencode';
 export function launchOpencode(intent: AgentIntent): AgentLaunch {
   const { api, model, modelUrl, gatewayToken, options } = intent;
   if (api === undefined || modelUrl === undefined)
-    throw new HaloError('INTERNAL', 'opencode was to be started without a model route.');
+    throw new HaloError('INTERNAL', 'opencode has no model route.');
   const name = `${api}/${model}`;
   return {
     script: launchScript({

@@ -24,7 +24,7 @@ export interface PromptInput {
   stories?: readonly Story[];
   /** Stories that landed in this run so far, oldest first. */
   progress: readonly { id: string; title: string; summary: string }[];
-  /** What the repository says to agents, e.g. in AGENTS.md, as far as the agent does not read it by itself. */
+  /** What the repository says to agents, e.g. in AGENTS.md, unless the agent reads the file itself. */
   guidance: readonly { file: string; text: string }[];
   /** Files that the configuration names. */
   files?: readonly PromptFile[];

@@ -14,7 +14,7 @@ export interface BuiltPrompt {
   sections: PromptPart[];
 }
 
-/** A shorter rest of a section says too little. */
+/** Minimum length of a truncated section; shorter ones are dropped. */
 const MIN_TOKENS = 50;
 const CUT_MARK = '[…]';
 

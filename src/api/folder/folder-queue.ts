@@ -51,7 +51,7 @@ const UNCERTAIN: readonly ErrorCode[] = ['API_UNREACHABLE', 'INTERNAL', 'REDIS_U
 export class FolderQueue {
   readonly #with: FolderQueueOptions;
   readonly #pollMs: number;
-  /** What was said about an entry, so that it is said once. */
+  /** The last message about each entry, to print each message only once. */
   readonly #said = new Map<string, string>();
   readonly #writing: WrittenFiles;
   readonly #result: FolderResult = { done: 0, failed: 0 };

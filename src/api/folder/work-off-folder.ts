@@ -24,7 +24,7 @@ export async function workOffFolder(home: string, request: FolderRequest): Promi
     return await withLock(`${records.dir}.lock`, work, { waitMs: 1000 });
   } catch (error) {
     if (!(error instanceof LockBusyError) || !error.message.startsWith(records.dir)) throw error;
-    throw new HaloError('USAGE', `Another process (${error.owner}) works off ${folder}.`, {
+    throw new HaloError('USAGE', `Another process (${error.owner}) runs the PRDs in ${folder}.`, {
       hint: 'Stop it first, or let it continue.',
       cause: error,
     });

@@ -38,7 +38,7 @@ export async function submitOnce(
     const kept = await readKept(file);
     if (kept !== undefined && (await areCreated(store, kept))) {
       if (kept.asked === asked) return kept.submitted;
-      throw new HaloError('USAGE', `The key ${JSON.stringify(key.slice(0, 80))} was used for another submit.`, {
+      throw new HaloError('USAGE', `The key ${JSON.stringify(key.slice(0, 80))} belongs to another submit.`, {
         hint: `Choose another key for other runs; this one created ${kept.submitted.map(({ runId }) => runId).join(', ')}.`,
       });
     }

@@ -59,7 +59,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
       const run = await planRun(context, plan);
       if (run.config.prd.criteria === 'required') assertCriteria(member.prd);
       const parsed = prds.get(member.prd);
-      // A run without an open story ends at once: nothing of this machine is needed.
+      // A run without open stories ends immediately and needs no preflight check.
       if (parsed === undefined || hasOpenStory(parsed, options.stories)) await context.preflight?.(run.config);
       if (parsed !== undefined && !options.dryRun)
         assertTestsCommand(parsed, run.config.tests.command, member.prd.path);

@@ -49,7 +49,7 @@ export const define: Define = (command, cli) => {
         )
         .option(
           '--prd <path>',
-          'the same, as a script needs it: a refused run has a run directory, too, without a terminal stdout has nothing else, and gates may be missing',
+          'the same, for scripts: refused runs get a run directory; without a terminal, stdout contains only its path; gates are optional',
         )
         .option('--resume <run>', 'continue a run, given by its directory or id')
         .option('--repo <path>', 'the repository', '.'),
@@ -175,7 +175,7 @@ async function runWithoutGates<T>(request: SubmitRequest, how: RunHere<T>): Prom
     if (!(error instanceof HaloError) || error.code !== 'NO_GATES') throw error;
     const { cli } = how;
     await cli.note(
-      `${cli.paintErr('warn', 'warning:')} No gates are configured for ${safeLine(request.repos.join(', '))}: halo takes the agent's word that a story is done. Run \`halo init\` to configure gates.`,
+      `${cli.paintErr('warn', 'warning:')} No gates are configured for ${safeLine(request.repos.join(', '))}: stories count as done when the agent reports success. Run \`halo init\` to configure gates.`,
     );
     return runHere({ ...request, set: [...request.set, 'gates=[]'] }, how);
   }

@@ -47,7 +47,7 @@ export interface SnapshotParts {
   env: Readonly<Record<string, string>>;
   /** Hosts, registries and their URLs. */
   network: unknown;
-  /** Path, mode and blob id of each input; a word for what is the same whatever they are. */
+  /** Path, mode and blob id of each input; a constant if the key does not depend on files. */
   inputs: string | readonly (readonly [path: string, mode: string, id: string])[];
 }
 

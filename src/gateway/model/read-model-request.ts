@@ -17,7 +17,7 @@ export interface Reading {
   /** Names of the allowed models. */
   models: readonly string[];
   bodyBytes: number;
-  /** The remaining bytes for all request bodies. Reading takes from it and gives back. */
+  /** Budget of bytes shared by all request bodies; released when a body has been processed. */
   pool: { bytes: number };
 }
 

@@ -72,7 +72,7 @@ export class Launcher {
 
   #start(): ChildProcess {
     const child = fork(fileURLToPath(new URL('./launch.mjs', import.meta.url)), {
-      // In a group of its own: Ctrl-C in a terminal is for halo.
+      // Own process group, so that Ctrl-C in the terminal reaches only halo.
       detached: true,
       cwd: '/',
       execArgv: [],

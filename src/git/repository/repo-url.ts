@@ -36,7 +36,7 @@ function withoutCredentials(source: string): string {
   return source.startsWith('/') ? source : source.replace(/^[^@/:]+@(?=[^/]+:)/, '');
 }
 
-/** An address as halo keeps it and gives it to git, and what it was given with, which is kept nowhere. */
+/** The address that halo stores and passes to git, and the credentials it came with, which are never stored. */
 export interface RemoteSource {
   /** Without a password; over ssh with the user name, which is part of the address there. */
   address: string;

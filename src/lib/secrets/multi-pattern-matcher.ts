@@ -59,12 +59,12 @@ function compileExact(all: readonly Needle[]): PatternMatcher {
   };
 }
 
-/** A line that ends with less of a secret than this is not held back; that much of it may show. */
+/** Shorter prefixes of a secret at the end of a line are written immediately and may be visible. */
 const MIN_PREFIX_LENGTH = 4;
 
 /**
- * The same for data in which the needles may be wrapped into lines; line ends of theirs are left out of account, too.
- * Needles of less than four bytes are ignored.
+ * Matches needles that are wrapped into lines; line ends inside them are ignored. Needles of less than four bytes are
+ * ignored.
  */
 export function compileMatcher(texts: readonly string[]): PatternMatcher {
   const wrapped = texts

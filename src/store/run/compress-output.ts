@@ -22,8 +22,8 @@ const UNFINISHED = /\.[0-9a-f]{8}\.tmp$/;
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /**
- * Compresses the raw output of the attempts of an ended run, which the run's own `events.jsonl` has once more. Readers see
- * the same text before, while and after. Safe to repeat after a crash. Returns how many bytes it has freed.
+ * Compresses the raw output of the attempts of an ended run; `events.jsonl` of the run contains the same output. Readers
+ * get identical content before, during and after compression. Safe to repeat after a crash. Returns how many bytes it has freed.
  */
 export async function compressOutput(home: string, runId: string): Promise<number> {
   const paths = runPaths(home, runId);

@@ -24,7 +24,7 @@ interface Reader {
 const MAX_ENDED = 500;
 const POLL_MS = 1000;
 const MAX_POLL_MS = 30_000;
-/** Reading takes at most one part in so many of the time: the interval grows with the number of runs. */
+/** Reading takes at most 1/SHARE of the time, so the interval grows with the number of runs. */
 const SHARE = 20;
 const VIEW_MS = 3000;
 const RETRY_MS = 2000;

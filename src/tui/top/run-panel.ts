@@ -159,8 +159,8 @@ export function storyDetails(state: TopState, storyId: string | undefined, paint
 
 /** The question that the user answers now, and the answer to confirm, below the view. */
 export function answerPanel(state: TopState, paint: Paint): string[] {
-  const { prompt, question, width } = state;
-  const action = prompt?.kind === 'answer' ? prompt.action : question?.action;
+  const { inputLine, question, width } = state;
+  const action = inputLine?.kind === 'answer' ? inputLine.action : question?.action;
   if (action?.name !== 'answer') return [];
   const story = findRun(state, action.runId)?.stories.find(({ id }) => id === action.story);
   const most = Math.max(1, Math.floor(bodyHeight(state) / 2) - 2);

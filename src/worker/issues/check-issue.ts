@@ -11,7 +11,7 @@ import { parsePrd } from '../../prd/parse-prd.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { openIssueSource, type ForgeContext, type ForgePatience } from './open-issue-source.ts';
 
-/** A forge that is away must not delay the story for long: its submitted text is there. */
+/** An unavailable forge must not delay the story; the submitted text is used. */
 const PATIENCE: ForgePatience = { requestMs: 10_000, maxTries: 2, maxWaitMs: 5_000 };
 
 /**

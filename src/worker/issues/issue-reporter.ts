@@ -35,10 +35,10 @@ interface Seen {
 }
 
 /**
- * Reports the progress of stories to the issues that they are: a label for the status, a comment for the result, and if
+ * Reports the progress of stories to their issues: a label for the status, a comment for the result, and if
  * `issues.close` is set, the issue is closed once its commit is on the default branch. What to report follows from the
- * journals, so nothing is lost; a comment is looked for before it is repeated. A forge that fails delays only reports. Of
- * several workers, one reports. Handles runs without an owner, or those of `owner`.
+ * journals, so nothing is lost. Checks for an existing comment before posting. An unavailable forge delays only reports.
+ * One worker reports at a time. Handles runs without an owner, or those of `owner`.
  */
 export class IssueReporter {
   readonly #context: IssueReporterContext;

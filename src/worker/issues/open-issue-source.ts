@@ -19,7 +19,7 @@ export interface ForgeContext {
 /** How long requests may take; by default, as long as rate limits and repeated requests need. */
 export type ForgePatience = Pick<ForgeAddress, 'maxWaitMs' | 'requestMs' | 'maxTries'>;
 
-/** Opens the forge of a source with the settings of this machine, and teaches the masker the token. Throws CONFIG_INVALID. */
+/** Opens the forge of a source with the settings of this machine, and registers the token with the masker. Throws CONFIG_INVALID. */
 export async function openIssueSource(
   { home, env, masker }: ForgeContext,
   source: IssueSource,

@@ -53,8 +53,8 @@ export async function checkSignatures({ gitDir, commit, note, signers }: Signatu
   const origin = note?.addedBy;
   if (signers === undefined) {
     const signed = origin !== undefined && (await isSigned(gitDir, origin));
-    const found = signed ? 'the record is signed, by whom is not checked' : 'the record is unsigned';
-    return [{ what: 'signature', recorded: 'none is asked for', found, ok: null }];
+    const found = signed ? 'the record is signed; the signer is not checked' : 'the record is unsigned';
+    return [{ what: 'signature', recorded: 'not required', found, ok: null }];
   }
   const signatures: [string, Signature][] = [
     ['commit', await verifySignature(gitDir, commit, signers)],

@@ -26,8 +26,8 @@ export async function readCacheLimit(home: string): Promise<number> {
 }
 
 /**
- * Once a day: trims the registry cache, looks for open runs that the list lacks, compresses the output of ended runs, for
- * those of older versions and of workers that died, and removes what `[keep]` does not keep, if it sets anything.
+ * Once a day: trims the registry cache, looks for open runs that the list lacks, compresses the output of ended runs that
+ * no worker has compressed (runs of older versions, or of workers that died), and removes what `[keep]` does not keep.
  */
 export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Promise<void> {
   const { home } = worker;

@@ -13,7 +13,7 @@ const MAX_INSPECTED_BYTES = 4 * 1024 * 1024;
 export interface SnapshotKey {
   /** SHA-256, hexadecimal. */
   key: string;
-  /** The same for all commits with these settings: under it is noted that snapshots of the whole tree are of no use. */
+  /** Key of these settings for all commits. Marks repositories for which whole-tree snapshots do not help. */
   settingsKey: string;
   inputs: Snapshot['inputs'];
 }

@@ -107,7 +107,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author fo
   it('does not pass with the true settings either, because its gates fail on this tree, and is reported as unsigned', async () => {
     push(record());
     const { code, stdout } = await halo();
-    expect(stdout).toMatch(/^ {3}signature +none is asked for +the record is unsigned$/m);
+    expect(stdout).toMatch(/^ {3}signature +not required +the record is unsigned$/m);
     expect(stdout).toMatch(/✓ +settings +as in halo\.toml +as in halo\.toml$/m);
     expect(stdout).toMatch(/✗ +gate \.\/check\.sh +exit 0 +exit [1-9]/m);
     expect(code).toBe(10);

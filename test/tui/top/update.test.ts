@@ -106,7 +106,7 @@ describe('keys', () => {
     const both = [...asked('US-001').slice(0, -1), ...asked('US-002', 'Which port?')];
     const asks = after(start(), listed([stateOf(created(RUN, 2), ...both)]));
     expect(after(asks, 'A').notice?.text).toContain('2 stories of run');
-    expect(after(asks, '2', 'down', 'A').prompt?.action?.story).toBe('US-002');
+    expect(after(asks, '2', 'down', 'A').inputLine?.action?.story).toBe('US-002');
   });
 
   const prds = (...keys: string[]) => after(open(), '5', { type: 'prds-listed', prds: PRDS }, ...keys);

@@ -99,7 +99,7 @@ describe('a landed commit', () => {
     const [trusted] = await verified(`halo/${state.runId}~1`, { host, trustRecord: true });
     expect(failures([trusted!])).toEqual([]);
     expect(trusted!.remarks).toEqual([
-      'the record is signed, by whom is not checked',
+      'the record is signed; the signer is not checked',
       'settings that differ (4) are taken from the record',
     ]);
   });

@@ -41,7 +41,7 @@ export interface WorkOrigin {
   startedAt: string;
   /** What an agent used in this attempt. */
   usage: Usage;
-  /** Its approval: by whom, for which changed paths, and what the agent had used that made them. */
+  /** The approval: approver, approved paths, and usage of the agent that made the change. */
   approval?: { by: string; paths: ReadonlySet<string>; used: Proof['usage'] | undefined };
 }
 

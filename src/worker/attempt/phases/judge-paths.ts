@@ -38,8 +38,8 @@ const MAX_SHOWN_CHANGES = 3;
 
 /**
  * Compares what a candidate changes with the protected paths: halo's own list, new folders with a dot at the top, what
- * is guarded for this run, and `[land] protect`, by each name that links of the base give to a path. A PRD in which the
- * story has only marked itself is none of them, unless `[land] protect` names it.
+ * is guarded for this run, and `[land] protect`, by each name that links of the base give to a path. A PRD whose only
+ * change is the story's own mark is not protected, unless `[land] protect` names it.
  * Throws POLICY_VIOLATION and GIT_FAILED.
  */
 export async function judgePaths(attempt: PathRules, candidate: ChangedCommit): Promise<JudgedPaths> {
