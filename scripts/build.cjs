@@ -1,4 +1,4 @@
-// Bundles src/ into dist/, unless it is of the same sources already. Any number of processes may do so at once.
+// Bundles src/ into dist/, unless it is of the same sources already. Any number of processes may do so concurrently.
 'use strict';
 
 const { createHash, randomBytes } = require('node:crypto');

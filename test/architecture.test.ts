@@ -210,6 +210,12 @@ describe('sources, scripts and documents', () => {
     ['scripts/a.sh', '# builds it anew'],
     ['docker/sandbox/a.c', '/* the client was told */'],
     ['docs/agents.md', 'halo tells which tests vanished.'],
+    ['docs/agents.md', 'The story starts at once.'],
+    ['src/git/a.ts', 'const told = await read();'],
+    ['src/git/a.ts', '  #rest(): void {'],
+    ['docs/queue.md', 'the queue rests until Redis is back'],
+    ['docs/proof.md', "halo takes the agent's word for it."],
+    ['docs/proof.md', 'the word of a person decides'],
   ])('a word of the list is found in %s: %s', (path, text) =>
     expect(findBannedWords([{ path, text }])).toHaveLength(1),
   );
@@ -217,6 +223,9 @@ describe('sources, scripts and documents', () => {
   test.each([
     ['src/git/a.ts', '// Recommends a fix; stands for an id; foretells'],
     ['docs/agents.md', 'the key `mend` of the findings'],
+    ['docs/agents.md', 'The rest of the line is a word, in the words of its program.'],
+    ['src/git/a.ts', 'const { id, ...rest } = story; // once'],
+    ['src/git/a.ts', "({ type: 'model.used', told: 'all' })"],
   ])('other words are not reported in %s: %s', (path, text) => expect(findBannedWords([{ path, text }])).toEqual([]));
 });
 

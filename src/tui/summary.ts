@@ -32,12 +32,12 @@ const MAX_NOT_DONE = 5;
 
 /** How an ended run went: the verdict, what landed, what failed and why, and what to do next. Long texts are wrapped. */
 export function summaryLines({ state, width, paint, dir }: SummaryInput): string[] {
-  const told = findDecisiveStory(state);
+  const decisive = findDecisiveStory(state);
   const ended = state.stopReason ?? 'UNKNOWN_ERROR';
-  const reason = told?.stopReason === ended ? plainReason(ended, told.lastFailure) : ended;
+  const reason = decisive?.stopReason === ended ? plainReason(ended, decisive.lastFailure) : ended;
   const took = formatElapsed(elapsedMs(state, state.createdAt) ?? 0);
   const tone = ended === 'SUCCESS' ? 'good' : 'bad';
-  const [head = '', ...more] = hanging(`${headline(state, told)}, ${took}`, reason.length + 4);
+  const [head = '', ...more] = hanging(`${headline(state, decisive)}, ${took}`, reason.length + 4);
   const open = state.stories.filter(isOpen);
   const usage = usageText(state.usage);
   return [
@@ -107,12 +107,12 @@ function findDecisiveStory({ detail = '', stories }: RunState): StoryState | und
   );
 }
 
-function headline({ detail = '', stories }: RunState, told: StoryState | undefined): string {
-  if (told === undefined) return detail.replace(/\.$/, '');
-  const tries = told.attempts > 1 ? ` in ${told.attempts} attempts` : '';
-  const waiting = told.held === undefined ? 'needs a human' : 'is waiting for approval';
-  const what = told.progress === 'failed' ? `failed${tries}` : waiting;
-  return `${told.id} ${what}; ${stories.filter(isDone).length} of ${stories.length} stories done`;
+function headline({ detail = '', stories }: RunState, decisive: StoryState | undefined): string {
+  if (decisive === undefined) return detail.replace(/\.$/, '');
+  const tries = decisive.attempts > 1 ? ` in ${decisive.attempts} attempts` : '';
+  const waiting = decisive.held === undefined ? 'needs a human' : 'is waiting for approval';
+  const what = decisive.progress === 'failed' ? `failed${tries}` : waiting;
+  return `${decisive.id} ${what}; ${stories.filter(isDone).length} of ${stories.length} stories done`;
 }
 
 function isOpen({ progress }: StoryState): boolean {

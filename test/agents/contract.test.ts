@@ -91,9 +91,9 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
   });
 
   it('receives the token of its attempt as its key, and no secret', () => {
-    const told = JSON.stringify(adapter.launch(INTENT));
-    expect(told).toContain('halo-token');
-    const launch = told
+    const reported = JSON.stringify(adapter.launch(INTENT));
+    expect(reported).toContain('halo-token');
+    const launch = reported
       .replaceAll(/\b(\w+_API_KEY|HALO_MODEL_KEY|apiKey)\\?":\\?"halo-token\\?"/g, '')
       .replace('env_key = \\"HALO_MODEL_KEY\\"', '');
     expect(launch).not.toMatch(/api_?key|env_key|authorization|bearer/i);

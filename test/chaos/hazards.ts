@@ -32,7 +32,7 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['a run is cancelled in each phase', 'cancelled within 5 s; nothing lands afterwards'],
   ['a run is cancelled as it ends', 'one end, consistent with git'],
   ['SIGTERM, once and twice, and many deployments', 'stories are handed back without using up an attempt, or ended'],
-  ['two runs of one repository at once', 'separate branches; both end'],
+  ['two concurrent runs of one repository', 'separate branches; both end'],
   ['the same PRD is submitted many times in parallel with one key', 'one run, the same id for all'],
   ['the branch moves on the host', 'merged and gated again, or a conflict; nothing is overwritten'],
   ['the checkout is dirty, staged, mid-rebase, detached, locked', 'unchanged; a clear refusal'],

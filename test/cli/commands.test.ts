@@ -181,7 +181,7 @@ describe('halo run', () => {
       }),
     );
     const result = await halo(['run', 'prd.json'], { ...worker, onReady: (press) => (pressCtrlC = press) });
-    expect(result.stderr).toContain('[left at once with 130]');
+    expect(result.stderr).toContain('[left immediately with 130]');
     expect(result.stderr).toContain('`halo status new-1` shows the state of the run');
   });
 
@@ -425,9 +425,9 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(page).toMatch(/^halo resume r1 +continue it$/m);
     expect((await stateOf(...passed('US-001'), paused)).cell).toBe('paused');
     const stopped: JournalEntry = { type: 'story.stopped', story: 'US-001', attempt: 1, usage: NO_USAGE };
-    const rests = await stateOf(...attempted('US-001'), { ...paused, now: true }, stopped);
-    expect(rests.cell).toBe('paused');
-    expect(rests.page).toMatch(/^US-001 +interrupted +1 /m);
+    const interrupted = await stateOf(...attempted('US-001'), { ...paused, now: true }, stopped);
+    expect(interrupted.cell).toBe('paused');
+    expect(interrupted.page).toMatch(/^US-001 +interrupted +1 /m);
   });
 
   it('blocked or waiting, with the run that it needs, until it ends', async () => {
@@ -715,7 +715,7 @@ describe('findings that a reviewer may overlook', () => {
     expect(stdout).toContain('tests    US-001: 4 before, 3 after; removed: adds\n');
     const warnings =
       'warning: US-001: k.txt adds a GitHub token\nwarning: tests of US-001: 4 before, 3 after; removed: adds\n';
-    const told = expect.stringContaining(warnings) as string;
+    const reported = expect.stringContaining(warnings) as string;
     const asked: string[] = [];
     const person = (answer: string): Partial<CliOptions> => ({
       ask: (question) => {
@@ -726,10 +726,10 @@ describe('findings that a reviewer may overlook', () => {
     const refused = await halo(['land', 'r1'], person('no'));
     expect(refused).toMatchObject({ code: 6, stderr: expect.stringContaining('Nothing was landed.') as string });
     expect(refused.stderr).toContain(warnings);
-    expect(await halo(['land', 'r1'], person('y'))).toMatchObject({ code: 0, stderr: told });
+    expect(await halo(['land', 'r1'], person('y'))).toMatchObject({ code: 0, stderr: reported });
     expect(asked).toHaveLength(2);
     expect((await halo(['land', 'r1', '--yes'], person('no'))).code).toBe(0);
-    expect(await halo(['land', 'r1'])).toMatchObject({ code: 0, stderr: told });
+    expect(await halo(['land', 'r1'])).toMatchObject({ code: 0, stderr: reported });
     expect(asked).toHaveLength(2);
   });
 

@@ -54,9 +54,9 @@ describe('a story that passes', () => {
       'feat: [A] - Story A\nfeat: [B] - Story B',
     );
     const trailers = repository.git('log', '-1', '--format=%(trailers:only)', branch);
-    const told = ['Halo-Story: B', `Halo-Story-Key: ${state.stories[1]!.key}`, 'Halo-Attempt: 1'];
+    const storyTrailers = ['Halo-Story: B', `Halo-Story-Key: ${state.stories[1]!.key}`, 'Halo-Attempt: 1'];
     const asked = ['Halo-Agent: command', `Requested-by: ${state.user}`];
-    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told, ...asked]);
+    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...storyTrailers, ...asked]);
     expect(repository.git('show', `${branch}:log.txt`)).toBe('more\nmore');
     expect(repository.git('rev-parse', 'HEAD')).toBe(before);
     expect(repository.git('status', '--porcelain')).toBe('');

@@ -13,7 +13,7 @@ const pem = (name: string) => readFileSync(new URL(`fixtures/localhost-${name}.p
 export const localhost = { key: pem('key'), cert: pem('cert') };
 
 /** A route to a provider that speaks OpenAI’s APIs, and may be asked for these models. */
-/** What the model routes of these tests take for a key; the client of these tests shows it unless told otherwise. */
+/** What the model routes of these tests take for a key; their client sends it unless a test sets another one. */
 export const TOKEN = 'halo-test-token';
 export const OPENAI = { api: 'openai', gatewayToken: TOKEN, models: ['m', 'other', 'gpt-5.5', 'house-model'] } as const;
 export const ANTHROPIC = { api: 'anthropic', gatewayToken: TOKEN, models: ['m', 'claude-test'] } as const;

@@ -18,7 +18,7 @@ test.each([
   expect(no.filter((path) => pattern.test(path))).toEqual([]);
 });
 
-test('several at once', () => {
+test('several patterns at the same time', () => {
   const globs = compileGlobs(['a|b', '*.md', 'x/**']);
   expect(['a|b', 'c.md', 'x/y'].filter((path) => !globs.test(path))).toEqual([]);
   expect(['a', 'b', 'x', 'y/c.md'].filter((path) => globs.test(path))).toEqual([]);

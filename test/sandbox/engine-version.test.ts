@@ -42,9 +42,9 @@ async function oldEngine(socket: string) {
     if (req.method !== 'GET') return res.writeHead(500).end('{"message":"an old engine makes nothing"}');
     const real = request({ socketPath: ENGINE, path, method: 'GET' }).end();
     const [found] = (await once(real, 'response')) as [IncomingMessage];
-    const told = (await json(found)) as object;
+    const shown = (await json(found)) as object;
     const old = path.endsWith('/version') ? { Version: '19.03.15', ApiVersion: '1.40' } : { ServerVersion: '19.03.15' };
-    const said = Array.isArray(told) ? told : { ...told, ...(/\/(version|info)$/.test(path) ? old : {}) };
+    const said = Array.isArray(shown) ? shown : { ...shown, ...(/\/(version|info)$/.test(path) ? old : {}) };
     return res.writeHead(found.statusCode ?? 500, { 'content-type': 'application/json' }).end(JSON.stringify(said));
   };
   const server = createServer((req, res) => void answer(req, res));

@@ -25,7 +25,7 @@ test('a change is visible to all readers under any key', async ({ home }) => {
   expect(await openBreakerStore(home).list()).toEqual([]);
 });
 
-test('no change is lost when many come at once', async ({ home }) => {
+test('no change is lost when many are made concurrently', async ({ home }) => {
   const sign = (by: number) => ({ by: String(by), error: 'e', changed: true, denied: false });
   await Promise.all(
     Array.from({ length: 20 }, (_, index) =>

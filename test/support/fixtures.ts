@@ -9,8 +9,8 @@ import { tempDir } from './temp-dir.ts';
 
 /**
  * Tests with fixtures, made when a test asks for them. Each test has its own `home` (a HALO_HOME) and `repository`. The
- * tests of a file share `halo`, whose worker executes `concurrency` stories at once, and `link`, a connection to halo's
- * own Redis. `journal` reads the events of a run of `halo`. All of them are closed or removed after use.
+ * tests of a file share `halo`, whose worker executes `concurrency` stories in parallel, and `link`, a connection to
+ * halo’s own Redis. `journal` reads the events of a run of `halo`. All of them are closed or removed after use.
  */
 export const test = base
   .extend('concurrency', { scope: 'file' }, 2)

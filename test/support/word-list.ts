@@ -3,19 +3,29 @@ import { join } from 'node:path';
 import type { Breach } from './architecture.ts';
 import type { TextFile } from './named-paths.ts';
 
-/** Archaic, literary and colloquial words, each with the words to use. They have no other meaning that halo needs. */
+/** Archaic, literary and colloquial words, each with the words to use. Words with other meanings are matched only in the sense to avoid. */
 export const WORD_LIST: { words: string; use: string }[] = [
   { words: 'whoever|whomever', use: 'the user, the caller, the next worker' },
   { words: 'nobody', use: 'no user, no process' },
   { words: 'mend(?:s|ed|ing)?', use: 'fix' },
   { words: 'anew', use: 'again, re-' },
   { words: 'tells', use: 'reports' },
-  { words: '(?:is|are|was|were|be|been|being) told', use: 'is notified, receives, is reported' },
+  {
+    words: '(?:is|are|was|were|be|been|being|has|have|had|unless|const|let) told',
+    use: 'is notified, receives, reported',
+  },
   { words: 'hears? of|heard of|unheard', use: 'receives, is notified' },
   { words: 'com(?:es?|ing) to|came to', use: 'results in, reaches' },
   { words: 'go(?:es|ing)? on|went on|gone on', use: 'continues' },
   { words: 'stands(?! for)|stood', use: 'is' },
   { words: 'by now', use: 'already' },
+  // It has two senses, and readers of a second language know the wrong one.
+  { words: 'at once', use: 'immediately; at the same time' },
+  // Not `the rest of a line`.
+  { words: '#rest\\(|rest(?:s|ing|ed)|a rest (?:until|for)', use: 'pause, wait' },
+  // Not `the words of a state`.
+  { words: "(?:user|person|people|human|agent|program)(?:'s|’s|s['’])? word", use: 'command, decision, report' },
+  { words: 'words? of (?:a|the|its|this) (?:user|person|human|agent)', use: 'command, decision, report' },
   { words: 'besides', use: 'in addition to, other than' },
   { words: 'shall', use: 'must, will' },
   { words: 'lest|albeit|whilst|amongst|nigh|thrice', use: 'a common word' },
@@ -24,7 +34,7 @@ export const WORD_LIST: { words: string; use: string }[] = [
   { words: 'as it were|so to (?:say|speak)|such as it is', use: 'nothing' },
 ];
 
-const LIST = new RegExp(`\\b(?:${WORD_LIST.map(({ words }) => words).join('|')})\\b`, 'gi');
+const LIST = new RegExp(`(?<!\\w)(?:${WORD_LIST.map(({ words }) => words).join('|')})(?!\\w)`, 'gi');
 
 /** The folders and files of the project that are written by hand, below its root. */
 const READ = ['src', 'test', 'docker', 'scripts', 'bin', 'docs', 'examples', 'compose.yaml'];

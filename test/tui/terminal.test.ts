@@ -40,8 +40,8 @@ describe('a terminal that changes its size', () => {
     const entries: JournalEntry[] = [created(), { type: 'run.started' }, ...passed('US-001').slice(0, 1)];
     for (const [index, entry] of entries.entries())
       progress.show({ v: JOURNAL_VERSION, seq: index + 1, at: new Date().toISOString(), ...entry });
-    progress.say('stopping after US-001: no other story starts. Ctrl-C again exits at once.');
-    await shows('exits at once');
+    progress.say('stopping after US-001: no other story starts. Ctrl-C again exits immediately.');
+    await shows('exits immediately');
     for (const [columns, rows] of [
       [50, 30],
       [120, 40],

@@ -72,8 +72,8 @@ function rowTable(rows: NetworkRow[], cli: Cli): string[] {
 }
 
 function reasons(rows: NetworkRow[], cli: Cli): string[] {
-  const told = [...new Set(rows.flatMap(({ reason }) => (reason === undefined ? [] : [safeLine(reason, 400)])))];
-  return told.length === 0 ? [] : ['', ...told.map((reason) => cli.paint('bad', reason))];
+  const reasons = [...new Set(rows.flatMap(({ reason }) => (reason === undefined ? [] : [safeLine(reason, 400)])))];
+  return reasons.length === 0 ? [] : ['', ...reasons.map((reason) => cli.paint('bad', reason))];
 }
 
 function proposalText({ allow, registries, agentRegistries }: NetworkProposal, cli: Cli): string[] {

@@ -48,7 +48,7 @@ async function up({ workers, listen }: Flags, cli: Cli): Promise<void> {
         `home     ${home}`,
       );
       const watching = new AbortController();
-      const told = cli.services.watchRuns({
+      const printed = cli.services.watchRuns({
         signal: watching.signal,
         onEvent: (event, state) => {
           const line = eventLine(event, state, cli.paint);
@@ -57,7 +57,7 @@ async function up({ workers, listen }: Flags, cli: Cli): Promise<void> {
       });
       await stopped;
       watching.abort();
-      await Promise.all([told, api.close()]);
+      await Promise.all([printed, api.close()]);
     } finally {
       await worker.close();
     }

@@ -54,14 +54,14 @@ export function reviewRun(
   let state: RunState | undefined;
   let prd: Prd | undefined;
   const newest = new Map<string, Attempted>();
-  const used = new Map<string, { told: Usage; metered: Usage }>();
+  const used = new Map<string, { recorded: Usage; metered: Usage }>();
   for (const event of events) {
     state = applyEvent(state, event);
     if (event.type === 'run.created' || event.type === 'run.replanned') prd = event.prd;
     if (!('story' in event)) continue;
-    const sums = used.get(event.story) ?? { told: NO_USAGE, metered: NO_USAGE };
+    const sums = used.get(event.story) ?? { recorded: NO_USAGE, metered: NO_USAGE };
     if (event.type === 'model.used') sums.metered = addUsage(sums.metered, event.usage);
-    if (event.type === 'story.ended') sums.told = addUsage(sums.told, event.usage);
+    if (event.type === 'story.ended') sums.recorded = addUsage(sums.recorded, event.usage);
     used.set(event.story, sums);
     const attempt = event.type === 'story.started' ? undefined : newest.get(event.story);
     newest.set(event.story, afterEvent(attempt ?? { gates: [], claims: [] }, event));
@@ -70,7 +70,7 @@ export function reviewRun(
   const { maxAttempts, agent } = state;
   const stories = state.stories.map((story): StoryReview => {
     const { gates = [], claims = [], reported, model } = newest.get(story.id) ?? {};
-    const { told = NO_USAGE, metered = NO_USAGE } = used.get(story.id) ?? {};
+    const { recorded = NO_USAGE, metered = NO_USAGE } = used.get(story.id) ?? {};
     const { id, title, progress, attempts, tests, failedTests, startedAt, endedAt } = story;
     const description = state?.dry && progress === 'passed' ? story.summary : undefined;
     const commit = story.commit ?? story.held?.commit ?? story.approved?.commit;
@@ -87,7 +87,7 @@ export function reviewRun(
       }),
       gates,
       findings: findStoryFindings(story),
-      usage: metered.requests > 0 ? metered : told,
+      usage: metered.requests > 0 ? metered : recorded,
       ...(commit !== undefined && { commit }),
       ...(description !== undefined && { description }),
       ...(tests !== undefined && { tests }),

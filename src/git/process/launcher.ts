@@ -67,7 +67,7 @@ export class Launcher {
   /** Ends the process after the commands that still run. */
   close(): void {
     this.#isClosed = true;
-    this.#rest();
+    this.#unrefIfIdle();
   }
 
   #start(): ChildProcess {
@@ -92,11 +92,11 @@ export class Launcher {
   #finish(id: number, result: LaunchResult | 'unsent'): void {
     this.#waiting.get(id)?.resolve(result);
     this.#waiting.delete(id);
-    this.#rest();
+    this.#unrefIfIdle();
   }
 
   /** Without commands, the process does not keep this one alive. */
-  #rest(): void {
+  #unrefIfIdle(): void {
     if (this.#waiting.size > 0) return;
     this.#process?.unref();
     this.#process?.channel?.unref();

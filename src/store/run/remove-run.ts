@@ -64,7 +64,7 @@ export interface WholeRemoval {
   release: (state: RunState) => Promise<boolean>;
 }
 
-/** Removes the directory of an ended run: it disappears at once, its files afterwards. Returns false if it stays. */
+/** Removes the directory of an ended run: it disappears immediately, its files afterwards. Returns false if it stays. */
 export async function removeRun(home: string, runId: string, { openRuns, release }: WholeRemoval): Promise<boolean> {
   const paths = runPaths(home, runId);
   const aside = join(runsFolder(home), `${REMOVED}${runId}-${randomBytes(4).toString('hex')}`);

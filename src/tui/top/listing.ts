@@ -137,7 +137,7 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
   const { now } = state;
   const prd = state.run?.runId === run.runId ? state.run.prd : undefined;
   const rows = run.stories.map((story): Row => {
-    const told = prd?.stories.find(({ id }) => id === story.id);
+    const planned = prd?.stories.find(({ id }) => id === story.id);
     const mark = isRetrying(story, run) ? '…' : STORY_MARKS[story.progress];
     const end = story.progress === 'in_progress' ? (run.endedAt ?? now) : (story.endedAt ?? now);
     const begun = story.startedAt !== undefined && story.progress !== 'pending';
@@ -149,8 +149,8 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
       cells: [
         { text: safeLine(story.id, 60), tone: 'strong' },
         { text: `${mark} ${storyProgressText(story, run)}`, tone: PROGRESS_TONES[story.progress] },
-        { text: told?.priority === undefined ? '-' : String(told.priority) },
-        { text: told === undefined ? '-' : String(told.acceptance.length) },
+        { text: planned?.priority === undefined ? '-' : String(planned.priority) },
+        { text: planned === undefined ? '-' : String(planned.acceptance.length) },
         { text: story.attempts === 0 ? '-' : `${story.attempts}/${Math.max(run.maxAttempts, story.attempts)}` },
         { text: begun ? formatElapsed(msBetween(story.startedAt ?? now, end)) : '-' },
         { text: changed === undefined ? '-' : `${formatAge(msBetween(changed, now))} ago` },

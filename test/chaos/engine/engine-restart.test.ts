@@ -87,11 +87,11 @@ describe.each(RESTARTS)(
       }
       await world.untilEnded(runId);
       await stopWorker(worker);
-      const told = world.journal(runId);
-      expect(told.flatMap((event) => (event.type === 'story.disturbed' ? [[event.story, event.class]] : []))).toEqual(
-        STORIES.map((story) => [story, 'infrastructure']),
-      );
-      expect(told.flatMap((event) => (event.type === 'story.ended' ? [[event.story, event.attempt]] : []))).toEqual(
+      const reported = world.journal(runId);
+      expect(
+        reported.flatMap((event) => (event.type === 'story.disturbed' ? [[event.story, event.class]] : [])),
+      ).toEqual(STORIES.map((story) => [story, 'infrastructure']));
+      expect(reported.flatMap((event) => (event.type === 'story.ended' ? [[event.story, event.attempt]] : []))).toEqual(
         STORIES.map((story) => [story, 1]),
       );
       if (liveRestore === true) {
@@ -126,13 +126,13 @@ describe('hazard 48: an engine that is killed twice within ten seconds', skipFor
       for (const runId of runs) await world.untilEnded(runId);
       await stopWorker(worker);
       for (const runId of runs) {
-        const told = world.journal(runId);
-        const faults = told.flatMap((event) => (event.type === 'story.disturbed' ? [event.class] : []));
+        const reported = world.journal(runId);
+        const faults = reported.flatMap((event) => (event.type === 'story.disturbed' ? [event.class] : []));
         expect(faults.length).toBeGreaterThan(0);
         expect(new Set(faults)).toEqual(new Set(['infrastructure']));
         // Each start is followed by the word of what became of it.
-        const ended = told.filter(({ type }) => type === 'story.disturbed' || type === 'story.ended');
-        expect(told.filter(({ type }) => type === 'story.started').length).toBeLessThanOrEqual(ended.length);
+        const ended = reported.filter(({ type }) => type === 'story.disturbed' || type === 'story.ended');
+        expect(reported.filter(({ type }) => type === 'story.started').length).toBeLessThanOrEqual(ended.length);
       }
       await tidyUp(world);
       await checkInvariants(

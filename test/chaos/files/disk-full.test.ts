@@ -48,9 +48,9 @@ describe(
         const worker = world.startWorker({ HALO_FAILPOINT: `${at}@1:delay=3000` });
         await worker.says(`failpoint ${at}`);
         disk.fill(leave);
-        const told = await untilDisturbed(world, runId);
-        expect(told).toMatchObject({ class: 'infrastructure', stopReason: 'INFRASTRUCTURE' });
-        expect(told.summary).toMatch(/disk is full/);
+        const reported = await untilDisturbed(world, runId);
+        expect(reported).toMatchObject({ class: 'infrastructure', stopReason: 'INFRASTRUCTURE' });
+        expect(reported.summary).toMatch(/disk is full/);
         // Status says so while the run waits for its next try.
         const status = async () => (await world.home.halo(['status', runId], { cwd: '/' })).stdout;
         await vi.waitFor(async () => expect(await status()).toMatch(/disk is full/), { timeout: 60_000 });
@@ -101,10 +101,10 @@ describe(
       const worker = world.startWorker({ HALO_FAILPOINT: 'objects.before@1:delay=3000' });
       await worker.says('failpoint objects.before');
       disk.fill();
-      const told = await untilDisturbed(world, runId);
-      expect(told).toMatchObject({ class: 'infrastructure', stopReason: 'INFRASTRUCTURE' });
-      expect(told.summary).toMatch(/No space left on device/);
-      expect(told.summary).toContain(disk.dir);
+      const reported = await untilDisturbed(world, runId);
+      expect(reported).toMatchObject({ class: 'infrastructure', stopReason: 'INFRASTRUCTURE' });
+      expect(reported.summary).toMatch(/No space left on device/);
+      expect(reported.summary).toContain(disk.dir);
       expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
       disk.free();
       await finish(runId, worker);
@@ -131,9 +131,9 @@ describe(
 async function untilDisturbed(world: World, runId: string): Promise<JournalEvent & { type: 'story.disturbed' }> {
   return vi.waitFor(
     () => {
-      const told = world.journal(runId).find((event) => event.type === 'story.disturbed');
-      if (told === undefined) throw new Error('no report yet');
-      return told;
+      const reported = world.journal(runId).find((event) => event.type === 'story.disturbed');
+      if (reported === undefined) throw new Error('no report yet');
+      return reported;
     },
     { timeout: 120_000, interval: 100 },
   );

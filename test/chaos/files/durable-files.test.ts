@@ -96,9 +96,9 @@ const ASK: Record<string, (home: string, operations: Operations) => Promise<unkn
   'repos/<repository>/held.git/**': (_home, operations) => operations.diff(held, 'B'),
 };
 
-const TOLD = DURABLE_FILES.filter(({ damaged }) => damaged === 'reported');
+const REPORTED = DURABLE_FILES.filter(({ damaged }) => damaged === 'reported');
 const SETTINGS_OF_HELD = /held\.git\/(?:HEAD|config|objects\/info\/alternates)$/;
-const cases = TOLD.flatMap(({ name, path }) => Object.keys(DAMAGES).map((kind) => ({ name, path, kind })));
+const cases = REPORTED.flatMap(({ name, path }) => Object.keys(DAMAGES).map((kind) => ({ name, path, kind })));
 
 describe('hazard 50: a file of HALO_HOME is damaged', () => {
   it('the table lists exactly the files of a home', () => {
@@ -106,7 +106,7 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
     expect(files.filter((file) => !DURABLE_FILES.some(({ path }) => path.test(file)))).toEqual([]);
     const unused = DURABLE_FILES.filter(({ path }) => !files.some((file) => path.test(file)));
     expect(unused.map(({ name }) => name)).toEqual(['workers/*, locks/*, **/*lock']);
-    expect(Object.keys(ASK)).toEqual(TOLD.map(({ name }) => name));
+    expect(Object.keys(ASK)).toEqual(REPORTED.map(({ name }) => name));
   });
 
   it.each(cases)('$name, $kind: one sentence names it, and everything else works', async ({ name, path, kind }) => {

@@ -1,6 +1,6 @@
 /**
  * What becomes of a file that was damaged. `rebuilt`: restored from other files, or not needed;
- * `told`: not recoverable, an error names it; `record`: for people, halo does not need it.
+ * `reported`: not recoverable, an error names it; `record`: for people, halo does not need it.
  */
 export type Damaged = 'rebuilt' | 'reported' | 'record';
 

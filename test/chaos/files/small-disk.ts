@@ -45,7 +45,7 @@ export function mountSmallDisk(bytes = 64 * MiB): SmallDisk {
     free,
     unmount() {
       free();
-      // At once, and for good as soon as nothing uses it any more.
+      // Immediately, and finally as soon as nothing uses it any more.
       spawnSync('umount', ['--lazy', dir]);
       rmdirSync(dir);
     },

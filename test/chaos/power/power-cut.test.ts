@@ -64,7 +64,7 @@ describe('hazard 43: the power fails', skipFor(!canCutPower() && 'needs root, lo
   }
 
   async function finish(runs: Promised[]): Promise<void> {
-    const { world, told } = power;
+    const { world, shown } = power;
     const worker = world.startWorker({}, { concurrency: 2 });
     for (const { runId } of runs) await world.untilEnded(runId);
     await stopWorker(worker);
@@ -75,7 +75,7 @@ describe('hazard 43: the power fails', skipFor(!canCutPower() && 'needs root, lo
     );
     for (const { runId, repository } of runs) {
       const branch = repository.git('rev-list', `halo/${runId}`).split('\n');
-      for (const commit of told.get(runId) ?? []) expect(branch, `told as landed of ${runId}`).toContain(commit);
+      for (const commit of shown.get(runId) ?? []) expect(branch, `told as landed of ${runId}`).toContain(commit);
     }
     // All that comes later works as ever.
     const [{ runId, repository }] = runs as [Promised];

@@ -19,7 +19,7 @@ export interface PowerWorld {
   /** Cuts the power, and starts the machine again: no process and no container lives, what was reported to users is known. */
   cutPower(): Promise<void>;
   /** The commits of which anybody could see at a cut that they had landed, by run. */
-  told: ReadonlyMap<string, ReadonlySet<string>>;
+  shown: ReadonlyMap<string, ReadonlySet<string>>;
   close(): Promise<void>;
 }
 
@@ -31,11 +31,11 @@ export function openPowerWorld(): PowerWorld {
   const work = openPowerDisk();
   const disks = [homes, work];
   const world = openWorld({ parent: homes.dir });
-  const told = new Map<string, Set<string>>();
+  const shown = new Map<string, Set<string>>();
   let count = 0;
   const cutPower = async () => {
     const home = readFileSync(join(world.home.dir, 'id'), 'utf8').trim();
-    for (const [runId, commits] of told) for (const commit of landedCommits(world, runId)) commits.add(commit);
+    for (const [runId, commits] of shown) for (const commit of landedCommits(world, runId)) commits.add(commit);
     for (const disk of disks) disk.cut();
     await world.home.kill();
     await killContainers(world, home);
@@ -43,7 +43,7 @@ export function openPowerWorld(): PowerWorld {
   };
   return {
     world,
-    told,
+    shown,
     cutPower,
     async cutPowerAt(at) {
       const worker = world.startWorker({ HALO_FAILPOINT: `${at}@1:hang` });
@@ -71,7 +71,7 @@ export function openPowerWorld(): PowerWorld {
       const { code, stdout, stderr } = await world.home.halo(words, { cwd: repository.root });
       expect(code, stderr).toBe(0);
       const runId = stdout.trim();
-      told.set(runId, new Set());
+      shown.set(runId, new Set());
       return runId;
     },
     async close() {

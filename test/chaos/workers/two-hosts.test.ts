@@ -58,10 +58,10 @@ describe(
         // Redis is still available on its side of the network.
         const near = world.startWorker(env, { via: inside(NEAR) });
         await world.untilEnded(runId);
-        const told = world.journal(runId).length;
+        const reported = world.journal(runId).length;
         ip('-n', NEAR, 'link', 'set', 'cable', 'up');
         await stopWorker(far);
-        expect(world.journal(runId)).toHaveLength(told);
+        expect(world.journal(runId)).toHaveLength(reported);
         expect(world.journal(runId).filter(({ type }) => type === 'story.started')).toHaveLength(3);
         await stopWorker(near);
         await tidyUp(world, env, { via: inside(FAR) });

@@ -21,7 +21,7 @@ function commitPrograms(files: Record<string, string>): void {
   work.repository.git('checkout', '-q', '--', '.');
 }
 
-/** Writes the file that is named after the task, told by the prompt. */
+/** Writes the file that is named after the task, which the prompt contains. */
 const WRITES = `id=$(grep -o '"task_id": "[A-Z]*"' | head -1 | cut -d'"' -f4); echo made > $id.txt; ${OK}`;
 
 /** The folder of the only run of a task. */

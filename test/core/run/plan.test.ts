@@ -161,7 +161,7 @@ describe('planNext', () => {
     expect(plan(created('r', 2), ...attempted('US-001'), asked)).toEqual(['NEEDS_HUMAN', 'US-001: Which color?']);
   });
 
-  describe('with several stories at once', () => {
+  describe('with several concurrent stories', () => {
     const four = (more: object = {}) => {
       const entry = created('r', 4);
       if (entry.type !== 'run.created') throw new Error('unexpected');

@@ -16,7 +16,7 @@ describe('a provider’s limit of hours', () => {
     ['claude', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
     ['opencode', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
     ['gemini', { body: { error: { code: 429, message: 'x', details: [{ retryDelay: `${FIVE_HOURS_S}s` }] } } }],
-  ])('ends %s at once, after one request, and its story waits until the limit is reset', async (agent, answer) => {
+  ])('ends %s immediately, after one request, and its story waits until the limit is reset', async (agent, answer) => {
     const server = await halo.serve([{ fail: 429, ...answer }]);
     const settings = modelAt(server.url, [`agent=${agent}`]);
     const runId = await halo.submit(halo.newRepository().root, [{ id: 'hello' }], settings);

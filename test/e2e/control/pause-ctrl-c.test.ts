@@ -33,7 +33,7 @@ afterEach(async () => {
 });
 
 it(
-  'Ctrl-C ends a run that waits for a pause of hours at once, and the next run continues it without waiting',
+  'Ctrl-C ends a run that waits for a pause of hours immediately, and the next run continues it without waiting',
   { timeout: 180_000 },
   async () => {
     const env = { HALO_HOME: home.dir, HALO_TEST_KEY: 'sk-test-pause' };

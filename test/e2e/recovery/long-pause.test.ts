@@ -94,7 +94,7 @@ describe('a long pause of a model', () => {
     expect(model.times).toHaveLength(1);
   });
 
-  it('is tried again at once when a user retries the run', async () => {
+  it('is tried again immediately when a user retries the run', async () => {
     model = await startChatProvider((res, count) => {
       if (count > 1) return complete(res);
       res.writeHead(429, { 'retry-after': '18000' });

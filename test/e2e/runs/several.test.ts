@@ -101,10 +101,10 @@ describe('several repositories', () => {
     const copy = join(root, '..', 'copy');
     execFileSync('git', ['clone', '-q', url, copy]);
     execFileSync('git', ['-C', copy, 'fetch', '-q', ...fetch.split(' ')]);
-    const told = execFileSync('git', ['-C', copy, 'log', '-1', '--format=%s|%(trailers)', 'FETCH_HEAD'], {
+    const reported = execFileSync('git', ['-C', copy, 'log', '-1', '--format=%s|%(trailers)', 'FETCH_HEAD'], {
       encoding: 'utf8',
     });
-    expect(told).toMatch(/^feat: \[A\] - Story A\|[^]*\nHalo-Agent: command\nRequested-by: \S+\n/);
+    expect(reported).toMatch(/^feat: \[A\] - Story A\|[^]*\nHalo-Agent: command\nRequested-by: \S+\n/);
     rmSync(hook);
     expect(await halo('land', runId)).toMatch(new RegExp(`^pushed {2}halo/${runId} `));
     expect(head()).toBe('start');

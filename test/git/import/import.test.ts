@@ -228,13 +228,13 @@ describe('secrets in what is imported', () => {
     ['behind two megabytes', { big: 'x'.repeat(2_000_000) + 'secret-of-this-machine' }, 'big'],
   ])('are refused %s; only the user of halo sees the location', async (_where, files, where) => {
     const shop = await makeWorkshop({ old: '1' });
-    const told: string[] = [];
-    const onSecret = (path: string) => Promise.resolve(void told.push(path));
+    const found: string[] = [];
+    const onSecret = (path: string) => Promise.resolve(void found.push(path));
     await expect(importFrom(shop, snapshot(shop, files), { masker, onSecret })).rejects.toMatchObject({
       code: 'POLICY_VIOLATION',
       message: "The agent's result is refused: it contains a secret of the machine that halo runs on.",
     });
-    expect(told).toEqual([where]);
+    expect(found).toEqual([where]);
   });
 
   it('do not count if the file contained them before, and probable ones are reported with their path', async () => {

@@ -43,7 +43,7 @@ it('runs commands with input, binary output and exit codes', async () => {
   });
 });
 
-it('runs many commands at once, in one process that is started once', async () => {
+it('runs many commands in parallel, in one process that is started once', async () => {
   const versions = await Promise.all(Array.from({ length: 20 }, () => gitText(['--version'])));
   expect(new Set(versions).size).toBe(1);
   expect(launched(process.pid)).toHaveLength(1);

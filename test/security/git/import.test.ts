@@ -184,9 +184,9 @@ describe('attacks 24, 28, incident patch-parser: a message with embedded command
     expect(message).not.toMatch(/^(?:diff --git|---|Signed-off-by|Co-authored-by|\(cherry)/m);
     expect(message).not.toMatch(/\[[^\]]*(?:skip|ci)|\*{3}|[#]\d|\p{Cf}|(?!\n)\p{Cc}/iu);
     const trailers = repository.git('log', '-1', '--format=%(trailers:only)', branchOf(state));
-    const told = ['Halo-Story: A', `Halo-Story-Key: ${state.stories[0]!.key}`, 'Halo-Attempt: 1'];
+    const storyTrailers = ['Halo-Story: A', `Halo-Story-Key: ${state.stories[0]!.key}`, 'Halo-Attempt: 1'];
     const asked = ['Halo-Agent: command', `Requested-by: ${state.user}`];
-    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...told, ...asked]);
+    expect(trailers.split('\n')).toEqual([`Halo-Run: ${state.runId}`, ...storyTrailers, ...asked]);
     expect(repository.git('log', '-1', '--format=%an <%ae> %cn', branchOf(state))).toBe('halo <halo@localhost> halo');
     const clone = tempDir('halo-am');
     execFileSync('git', ['clone', '-q', repository.root, clone]);

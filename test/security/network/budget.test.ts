@@ -7,7 +7,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 const KEY = 'sk-test-budget-7d1c';
-/** Asks the model; `ask(n)` gives the status of each of n answers to requests made at once. */
+/** Asks the model; `ask(n)` gives the status of each of n answers to concurrent requests. */
 const CLIENT = `
 const body = JSON.stringify({ model: 'm', max_tokens: 2000, messages: [{ role: 'user', content: 'hello' }] });
 const headers = { authorization: 'Bearer ' + process.env.HALO_MODEL_KEY };

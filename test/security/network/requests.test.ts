@@ -196,19 +196,19 @@ describe('incident request-probe: the repository of a request reveals the server
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     try {
-      const told = async (repo: string) =>
+      const shown = async (repo: string) =>
         submit(remote, { repo }).then(
           () => 'made',
           ({ code, message, hint }: { code: string; message: string; hint: string }) =>
             `${code} ${message} ${hint}`.replaceAll(/:\d+/g, ''),
         );
-      const open = await told(`http://127.0.0.1:${port}/x`);
+      const open = await shown(`http://127.0.0.1:${port}/x`);
       expect(open).toContain('REPO_UNREACHABLE The server of the repository, 127.0.0.1, has no public address.');
-      expect(await told('http://127.0.0.1:1/x')).toBe(open);
+      expect(await shown('http://127.0.0.1:1/x')).toBe(open);
       for (const host of ['localhost', '[::1]', '127.1', '0x7f.1', '169.254.169.254', 'no-such-host.invalid'])
-        expect(await told(`http://${host}:${port}/x`)).toMatch(/^REPO_UNREACHABLE .* has no public address\./);
-      expect(await told('ssh://git@127.0.0.1:22/x')).toMatch(/has no public address/);
-      expect(await told('git@localhost:x')).toMatch(/has no public address/);
+        expect(await shown(`http://${host}:${port}/x`)).toMatch(/^REPO_UNREACHABLE .* has no public address\./);
+      expect(await shown('ssh://git@127.0.0.1:22/x')).toMatch(/has no public address/);
+      expect(await shown('git@localhost:x')).toMatch(/has no public address/);
       expect(asked).toBe(0);
     } finally {
       server.close();
@@ -223,10 +223,10 @@ describe('incident request-probe: the repository of a request reveals the server
   );
 
   it('a folder without a repository has the same response as a missing one', async () => {
-    const told = (repo: string) => submit(remote, { repo }).catch((error: Error) => error.message.replace(repo, 'X'));
-    expect(await told('/etc')).toBe('X is not a git repository that this server can use.');
-    expect(await told('/no/such/folder')).toBe(await told('/etc'));
-    expect(await told(join(mine.root, 'README.md'))).toBe(await told('/etc'));
+    const shown = (repo: string) => submit(remote, { repo }).catch((error: Error) => error.message.replace(repo, 'X'));
+    expect(await shown('/etc')).toBe('X is not a git repository that this server can use.');
+    expect(await shown('/no/such/folder')).toBe(await shown('/etc'));
+    expect(await shown(join(mine.root, 'README.md'))).toBe(await shown('/etc'));
   });
 
   it('an address that the operator allows is contacted', async () => {

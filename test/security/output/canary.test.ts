@@ -23,7 +23,7 @@ const LEAKED = 'canary-that-someone-committed-77';
 let home: HaloHome;
 let upstream: Server;
 let url: string;
-/** What the engine told of all containers while they ran. */
+/** What the engine reported of all containers while they ran. */
 let inspected = '';
 let watching: NodeJS.Timeout | undefined;
 

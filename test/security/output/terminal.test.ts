@@ -9,7 +9,7 @@ import { openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
-/** 32: everything that a terminal obeys, from every side at once; nothing of it may reach a person. */
+/** 32: everything that a terminal obeys, from every side; nothing of it may reach a person. */
 const EVIL = [
   '\u001b]52;c;ZXZpbA==\u0007',
   '\u001b]8;;http://evil\u001b\\click\u001b]8;;\u001b\\',

@@ -12,7 +12,7 @@ export interface Promised {
   repository: TestRepository;
   /** Where the user's branch is now: where it was, unless the run may fast-forward it. */
   main: 'unchanged' | 'may follow';
-  /** Stories in the order in which they land; any order when several run at once. */
+  /** Stories in the order in which they land; any order when several run in parallel. */
   landed: string[];
   anyOrder?: boolean;
   stopReason?: string;

@@ -9,9 +9,9 @@ export function toldOf(prd: Prd): string {
 
 /** The words of four letters and more of a text that no agent or person receives. */
 export function wordsLost(text: string, prd: Prd, except: readonly string[] = []): string[] {
-  const told = new Set(wordsOf(toldOf(prd)));
+  const reported = new Set(wordsOf(toldOf(prd)));
   const known = new Set(except.flatMap(wordsOf));
-  return [...new Set(wordsOf(text))].filter((word) => !told.has(word) && !known.has(word));
+  return [...new Set(wordsOf(text))].filter((word) => !reported.has(word) && !known.has(word));
 }
 
 function wordsOf(text: string): string[] {

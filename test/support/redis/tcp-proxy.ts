@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { sleep } from '../../../src/lib/async.ts';
 
-/** What becomes of connections: passed on, at once or so many ms late; cut with a reset; accepted and never answered. */
+/** What becomes of connections: passed on, immediately or so many ms late; cut with a reset; accepted and never answered. */
 export type Weather = 'clear' | { slowMs: number } | 'reset' | 'black hole';
 
 /** A network of our own in front of a server. */

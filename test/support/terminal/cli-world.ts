@@ -94,7 +94,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       return () => listeners.delete(listener);
     },
     onKey: () => () => undefined,
-    exitNow: (code) => stderr.stream.write(`[left at once with ${code}]`),
+    exitNow: (code) => stderr.stream.write(`[left immediately with ${code}]`),
   };
   options.onReady?.(() => {
     for (const listener of [...listeners]) listener();

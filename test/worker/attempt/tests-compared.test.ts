@@ -26,9 +26,9 @@ describe('a story that removes tests', () => {
       skipped: ['subtracts'],
       emptied: [],
     });
-    const told = '3 before, 3 after; removed: divides; skipped: subtracts';
-    expect(halo.readFile(state.runId, 'agent.log')).toContain(told);
-    expect(halo.readFile(state.runId, 'progress.md')).toContain(`- tests: ${told}`);
+    const reported = '3 before, 3 after; removed: divides; skipped: subtracts';
+    expect(halo.readFile(state.runId, 'agent.log')).toContain(reported);
+    expect(halo.readFile(state.runId, 'progress.md')).toContain(`- tests: ${reported}`);
   });
 
   it('does not land with tests.removed=block', async ({ run }) => {
