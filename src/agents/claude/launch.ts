@@ -13,8 +13,7 @@ const TEAM_TOOLS = ['SendMessage', 'TaskCreate', 'TaskGet', 'TaskList', 'TaskUpd
 
 /** Starts `claude -p` with an answer schema and none of the repository's settings. Throws INTERNAL without a model route. */
 export function launchClaude(intent: AgentIntent): AgentLaunch {
-  if (intent.modelUrl === undefined)
-    throw new HaloError('INTERNAL', 'Claude Code has no model route.');
+  if (intent.modelUrl === undefined) throw new HaloError('INTERNAL', 'Claude Code has no model route.');
   return {
     script: writeScript(intent),
     env: writeEnvironment(intent, intent.modelUrl),

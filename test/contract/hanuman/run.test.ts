@@ -213,9 +213,7 @@ describe('a run in a repository without configuration', () => {
     const script = scripted(`echo x > x; ${OK}`, []).filter((pair) => !pair.startsWith('gates='));
     const end = await world.run(repository, ['--prd', prd, ...script.flatMap((pair) => ['-c', pair])]);
     expect(end).toMatchObject({ code: 0 });
-    expect(end.stderr).toContain(
-      `warning: No gates are configured for ${repository.root}: stories count as done when`,
-    );
+    expect(end.stderr).toContain(`warning: No gates are configured for ${repository.root}: stories count as done when`);
     expect(recordOf(directoryOf(end))).toMatchObject({ stopReason: 'SUCCESS', config: { gates: [] } });
     expect(await world.run(repository, [prd, ...script.flatMap((pair) => ['-c', pair])])).toMatchObject({ code: 6 });
   }, 180_000);
