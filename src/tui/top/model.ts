@@ -51,7 +51,7 @@ export interface InputLine {
 }
 
 /** An action that waits for the user's confirmation. */
-export interface Question {
+export interface Confirmation {
   action: Action;
   text: string;
 }
@@ -93,7 +93,7 @@ export interface TopState {
   diff?: { runId: string; story: string | undefined; read: ReadDiff };
   failures: Partial<Record<Source, Failure>>;
   inputLine?: InputLine;
-  question?: Question;
+  question?: Confirmation;
   notice?: Notice;
   /** The confirmed action that is executed now. */
   acting?: Action;
