@@ -160,6 +160,7 @@ describe('each rule finds what breaks it', () => {
     'export function isLink(\n  path: (string) => void,\n): HaloError {\n}',
     'function isMissing(error: Error): false {\n}',
     'function isOpen() {\n}',
+    'function requireClean(root: string): void {\n}',
   ])('a name that contradicts the return type: %s', (text) =>
     expect(findMisnamedFunctions(parse('git/a.ts', text))).toHaveLength(1),
   );
@@ -168,6 +169,7 @@ describe('each rule finds what breaks it', () => {
     'function assertClean(root: string): Promise<void> {\n}',
     'function assertText(value: unknown): asserts value is string {\n}',
     'async function isOpen(): Promise<boolean> {\n}',
+    'function requireStory(state: RunState): StoryState {\n}',
     'function isRecord(value: unknown): value is Record<string, unknown> {\n}',
   ])('%s is well named', (text) => expect(findMisnamedFunctions(parse('git/a.ts', text))).toEqual([]));
 

@@ -22,7 +22,11 @@ const answerShape = z.looseObject({
   criteria: z.array(criterion).max(100).nullish().catch(undefined),
 });
 
-/** The JSON schema of the final answer. */
+/**
+ * The JSON schema of the final answer. Written by hand instead of by `z.toJSONSchema`, which adds `$schema`, the limits of
+ * safe integers and `anyOf` with `null`; the strict forms of the providers do not accept all of them. Also, halo accepts
+ * more than it asks for: `answerShape` is loose.
+ */
 export const ANSWER_SCHEMA = {
   type: 'object',
   properties: {

@@ -1,6 +1,6 @@
 import { HaloError } from '../core/failure/errors.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import { sleep } from '../lib/async.ts';
+import { doubledDelay, sleep } from '../lib/async.ts';
 import { isRecord } from '../lib/guards.ts';
 import { openConnections, type Connections } from '../lib/network/connections.ts';
 import { readLimited } from './read-limited.ts';
@@ -46,6 +46,7 @@ const REQUEST_MS = 30_000;
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const MAX_PAGES = 20;
 const MAX_TRIES = 4;
+const FIRST_WAIT_MS = 250;
 const DEFAULT_WAIT_MS = 15 * 60_000;
 /** Wait time after a rate limit without a stated duration. */
 const UNKNOWN_WAIT_MS = 60_000;
@@ -81,7 +82,7 @@ export class ForgeClient<R extends string> {
         if (!isRead || nth >= maxTries) throw unreachable(this.access.baseUrl, error);
       });
       if (sent === undefined) {
-        await sleep(pauseOf(nth));
+        await sleep(doubledDelay(nth, FIRST_WAIT_MS));
         continue;
       }
       const { response, value } = sent;
@@ -93,7 +94,7 @@ export class ForgeClient<R extends string> {
         continue;
       }
       if (response.status >= 500 && isRead && nth < maxTries) {
-        await sleep(pauseOf(nth));
+        await sleep(doubledDelay(nth, FIRST_WAIT_MS));
         continue;
       }
       const isMoved = mayMove && REDIRECTS.includes(response.status);
@@ -201,10 +202,6 @@ function assertShortWait(waitMs: number, { baseUrl, maxWaitMs = DEFAULT_WAIT_MS 
       hint: 'Try again after that time, or use a token with a higher limit.',
     },
   );
-}
-
-function pauseOf(nth: number): number {
-  return 250 * 2 ** nth;
 }
 
 function unreachable(baseUrl: string, cause: unknown): HaloError {

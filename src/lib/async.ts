@@ -12,6 +12,11 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** The delay after a number of failures, in ms: it begins with `firstMs` and doubles up to `maxMs`. */
+export function doubledDelay(failures: number, firstMs: number, maxMs = Infinity): number {
+  return Math.min(maxMs, firstMs * 2 ** failures);
+}
+
 /** Waits for `work`, but no longer than `ms`. Does not cancel the work. Throws if the work fails in time. */
 export async function withTimeout(ms: number, work: Promise<unknown>): Promise<'in time' | 'late'> {
   const done = new AbortController();

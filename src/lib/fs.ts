@@ -110,7 +110,8 @@ async function createFolder(dir: string, mode: number): Promise<void> {
   });
 }
 
-async function isFolder(path: string): Promise<boolean> {
+/** Whether a path is a folder, or a link to one. */
+export async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true;
 }
 

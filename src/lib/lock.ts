@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, lutimes, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { sleep } from './async.ts';
+import { doubledDelay, sleep } from './async.ts';
 import { isProcessAlive, processStartTime } from './process-identity.ts';
 
 export interface LockOptions {
@@ -71,13 +71,13 @@ export async function findLockHolder(path: string): Promise<{ host: string; pid:
 
 async function waitForLock(path: string, deadline: number, staleMs: number): Promise<string> {
   const me = describeMe();
-  for (let pause = 2; ; pause = Math.min(pause * 2, 50)) {
+  for (let failures = 0; ; failures++) {
     if (await tryLink(me, path)) return me;
     const owner = await ownerOf(path);
     if (owner === undefined) continue;
     if (await isDead(path, owner, staleMs)) await removeDeadLock(path, staleMs);
     else if (performance.now() > deadline) throw new LockBusyError(path, owner.split(':').slice(0, 2).join(':'));
-    else await sleep(pause * (0.5 + Math.random()));
+    else await sleep(doubledDelay(failures, 2, 50) * (0.5 + Math.random()));
   }
 }
 

@@ -1,3 +1,6 @@
+// Own code instead of the packages string-width, slice-ansi and wrap-ansi: they segment the whole text in advance, so a long
+// line from an agent blocks the process, and they load their tables even for ASCII.
+
 import { stripVTControlCharacters } from 'node:util';
 import { eastAsianWidth } from 'get-east-asian-width';
 

@@ -11,7 +11,10 @@ export function haloVersion(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** Whether a dotted version precedes another, e.g. `1.1.5+ds1` and `1.2.8`; suffixes after the numbers are ignored. */
+/**
+ * Whether a dotted version precedes another, e.g. `1.1.5+ds1` and `1.2.8`; suffixes after the numbers are ignored.
+ * Own code instead of the package semver, because versions of engines and programs are not semantic versions.
+ */
 export function isOlderVersion(version: string, than: string): boolean {
   const [a, b] = [versionNumbers(version), versionNumbers(than)];
   for (let at = 0; at < Math.max(a.length, b.length); at++) {

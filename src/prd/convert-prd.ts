@@ -25,9 +25,9 @@ export function convertPrd(bytes: Uint8Array, path: string, to: DialectId): Conv
   const prd = parsePrd(bytes, path);
   const text = writeAs(prd, to);
   const written = readAgain(text, { path, to });
-  if (written.stories.length !== prd.stories.length) throw notWritable({ path, to }, 'stories would be lost');
+  if (written.stories.length !== prd.stories.length) throw notWritable({ path, to }, 'stories would be lost.');
   const { dialect } = parsePrd(new TextEncoder().encode(text), to);
-  if (dialect !== to && to !== 'daedalus') throw notWritable({ path, to }, `it would be detected as ${dialect}`);
+  if (dialect !== to && to !== 'daedalus') throw notWritable({ path, to }, `it would be detected as ${dialect}.`);
   return { from: prd.dialect, text, warnings: prd.warnings, lost: describeWarnings(findLosses(prd, written)) };
 }
 
@@ -49,7 +49,7 @@ function readAgain(text: string, { path, to }: { path: string; to: DialectId }):
 }
 
 function notWritable({ path, to }: { path: string; to: DialectId }, why: string, cause?: unknown): HaloError {
-  return new HaloError('PRD_INVALID', `${path}: cannot be written as ${to}: ${why}`, {
+  return new HaloError('PRD_INVALID', `${path}: The PRD cannot be written as ${to}: ${why}`, {
     hint: 'Change the PRD so that the dialect can represent it, or choose another dialect.',
     cause,
   });

@@ -10,7 +10,7 @@ export const MAX_PRD_BYTES = 4 * 1024 * 1024;
  */
 export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadMark: boolean } {
   if (bytes.length > MAX_PRD_BYTES) {
-    throw new HaloError('PRD_INVALID', `${path}: the file has ${bytes.length} bytes; the limit is ${MAX_PRD_BYTES}`, {
+    throw new HaloError('PRD_INVALID', `${path}: The file has ${bytes.length} bytes; the limit is ${MAX_PRD_BYTES}.`, {
       hint: 'Split it into several PRDs.',
     });
   }
@@ -18,7 +18,7 @@ export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadM
     const offset = locateInvalidUtf8(bytes);
     const line = 1 + bytes.subarray(0, offset).filter((byte) => byte === 0x0a).length;
     const byte = (bytes[offset] ?? 0).toString(16).padStart(2, '0');
-    throw new HaloError('PRD_INVALID', `${path}:${line}: not UTF-8: byte 0x${byte} at offset ${offset}`, {
+    throw new HaloError('PRD_INVALID', `${path}:${line}: The text is not UTF-8: byte 0x${byte} at offset ${offset}.`, {
       hint: 'Save the file as UTF-8.',
     });
   }
@@ -26,7 +26,7 @@ export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadM
   const hadMark = whole.startsWith('\uFEFF');
   const text = hadMark ? whole.slice(1) : whole;
   if (text.trim() === '') {
-    throw new HaloError('PRD_INVALID', `${path}: the file is empty.`, { hint: 'Write at least one story into it.' });
+    throw new HaloError('PRD_INVALID', `${path}: The file is empty.`, { hint: 'Write at least one story into it.' });
   }
   return { text, hadMark };
 }

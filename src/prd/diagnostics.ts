@@ -34,7 +34,10 @@ export function listProblems(problems: PrdProblem[], lineOf: (offset: number) =>
   return inOrder.map(({ offset, where, rule }) => ({ line: lineOf(offset), where, rule: oneLine(rule) }));
 }
 
-/** Formats the first ten problems as lines `path:line: where: rule` in file order, followed by the number of others. */
+/**
+ * Formats the first ten problems as lines `path:line: where: rule` in file order, followed by the number of
+ * others. Like the findings of a compiler, they have no full stop.
+ */
 export function describeProblems(problems: PrdProblem[], path: string, lineOf: (offset: number) => number): string {
   const inOrder = [...problems].sort((a, b) => a.offset - b.offset);
   const lines = inOrder.slice(0, MAX_SHOWN).map(({ offset, where, rule }) => {

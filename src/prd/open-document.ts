@@ -28,7 +28,7 @@ function assertLineCount(text: string, path: string): void {
   let lines = 1;
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
   if (lines <= MAX_LINES) return;
-  throw new HaloError('PRD_INVALID', `${path}: ${lines} lines; the limit is ${MAX_LINES}`, {
+  throw new HaloError('PRD_INVALID', `${path}: The file has ${lines} lines; the limit is ${MAX_LINES}.`, {
     hint: 'Split it into several PRDs.',
   });
 }

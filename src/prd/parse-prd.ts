@@ -108,7 +108,7 @@ function chooseDialect(document: PrdDocument, path: string, as: DialectId | unde
   if (detected === undefined) throw unknownDialect(document, path);
   if (as === undefined) return detected;
   if (matchesDialect(DIALECTS[as], document)) return DIALECTS[as];
-  throw new HaloError('PRD_INVALID', `${path}: the file is not in the dialect ${DIALECTS[as].title}`, {
+  throw new HaloError('PRD_INVALID', `${path}: The file is not in the dialect ${DIALECTS[as].title}.`, {
     hint: `It looks like ${detected.title}; convert it with \`halo prd convert --to ${as}\`.`,
   });
 }
@@ -149,7 +149,7 @@ function unknownDialect(document: PrdDocument, path: string): HaloError {
     return new HaloError('PRD_INVALID', `${path}: YAML is not supported, only JSON and Markdown.`, {
       hint: 'Convert it to JSON first, for example with `yq -o json`. A list `tasks` with `title` and `completed` is read without changes.',
     });
-  const message = `${path}: unknown PRD dialect; ${oneLine(describeDocument(document))}`;
+  const message = `${path}: The file is in no known PRD dialect; ${oneLine(describeDocument(document))}.`;
   const file = path === '-' ? 'the file' : path;
   return new HaloError('PRD_INVALID', message, {
     hint:

@@ -228,7 +228,7 @@ function rightOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'sta
 }
 
 /** The number of the attempt, without those that do not count against the maximum. */
-function countedAttempts({ attempts, conflicts, spent: forgiven = 0 }: StoryState): number {
+function countedAttempts({ attempts, conflicts, forgiven = 0 }: StoryState): number {
   return Math.max(1, attempts - conflicts - forgiven);
 }
 

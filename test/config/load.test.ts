@@ -34,7 +34,7 @@ test('a syntax error is reported with line and column', async () => {
   await writeFile(path, 'agent = "codex"\nimage = halo\n');
   await expect(readConfigFile(path)).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
-    message: expect.stringMatching(/halo\.toml:2:\d+: not valid TOML: \w/) as string,
+    message: expect.stringMatching(/halo\.toml:2:\d+: The text is not valid TOML: \w/) as string,
   });
 });
 

@@ -5,13 +5,15 @@ import { parsePrd } from '../../src/prd/parse-prd.ts';
 describe('what is not a PRD', () => {
   test('bytes that are not UTF-8 are refused with line and offset', () => {
     const bytes = Buffer.concat([Buffer.from('{\n"é": "'), Buffer.from([0x96]), Buffer.from('"}')]);
-    expect(refusal(bytes).message).toBe('prd.json:2: not UTF-8: byte 0x96 at offset 9');
-    expect(refusal(Buffer.from([0xe2, 0x80])).message).toBe('prd.json:1: not UTF-8: byte 0xe2 at offset 0');
+    expect(refusal(bytes).message).toBe('prd.json:2: The text is not UTF-8: byte 0x96 at offset 9.');
+    expect(refusal(Buffer.from([0xe2, 0x80])).message).toBe(
+      'prd.json:1: The text is not UTF-8: byte 0xe2 at offset 0.',
+    );
   });
 
   test('an empty or blank file is refused', () => {
-    expect(refusal('').message).toBe('prd.json: the file is empty.');
-    expect(refusal('\uFEFF \n').message).toBe('prd.json: the file is empty.');
+    expect(refusal('').message).toBe('prd.json: The file is empty.');
+    expect(refusal('\uFEFF \n').message).toBe('prd.json: The file is empty.');
   });
 
   test.each([
@@ -23,7 +25,7 @@ describe('what is not a PRD', () => {
     ['[01]', '1:3', 'expected a comma'],
     ['{"a": "x\ny"}', '1:7', 'unterminated string'],
   ])('the syntax error in %j is reported with line and column', (text, place, what) => {
-    expect(refusal(text).message).toBe(`prd.json:${place}: not valid JSON: ${what}`);
+    expect(refusal(text).message).toBe(`prd.json:${place}: The text is not valid JSON: ${what}.`);
   });
 
   test('deeply nested brackets are refused without recursion', () => {
@@ -32,7 +34,9 @@ describe('what is not a PRD', () => {
 
   test('an unknown document is refused with its top-level keys and the known dialects', () => {
     const error = refusal('{"title": "x", "phases": []}');
-    expect(error.message).toBe('prd.json: unknown PRD dialect; its top-level keys are "title", "phases"');
+    expect(error.message).toBe(
+      'prd.json: The file is in no known PRD dialect; its top-level keys are "title", "phases".',
+    );
     expect(error.hint).toContain(
       'Run `halo import prd.json` to have an agent write a PRD from a document. Supported dialects: hanuman, lever,',
     );
@@ -42,7 +46,9 @@ describe('what is not a PRD', () => {
 
   test('a Markdown file without boxes or story headings is refused', () => {
     const { message, hint } = refusal('# Plan\n\n- a bullet\n\n| a | table |\n\nStatus: COMPLETE\n', 'plan.md');
-    expect(message).toBe('plan.md: unknown PRD dialect; it has no checkbox ("- [ ] text") and no story heading');
+    expect(message).toBe(
+      'plan.md: The file is in no known PRD dialect; it has no checkbox ("- [ ] text") and no story heading.',
+    );
     expect(hint).toContain('`halo import plan.md`');
   });
 
@@ -62,7 +68,7 @@ describe('what is not a PRD', () => {
 
   test('a file over the limit of bytes or stories is refused', () => {
     expect(refusal(Buffer.alloc(4 * 1024 * 1024 + 1, 0x20)).message).toContain(
-      'the file has 4194305 bytes; the limit is 4',
+      'The file has 4194305 bytes; the limit is 4',
     );
     const userStories = Array.from({ length: 5001 }, (_, index) => ({
       id: index,

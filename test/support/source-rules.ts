@@ -59,12 +59,13 @@ export function findRepeatedExports(files: readonly SourceFile[]): Breach[] {
 const RETURN_TYPES = {
   assert: /^(void|Promise<void>|never|asserts\b.*)$/s,
   is: /^(boolean|Promise<boolean>|\w+ is\b.*)$/s,
+  require: /^(?!void\b|Promise<void>|boolean\b|never\b)/,
 };
 
-/** Functions whose declared return type contradicts their name: `assertX` returns nothing, `isX` returns a boolean. */
+/** Functions whose declared return type contradicts their name: `assertX` returns nothing, `isX` a boolean, `requireX` a value. */
 export function findMisnamedFunctions(files: readonly SourceFile[]): Breach[] {
   return files.flatMap(({ path, text }) =>
-    [...text.matchAll(/\bfunction ((assert|is)[A-Z]\w*)/g)].flatMap(({ 1: name = '', 2: verb, index }) => {
+    [...text.matchAll(/\bfunction ((assert|is|require)[A-Z]\w*)/g)].flatMap(({ 1: name = '', 2: verb, index }) => {
       const type = returnTypeAt(text, index);
       return RETURN_TYPES[verb as keyof typeof RETURN_TYPES].test(type) ? [] : [`${path}: ${name} returns ${type}`];
     }),

@@ -9,7 +9,8 @@ const PROGRAM = '/opt/halo/agents/opencode/opencode';
 /** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
 export function launchOpencode(intent: AgentIntent): AgentLaunch {
   const { api, model, modelUrl, gatewayToken, options } = intent;
-  if (api === undefined || modelUrl === undefined) throw new HaloError('INTERNAL', 'opencode has no model route.');
+  if (api === undefined || modelUrl === undefined)
+    throw new HaloError('INTERNAL', 'The agent opencode has no model route.');
   const name = `${api}/${model}`;
   return {
     script: launchScript({

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { doubledDelay } from '../../lib/async.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { bindOperations } from '../operations/bind-operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation, type Output } from '../operations/operation.ts';
@@ -74,7 +75,7 @@ async function* readStream(
       if (signal?.aborted === true) return;
       // If the first response fails, the server is not available. Later failures are retried.
       if (!isBroken(error) || next === input || failures >= MAX_RESUMES) throw error;
-      await sleep(RESUME_WAIT_MS * 2 ** failures, undefined, signal && { signal }).catch(() => undefined);
+      await sleep(doubledDelay(failures, RESUME_WAIT_MS), undefined, signal && { signal }).catch(() => undefined);
     }
   }
 }

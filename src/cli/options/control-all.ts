@@ -4,6 +4,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { capitalize } from '../../lib/text.ts';
 import { stateText, storyCount } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
 import { askPerson } from '../run/run-until-signal.ts';
@@ -126,8 +127,4 @@ const MAX_SHOWN = 20;
 
 function counted(count: number): string {
   return count === 1 ? '1 run' : `${count} runs`;
-}
-
-function capitalize(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

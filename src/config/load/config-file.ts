@@ -43,10 +43,14 @@ export function parseConfigFile(path: string, text: string): ConfigFile {
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const [what = 'syntax error'] = error.message.replace(/^Invalid TOML document: /, '').split('\n');
-    throw new HaloError('CONFIG_INVALID', `${path}:${error.line}:${error.column}: not valid TOML: ${what}`, {
-      hint: 'Fix the syntax there; strings need quotes.',
-      cause: error,
-    });
+    throw new HaloError(
+      'CONFIG_INVALID',
+      `${path}:${error.line}:${error.column}: The text is not valid TOML: ${what}.`,
+      {
+        hint: 'Fix the syntax there; strings need quotes.',
+        cause: error,
+      },
+    );
   }
 }
 

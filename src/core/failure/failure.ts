@@ -192,7 +192,7 @@ export function backoff(
   return Math.round(full * (1 - jitter * stableFraction(`${seed}#${failures}`)));
 }
 
-/** A deterministic pseudo-random number in [0, 1) for a text (FNV-1a with a final mix). */
+/** A deterministic pseudo-random number in [0, 1) for a text (FNV-1a with a final mix: short, and the same on every machine). */
 export function stableFraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) {

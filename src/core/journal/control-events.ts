@@ -73,7 +73,7 @@ function resetForRetry(story: StoryState): StoryState {
   const reset: StoryState = {
     ...open,
     progress: isInterrupted ? 'in_progress' : 'pending',
-    spent: story.attempts - story.conflicts - (isInterrupted ? 1 : 0),
+    forgiven: story.attempts - story.conflicts - (isInterrupted ? 1 : 0),
   };
   return story.stopReason === 'USER_ABORT' ? omit(reset, 'stopReason', 'summary') : reset;
 }

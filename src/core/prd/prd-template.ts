@@ -34,7 +34,7 @@ export function assertFilledIn(prd: Pick<Prd, 'description' | 'stories'>, path: 
   const places = findTemplateTexts(prd);
   if (places.length === 0) return;
   const name = folderOfNamedPrd(path)?.split('/').at(-1);
-  throw new HaloError('PRD_INVALID', `${path}: still has placeholders of a new PRD: ${places.join('; ')}`, {
+  throw new HaloError('PRD_INVALID', `${path}: The PRD still has placeholders of a new PRD: ${places.join('; ')}.`, {
     hint: `Replace them with your requirements${name === undefined ? '' : `: \`halo prd edit ${name}\``}.`,
   });
 }

@@ -1,4 +1,5 @@
 import { HaloError } from '../failure/errors.ts';
+import { findCycle } from './dependency-order.ts';
 import { visualSkeleton, quoteExactly } from '../text/look-alike.ts';
 
 /** A repository of a batch, with the names of its dependencies. */
@@ -10,11 +11,12 @@ export interface BatchMember {
 }
 
 /**
- * Sorts members topologically, then by priority, then by position. Throws USAGE for duplicate names, unknown dependencies
+ * Sorts members: of those whose dependencies precede, the one with the lowest priority value is next, then the first. Throws USAGE for duplicate names, unknown dependencies
  * and dependency cycles.
  */
 export function orderBatch<M extends BatchMember>(members: readonly M[]): M[] {
   assertValidNames(members);
+  assertNoCycle(members);
   const ordered: M[] = [];
   const placed = new Set<string>();
   let rest = [...members];
@@ -22,7 +24,7 @@ export function orderBatch<M extends BatchMember>(members: readonly M[]): M[] {
     const [next] = rest
       .filter(({ deps }) => deps.every((name) => placed.has(name)))
       .sort((a, b) => a.priority - b.priority);
-    if (next === undefined) throw circular(rest);
+    if (next === undefined) break;
     ordered.push(next);
     placed.add(next.name);
     rest = rest.filter((member) => member !== next);
@@ -53,22 +55,14 @@ function assertValidNames(members: readonly BatchMember[]): void {
   }
 }
 
-/** Finds the cycle among members that all depend on each other. */
-function circular(rest: readonly BatchMember[]): HaloError {
-  const left = new Map(rest.map((member) => [member.name, member]));
-  const path: string[] = [];
-  for (let member = rest[0]; member !== undefined && !path.includes(member.name);) {
-    path.push(member.name);
-    const dep = member.deps.find((name) => left.has(name));
-    member = dep === undefined ? undefined : left.get(dep);
-    if (member !== undefined && path.includes(member.name)) {
-      const circle = [...path.slice(path.indexOf(member.name)), member.name];
-      return new HaloError('USAGE', `Repositories of the batch depend on each other: ${circle.join(' → ')}.`, {
-        hint: 'Remove one of these dependencies.',
-      });
-    }
-  }
-  return new HaloError('INTERNAL', 'The batch could not be sorted.');
+function assertNoCycle(members: readonly BatchMember[]): void {
+  const byName = new Map(members.map((member) => [member.name, member]));
+  const cycle = findCycle(members, ({ deps }) => deps.flatMap((name) => byName.get(name) ?? []));
+  if (cycle === undefined) return;
+  const names = [...cycle, ...cycle.slice(0, 1)].map(({ name }) => name).join(' → ');
+  throw new HaloError('USAGE', `Repositories of the batch depend on each other: ${names}.`, {
+    hint: 'Remove one of these dependencies.',
+  });
 }
 
 function quoted(name: string): string {

@@ -70,7 +70,7 @@ function isExhausted(story: StoryState, state: RunState): boolean {
 
 /** Journals of older versions do not record retries; there the number of attempts decides. */
 function hasRetryLeft(story: StoryState, { maxAttempts }: RunState): boolean {
-  const { stopReason, lastFailure, attempts, conflicts, spent: forgiven = 0 } = story;
+  const { stopReason, lastFailure, attempts, conflicts, forgiven = 0 } = story;
   if (stopReason === 'APPROVAL_DENIED') return false;
   return lastFailure === undefined ? attempts - conflicts - forgiven < maxAttempts : lastFailure.rule !== 'halt';
 }
@@ -85,7 +85,7 @@ function breakerDetail({ breaker = '', stories, signs }: RunState): string {
 
 /** Whether a user approved or retried the story. */
 function isRequestedByUser(story: StoryState): boolean {
-  return isApproved(story) || story.spent !== undefined;
+  return isApproved(story) || story.forgiven !== undefined;
 }
 
 function isApproved({ approved }: StoryState): boolean {

@@ -110,8 +110,8 @@ export interface StoryState extends StoryFailures {
   /** Fencing epoch and base commit of the latest attempt. */
   epoch?: number;
   base?: string;
-  /** Of `attempts`, those that a user's retry forgave. Clients read the state as JSON, so the field keeps its old name. */
-  spent?: number;
+  /** Of `attempts`, those that a user's retry forgave; they do not count against the maximum. */
+  forgiven?: number;
   /** The running phase, while in progress. */
   phase?: Phase;
   /** How the last attempt ended. */

@@ -1,4 +1,5 @@
 import type { Story } from '../prd/prd.ts';
+import { dependenciesFirst } from './dependency-order.ts';
 
 /** The fields that determine the execution order. */
 type Ordered = Pick<Story, 'id' | 'status' | 'priority'> & Partial<Pick<Story, 'dependsOn'>>;
@@ -14,28 +15,8 @@ export function sortStories<S extends Ordered>(stories: S[]): S[] {
     .map((story, place) => ({ story, place }))
     .sort((a, b) => begun(a.story) - begun(b.story) || compare(rank(a.story), rank(b.story)) || a.place - b.place)
     .map(({ story }) => story);
-  return dependenciesFirst(ranked);
-}
-
-/** Moves dependencies to the front, otherwise keeps the order. Terminates for dependency cycles. */
-function dependenciesFirst<S extends Ordered>(ranked: S[]): S[] {
   const byId = new Map(ranked.map((story) => [story.id, story]));
-  const ordered = new Set<S>();
-  const visited = new Set<S>();
-  // An explicit stack: recursion would overflow for chains of thousands of stories.
-  const stack = [...ranked].reverse();
-  for (let story = stack.at(-1); story !== undefined; story = stack.at(-1)) {
-    const needed = (story.dependsOn ?? []).flatMap((id) => byId.get(id) ?? []).filter((each) => !visited.has(each));
-    if (visited.has(story) || needed.length === 0) {
-      visited.add(story);
-      ordered.add(story);
-      stack.pop();
-    } else {
-      visited.add(story);
-      stack.push(...needed.reverse());
-    }
-  }
-  return [...ordered];
+  return dependenciesFirst(ranked, ({ dependsOn = [] }) => dependsOn.flatMap((id) => byId.get(id) ?? []));
 }
 
 function compare(a: number, b: number): number {

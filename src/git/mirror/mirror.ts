@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../../core/failure/errors.ts';
+import { doubledDelay } from '../../lib/async.ts';
 import { createFolders, syncUpTo, pathExists } from '../../lib/fs.ts';
 import { withLock, type LockOptions } from '../../lib/lock.ts';
 import { processMark } from '../../lib/process-identity.ts';
@@ -163,7 +164,7 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
         await git(args, { ...options, timeoutMs: fetched.ended === 'timeout' ? 1 : 3_600_000 });
         break;
       }
-      await sleep(20 * 2 ** attempt * (0.5 + Math.random()));
+      await sleep(doubledDelay(attempt, 20) * (0.5 + Math.random()));
     }
   } finally {
     if (trusted !== undefined) await rm(dirname(trusted), { recursive: true, force: true });

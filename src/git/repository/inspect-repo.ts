@@ -1,6 +1,7 @@
-import { realpath, stat } from 'node:fs/promises';
+import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
+import { isFolder } from '../../lib/fs.ts';
 import { allowBareRepository, findCheckout } from '../process/allow-bare.ts';
 import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
 import { lastErrorLine, splitNul } from '../process/output.ts';
@@ -152,13 +153,6 @@ function branchOf(ref: string): string | undefined {
 
 function lineOf(stdout: Buffer): string {
   return stdout.toString('utf8').replace(/\n$/, '');
-}
-
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
 }
 
 function notARepo(path: string, why: string): HaloError {

@@ -11,7 +11,10 @@ function token(name: string, body: string): TokenPattern {
   return { name, pattern: new RegExp(WORD_START + body, 'g') };
 }
 
-/** Tokens of services that many people use, as the services describe them. */
+/**
+ * Tokens of services that many people use. The prefixes are those that the services document; GitHub lists most of them:
+ * https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
+ */
 export const TOKEN_PATTERNS: readonly TokenPattern[] = [
   // A digit within reach distinguishes a key from a name like sk-spinner-fading-circle.
   token('a key of a model provider', 'sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}'),

@@ -94,14 +94,14 @@ function checkerOf(object: JsonValue, diagnostics: Diagnostics) {
     else if (member.kind !== kind) problem(member, `must be ${what}, not ${describeKind(member)}`);
     return member?.kind === kind ? member : undefined;
   };
-  const requireText = (key: string) => {
+  const takeRequiredText = (key: string) => {
     const member = require(key, 'string', 'a string');
     if (member !== undefined && isBlank(member)) problem(member, 'is empty');
   };
   return {
     problem,
     require,
-    text: requireText,
+    text: takeRequiredText,
     string: (key: string) => void require(key, 'string', 'a string'),
     boolean: (key: string) => void require(key, 'boolean', 'true or false'),
     wholeNumber(key: string, least: number) {

@@ -36,9 +36,9 @@ export const daedalus: JsonDialect = {
   doneWord: 'done',
   detects: hasUserStories,
   read(document, diagnostics) {
-    requireFields(readMembers(document.json, diagnostics), DOCUMENT);
+    checkRequiredFields(readMembers(document.json, diagnostics), DOCUMENT);
     const draft = readJsonPrd(document, diagnostics, (story, reader) => {
-      requireFields(reader, STORY);
+      checkRequiredFields(reader, STORY);
       checkFields(reader, OPTIONAL);
       return story;
     });
@@ -52,7 +52,7 @@ export const daedalus: JsonDialect = {
     }),
 };
 
-function requireFields(reader: MemberReader, fields: Fields): void {
+function checkRequiredFields(reader: MemberReader, fields: Fields): void {
   for (const key of Object.keys(fields).filter((name) => !reader.at.members.has(name)))
     addProblem(reader, missing(reader.at, key), 'is missing');
   checkFields(reader, fields);

@@ -14,7 +14,7 @@ import {
   describeKind,
   readExtra,
   readMembers,
-  requireText,
+  takeRequiredText,
   take,
   takeText,
   type MemberReader,
@@ -121,10 +121,10 @@ function readStory(at: JsonValue, diagnostics: Diagnostics): DraftStory[] {
     addProblem(reader, at, `must be an object, not ${describeKind(at)}`);
     return [];
   }
-  const id = requireText(reader, 'id').trim();
+  const id = takeRequiredText(reader, 'id').trim();
   const fault = id === '' ? undefined : findIdProblem(id);
   if (fault !== undefined) addProblem(reader, findMember(at, 'id') ?? at, fault);
-  const title = oneLine(requireText(reader, 'title'));
+  const title = oneLine(takeRequiredText(reader, 'title'));
   checkSize(reader);
   const story = {
     id,

@@ -33,7 +33,7 @@ const MAX_SHOWN = 10;
 export function parseJsonWithPositions(text: string, path: string, diagnostics: Diagnostics): JsonValue {
   const fail = (offset: number, what: string) => {
     const { line, column } = positionAt(text, offset);
-    return new HaloError('PRD_INVALID', `${path}:${line}:${column}: not valid JSON: ${what}`, {
+    return new HaloError('PRD_INVALID', `${path}:${line}:${column}: The text is not valid JSON: ${what}.`, {
       hint: 'Fix the syntax there; JSON allows no comments, no trailing commas and only double quotes.',
       problems: [{ line, where: `column ${column}`, rule: what }],
     });

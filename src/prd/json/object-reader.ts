@@ -39,7 +39,7 @@ export function takeText(reader: MemberReader, ...keys: string[]): string | unde
 }
 
 /** Takes the text of a required member; a missing or blank one is a problem. */
-export function requireText(reader: MemberReader, key: string): string {
+export function takeRequiredText(reader: MemberReader, key: string): string {
   const text = takeText(reader, key);
   const member = findMember(reader.at, key);
   if (member === undefined || member.kind === 'null') addProblem(reader, missing(reader.at, key), 'is missing');

@@ -1,3 +1,4 @@
+import { dependenciesFirst, findCycle } from '../../core/run/dependency-order.ts';
 import { truncate, safeJson } from '../../core/text/safe-text.ts';
 import type { DraftStory } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
@@ -16,8 +17,12 @@ export function resolveDependencies(drafts: DraftStory[], diagnostics: Diagnosti
       if (rule !== undefined) diagnostics.problems.push({ where: at.where, offset: at.offset, rule });
     }
   }
-  const sorted = sortByDependencies(stories, byId, diagnostics);
-  return sorted === undefined ? stories : blockWaiting(stories, sorted, diagnostics);
+  const needed = new Map(stories.map((story) => [story, neededBy(story, byId)]));
+  const dependenciesOf = (story: DraftStory) => needed.get(story) ?? [];
+  const cycle = findCycle(stories, dependenciesOf);
+  if (cycle === undefined) return blockWaiting(stories, dependenciesFirst(stories, dependenciesOf), diagnostics);
+  diagnostics.problems.push(describeCycle(cycle));
+  return stories;
 }
 
 /** Drops loose dependencies on ids that are not stories; they stay in the text for the agent. */
@@ -43,63 +48,17 @@ function findFault(story: DraftStory, needed: DraftStory | undefined, id: string
   return needed === story ? `${pair}, which is the story itself` : undefined;
 }
 
-/** Sorts stories topologically; undefined, with a problem, if there is a cycle. */
-function sortByDependencies(
-  stories: DraftStory[],
-  byId: Map<string, DraftStory>,
-  diagnostics: Diagnostics,
-): DraftStory[] | undefined {
-  const waiting = new Map<DraftStory, number>();
-  const followers = new Map<DraftStory, DraftStory[]>();
-  for (const story of stories) {
-    const needed = neededBy(story, byId);
-    waiting.set(story, needed.length);
-    for (const each of needed) {
-      const list = followers.get(each);
-      if (list === undefined) followers.set(each, [story]);
-      else list.push(story);
-    }
-  }
-  const sorted = stories.filter((story) => waiting.get(story) === 0);
-  for (const story of sorted) {
-    for (const follower of followers.get(story) ?? []) {
-      const left = (waiting.get(follower) ?? 0) - 1;
-      waiting.set(follower, left);
-      if (left === 0) sorted.push(follower);
-    }
-  }
-  if (sorted.length === stories.length) return sorted;
-  const free = new Set(sorted);
-  diagnostics.problems.push(
-    describeCircle(
-      stories.filter((story) => !free.has(story)),
-      byId,
-    ),
-  );
-  return undefined;
-}
-
 function neededBy(story: DraftStory, byId: Map<string, DraftStory>): DraftStory[] {
   const needed = new Set(story.dependsOn.flatMap(({ id }) => byId.get(id) ?? []));
   needed.delete(story);
   return [...needed];
 }
 
-/** Follows dependencies among the unsorted stories until one repeats. */
-function describeCircle(left: DraftStory[], byId: Map<string, DraftStory>): Diagnostics['problems'][number] {
-  const among = new Set(left);
-  const path: DraftStory[] = [];
-  const places = new Map<DraftStory, number>();
-  let story = left[0];
-  while (story !== undefined && !places.has(story)) {
-    places.set(story, path.length);
-    path.push(story);
-    story = neededBy(story, byId).find((each) => among.has(each));
-  }
-  const circle = path.slice(story === undefined ? 0 : places.get(story)).map(({ id }) => `"${id}"`);
-  const shown = circle.length > 12 ? [...circle.slice(0, 6), '…', ...circle.slice(-5)] : circle;
-  const { where, offset } = (story ?? left[0])?.at ?? { where: '', offset: 0 };
-  return { where, offset, rule: `dependency cycle: ${[...shown, circle[0]].join(' → ')}` };
+function describeCycle(cycle: DraftStory[]): Diagnostics['problems'][number] {
+  const ids = cycle.map(({ id }) => `"${id}"`);
+  const shown = ids.length > 12 ? [...ids.slice(0, 6), '…', ...ids.slice(-5)] : ids;
+  const { where, offset } = cycle[0]?.at ?? { where: '', offset: 0 };
+  return { where, offset, rule: `dependency cycle: ${[...shown, ids[0]].join(' → ')}` };
 }
 
 function blockWaiting(stories: DraftStory[], sorted: DraftStory[], diagnostics: Diagnostics): DraftStory[] {

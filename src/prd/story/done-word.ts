@@ -1,3 +1,4 @@
+import { capitalize } from '../../lib/text.ts';
 import { isLifeCycleWord, statusOfWord } from './read-status.ts';
 
 /** The word that the file uses most often for done; if it uses none, `doneWord` in the letter case of its other words. */
@@ -8,7 +9,7 @@ export function chooseDoneWord(words: string[], doneWord: string): string {
   if (others.length === 0) return doneWord;
   if (others.every((word) => /\p{Lu}/u.test(word) && !/\p{Ll}/u.test(word))) return doneWord.toUpperCase();
   const isCapital = others.every((word) => /^[^\p{L}]*\p{Lu}/u.test(word));
-  return isCapital ? `${doneWord.charAt(0).toUpperCase()}${doneWord.slice(1)}` : doneWord;
+  return isCapital ? capitalize(doneWord) : doneWord;
 }
 
 /** The most frequent value; the first of several. */

@@ -1,6 +1,6 @@
 import { Redis, ReplyError, type RedisOptions } from 'ioredis';
 import { HaloError } from '../../core/failure/errors.ts';
-import { withTimeout } from '../../lib/async.ts';
+import { doubledDelay, withTimeout } from '../../lib/async.ts';
 import type { RedisAddress } from './redis-address.ts';
 
 const PING_TIMEOUT_MS = 4000;
@@ -16,7 +16,7 @@ const SILENCE_TIMEOUT_MS = 15_000;
 /** Opens a client that reconnects without limit. Commands wait for the connection unless options change that. */
 export function openRedisClient(address: RedisAddress, options: RedisOptions = {}): Redis {
   const client = new Redis({
-    retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2000),
+    retryStrategy: (times) => doubledDelay(times, 50, 2000),
     disconnectTimeout: DISCONNECT_MS,
     socketTimeout: SILENCE_TIMEOUT_MS,
     ...address.options,

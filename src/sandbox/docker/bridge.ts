@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Container } from 'dockerode';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { sleep } from '../../lib/async.ts';
+import { doubledDelay, sleep } from '../../lib/async.ts';
 import type { ListenOptions, Listener } from '../sandbox.ts';
 import { multiplex } from '../stdio/multiplex.ts';
 import { splitFrames } from './demultiplex.ts';
@@ -33,7 +33,7 @@ async function keepUp(
     if (signal.aborted || !(await isRunning(container))) return;
     options.onLoss(why, restarts < RESTARTS ? 'again' : 'gone');
     if (restarts >= RESTARTS) return;
-    await sleep(FIRST_PAUSE_MS * 2 ** restarts, signal);
+    await sleep(doubledDelay(restarts, FIRST_PAUSE_MS), signal);
     if (signal.aborted) return;
     bridge = await startBridge(container, options, signal).catch(() => undefined);
   }

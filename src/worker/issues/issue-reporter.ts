@@ -5,7 +5,7 @@ import { issueNumber, planReport, type IssueReport } from '../../core/issues/iss
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Forge } from '../../forge/forge.ts';
-import { ignore } from '../../lib/async.ts';
+import { doubledDelay, ignore } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { IssueReportFiles, type SentReports } from '../../store/issue-report-files.ts';
@@ -118,7 +118,7 @@ export class IssueReporter {
       this.#seen.set(runId, { bytes, failures: 0, notBefore: now() + CLOSE_EVERY_MS });
     } catch (error) {
       const failures = (before?.failures ?? 0) + 1;
-      const delayMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (failures - 1));
+      const delayMs = doubledDelay(failures - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS);
       this.#seen.set(runId, { bytes, failures, notBefore: now() + delayMs });
       await this.#noteFailure(runId, { error, retryAt: new Date(now() + delayMs).toISOString() }).catch(ignore);
       log.warn({ runId, err: error, retryInMs: delayMs }, 'issues of a run cannot be updated');

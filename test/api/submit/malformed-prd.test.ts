@@ -74,10 +74,10 @@ describe('hazard 29: a malformed PRD is refused with its location, and nothing i
   });
 
   it.each([
-    ['a wrong byte', [0x7b, 0x0a, 0xff, 0x7d], ':2: not UTF-8: byte 0xff at offset 2'],
-    ['a cut letter', [0x7b, 0x7d, 0xc3], ':1: not UTF-8: byte 0xc3 at offset 2'],
-    ['UTF-16', [0xff, 0xfe, 0x7b, 0x00], ':1: not UTF-8: byte 0xff at offset 0'],
-    ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22], ':1: not UTF-8: byte 0xed at offset 1'],
+    ['a wrong byte', [0x7b, 0x0a, 0xff, 0x7d], ':2: The text is not UTF-8: byte 0xff at offset 2'],
+    ['a cut letter', [0x7b, 0x7d, 0xc3], ':1: The text is not UTF-8: byte 0xc3 at offset 2'],
+    ['UTF-16', [0xff, 0xfe, 0x7b, 0x00], ':1: The text is not UTF-8: byte 0xff at offset 0'],
+    ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22], ':1: The text is not UTF-8: byte 0xed at offset 1'],
   ])('bytes that are not text: %s', async (_what, bytes, says) => {
     await expectRefused(Uint8Array.from(bytes), `${PATH}${says}`);
   });
@@ -87,8 +87,14 @@ describe('hazard 29: a malformed PRD is refused with its location, and nothing i
       const before = String.fromCharCode('a'.charCodeAt(0) + index);
       return `${name}: &${name} [${Array(10).fill(`*${before}`).join(', ')}]`;
     });
-    await expectRefused(`a: &a [x, x]\n${levels.join('\n')}\nuserStories: *j\n`, `${PATH}:1:1: not valid JSON`);
-    await expectRefused('userStories:\n  - &one\n    id: A\n  - *one\n', `${PATH}: unknown PRD dialect`);
+    await expectRefused(
+      `a: &a [x, x]\n${levels.join('\n')}\nuserStories: *j\n`,
+      `${PATH}:1:1: The text is not valid JSON`,
+    );
+    await expectRefused(
+      'userStories:\n  - &one\n    id: A\n  - *one\n',
+      `${PATH}: The file is in no known PRD dialect`,
+    );
   });
 
   it('other damage in a file', { timeout: 60_000 }, async () => {

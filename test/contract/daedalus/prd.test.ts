@@ -189,7 +189,7 @@ describe('halo prd list', () => {
     expect(stdout.split('\n').slice(1, 4)).toEqual([
       expect.stringMatching(/^cart {5}1\/1 +- +Shop$/),
       expect.stringMatching(/^my till {2}\? .*not a name of a PRD/),
-      expect.stringMatching(/^till {5}\? .*prd\.json:1:2: not valid JSON/),
+      expect.stringMatching(/^till {5}\? .*prd\.json:1:2: The text is not valid JSON/),
     ]);
   });
 });

@@ -58,9 +58,9 @@ describe('the tasks file', () => {
 
   it.each([
     ['{"stories": []}', 'neither a list of tasks nor an object with `tasks`'],
-    ['[{"title": "x"}]', 'task 1 has no task_id'],
-    ['[{"task_id": "A"}, {"task_id": 2}]', 'task 2 has no task_id that is a text'],
-    ['[{"task_id": "A"}, {"task_id": "a\\u0007"}]', 'the task_id of task 2 contains a control or hidden character'],
+    ['[{"title": "x"}]', 'The task_id of task 1 is missing'],
+    ['[{"task_id": "A"}, {"task_id": 2}]', 'The task_id of task 2 is missing or not a text'],
+    ['[{"task_id": "A"}, {"task_id": "a\\u0007"}]', 'The task_id of task 2 contains a control or hidden character'],
     ['[{"task_id": "A"}, {"task_id": "A"}]', 'two tasks have the task_id "A"'],
     ['[{"task_id": "A",}]', 'not valid JSON'],
   ])('is refused when it is %s', async (text, says) => {

@@ -54,7 +54,7 @@ describe.each(DIALECT_IDS)('the JSON dialect %s', (dialect) => {
   });
 
   test('refuses a story that is not an object', () => {
-    expect(refusal([story('a'), 'do it'])).toMatch(/\[1\]: must be an object, not a string|unknown PRD dialect/);
+    expect(refusal([story('a'), 'do it'])).toMatch(/\[1\]: must be an object, not a string|no known PRD dialect/);
   });
 
   test('refuses a title, a description and criteria of the wrong type', () => {

@@ -116,7 +116,7 @@ describe('progress of a run', () => {
 describe('a problem with the file is a warning of the run, not an error', () => {
   test.each([
     ['it is gone', () => rmSync(path), 'the file is no longer there'],
-    ['it is broken', () => writeFileSync(path, '{"userStories": ['), 'prd.json:1:18: not valid JSON'],
+    ['it is broken', () => writeFileSync(path, '{"userStories": ['), 'prd.json:1:18: The text is not valid JSON'],
     ['the story is gone', () => writeFileSync(path, '{"userStories": []}'), 'no longer contains them'],
   ])('%s', async (_what, change, reason) => {
     const runId = await runOf(['US-1']);

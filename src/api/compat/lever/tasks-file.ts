@@ -91,7 +91,7 @@ export async function writeProgress(path: string, id: string, progress: Progress
     const { text, hadMark } = decodePrd(bytes, path);
     const at = findEntries(text, path).find((entry) => idOf(entry) === id);
     if (at === undefined)
-      throw new HaloError('PRD_INVALID', `${path}: the task ${JSON.stringify(id)} is no longer there.`, {
+      throw new HaloError('PRD_INVALID', `${path}: The task ${JSON.stringify(id)} is no longer there.`, {
         hint: 'Restore the task, or start again.',
       });
     return new TextEncoder().encode((hadMark ? '\uFEFF' : '') + applyEdits(text, editsOf(at, progress, text)));
@@ -110,7 +110,7 @@ function findEntries(text: string, path: string): readonly JsonValue[] {
   const json = parseJsonWithPositions(text, path, findings);
   const list = json.kind === 'array' ? json : json.members.get('tasks');
   if (list?.kind === 'array') return list.items;
-  throw new HaloError('PRD_INVALID', `${path}: neither a list of tasks nor an object with \`tasks\`.`, {
+  throw new HaloError('PRD_INVALID', `${path}: The file is neither a list of tasks nor an object with \`tasks\`.`, {
     hint: 'Write [{"task_id": …}] or {"tasks": [{"task_id": …}]}; `halo prd convert --to lever` writes other PRDs so.',
   });
 }
@@ -118,12 +118,12 @@ function findEntries(text: string, path: string): readonly JsonValue[] {
 function toTask(at: JsonValue, { path, name }: { path: string; name: string }): Task {
   const id = idOf(at);
   if (id === undefined)
-    throw new HaloError('PRD_INVALID', `${path}: ${name} has no task_id that is a text.`, {
+    throw new HaloError('PRD_INVALID', `${path}: The task_id of ${name} is missing or not a text.`, {
       hint: 'Give it one, as in "task_id": "T-1".',
     });
   const fault = findIdProblem(id.trim());
   if (fault !== undefined)
-    throw new HaloError('PRD_INVALID', `${path}: the task_id of ${name} ${fault}.`, { hint: 'Give it another one.' });
+    throw new HaloError('PRD_INVALID', `${path}: The task_id of ${name} ${fault}.`, { hint: 'Give it another one.' });
   const { status, model } = at.value as Record<string, unknown>;
   const attempts = at.members.get('observability')?.members.get('run_attempts')?.value;
   return {
