@@ -117,7 +117,7 @@ function typed(state: TopState, key: string): TopState {
       return { ...rest, question: { action: { ...inputLine.action, text }, text: question } };
     }
     case 'name':
-      return nameEntered(rest, prompt.text);
+      return nameEntered(rest, inputLine.text);
     case 'command':
       return inputLine.text.trim() === '' ? rest : enter(rest, inputLine.text);
   }

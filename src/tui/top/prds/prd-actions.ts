@@ -28,7 +28,7 @@ export function openPrd(state: TopState): TopState {
 
 /** Asks for the confirmation or the name that an action needs, or starts it. */
 export function planPrdAction(state: TopState, name: PrdActionName): TopState {
-  if (name === 'create') return { ...state, prompt: { kind: 'name', text: '' } };
+  if (name === 'create') return { ...state, inputLine: { kind: 'name', text: '' } };
   const entry = findPrd(state);
   if (entry === undefined) return refuse(state, 'No PRD is selected: 5 shows those of this repository.');
   const action: Action = { name, runId: '', prd: entry.path };
