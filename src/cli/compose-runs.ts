@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import type { TaskOptions, TaskWorld } from '../api/compat/lever/perform-task.ts';
 import type { LoopOptions, LoopWorld } from '../api/compat/lever/run-loop.ts';
+import type { ForeignRun } from '../api/runs/foreign-run.ts';
 import type { ResumeCheck } from '../api/runs/assert-resumable.ts';
 import type { RefusedRun } from '../api/submit/record-refused-run.ts';
 import type { Operations } from '../api/operations.ts';
@@ -40,6 +41,8 @@ export interface RunServices {
   openLocal(options?: OpenOptions): Promise<LocalOperations>;
   /** Throws if the run cannot be resumed in this folder. */
   assertResumable(check: ResumeCheck): Promise<void>;
+  /** The path of the PRD of a run directory outside of HALO_HOME; undefined if it is not a run directory. */
+  findForeignPrd(run: ForeignRun): Promise<string | undefined>;
   /** Stores a refused run on this machine and returns its directory. */
   recordRefusedRun(refusal: RefusedRun): Promise<string>;
   /**
@@ -89,6 +92,10 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
     async assertResumable(check) {
       const { assertResumable } = await import('../api/runs/assert-resumable.ts');
       return assertResumable(check);
+    },
+    async findForeignPrd(run) {
+      const { findForeignPrd } = await import('../api/runs/foreign-run.ts');
+      return findForeignPrd(run);
     },
     async recordRefusedRun(refusal) {
       const { recordRefusedRun } = await import('../api/submit/record-refused-run.ts');

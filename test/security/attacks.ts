@@ -316,7 +316,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident foreign-run',
     'have a run directory resumed whose settings and journal somebody else wrote',
-    'only run directories below HALO_HOME are resumed',
+    'only run directories below HALO_HOME are resumed; of others, only the path of a PRD in the repository is used, for a new run',
   ],
   [
     'incident issue-bait',

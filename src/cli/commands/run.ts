@@ -9,7 +9,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
-import { findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
+import { findForeignPrd, findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
 import { runHere, type RunHere } from '../run/local-run.ts';
 import {
   addSettingOptions,
@@ -94,6 +94,15 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
   const repo = repoSource(cli.cwd, flags.repo);
   assertSource(flags, { 'a PRD': given, '--prd': flags.prd, '--resume': flags.resume });
   if (flags.source !== undefined) return runIssues(flags.source, flags, { repo, cli });
+  const { resume, ...others } = flags;
+  const named = given ?? flags.prd;
+  const foreign = resume === undefined ? undefined : await findForeignPrd(resume, { prd: named, repo, cli });
+  if (foreign !== undefined) {
+    await cli.note(
+      `${safeLine(resume ?? '')} is not a run of this HALO_HOME and is not continued; its PRD ${safeLine(foreign)} is started as a new run.`,
+    );
+    return run(undefined, { ...others, prd: foreign }, cli);
+  }
   const file = await choosePrd(given, flags, { repo, cli });
   const refused = flags.resume === undefined ? undefined : await findRefusedRun(flags.resume, cli);
   if (refused !== undefined) return runAgain(refused, flags, cli);

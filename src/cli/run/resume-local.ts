@@ -51,6 +51,20 @@ export async function findRefusedRun(run: string, cli: Cli): Promise<RefusedStar
   return { state, args: record.args.filter((arg): arg is string => typeof arg === 'string') };
 }
 
+/**
+ * The PRD of a run directory outside of HALO_HOME, which can only be started as a new run; undefined for all other
+ * references. `prd`: the PRD that the user names.
+ */
+export async function findForeignPrd(
+  run: string,
+  { prd, repo, cli }: { prd: string | undefined; repo: string; cli: Cli },
+): Promise<string | undefined> {
+  const { cwd, services } = cli;
+  if ((await services.readHost()).apiUrl !== undefined || (await findRunId(run, cli)) !== undefined) return undefined;
+  const given = prd === undefined ? undefined : resolve(cwd, prd);
+  return services.findForeignPrd({ folder: resolve(cwd, run), prd: given, repo });
+}
+
 /** Continues an ended run if work is left; returns the owner if this process will do it. */
 async function letGoOn(operations: Operations, state: RunState): Promise<{ owner?: string }> {
   const { runId, status, stories } = state;
@@ -63,17 +77,24 @@ async function letGoOn(operations: Operations, state: RunState): Promise<{ owner
 /**
  * The id for a reference: the name of the folder if it is that of a run, else the text itself. Throws RUN_NOT_FOUND.
  */
-async function resolveRunId(run: string, { cwd, services }: Cli): Promise<string> {
+async function resolveRunId(run: string, cli: Cli): Promise<string> {
+  const found = await findRunId(run, cli);
+  if (found !== undefined) return found;
+  const runs = join((await cli.services.readHost()).home, 'runs');
+  throw new HaloError('RUN_NOT_FOUND', `${resolve(cli.cwd, run)} is not a run directory below ${runs}.`, {
+    hint: 'Check HALO_HOME, and run `halo ls` to list all runs.',
+  });
+}
+
+/** Undefined for a path that is not in HALO_HOME. */
+async function findRunId(run: string, { cwd, services }: Cli): Promise<string | undefined> {
   const runs = join((await services.readHost()).home, 'runs');
   const folder = resolve(cwd, run);
   const [home, found, parent] = await Promise.all([runs, folder, dirname(folder)].map(withoutLinks));
   // A run directory may be a link to a larger disk, and its path may contain links.
   if (parent === home) return basename(folder);
   if (found !== undefined && dirname(found) === home) return basename(found);
-  if (!run.includes('/') && run !== '.' && run !== '..') return run;
-  throw new HaloError('RUN_NOT_FOUND', `${folder} is not a run directory below ${runs}.`, {
-    hint: 'Check HALO_HOME, and run `halo ls` to list all runs.',
-  });
+  return !run.includes('/') && run !== '.' && run !== '..' ? run : undefined;
 }
 
 function withoutLinks(path: string): Promise<string> {

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parsePrd } from '../../src/prd/parse-prd.ts';
 import {
   directoryOf,
   expectRefused,
@@ -14,7 +15,8 @@ import {
   writePrd,
 } from '../../support/contracts/hanuman.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
-import type { Ended } from '../../support/halo/halo-process.ts';
+import { openHome, type Ended } from '../../support/halo/halo-process.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
 const world = openWorld();
@@ -162,6 +164,46 @@ describe('a run whose agent gives no valid answer', () => {
     ]);
     expect(repository.git('show', `halo/${basename(dir)}:x`)).toBe('x\nx');
   });
+});
+
+describe('a run directory of another home', () => {
+  it('is started as a new run of its PRD, for the stories that have not landed', async () => {
+    const repository = world.aRepository();
+    const prd = join(repository.root, 'prd.json');
+    writeFileSync(prd, JSON.stringify({ schemaVersion: '0.1', title: 'Shop', stories: TWO }));
+    const script = `case "$(cat)" in *"S-2: Title"*) exit 7;; *) echo x > x; ${OK};; esac`;
+    const first = directoryOf(await world.run(repository, ['--prd', prd, ...settings(script)]));
+    expect(recordOf(first).progress).toMatchObject({ completed: ['S-1'], next: 'S-2' });
+    const copy = join(tempDir('halo-copied-run'), 'run');
+    cpSync(first, copy, { recursive: true });
+    const other = openHome();
+    onTestFinished(() => other.close());
+    const words = ['run', '--resume', copy, ...settings(`echo x >> x; ${OK}`)];
+    const branch = `halo/${basename(first)}`;
+    const refused = await other.halo(words, { cwd: repository.root });
+    expect(refused).toMatchObject({ code: 6, stdout: '' });
+    expect(refused.stderr).toContain(`has landed are only on ${branch}.`);
+    repository.git('merge', '--quiet', branch);
+    const end = await other.halo(words, { cwd: repository.root });
+    expect(end.code, end.stderr).toBe(0);
+    expect(end.stderr).toContain(`is not continued; its PRD ${prd} is started as a new run.`);
+    const dir = directoryOf(end);
+    expect(dirname(dir)).toBe(join(other.dir, 'runs'));
+    expect(repository.git('show', `halo/${basename(dir)}:x`)).toBe('x\nx');
+    expect(read(dir, 'events.jsonl').trim().split('\n')).toHaveLength(1);
+    expect(read(copy, 'journal.jsonl')).toBe(read(first, 'journal.jsonl'));
+  }, 180_000);
+
+  it('is not started if its PRD specifies other work', async () => {
+    const repository = world.aRepository();
+    const prd = writePrd(repository, TWO);
+    const dir = tempDir('halo-foreign-prd');
+    const [version = ''] = parsePrd(readFileSync(prd), prd).specHash.split(':');
+    writeFileSync(join(dir, 'run.json'), JSON.stringify({ prd: { path: prd, specHash: `${version}:0` } }));
+    const end = await world.run(repository, ['--resume', dir, '--prd', prd]);
+    expect(end).toMatchObject({ code: 6, stdout: '' });
+    expect(end.stderr).toContain('differs from the PRD of the run in');
+  }, 60_000);
 });
 
 describe('a run whose agent reports a status', () => {

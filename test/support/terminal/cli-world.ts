@@ -57,6 +57,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
         });
       },
       assertResumable: notHere,
+      findForeignPrd: () => Promise.resolve(undefined),
       recordRefusedRun: notHere,
       startWorker: notHere,
       countWorkers: notHere,
