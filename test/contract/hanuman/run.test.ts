@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import {
   directoryOf,
   expectRefused,

@@ -66,7 +66,6 @@ describe.concurrent('halo run --source', () => {
   );
 
   it('leaves no run and says what to do when there is no issue, no token, a wrong token or no such project', async ({
-    forge,
     command,
   }) => {
     const none = await command(['run', '--source', SOURCE]);
