@@ -9,7 +9,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
-import { findForeignPrd, findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
+import { findForeignStart, findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
 import { runHere, type RunHere } from '../run/local-run.ts';
 import {
   addSettingOptions,
@@ -96,7 +96,7 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
   if (flags.source !== undefined) return runIssues(flags.source, flags, { repo, cli });
   const { resume, ...others } = flags;
   const named = given ?? flags.prd;
-  const foreign = resume === undefined ? undefined : await findForeignPrd(resume, { prd: named, repo, cli });
+  const foreign = resume === undefined ? undefined : await findForeignStart(resume, { prd: named, repo, cli });
   if (foreign !== undefined) {
     await cli.note(
       `${safeLine(resume ?? '')} is not a run of this HALO_HOME and is not continued; its PRD ${safeLine(foreign)} is started as a new run.`,

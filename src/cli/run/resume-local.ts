@@ -55,14 +55,14 @@ export async function findRefusedRun(run: string, cli: Cli): Promise<RefusedStar
  * The PRD of a run directory outside of HALO_HOME, which can only be started as a new run; undefined for all other
  * references. `prd`: the PRD that the user names.
  */
-export async function findForeignPrd(
+export async function findForeignStart(
   run: string,
   { prd, repo, cli }: { prd: string | undefined; repo: string; cli: Cli },
 ): Promise<string | undefined> {
   const { cwd, services } = cli;
   if ((await services.readHost()).apiUrl !== undefined || (await findRunId(run, cli)) !== undefined) return undefined;
   const given = prd === undefined ? undefined : resolve(cwd, prd);
-  return services.findForeignPrd({ folder: resolve(cwd, run), prd: given, repo });
+  return services.findForeignStart({ folder: resolve(cwd, run), prd: given, repo });
 }
 
 /** Continues an ended run if work is left; returns the owner if this process will do it. */
