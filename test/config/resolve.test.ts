@@ -55,9 +55,11 @@ describe('defaults', () => {
         registries: [],
         agentRegistries: [],
         registryHosts: [],
+        git: [],
         upstreams: {},
         scopes: {},
         credentials: {},
+        cacheBytes: 5 * 1024 ** 3,
       },
       issues: {
         label: 'halo',

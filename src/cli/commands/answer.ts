@@ -25,7 +25,7 @@ Examples:
   halo answer 2dhe --story US-002 "$(cat answer.md)"
 
 Exit codes:
-  0 answered    2 no such run or story, or an empty answer    6 the story asks no question, or is answered
+  0 answered    2 no such run or story, or no text    6 the story asks no question, or has an answer
 
 See also: halo status, halo logs, halo resume --replan, halo retry`;
 

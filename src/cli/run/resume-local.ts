@@ -62,7 +62,7 @@ export async function findForeignStart(
   const { cwd, services } = cli;
   if ((await services.readHost()).apiUrl !== undefined || (await findRunId(run, cli)) !== undefined) return undefined;
   const given = prd === undefined ? undefined : resolve(cwd, prd);
-  return services.findForeignStart({ folder: resolve(cwd, run), prd: given, repo });
+  return services.findForeignPrd({ folder: resolve(cwd, run), prd: given, repo });
 }
 
 /** Continues an ended run if work is left; returns the owner if this process will do it. */

@@ -1,7 +1,7 @@
 import { registriesOf } from '../../core/command-needs.ts';
 import type { Guess } from './guess/guess.ts';
 import { CONFIG_KEYS } from '../keys.ts';
-import { isOwnerSetting } from '../trust/trust.ts';
+import { isForbiddenInRepository } from '../trust/trust.ts';
 
 /** Settings by key, for a new configuration. */
 export type ChosenSettings = ReadonlyMap<string, unknown>;
@@ -60,8 +60,7 @@ function renderTable(table: string, guess: Required<Guess>, chosen: ChosenSettin
   const keys = [...CONFIG_KEYS.keys()].filter(
     (name) =>
       name.slice(0, name.lastIndexOf('.')) === table &&
-      // A repository may not contain owner settings.
-      !isOwnerSetting(name) &&
+      !isForbiddenInRepository(name) &&
       (chosen.has(name) || isCommon(name)),
   );
   const lines = keys.flatMap((key) => [

@@ -14,9 +14,9 @@ export function trustOf(key: string): KeyTrust {
   return CONFIG_KEYS.get(openMemberOf(key)?.table ?? key)?.trust ?? ANYONE;
 }
 
-/** True if only the user who runs halo may set a key. */
-export function isOwnerSetting(key: string): boolean {
-  return trustOf(key).rule === 'owner';
+/** True if the file of a repository may not set a key. */
+export function isForbiddenInRepository(key: string): boolean {
+  return ['owner', 'host-file'].includes(trustOf(key).rule);
 }
 
 /** True if a setting allows connections to an address that is not public. */

@@ -8,10 +8,7 @@ import { registryProxyPath, resolveRegistryItem, type Registries } from './regis
 
 /** Hosts of public registries that lockfiles name; their packages are read from the upstream. `base`: where packages begin. */
 const PUBLIC_HOSTS: Record<RegistryName, { host: string; base: string }[]> = {
-  npm: [
-    { host: 'registry.npmjs.org:443', base: '' },
-    { host: 'registry.yarnpkg.com:443', base: '' },
-  ],
+  npm: ['npmjs.org', 'yarnpkg.com'].map((domain) => ({ host: `registry.${domain}:443`, base: '' })),
   pypi: [{ host: 'pypi.org:443', base: '/simple' }],
   crates: [{ host: 'index.crates.io:443', base: '' }],
   go: [{ host: 'proxy.golang.org:443', base: '' }],

@@ -1,6 +1,6 @@
 import type { MarkdownDialect } from '../dialect.ts';
-import { readStoryHeadings } from '../markdown/read-story-headings.ts';
-import { findStoryHeadings } from '../markdown/story-headings.ts';
+import { readStoryHeadings } from '../markdown/headings/read-story-headings.ts';
+import { findStoryHeadings } from '../markdown/headings/story-headings.ts';
 import { writeStoryHeadings } from '../markdown/write/write-story-headings.ts';
 
 /** `### US-001: title` with `**Acceptance Criteria:**` below it. */

@@ -9,8 +9,8 @@ import { warnIfSkipped, isExample, priorityOf, type Headings } from './sections.
 import type { Checkbox } from './checkboxes.ts';
 import { isReferenceList, linkStory, resolver } from './markdown-dependencies.ts';
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
-import { readHeading } from './heading.ts';
-import { isTracked } from './headings-without-criteria.ts';
+import { readHeading } from './headings/heading.ts';
+import { isTracked } from './headings/headings-without-criteria.ts';
 import { ancestorsOf, groupOf, headingsOf } from './outline.ts';
 import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
 import { readSurroundings } from './read-surroundings.ts';

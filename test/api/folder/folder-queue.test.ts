@@ -268,7 +268,7 @@ describe('the queue of a folder', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     await expect(work()).rejects.toMatchObject({
       code: 'USAGE',
-      message: expect.stringContaining('works off') as string,
+      message: expect.stringContaining('runs the PRDs in') as string,
     });
     stop.abort();
     await first;

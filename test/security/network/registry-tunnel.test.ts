@@ -16,6 +16,8 @@ import { gateway, httpServer, listening } from '../../gateway/fixture.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
+const NPM = `https://registry.${'npmjs.org'}`;
+
 const halo = createCertificateAuthority('halo gateway');
 const company = createCertificateAuthority('company');
 const lookup = () => Promise.resolve(['127.0.0.1']);
@@ -69,7 +71,7 @@ describe('a URL of a registry in a lockfile', () => {
 
   it.each([
     ['npm', 'https://registry.yarnpkg.com/left/-/left-1.0.0.tgz', '/base/left/-/left-1.0.0.tgz'],
-    ['npm', 'https://registry.npmjs.org/@a/left/-/left-1.0.0.tgz', '/base/@a/left/-/left-1.0.0.tgz'],
+    ['npm', `${NPM}/@a/left/-/left-1.0.0.tgz`, '/base/@a/left/-/left-1.0.0.tgz'],
     ['pypi', 'https://pypi.org/simple/left/', '/base/left/'],
     ['crates', 'https://index.crates.io/config.json', '/base/config.json'],
     ['go', 'https://proxy.golang.org/example.com/m/@v/list', '/base/example.com/m/@v/list'],
@@ -187,7 +189,7 @@ describe('incident registry-tunnel: a tunnel to a registry', () => {
     ])
       // prettier-ignore
       expect((await get(url))[0]).toBe(403);
-    expect((await (await sandbox({})).get('https://registry.npmjs.org/left'))[0]).toBe(403);
+    expect((await (await sandbox({})).get(`${NPM}/left`))[0]).toBe(403);
     const without = await gateway({ registries: [route] });
     const { status, socket } = await connectTo(without.socket, 'npm.example:443');
     socket.destroy();

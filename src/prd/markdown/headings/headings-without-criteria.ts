@@ -1,11 +1,11 @@
-import { statusOfWord } from '../story/read-status.ts';
+import { statusOfWord } from '../../story/read-status.ts';
 import type { StoryHeading } from './heading.ts';
-import { formOf, readLabels } from './labels.ts';
-import { findLeadingId } from './leading-id.ts';
-import type { Line } from './line.ts';
-import { isDependencyName } from './markdown-dependencies.ts';
-import { ancestorsOf, headingsOf, type OutlineSection } from './outline.ts';
-import { isExample } from './sections.ts';
+import { formOf, readLabels } from '../labels.ts';
+import { findLeadingId } from '../leading-id.ts';
+import type { Line } from '../line.ts';
+import { isDependencyName } from '../markdown-dependencies.ts';
+import { ancestorsOf, headingsOf, type OutlineSection } from '../outline.ts';
+import { isExample } from '../sections.ts';
 
 /**
  * Finds the headings that are stories in a file without "Acceptance Criteria": those of one kind, if the checkboxes below

@@ -1,7 +1,7 @@
-import { parseStruckThrough, withoutStrike } from '../story/read-texts.ts';
-import { findLeadingId } from './leading-id.ts';
-import type { Line } from './line.ts';
-import type { OutlineSection } from './outline.ts';
+import { parseStruckThrough, withoutStrike } from '../../story/read-texts.ts';
+import { findLeadingId } from '../leading-id.ts';
+import type { Line } from '../line.ts';
+import type { OutlineSection } from '../outline.ts';
 
 /** A heading that is, or may be, a story, with the lines below it. */
 export interface StoryHeading {

@@ -1,22 +1,22 @@
-import type { StoryStatus } from '../../core/prd/prd.ts';
-import type { Draft, DraftStory, ProgressMark } from '../dialect.ts';
-import { type Diagnostics, exceedsStoryLimit } from '../diagnostics.ts';
-import { findIdProblem, renameDoneDuplicates, makeIdsUnique } from '../story/story-ids.ts';
-import { addWarning } from '../json/object-reader.ts';
-import { rankOfWord } from '../story/read-priority.ts';
-import { isLifeCycleWord, leadOf, saysMoreThanStatus, statusOfWord } from '../story/read-status.ts';
-import { warnIfSkipped, priorityOf } from './sections.ts';
-import { linkReferences, resolver } from './markdown-dependencies.ts';
-import { slugOf } from './leading-id.ts';
-import { groupOf, headingsOf } from './outline.ts';
-import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
+import type { StoryStatus } from '../../../core/prd/prd.ts';
+import type { Draft, DraftStory, ProgressMark } from '../../dialect.ts';
+import { type Diagnostics, exceedsStoryLimit } from '../../diagnostics.ts';
+import { findIdProblem, renameDoneDuplicates, makeIdsUnique } from '../../story/story-ids.ts';
+import { addWarning } from '../../json/object-reader.ts';
+import { rankOfWord } from '../../story/read-priority.ts';
+import { isLifeCycleWord, leadOf, saysMoreThanStatus, statusOfWord } from '../../story/read-status.ts';
+import { warnIfSkipped, priorityOf } from '../sections.ts';
+import { linkReferences, resolver } from '../markdown-dependencies.ts';
+import { slugOf } from '../leading-id.ts';
+import { groupOf, headingsOf } from '../outline.ts';
+import { linesOf, placeOf, type MarkdownDocument } from '../scan-markdown.ts';
 import { isTracked } from './headings-without-criteria.ts';
-import { isCriteriaLine } from './labels.ts';
+import { isCriteriaLine } from '../labels.ts';
 import { findStoryHeadings } from './story-headings.ts';
 import type { StoryHeading } from './heading.ts';
-import { readSurroundings } from './read-surroundings.ts';
-import { splitStory, type StoryParts } from './split-story.ts';
-import { defined } from '../../lib/guards.ts';
+import { readSurroundings } from '../read-surroundings.ts';
+import { splitStory, type StoryParts } from '../split-story.ts';
+import { defined } from '../../../lib/guards.ts';
 
 /** Reads a file whose headings are the stories and whose lists below "Acceptance Criteria" are their criteria. */
 export function readStoryHeadings(document: MarkdownDocument, diagnostics: Diagnostics): Draft {

@@ -1,9 +1,9 @@
-import { isCriteriaLine } from './labels.ts';
+import { isCriteriaLine } from '../labels.ts';
 import { readHeading, type StoryHeading } from './heading.ts';
 import { findWithoutCriteria, isTracked } from './headings-without-criteria.ts';
-import type { Line } from './line.ts';
-import { ancestorsOf, type OutlineSection } from './outline.ts';
-import type { MarkdownDocument } from './scan-markdown.ts';
+import type { Line } from '../line.ts';
+import { ancestorsOf, type OutlineSection } from '../outline.ts';
+import type { MarkdownDocument } from '../scan-markdown.ts';
 
 /**
  * Finds the headings that are stories: those with an id and an "Acceptance Criteria" line, and all others with the same
