@@ -74,6 +74,8 @@ export interface AgentAdapter {
   title: string;
   /** Guidance files in the root of the repository that the program does not read itself: the prompt contains them. */
   guidanceFiles: readonly string[];
+  /** The program gets halo’s schema for its answer, so it answers in JSON, whatever the configuration says. */
+  hasAnswerSchema?: true;
   launch(intent: AgentIntent): AgentLaunch;
   /** Absent if the program has no such command. */
   describeBuild?: BuildDescription;

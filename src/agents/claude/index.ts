@@ -8,6 +8,7 @@ export const claude: AgentAdapter = {
   id: 'claude',
   title: 'Claude Code',
   guidanceFiles: ['CLAUDE.md', 'AGENTS.md'],
+  hasAnswerSchema: true,
   launch: launchClaude,
   createReader: () => parseClaudeLine,
   outcome: readClaudeOutcome,

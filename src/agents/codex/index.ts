@@ -9,6 +9,7 @@ export const codex: AgentAdapter = {
   id: 'codex',
   title: 'Codex',
   guidanceFiles: [],
+  hasAnswerSchema: true,
   launch: launchCodex,
   describeBuild: describeCodexBuild,
   createReader: () => parseCodexLine,

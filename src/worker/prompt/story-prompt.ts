@@ -24,8 +24,8 @@ export interface StoryPromptRequest {
   base: string;
   prd: Prd;
   story: Story;
-  config: Pick<Config, 'agent' | 'agentAnswer' | 'prompt' | 'gates'>;
-  adapter: Pick<AgentAdapter, 'guidanceFiles'>;
+  config: Pick<Config, 'agentAnswer' | 'prompt' | 'gates'>;
+  adapter: Pick<AgentAdapter, 'guidanceFiles' | 'hasAnswerSchema'>;
   dry?: boolean | undefined;
   planning?: boolean | undefined;
   testsFirst?: PromptInput['testsFirst'] | undefined;
@@ -56,14 +56,17 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     gates: config.gates ?? [],
     ...defined({ lastFailure, answered: request.answered, dry: request.dry, testsFirst: request.testsFirst }),
     maxTokens: maxTokensOf(config, prd),
-    answer: answerFormOf(config),
+    answer: answerFormOf(config, request.adapter),
   });
   return { prompt, ...notes };
 }
 
-/** The form of the answer that the prompt asks for; agents with a schema answer in JSON, whatever older runs configured. */
-export function answerFormOf({ agent, agentAnswer }: Pick<Config, 'agent' | 'agentAnswer'>): 'json' | 'signals' {
-  return agent === 'codex' || agent === 'claude' ? 'json' : agentAnswer;
+/** The form of the answer that the prompt asks for. */
+export function answerFormOf(
+  { agentAnswer }: Pick<Config, 'agentAnswer'>,
+  { hasAnswerSchema }: Pick<AgentAdapter, 'hasAnswerSchema'>,
+): 'json' | 'signals' {
+  return hasAnswerSchema ? 'json' : agentAnswer;
 }
 
 /** The limit of the prompts of a PRD; 0: none. */
