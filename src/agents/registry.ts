@@ -6,7 +6,7 @@ import { command } from './command/index.ts';
 import { gemini } from './gemini/index.ts';
 import { opencode } from './opencode/index.ts';
 
-/** Every agent that halo can run. A new one is a folder beside these and a line here. */
+/** Every agent that halo can run. CONTRIBUTING.md lists what a new one needs. */
 export const AGENTS = { codex, claude, opencode, gemini, command } satisfies Record<AgentId, AgentAdapter>;
 
 /** The adapter of an agent. */

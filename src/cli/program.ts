@@ -16,7 +16,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'queue', summary: 'work off the PRDs of a folder', load: () => import('./commands/queue.ts') },
   {
     name: 'status',
-    summary: 'show active runs, or one run in detail',
+    summary: 'show active and recent runs, or one run in detail',
     load: () => import('./commands/status.ts'),
   },
   { name: 'top', summary: 'show and control all runs on the whole terminal', load: () => import('./commands/top.ts') },

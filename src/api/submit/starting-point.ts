@@ -15,6 +15,8 @@ export interface UnlandedQuery {
   run: PlannedRun;
   prd: Prd;
   prdPath: string;
+  /** The run starts from its base in any case. */
+  fromHead: boolean;
 }
 
 /** The base commit of a run, and warnings about it. */
@@ -42,8 +44,8 @@ const MAX_RUNS = 50;
 
 /**
  * Compares the stories that are done in the PRD with those that earlier runs landed on their branches. If the base lacks such
- * stories, the run starts from the branch that has all of them and the base. Throws UNLANDED if there is no such branch, if it
- * is not approved, or if no story is left to do.
+ * stories, the run starts from the branch that has all of them and the base, or with `fromHead` from the base and a warning.
+ * Throws UNLANDED if there is no such branch, if it is not approved, or if no story is left to do.
  */
 export async function resolveStartingPoint(query: UnlandedQuery): Promise<StartingPoint> {
   const { run, prd } = query;
@@ -53,6 +55,7 @@ export async function resolveStartingPoint(query: UnlandedQuery): Promise<Starti
   if (newest === undefined) return { base, warnings: await warnOfGone(gone, { ...query, base }) };
   const { runId } = newest.state;
   const what = `${listStories(unlanded)} done in ${query.prdPath}, but only on ${unlanded.map(({ state }) => `halo/${state.runId}`).join(', ')}`;
+  if (query.fromHead) return { base, warnings: [`${what}: this run starts without it (--from-head).`] };
   if (!prd.stories.some(({ status }) => status === 'pending' || status === 'in_progress'))
     throw new HaloError('UNLANDED', `${what}; nothing else is left to do.`, {
       hint: `Run \`halo land ${runId}\`, or merge halo/${runId} if your branch has moved.`,
@@ -62,8 +65,10 @@ export async function resolveStartingPoint(query: UnlandedQuery): Promise<Starti
   const follows = await Promise.all(older.map((commit) => isAncestor(gitDir, commit, newest.tip)));
   if (!isApproved(newest.state) || follows.includes(false)) {
     const why = follows.includes(false) ? 'which cannot be continued from this commit' : 'which is not approved';
+    // Only a branch without commits of its own can be fast-forwarded.
+    const land = follows[0] === false ? `Merge it (\`git merge halo/${runId}\`)` : `Land it (\`halo land ${runId}\`)`;
     throw new HaloError('UNLANDED', `${what}, ${why}.`, {
-      hint: `Land it (\`halo land ${runId}\`, or merge the branch), continue that run (\`halo run --resume ${runId}\`), or start without it (--from-head). If your branch already has its changes, delete halo/${runId}.`,
+      hint: `${land}, continue that run (\`halo run --resume ${runId}\`), or start without it (--from-head). If your branch already has its changes, delete halo/${runId}.`,
     });
   }
   const text = `${what}: this run continues from there; \`halo land\` of it takes over both (--from-head starts without it).`;

@@ -70,10 +70,11 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
     await assertOneBase(context, { planned: looked, after });
     const queue = await context.openQueue();
     await mapConcurrent(looked, MAX_CONCURRENT, ({ run }) => fetchBase(context.host.home, run));
-    const isPlaced = ({ member }: Planned) => options.fromHead === true || after.length > 0 || member.deps.length > 0;
     // A run that depends on another one starts from its result.
+    const isPlaced = ({ member }: Planned) => after.length > 0 || member.deps.length > 0;
+    const fromHead = options.fromHead === true;
     const planned = await mapConcurrent(looked, MAX_CONCURRENT, (each) =>
-      isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, prds),
+      isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, { prds, fromHead }),
     );
     const prompts = await mapConcurrent(planned, MAX_CONCURRENT, async ({ member, run, runId }) => {
       const prd = prds.get(member.prd);
@@ -148,14 +149,14 @@ interface Planned {
 async function startWhereDone(
   { store, host }: SubmitContext,
   planned: Planned,
-  prds: ReadonlyMap<PrdFile, Prd>,
+  { prds, fromHead }: { prds: ReadonlyMap<PrdFile, Prd>; fromHead: boolean },
 ): Promise<Planned> {
   const { member, run } = planned;
   const prd = prds.get(member.prd);
   if (prd === undefined) return planned;
   const { home } = host;
   const { base, warnings } = await withIntactMirror({ home, repo: run.repo, access: run.access }, () =>
-    resolveStartingPoint({ store, home, run, prd, prdPath: member.prd.path }),
+    resolveStartingPoint({ store, home, run, prd, prdPath: member.prd.path, fromHead }),
   );
   return { ...planned, run: { ...run, repo: { ...run.repo, base }, warnings: [...run.warnings, ...warnings] } };
 }

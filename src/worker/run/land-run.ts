@@ -44,7 +44,7 @@ export async function landRun(store: JournalStore, home: string, runId: string):
   }
   if (tip === repo.base) {
     throw new HaloError('LAND_REFUSED', `Run ${runId} has landed no story: there is nothing to land.`, {
-      hint: `Run \`halo logs ${runId}\` to see why.`,
+      hint: `Run \`halo logs ${runId}\` to see why. To land an earlier run, name it: \`halo ls --repo .\` lists them.`,
     });
   }
   if (state.scratch) {

@@ -59,7 +59,7 @@ describe('halo check', () => {
 
   it('accepts a folder and settings, and prints only JSON with --json', async () => {
     const { code, stdout, queries } = await halo(
-      ['-C', '../../api', '-c', 'a=1', '-c', 'b=2', '--json'],
+      ['-C', '../api', '-c', 'a=1', '-c', 'b=2', '--json'],
       [FAILED],
       'noise',
     );

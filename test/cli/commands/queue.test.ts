@@ -24,7 +24,7 @@ describe('halo queue', () => {
   });
 
   it('passes on folder, repository, settings and what happens after a failure', async () => {
-    const { request } = await queue(['prds', '--repo', '../../api', '--agent', 'claude', '-c', 'a=1', '--watch']);
+    const { request } = await queue(['prds', '--repo', '../api', '--agent', 'claude', '-c', 'a=1', '--watch']);
     expect(request).toMatchObject({
       folder: '/shop/prds',
       repo: '/api',

@@ -57,7 +57,7 @@ function writePrd(name: string, stories: StoryFlags[]): void {
 
 /** An editor that is a shell script; the file is `$1`. */
 function useEditor(script: string): void {
-  const path = join(repository.root, '../..', 'my editor');
+  const path = join(repository.root, '..', 'my editor');
   writeFileSync(path, `#!/bin/sh\n${script}\n`);
   chmodSync(path, 0o755);
   vi.stubEnv('VISUAL', '');

@@ -16,7 +16,7 @@ let path: string;
 beforeEach(() => {
   repository = newRepository();
   path = join(repository.root, '.halo/prds/cart/prd.json');
-  mkdirSync(join(path, '../..'), { recursive: true });
+  mkdirSync(join(path, '..'), { recursive: true });
 });
 
 const STORY = {
@@ -98,7 +98,7 @@ describe('halo prd validate <name>', () => {
     const lax = prdOf([{ description: undefined }]);
     expect((await halo(['prd', 'list'], lax)).stdout).toMatch(/^cart {2}\? .*description: is missing/m);
     expect((await halo(['prd', 'status'], lax)).code).toBe(6);
-    const home = join(repository.root, '../..', 'home');
+    const home = join(repository.root, '..', 'home');
     const operations = openLocal({ host: hostOf(home) });
     const request = { repos: [repository.root], profile: undefined, set: scripted('true'), allowDirty: false };
     await expect(operations.submit({ ...request, prd: { path, bytes: bytesOf(lax) } })).rejects.toMatchObject({

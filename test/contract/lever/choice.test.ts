@@ -234,7 +234,7 @@ describe('lever task', () => {
 describe('halo under the name lever', () => {
   it('has the same commands', async () => {
     work.writeTasks([entry('A', DONE)]);
-    const lever = linkLever(join(work.root, '../..'));
+    const lever = linkLever(join(work.root, '..'));
     const run = (...words: string[]) =>
       promisify(execFile)(lever, words, { cwd: work.root, env: { ...process.env, HOME: work.userHome } }).then(
         ({ stderr }) => ({ code: 0, stderr }),
@@ -246,7 +246,7 @@ describe('halo under the name lever', () => {
 
   it('runs the command task if it is called as the task agent', async () => {
     work.writeTasks([entry('A', { title: '' })]);
-    linkLever(join(work.root, '../..'));
+    linkLever(join(work.root, '..'));
     await expectStop(['loop', '--task-agent', '../lever'], 6, 'The task "A" lacks title');
   });
 });

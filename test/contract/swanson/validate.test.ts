@@ -16,7 +16,7 @@ let path: string;
 beforeEach(() => {
   repository = newRepository();
   path = join(repository.root, 'prds/001-FEAT-health.json');
-  mkdirSync(join(path, '../..'));
+  mkdirSync(join(path, '..'));
 });
 
 /** The PRD with which swanson tests itself. */
@@ -100,7 +100,7 @@ describe('prd.criteria = "required"', () => {
     expect(refused).toMatchObject({ code: 6, stdout: '', stderr: expect.stringContaining(says) as string });
     repository.write('halo.toml', 'prd.criteria = "required"\n');
     expect(await validate(text)).toMatchObject({ code: 6 });
-    const home = join(repository.root, '../..', 'home');
+    const home = join(repository.root, '..', 'home');
     const operations = openLocal({ host: hostOf(home) });
     const bytes = new TextEncoder().encode(text);
     const request = { repos: [repository.root], profile: undefined, set: scripted('true'), allowDirty: true };
