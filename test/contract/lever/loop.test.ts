@@ -186,7 +186,7 @@ describe('lever loop', () => {
     ['./nowhere.sh', 'is not an executable file'],
     ['./README.md', 'is not an executable file'],
     ['no-such-agent', 'is not on the PATH'],
-    ['../', 'is not an executable file'],
+    ['./', 'is not an executable file'],
     ['./no-interpreter', 'cannot be started (ENOENT)'],
   ])('refuses the task agent %s', async (name, says) => {
     work.writeTasks(TWO);
