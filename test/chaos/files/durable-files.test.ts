@@ -1,5 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
@@ -7,6 +9,7 @@ import type { Operations } from '../../../src/api/operations.ts';
 import { ensureToken } from '../../../src/api/http/api-token.ts';
 import { readConfigFile } from '../../../src/config/load/config-file.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
+import { openRegistryCache } from '../../../src/gateway/registry/registry-cache.ts';
 import { readHomeId } from '../../../src/queue/redis/home-id.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { openStore } from '../../../src/store/store.ts';
@@ -59,9 +62,19 @@ beforeAll(async () => {
   const store = openStore(halo.home, { transcribe });
   await pruneDaily({ home: halo.home, store, log: pino({ level: 'silent' }) }, new AbortController().signal);
   await new IssueReportFiles(halo.home).add(landed);
+  await cacheArchive(halo.home);
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();
 }, 120_000);
+
+/** Keeps an archive of a registry, as the gateway does. */
+async function cacheArchive(home: string): Promise<void> {
+  const url = new URL('https://npm.example/left/-/left-1.0.0.tgz');
+  const writer = await openRegistryCache(home).write({ url, authorization: undefined, starts: /^/ }, 1024 ** 2);
+  if (writer === undefined) throw new Error('The cache cannot be written.');
+  await pipeline(Readable.from([Buffer.from('an archive')]), writer.through, new PassThrough().resume());
+  await writer.keep();
+}
 
 /** Relative to the home. */
 function allFiles(home: string): string[] {
