@@ -11,6 +11,7 @@ import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
+import { readHomeId } from '../../../src/queue/redis/home-id.ts';
 import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
@@ -117,7 +118,7 @@ async function reportWithFault(
   const isKilled = fault === 'kill' || fault === 'hang';
   expect([child.exitCode, child.signalCode], stderr()).toEqual(isKilled ? [null, 'SIGKILL'] : [0, null]);
   if (!isKilled) expect(stderr()).toContain(`failpoint ${at}: ${fault}`);
-  await expireLease();
+  await expireLease(home);
 }
 
 /** The next worker, which ends after one report. */
@@ -158,9 +159,8 @@ function startReport(home: string, forge: FakeForge, { at, fault }: { at: Failpo
 }
 
 /** Other workers wait for the lease of a killed one to expire. */
-async function expireLease(): Promise<void> {
+async function expireLease(home: string): Promise<void> {
   const client = new Redis(redis.socket);
-  const leases = await client.keys('*:lease:issue-reporter');
-  await Promise.all(leases.map((lease) => client.del(lease)));
+  await client.del(`halo-${await readHomeId(home)}:lease:issue-reporter`);
   client.disconnect();
 }
