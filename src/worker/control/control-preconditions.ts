@@ -2,7 +2,9 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import { failedNeeds, needsText } from '../../core/run/run-dependencies.ts';
+import { isQuestion } from '../../core/run/questions.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
+import { printableShellWord } from '../../core/text/safe-text.ts';
 import { planEnd } from '../run/end-run.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -34,6 +36,9 @@ function endedHint(state: RunState, verb: 'pause' | 'resume' | 'cancel'): string
     return `Reject ${waits.id} with \`halo reject\`: it is waiting for approval.`;
   if (waits !== undefined)
     return `Decide on ${waits.id} with \`halo approve\` or \`halo reject\`: it is waiting for approval.`;
+  const asks = stories.find(isQuestion);
+  if (asks !== undefined && verb === 'resume')
+    return `Run \`halo answer ${runId} --story ${printableShellWord(asks.id)} "…"\` to answer its question, or \`halo resume ${runId} --replan\` after changing the PRD.`;
   const isOpen = stories.some((story) => isRetryable(story) || story.progress === 'pending');
   if (isOpen && verb !== 'cancel') return `Run \`halo retry ${runId}\` to reopen it.`;
   return `Run \`halo status ${runId}\` to see the result.`;

@@ -10,11 +10,16 @@ import {
 import { attempted, created, failed, held, passed, stateOf } from '../../support/journal.ts';
 
 const story = 'US-001';
-const ended = (stopReason: 'SUCCESS' | 'ATTEMPTS_EXHAUSTED' | 'USER_ABORT'): JournalEntry => ({
+const ended = (stopReason: 'SUCCESS' | 'ATTEMPTS_EXHAUSTED' | 'USER_ABORT' | 'NEEDS_HUMAN'): JournalEntry => ({
   ...{ type: 'run.ended', stopReason, detail: '' },
 });
 const after = (...entries: JournalEntry[]) => stateOf(created('r', 2), { type: 'run.started' }, ...entries);
 const twice = [...failed(story), ...failed(story, 2)];
+const question: JournalEntry = {
+  ...{ type: 'story.ended', story, attempt: 1, verdict: 'needs_human', stopReason: 'NEEDS_HUMAN' },
+  summary: 'Which currency?',
+  usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
+};
 
 describe('assertNotEnded', () => {
   it('accepts a run that is not finished', () => expect(() => assertNotEnded(after(), 'pause')).not.toThrow());
@@ -31,6 +36,12 @@ describe('assertNotEnded', () => {
       [...twice, ended('ATTEMPTS_EXHAUSTED')],
       'resume',
       'Run `halo retry r` to reopen it.',
+    ],
+    [
+      'a run whose story asks a question',
+      [...attempted(story), question, ended('NEEDS_HUMAN')],
+      'resume',
+      'Run `halo answer r --story US-001 "…"` to answer its question, or `halo resume r --replan` after changing the PRD.',
     ],
     [
       'a failed run that is to be cancelled',
