@@ -404,6 +404,8 @@ describe('view', () => {
   });
 });
 
+const MISSING_PROGRAM = { error: 'program-missing', changed: undefined, denied: false, kind: 'environment' } as const;
+
 describe('nextSteps', () => {
   it('quotes story ids that a shell would split', () => {
     const [first, ...rest] = [created('r1', 1), ...failed("it's; rm -rf")];
@@ -433,6 +435,33 @@ describe('nextSteps', () => {
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
     expect(state && nextSteps(state).at(-1)?.command).toBe('halo submit');
+  });
+
+  it.each<[string, Partial<JournalEntry & { type: 'story.ended' }>, string[]]>([
+    [
+      'a gate that fails on the base commit as well',
+      { summary: 'gate exited 1; it fails on the base commit as well: `npm test`' },
+      [
+        'halo check: try setup and gates without an agent',
+        'halo submit: start a new run, after repairing the gate or the repository and committing it',
+        'halo retry r1: retry on the same commit',
+      ],
+    ],
+    [
+      'a program of setup that the image lacks',
+      { failure: { class: 'environment', rule: 'halt', cause: 'program-missing', sign: MISSING_PROGRAM } },
+      [
+        'halo check: try setup and gates without an agent',
+        'halo submit: start a new run, after correcting setup or the gate in halo.toml',
+        'halo retry r1 -c image=…: retry in an image that has the program',
+      ],
+    ],
+  ])('suggests a new run after %s, which a retry would repeat', (_name, changed, expected) => {
+    const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, ...changed } : entry));
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
+    const steps = state === undefined ? [] : nextSteps(state);
+    expect(steps.slice(-3).map(({ command, why }) => `${command}: ${why}`)).toEqual(expected);
   });
 
   it.each<[FailureCause, string[]]>([

@@ -108,6 +108,7 @@ function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
   // The commit is fixed, too, so a missing program of the agent remains missing.
   if (stuck?.lastFailure?.cause === 'program-missing' && stuck.stopReason === 'ENGINE_ERROR')
     return [{ command: fresh, why: 'start a new run, after adding the program to the commit or the image' }];
+  const repair = repairOf(stuck);
   const raise = raiseOption(stuck);
   const once = stuck?.lastFailure?.cause === undefined ? undefined : ONCE[stuck.lastFailure.cause];
   const option = raise === '' ? (once?.option ?? '') : raise;
@@ -120,8 +121,16 @@ function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
   return [
     ...(isOfText(stuck) ? [{ command: `halo resume ${runId} --replan`, why: clear }] : []),
     ...(failsWithoutAgent(stuck) && state.repo.source.startsWith('/') ? [check] : []),
-    { command, why },
+    ...(repair === undefined ? [] : [{ command: fresh, why: `start a new run, after ${repair}` }]),
+    { command, why: repair === undefined || once !== undefined ? why : 'retry on the same commit' },
   ];
+}
+
+/** What to change in the repository or its settings, which are fixed for the run. */
+function repairOf(story: Story | undefined): string | undefined {
+  if (!failsWithoutAgent(story)) return undefined;
+  if (story?.lastFailure?.class !== 'environment') return 'repairing the gate or the repository and committing it';
+  return story.lastFailure.cause === 'program-missing' ? 'correcting setup or the gate in halo.toml' : undefined;
 }
 
 /** Whether a different wording of the PRD may help. */
