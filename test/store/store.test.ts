@@ -308,9 +308,11 @@ describe('raw output and artifacts', () => {
 test('the debug bundle describes what happened, why, what to try and where to look', async () => {
   const runId = await newRun();
   await store.append(runId, failedWithTests('US-001'));
+  const { key } = (await store.readState(runId)).stories[0]!;
+  await store.writeArtifact({ runId, storyKey: key, attempt: 1 }, 'prompt.md', '');
   const dir = await store.writeDebugBundle(runId, {
     end: { stopReason: 'GATE_FAILED', detail: 'US-001: it failed' },
-    storyKey: (await store.readState(runId)).stories[0]!.key,
+    storyKey: key,
     attempt: 1,
     gitStatus: ' M a.txt',
     gitDiff: '+a',
@@ -330,8 +332,8 @@ test('the debug bundle describes what happened, why, what to try and where to lo
     'GATE_FAILED',
     '> npm test exited with 1',
     '## Failed tests\n\n> ✗ test 1  test/page.test.js:3\n>   is 1<U+202E>\n>   not 0\n> ✗ test 2',
-    'What to try next',
-    'artifacts/us-001-',
+    '## What to try next\n\n- `halo logs',
+    `- \`artifacts/${key}/1/\``,
     'git-diff.patch',
   ])
     expect(summary).toContain(part);
@@ -344,4 +346,26 @@ test('the debug bundle describes what happened, why, what to try and where to lo
   expect(readdirSync(dir), 'nothing of an earlier failure').not.toContain('git-diff.patch');
   await store.dropDebugBundle(runId);
   expect(readdirSync(dir)).toEqual([]);
+});
+
+test('the summary of the debug bundle describes the newest failure, and names only files that exist', async () => {
+  const runId = await newRun();
+  const story = { story: 'US-001', attempt: 2 };
+  const why = { stopReason: 'MISSING_DEPENDENCY', summary: 'no image' } as const;
+  await store.append(runId, failedWithTests('US-001'));
+  const { key } = (await store.readState(runId)).stories[0]!;
+  await store.writeArtifact({ runId, storyKey: key, attempt: 1 }, 'prompt.md', '');
+  await store.append(runId, [
+    { type: 'story.started', ...story, epoch: 2, base: 'a'.repeat(40), worker: 'w' },
+    { type: 'story.disturbed', ...story, class: 'environment', ...why },
+  ]);
+  const end = { stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no image' } as const;
+  const dir = await store.writeDebugBundle(runId, { end, storyKey: key, attempt: 2 });
+  const summary = readFileSync(join(dir, 'summary.md'), 'utf8');
+  expect(summary).toContain(`# Run ${runId}: MISSING_DEPENDENCY\n`);
+  expect(summary).toContain('> US-001: no image\n');
+  expect(summary).toContain('- `halo doctor`: see what is missing');
+  expect(summary).toContain(`- \`artifacts/${key}/1/\``);
+  for (const old of ['GATE_FAILED', 'npm test', 'Failed tests', `artifacts/${key}/2`])
+    expect(summary).not.toContain(old);
 });

@@ -2,6 +2,7 @@ import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
@@ -50,7 +51,7 @@ export async function writeDebugBundle(paths: RunPaths, facts: BundleFacts, mask
     if (facts.gitStatus !== undefined) await put('git-status.txt', facts.gitStatus);
     if (facts.gitDiff !== undefined) await putMasked('git-diff.patch', masker.known(Buffer.from(facts.gitDiff)));
     if (facts.container !== undefined) await put('container.json', `${JSON.stringify(facts.container, null, 2)}\n`);
-    await put('summary.md', summaryText(paths, state, facts));
+    await put('summary.md', await summaryText(paths, state, facts));
     // Another process may be writing the same bundle: keep its temporary files.
     for (const name of await readdir(paths.bundle))
       if (!written.has(name) && !name.endsWith('.tmp'))
@@ -71,30 +72,47 @@ function endedAs(end: BundleFacts['end'], state: RunState): RunState {
   return applyEvent(state, { v: JOURNAL_VERSION, seq: state.seq + 1, at, type: 'run.ended', ...end }) ?? state;
 }
 
-function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): string {
+async function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): Promise<string> {
   const story = failedStory(state, facts.storyKey);
-  const reason = story?.stopReason ?? state.stopReason ?? 'UNKNOWN_ERROR';
-  const why = story?.summary ?? state.detail ?? '';
-  const failed = story?.failedTests;
+  // What is known about a story in progress, which the end of the run interrupted, is of an earlier attempt.
+  const ended = story?.progress === 'in_progress' ? undefined : story;
+  const reason = ended?.stopReason ?? state.stopReason ?? 'UNKNOWN_ERROR';
+  const why = ended?.summary ?? state.detail ?? '';
+  const failed = ended?.failedTests;
   const attempt = facts.attempt ?? story?.attempts ?? 0;
   const place =
     story === undefined ? '' : `story ${safeLine(story.id)} (${safeLine(story.title)}), attempt ${attempt}: `;
-  const artifacts = story === undefined ? '' : join('artifacts', story.key, String(attempt));
+  const artifacts = story === undefined ? undefined : await newestArtifacts(paths, story.key);
   const sections = [
     `# Run ${state.runId}: ${reason}`,
     `## What happened\n\n${place}${STOP_REASONS[reason].meaning}`,
     ...(why === '' ? [] : [`## Why\n\n${quoteOutput(why)}`]),
     ...(failed === undefined ? [] : [`## Failed tests\n\n${quoteOutput(failedTestsLines(failed).join('\n'))}`]),
-    `## What to try next\n\n${FAILURE_ADVICE[reason]}`,
+    `## What to try next\n\n${adviceFor(state, reason)}`,
     `## Where to look\n\n${whereToLook(facts, artifacts)}`,
     `Run directory: ${paths.dir}\nRepository: ${safeLine(state.repo.source)}${state.repo.base === '' ? '' : `, commit ${state.repo.base}`}\nPRD: ${safeLine(state.prdPath)}`,
   ];
   return `${sections.join('\n\n')}\n`;
 }
 
-function whereToLook(facts: BundleFacts, artifacts: string): string {
+/** The next steps of `halo status`, or general advice for a run that never started. */
+function adviceFor(state: RunState, reason: StopReason): string {
+  const steps = state.refused === undefined ? nextSteps(state) : [];
+  return steps.length === 0
+    ? FAILURE_ADVICE[reason]
+    : steps.map(({ command, why }) => `- \`${command}\`: ${why}`).join('\n');
+}
+
+/** The folder of the newest attempt that left artifacts, below the directory of the run. */
+async function newestArtifacts({ dir }: RunPaths, storyKey: string): Promise<string | undefined> {
+  const folder = join('artifacts', storyKey);
+  const attempts = (await readFolder(join(dir, folder))).map(Number).filter(Number.isInteger);
+  return attempts.length === 0 ? undefined : join(folder, String(Math.max(...attempts)));
+}
+
+function whereToLook(facts: BundleFacts, artifacts: string | undefined): string {
   const places: [name: string, what: string, exists: boolean][] = [
-    [`${artifacts}/`, "the attempt's prompt, result, diff and gate logs", artifacts !== ''],
+    [`${artifacts ?? ''}/`, "the attempt's prompt, result, diff and gate logs", artifacts !== undefined],
     ['agent.log', 'the readable log of the run', true],
     ['debug_bundle/events.tail.jsonl', "the end of the agent's raw output", true],
     ['debug_bundle/journal.tail.jsonl', "the end of halo's journal", true],
