@@ -1,8 +1,12 @@
+import { posix } from 'node:path';
 import { pino } from 'pino';
-import type { Host } from '../../config/config.ts';
+import type { Config, Host } from '../../config/config.ts';
 import { processEnv } from '../../config/environment/host.ts';
 import { findRepoConfig } from '../../config/load/config-file.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { parseCommands } from '../../core/command-needs.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { printableShellWord } from '../../core/text/safe-text.ts';
+import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
 import { checkBase, type CheckedCommand, type CheckEvent } from '../../worker/proof/check-base.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { assertGates } from '../submit/plan-run.ts';
@@ -36,13 +40,14 @@ export type { CheckedCommand, CheckEvent };
 
 /**
  * Runs setup and gates on the checked-out commit as for a story, but without a PRD, an agent, a key or a run. Throws
- * NOT_A_GIT_REPO, NO_COMMITS, CONFIG_INVALID, NO_GATES, IMAGE_MISSING, RUN_ABORTED.
+ * NOT_A_GIT_REPO, NO_COMMITS, DIRTY_WORKTREE, CONFIG_INVALID, NO_GATES, IMAGE_MISSING, RUN_ABORTED.
  */
 export async function checkRepository(host: Host, query: CheckQuery): Promise<CheckedCommand[]> {
   const { folder, profile, set, signal, tell } = query;
   const { root, gitDir, branch, head } = await inspectRepo(folder);
   const { config } = await readConfig({ host, folder: root, profile, set });
   assertGates(config, root, (await findRepoConfig(root))?.path);
+  await assertScriptTracked(config, root);
   const cleaning = new Set<Promise<void>>();
   const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });
   // Requirements of the agent are not checked.
@@ -60,4 +65,21 @@ export async function checkRepository(host: Host, query: CheckQuery): Promise<Ch
   } finally {
     await Promise.allSettled(cleaning);
   }
+}
+
+/** Throws DIRTY_WORKTREE if git does not track a file that agents.command.run names: a run would lack it. */
+async function assertScriptTracked({ agent, agentCommand = '' }: Config, root: string): Promise<void> {
+  if (agent !== 'command') return;
+  const { untracked } = await listChanges(root);
+  const words = parseCommands(agentCommand)
+    .flat()
+    .map((word) => posix.normalize(word));
+  // An untracked folder ends with a slash.
+  const isUntracked = (word: string) =>
+    untracked.some((path) => word === path || (path.endsWith('/') && word.startsWith(path)));
+  const script = words.find(isUntracked);
+  if (script === undefined) return;
+  throw new HaloError('DIRTY_WORKTREE', `${script}, which agents.command.run names, is not in the commit.`, {
+    hint: `Add it with \`git add ${printableShellWord(script)}\`, and commit it.`,
+  });
 }

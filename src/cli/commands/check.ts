@@ -37,7 +37,8 @@ Examples:
 
 Exit codes:
   0 all passed    10 setup or a gate failed    5 Docker or an image is missing
-  6 no repository, no gates or an invalid configuration    130 stopped by Ctrl-C
+  6 no repository, no gates, an invalid configuration, or the agent's script is not in the commit
+  130 stopped by Ctrl-C
 
 See also: halo init, halo run, halo verify`;
 
