@@ -70,7 +70,9 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
   const toml = parseSettings(settings);
   const config = toConfig(toml, api);
-  assertNoProblems(findConflicts(config, origins));
+  const conflicts = findConflicts(config, origins);
+  const lacksCommand = conflicts.length === 1 && config.agent === 'command' && config.agentCommand === undefined;
+  assertNoProblems(conflicts, lacksCommand ? COMMAND_HINT : undefined);
   return {
     config: deepFreeze(config),
     fleet: toFleet(toml),
@@ -134,6 +136,9 @@ function assertNoProblems(problems: readonly string[], hint?: string): void {
 function invalid(problems: readonly string[], hint = INVALID_HINT): HaloError {
   return new HaloError('CONFIG_INVALID', problems.join('\n'), { hint });
 }
+
+const COMMAND_HINT =
+  'Add [agents.command] run = "./tools/agent.sh" (docs/agents.md, "A command of your own"), or choose another agent.';
 
 const INVALID_HINT = 'Fix these settings; docs/configuration.md lists every key.';
 

@@ -286,6 +286,10 @@ describe('errors', () => {
     expect(refusal({ repo: repo(text) })).toBe(`/repo/halo.toml${message}`);
   });
 
+  test('an agent "command" without a command is refused with the setting that it needs', () => {
+    expect(failure({ repo: repo('agent = "command"') }).hint).toContain('[agents.command] run = "./tools/agent.sh"');
+  });
+
   test.each([
     '*.example.com:443',
     'example.com',

@@ -37,6 +37,12 @@ test('leaves gates to the user if nothing is recognised, with a comment', () => 
   expect(text).toContain('halo does not start without gates');
 });
 
+test('shows how to use a script as the agent, unless it is chosen', () => {
+  const chosen = new Map([['agents.command.run', './tools/agent.sh']]);
+  expect(renderInitTemplate(guessGates(NODE))).toContain('\n# [agents.command], run = "./tools/agent.sh"\n');
+  expect(renderInitTemplate(guessGates(NODE), chosen)).not.toContain('# [agents.command]');
+});
+
 test('is valid with every commented setting switched on, and then gives the defaults', () => {
   const text = renderInitTemplate(guessGates(NODE)).replace(/^# (\w+ = )/gm, '$1');
   expect(resolve(text)).toEqual({

@@ -17,6 +17,7 @@ export function renderInitTemplate(guess: Required<Guess>, chosen: ChosenSetting
     '',
     ...about('agent'),
     `agent = ${JSON.stringify(chosen.get('agent') ?? CONFIG_KEYS.get('agent')?.default)}`,
+    ...(chosen.has('agents.command.run') ? [] : OWN_SCRIPT),
     '',
     ...about('setup'),
     ...renderSetup(guess),
@@ -34,6 +35,12 @@ export function renderInitTemplate(guess: Required<Guess>, chosen: ChosenSetting
 
 /** The tables in a new file; docs/configuration.md lists all of them. */
 const TABLES = ['network', 'limits', 'run', 'retry', 'land', 'git'];
+
+/** Only a comment: a table here would include the settings below it. */
+const OWN_SCRIPT = [
+  '# A script of your own instead: agent = "command" and, at the end of this file,',
+  '# [agents.command], run = "./tools/agent.sh"',
+];
 
 function renderSetup({ setup }: Guess): string[] {
   return setup.length === 0 ? ['# setup = ["npm ci"]'] : [`setup = ${renderList(setup)}`];
