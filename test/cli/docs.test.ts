@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { STOP_REASONS, USAGE_EXIT } from '../../src/core/failure/stop-reason.ts';
 import { createCli } from '../../src/cli/cli.ts';
 import { buildProgram } from '../../src/cli/program.ts';
 import { openProcessIo } from '../../src/cli/process-io.ts';
@@ -38,6 +39,15 @@ describe('docs/commands.md', () => {
   it.each(commands)('shows an example of %s', (name, command) => {
     expect(sections.get(usageOf(name, command))).toMatch(new RegExp(`^\\s*\\$ .*${name}`, 'm'));
   });
+});
+
+it('the help of halo run lists every exit code, sorted', () => {
+  const run = program.commands.find((command) => command.name() === 'run');
+  let page = '';
+  run?.configureOutput({ writeOut: (text) => (page += text) }).outputHelp();
+  const listed = /Exit codes:\n([^]*?)\n\n/.exec(page)?.[1]?.match(/\d+/g)?.map(Number);
+  const codes = new Set([USAGE_EXIT, ...Object.values(STOP_REASONS).map(({ exit }) => exit)]);
+  expect(listed).toEqual([...codes].sort((a, b) => a - b));
 });
 
 describe('each help page', () => {
