@@ -653,6 +653,15 @@ describe('halo diff and halo land', () => {
     });
   });
 
+  it('names the attempt to look at if nothing has landed, and does not say that nothing was changed', async () => {
+    operations.addRun([created('r1', 1), ...failed('US-001')]);
+    const empty = { ...operations, diff: () => Promise.resolve(Buffer.alloc(0)) };
+    expect(await halo(['diff', 'r1'], { operations: empty })).toMatchObject({
+      code: 0,
+      stderr: 'nothing landed; changes of US-001: halo diff r1 --story US-001\n',
+    });
+  });
+
   it('show the change of each story below a heading', async () => {
     operations.addRun([created('r1', 2), ...passed('US-001'), ...passed('US-002')]);
     const { stdout } = await halo(['diff', 'r1', '--by-story', '--name-only']);
@@ -864,8 +873,7 @@ describe('halo answer', () => {
     expect((await operations.get('r1')).state.stories[0]!.answered).toMatchObject([{ text: 'Use 8080.' }]);
   });
 
-  it('needs a story and a text', async () => {
-    expect((await halo(['answer', 'r1', 'Use 8080.'])).code).toBe(2);
+  it('needs a text', async () => {
     expect((await halo(['answer', 'r1', '--story', 'US-001'])).code).toBe(2);
   });
 
@@ -876,6 +884,30 @@ describe('halo answer', () => {
       code: 6,
       stderr: expect.stringContaining('already answered by ann@desk') as string,
     });
+  });
+});
+
+describe('halo answer without --story', () => {
+  const answerOf = (...stories: string[]) => {
+    const questions = stories.flatMap((story) => asked(story).filter(({ type }) => type !== 'run.ended'));
+    operations.addRun([created('r1', 2), { type: 'run.started' }, ...questions]);
+    return halo(['answer', 'r1', 'Use 8080.']);
+  };
+
+  it('answers the only story that asks', async () => {
+    expect(await answerOf('US-002')).toMatchObject({ code: 0, stdout: 'answered  r1  Done.\n' });
+  });
+
+  it('names the stories if several ask', async () => {
+    const { code, stderr } = await answerOf('US-001', 'US-002');
+    expect(code).toBe(2);
+    expect(stderr).toContain('Several stories ask a question: US-001, US-002.');
+  });
+
+  it('is refused if no story asks', async () => {
+    const { code, stderr } = await answerOf();
+    expect(code).toBe(6);
+    expect(stderr).toContain('No story of run r1 asks a question.');
   });
 });
 

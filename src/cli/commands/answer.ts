@@ -1,8 +1,11 @@
+import type { Operations } from '../../api/operations.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { isQuestion } from '../../core/run/questions.ts';
 import type { Cli, Define } from '../cli.ts';
 import { printControlResult } from '../output/print-control-result.ts';
 
 interface Flags {
-  story: string;
+  story?: string;
   json?: true;
 }
 
@@ -13,7 +16,7 @@ export const define: Define = (command, cli) => {
     )
     .argument('<runId>', 'any unique part of the id')
     .argument('<text>', 'the answer, at most 8,000 characters')
-    .requiredOption('--story <id>', 'the story that asks')
+    .option('--story <id>', 'the story that asks (default: the only one)')
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
     .action((runId: string, text: string, flags: Flags) => answer(runId, text, { flags, cli }));
@@ -21,7 +24,7 @@ export const define: Define = (command, cli) => {
 
 const HELP = `
 Examples:
-  halo answer 2dhe --story US-002 "Use the port of the old service, 8080."
+  halo answer 2dhe "Use the port of the old service, 8080."
   halo answer 2dhe --story US-002 "$(cat answer.md)"
 
 Exit codes:
@@ -30,6 +33,22 @@ Exit codes:
 See also: halo status, halo logs, halo resume --replan, halo retry`;
 
 async function answer(runId: string, text: string, { flags, cli }: { flags: Flags; cli: Cli }): Promise<void> {
-  const result = await cli.withRun(runId, (operations, id) => operations.answer(id, flags.story, text));
+  const result = await cli.withRun(runId, async (operations, id) =>
+    operations.answer(id, flags.story ?? (await findAsking(operations, id)), text),
+  );
   await printControlResult(result, { word: 'answered', json: flags.json === true, cli });
+}
+
+/** The only story of the run that asks a question. Throws STEER_REFUSED if none does, and USAGE if several do. */
+async function findAsking(operations: Operations, runId: string): Promise<string> {
+  const { state } = await operations.get(runId);
+  const [asking, ...others] = state.stories.filter(isQuestion).map(({ id }) => id);
+  if (asking === undefined)
+    throw new HaloError('STEER_REFUSED', `No story of run ${runId} asks a question.`, {
+      hint: `Run \`halo status ${runId}\` to see its state.`,
+    });
+  if (others.length === 0) return asking;
+  throw new HaloError('USAGE', `Several stories ask a question: ${[asking, ...others].join(', ')}.`, {
+    hint: 'Name the one to answer with --story.',
+  });
 }

@@ -48,6 +48,7 @@ async function diff(runId: string | undefined, flags: Flags, cli: Cli): Promise<
     });
   const { patches, note } = await cli.withRun(runId, (operations, id) => readPatches(operations, id, flags));
   if (note !== undefined) await cli.note(cli.paintErr('warn', note));
+  if (patches.length === 0 && note !== undefined) return;
   if (patches.every(({ patch }) => patch.length === 0)) return cli.note('nothing was changed');
   // On a terminal, the user sees it anyway.
   if (raw && !cli.terminal.shown) {

@@ -13,7 +13,7 @@ export interface WantedPatch {
 
 export interface Patches {
   patches: { patch: Buffer; heading?: string }[];
-  /** Notes for the reader, e.g. that the change has not landed. */
+  /** A note for the reader: that the change has not landed or, without patches, where the changes are. */
   note?: string;
 }
 
@@ -34,7 +34,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     const stuck = state.stories.find(({ progress, attempts }) => progress === 'failed' && attempts > 0);
     if (patch.length > 0 || stuck === undefined) return { patches: [{ patch }] };
     const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${safeLine(stuck.id)}`;
-    return { patches: [{ patch }], note };
+    return { patches: [], note };
   }
   const story = id === undefined ? attemptOf(state, wanted).story : storyOf(state, id);
   const landed = story.commit ?? story.held?.commit ?? story.approved?.commit;
