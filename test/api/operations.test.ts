@@ -269,6 +269,29 @@ describe.each(WAYS)('operations %s', (name, open) => {
     expect((await open().get(RUN)).state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
   });
 
+  it('resume and retry warn of commits that the run does not see', async () => {
+    const repository = makeRepository();
+    try {
+      const [run] = await open().submit(requestOf([repository]));
+      const { runId } = run!;
+      await open().pause(runId, { now: true });
+      expect((await open().resume(runId, {})).says).toBe('Resumed.');
+      const base = repository.git('rev-parse', '--short=7', 'HEAD');
+      repository.write('repair.txt', '');
+      repository.commit('repair');
+      await open().pause(runId, { now: true });
+      const warning = `The run stays on ${base}; main has 1 newer commit, which it does not see. Start a new run to use it.`;
+      expect((await open().resume(runId, {})).says).toBe(`Resumed. ${warning}`);
+      await open().cancel(runId, undefined);
+      expect((await open().retry(runId, undefined)).says).toContain(warning);
+      repository.git('branch', `halo/${runId}`);
+      await open().cancel(runId, undefined);
+      expect((await open().retry(runId, undefined)).says).not.toContain('newer');
+    } finally {
+      repository.remove();
+    }
+  });
+
   it('retry changes other settings, and asks for a confirmation of other gates', async () => {
     await home.addRunningRun(RUN, 1, { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
     const gates = { set: ['gates=["npm test"]'] };

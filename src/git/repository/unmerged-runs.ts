@@ -7,6 +7,13 @@ export interface UnmergedRun {
   tip: string;
 }
 
+/** Where a run started. */
+export interface RunStart {
+  runId: string;
+  branch: string;
+  base: string;
+}
+
 /** Lists the branches `halo/<runId>` that are not part of `commit`'s history, in no particular order. */
 export async function listUnmergedRuns(gitDir: string, commit: string): Promise<UnmergedRun[]> {
   assertObjectId(commit, 'The commit');
@@ -22,6 +29,14 @@ export async function listUnmergedRuns(gitDir: string, commit: string): Promise<
 export async function isAncestor(gitDir: string, older: string, newer: string): Promise<boolean> {
   const { exitCode } = await git(['merge-base', '--is-ancestor', older, newer], { gitDir, ok: [0, 1] });
   return exitCode === 0;
+}
+
+/** How many commits a branch of a checkout has that neither `base` nor the branch of the run has; 0 if git cannot say. */
+export async function countNewerCommits(root: string, { branch, base, runId }: RunStart): Promise<number> {
+  assertObjectId(base, 'The base');
+  const range = [`refs/heads/${branch}`, '--not', base, `--glob=refs/heads/halo/${runId}*`];
+  const counted = await tryGit(['rev-list', '--count', ...range, '--'], { cwd: root, trust: 'operator' });
+  return counted.exitCode === 0 ? Number(counted.stdout.toString('latin1')) : 0;
 }
 
 /**
