@@ -9,6 +9,7 @@ import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import type { Operations, RunView, SubmitOptions, SubmitRequest } from '../operations.ts';
 import { archiveFile, chooseArchivePath, isEdited } from './archive-file.ts';
+import { describeFailedBefore, describeFailure, notePathOf } from './failure-note.ts';
 import { digestOf, type FolderRecord, type FolderRecords } from './folder-records.ts';
 import { scanFolder, WrittenFiles, type FolderFile } from './scan-folder.ts';
 
@@ -66,20 +67,24 @@ export class FolderQueue {
   async run(): Promise<FolderResult> {
     const { signal, watch, skip } = this.#with;
     while (!signal.aborted) {
+      const before = this.#result.failed;
       const next = await this.#next();
+      if (this.#result.failed > before && !skip) break;
       if (next === 'wait' || (next === undefined && watch)) {
         await sleep(this.#pollMs, signal);
         continue;
       }
       if (next === undefined) break;
-      const before = this.#result.failed;
       await this.#workOff(next);
       if (this.#result.failed > before && !skip) break;
     }
     return this.#result;
   }
 
-  /** The record of the PRD to work on; `wait` if a file before the next one may still be written. */
+  /**
+   * The record of the PRD to work on; `wait` if a file before the next one may still be written. No file after one that
+   * failed, now or before, unless such files are skipped.
+   */
   async #next(): Promise<FolderRecord | 'wait' | undefined> {
     const { records } = this.#with;
     const known = await records.all();
@@ -95,11 +100,14 @@ export class FolderQueue {
       const bytes = await this.#read(file);
       if (bytes === undefined) continue;
       if (record?.state === 'stopped' && (await this.#stays(record, bytes))) {
+        if (!this.#with.skip) return undefined;
         if (record.specHash !== '') specs.set(record.specHash, file.name);
         continue;
       }
+      const { failed } = this.#result;
       const found = await this.#consider(file, bytes, { known, specs });
       if (found !== undefined) return found;
+      if (this.#result.failed > failed && !this.#with.skip) return undefined;
     }
     return undefined;
   }
@@ -115,7 +123,7 @@ export class FolderQueue {
     }
   }
 
-  /** Whether a PRD that failed still waits for the user. Its run may have been retried in the meantime. */
+  /** Whether a PRD that failed still waits for the user: then the queue fails, unless it skips. Its run may have been retried. */
   async #stays(record: FolderRecord, bytes: Buffer): Promise<boolean> {
     const { name, runId, digest } = record;
     if (runId !== undefined) {
@@ -127,7 +135,8 @@ export class FolderQueue {
     }
     const noted = await pathExists(this.#noteOf(name));
     if (noted && digest === digestOf(bytes)) {
-      await this.#sayOnce(name, `${name} failed before; see ${basename(this.#noteOf(name))}.`);
+      if (!this.#with.skip) this.#result.failed += 1;
+      await this.#sayOnce(name, describeFailedBefore(record, this.#with.skip));
       return true;
     }
     await rm(this.#noteOf(name), { force: true });
@@ -262,22 +271,14 @@ export class FolderQueue {
   }
 
   /** Leaves a failed PRD in the folder, with a note. */
-  async #stop(record: FolderRecord, bytes: Uint8Array, { message, hint }: HaloError): Promise<void> {
+  async #stop(record: FolderRecord, bytes: Uint8Array, error: HaloError): Promise<void> {
     const { records, say } = this.#with;
-    const { name, runId } = record;
-    const next =
-      runId === undefined
-        ? 'Fix the file; it is then queued again.'
-        : `See \`halo status ${runId}\`. Continue the run with \`halo retry ${runId}\`, or remove this note, or change the PRD, to run it again.`;
-    await writeAtomic(
-      this.#noteOf(name),
-      `${[message, hint ?? '', next].filter((line) => line !== '').join('\n')}\n`,
-      true,
-    );
+    const { name } = record;
+    await writeAtomic(this.#noteOf(name), describeFailure(record, error), true);
     await records.save({ ...record, state: 'stopped', digest: digestOf(bytes) });
     this.#result.failed += 1;
     this.#said.set(name, '');
-    await say(`${name} failed: ${message} (${basename(this.#noteOf(name))})`);
+    await say(`${name} failed: ${error.message} (${basename(this.#noteOf(name))})`);
   }
 
   async #contentOf({ name, content }: FolderRecord): Promise<Uint8Array> {
@@ -286,7 +287,7 @@ export class FolderQueue {
   }
 
   #noteOf(name: string): string {
-    return join(this.#with.folder, `${name}.failed.txt`);
+    return notePathOf(this.#with.folder, name);
   }
 
   async #sayOnce(name: string, text: string): Promise<void> {

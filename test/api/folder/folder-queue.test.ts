@@ -144,6 +144,31 @@ describe('the queue of a folder', () => {
     expect(there()).toEqual(['1.json', '1.json.failed.txt', 'done']);
   });
 
+  it.each([false, true])('stops again at a PRD that failed before (watch: %s)', async (watch) => {
+    put('1.json', prd('first'));
+    put('2.json', prd('second'));
+    runs.outcomes.set('1.json', 'GATE_FAILED');
+    await work();
+    const stop = AbortSignal.timeout(2000);
+    expect(await work({ watch, signal: stop })).toEqual({ done: 0, failed: 1 });
+    expect(stop.aborted).toBe(false);
+    expect(titles()).toEqual(['first']);
+    expect(said.at(-1)).toBe(
+      '1.json failed before (1.json.failed.txt): continue its run with `halo retry run1`, change the file or remove the note to run it again, or pass `--on-failure skip` to run the PRDs after it.',
+    );
+  });
+
+  it('stops at a PRD that cannot be read as one, and again at the next start', async () => {
+    put('1.json', '{"userStories": [{"id": 1');
+    put('2.json', prd('second'));
+    expect(await work()).toEqual({ done: 0, failed: 1 });
+    expect(await work()).toEqual({ done: 0, failed: 1 });
+    expect(titles()).toEqual([]);
+    expect(said.at(-1)).toContain('1.json failed before (1.json.failed.txt): change the file');
+    put('1.json', prd('first'));
+    expect(await work()).toEqual({ done: 2, failed: 0 });
+  });
+
   it.each([
     ['its note is removed', () => rmSync(join(folder, '1.json.failed.txt'))],
     ['it is changed', () => put('1.json', prd('changed'))],
