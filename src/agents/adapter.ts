@@ -46,6 +46,8 @@ export interface ExpectedAnswer {
   story: string;
   /** `signals`: lines such as `STORY_DONE: US-001`, for agents without a schema for the answer. */
   form: 'json' | 'signals';
+  /** The session only writes the tests of the story. */
+  testsOnly?: boolean;
 }
 
 /** Never throws: a line that is not an event gives no activity. */

@@ -19,7 +19,7 @@ const OTHER_STORY = 'The agent reported another story as its own: ';
  * Reads lines of an agent that ends with text signals instead of JSON. Each signal becomes an answer; the last one counts.
  * A signal for another story becomes an answer that `readSignalAnswer` refuses.
  */
-export function createSignalReader(story: string): LineReader {
+export function createSignalReader({ story, testsOnly }: Omit<ExpectedAnswer, 'form'>): LineReader {
   let block: Map<string, string> | undefined;
   let said = '';
 
@@ -37,7 +37,7 @@ export function createSignalReader(story: string): LineReader {
     if (word === undefined) return undefined;
     if (word === 'BLOCKED') return format({ status: 'needs_human', summary: rest });
     if (oneLine(rest) !== oneLine(story)) return `${OTHER_STORY}${rest}`;
-    if (word === 'STORY_DONE') return format({ status: 'ok', summary: said });
+    if (word === 'STORY_DONE' || testsOnly === true) return format({ status: 'ok', summary: said });
     return format({ status: 'failed', summary: `The agent wrote tests, but did not finish the story. ${said}`.trim() });
   };
 
@@ -57,7 +57,7 @@ export function createSignalReader(story: string): LineReader {
  */
 export function withSignals(read: LineReader, expected: ExpectedAnswer | undefined): LineReader {
   if (expected?.form !== 'signals') return read;
-  const readLine = createSignalReader(expected.story);
+  const readLine = createSignalReader(expected);
   return (line) => {
     const { answerText, ...parsed } = read(line);
     if (answerText === undefined || isAnswer(answerText)) return { ...parsed, ...defined({ answerText }) };

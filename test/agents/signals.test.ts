@@ -31,6 +31,15 @@ describe('an agent that answers with signals', () => {
     expect(outcomeOf(...lines)).toEqual(answer(status, summary));
   });
 
+  it.each(['TESTS_GENERATED: US-001', 'STORY_DONE: US-001'])('ends the session that writes tests with %s', (line) => {
+    const read = command.createReader({ story: 'US-001', form: 'signals', testsOnly: true });
+    const [, answerText] = ['Wrote three tests.', line].map((each) => read(each).answerText);
+    expect(command.outcome({ exitCode: 0, answerText, error: undefined, stderrTail: '' })).toEqual(
+      answer('ok', 'Wrote three tests.'),
+    );
+    expect(read('TESTS_GENERATED: US-002').answerText).toContain('another story');
+  });
+
   it.each<[string[]]>([
     [['I am done.']],
     [['I think STORY_DONE: US-001 is right']],
@@ -52,6 +61,10 @@ describe('an agent that answers with signals', () => {
     const input = { prd: { project: '', description: '' }, story, progress: [], guidance: [], gates: [] };
     expect(buildPrompt({ ...input, answer: 'signals' }).text).toMatch(/\nSTORY_DONE: US-001\nBLOCKED: [^{}]*\n$/);
     expect(buildPrompt(input).text).not.toContain('STORY_DONE');
+    const testsFirst = { command: 'npm test', write: ['*.test.js'] };
+    expect(buildPrompt({ ...input, answer: 'signals', testsFirst }).text).toMatch(
+      /these lines:\nTESTS_GENERATED: US-001\nBLOCKED: [^{}]*\n$/,
+    );
   });
 
   it('counts signals only if they are configured', () => {

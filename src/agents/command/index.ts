@@ -10,6 +10,6 @@ export const command: AgentAdapter = {
   title: 'The agent command',
   guidanceFiles: ['AGENTS.md'],
   launch: launchCommand,
-  createReader: (expected) => (expected?.form === 'signals' ? createSignalReader(expected.story) : parseCommandLine),
+  createReader: (expected) => (expected?.form === 'signals' ? createSignalReader(expected) : parseCommandLine),
   outcome: readCommandOutcome,
 };

@@ -64,7 +64,6 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     files = [],
     stories = [],
     answered = [],
-    answer,
     dry,
     testsFirst,
     maxTokens = 0,
@@ -88,7 +87,7 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ...of('specs').map((file) => describeFile('specs', file, 'A specification of the project')),
     ...describeGuidance(guidance),
     { name: 'rules' as const, heading: dry ? DRY_RULES : rulesOf(gates, testsFirst), text: '' },
-    { name: 'answer' as const, heading: rulesOfAnswer(story, { answer, dry }), text: '' },
+    { name: 'answer' as const, heading: rulesOfAnswer(input), text: '' },
   ];
   return fitSections(sections, maxTokens);
 }
@@ -112,19 +111,17 @@ function describeStories(stories: readonly Story[]): PromptSection[] {
   return [{ name: 'stories', heading, text: safeText(texts.join('\n\n')), fenced: true }];
 }
 
-function rulesOfAnswer(
-  story: Story,
-  how: { answer: PromptInput['answer'] | undefined; dry: boolean | undefined },
-): string {
-  if (how.answer === 'signals') return signalRules(story);
-  return how.dry ? DRY_ANSWER_RULES : answerRules(story);
+function rulesOfAnswer({ story, answer, dry, testsFirst }: PromptInput): string {
+  const isOfTests = testsFirst !== undefined && 'write' in testsFirst;
+  if (answer === 'signals') return signalRules(story, isOfTests ? 'TESTS_GENERATED' : 'STORY_DONE');
+  return dry ? DRY_ANSWER_RULES : answerRules(story);
 }
 
-function signalRules({ id }: Story): string {
+function signalRules({ id }: Story, done: string): string {
   const name = id.replace(/\s+/g, ' ').trim();
   return `## Your answer
 Describe in one line what you did. Then end with exactly one of these lines:
-STORY_DONE: ${name}
+${done}: ${name}
 BLOCKED: what is missing, if only a person can decide or provide it`;
 }
 

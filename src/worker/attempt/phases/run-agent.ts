@@ -74,7 +74,8 @@ async function followAgent(
   await journal.report({ type: 'agent.launched', agent, ...ofModel, ...agentOptions });
   const stderr = tailSink(8_192);
   const { story, state } = attempt.inputs;
-  const read = adapter.createReader({ story: story.id, form: state.planning ? 'json' : answerFormOf(config, adapter) });
+  const form = state.planning ? 'json' : answerFormOf(config, adapter);
+  const read = adapter.createReader({ story: story.id, form, testsOnly: attempt.task === 'tests' });
   let run = NO_OUTPUT;
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
