@@ -85,7 +85,7 @@ describe('halo submit', () => {
 });
 
 describe('a command about one run', () => {
-  const runsOf = async (ids: string[]) => {
+  const runsOf = async (ids: string[], refused: string[] = []) => {
     const top = await mkdtemp(join(folder, 'shop-'));
     await mkdir(join(top, '.git'));
     const cwd = join(top, 'src');
@@ -93,7 +93,8 @@ describe('a command about one run', () => {
     for (const id of ids) {
       const [first, ...rest] = succeeded(id);
       if (first?.type !== 'run.created') throw new Error('the first event is run.created');
-      operations.addRun([{ ...first, repo: { ...first.repo, source: await realpath(top) } }, ...rest]);
+      const isRefused = refused.includes(id) && { refused: true as const };
+      operations.addRun([{ ...first, repo: { ...first.repo, source: await realpath(top) }, ...isRefused }, ...rest]);
     }
     operations.addRun(succeeded('elsewhere'));
     return { cwd };
@@ -107,6 +108,16 @@ describe('a command about one run', () => {
       expect(result.stdout).toContain('a/newer');
     }
     expect((await halo(['diff', '-2'], here)).stdout).toContain('a/older');
+  });
+
+  it('does not count runs that were refused before they started, unless there are no others', async () => {
+    const here = await runsOf(['older', 'refused-1', 'newer', 'refused-2'], ['refused-1', 'refused-2']);
+    for (const words of [['diff'], ['diff', '@'], ['diff', '-1']])
+      expect((await halo(words, here)).stderr).toBe('run newer\n');
+    expect((await halo(['diff', '-2'], here)).stderr).toBe('run older\n');
+    expect((await halo(['cancel', '-3'], here)).stderr).toContain('There are only 2 runs of ');
+    const onlyRefused = await runsOf(['refused-3', 'refused-4'], ['refused-3', 'refused-4']);
+    expect((await halo(['diff'], onlyRefused)).stderr).toContain('run refused-4\n');
   });
 
   it('selects no run if the repository has none, or fewer than the number asks for', async () => {

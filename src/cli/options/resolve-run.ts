@@ -22,18 +22,21 @@ interface Caller {
 
 /**
  * Returns the id, or part of an id, by which the operations find the run. Without a reference, and for `@` and `-N`,
- * this is a run of the repository that contains `cwd`, counted from the newest; its id is printed on stderr. Throws
- * RUN_NOT_FOUND.
+ * this is a run of the repository that contains `cwd`, counted from the newest; its id is printed on stderr. Runs that were
+ * refused before they started count only if there are no others. Throws RUN_NOT_FOUND.
  */
 export async function resolveRun(operations: Operations, reference: string | undefined, cli: Caller): Promise<string> {
   const place = placeFromNewest(reference);
   if (place === undefined) return reference ?? '';
   const repository = await resolveRepository(cli.cwd);
-  const runs: RunState[] = [];
+  const all: RunState[] = [];
+  let started: RunState[] = [];
   for await (const page of pageRuns(operations)) {
-    runs.push(...page.filter(({ repo }) => repo.source === repository));
-    if (runs.length > place) break;
+    all.push(...page.filter(({ repo }) => repo.source === repository));
+    started = all.filter(({ refused }) => refused !== true);
+    if (started.length > place) break;
   }
+  const runs = started.length === 0 ? all : started;
   const run = runs[place];
   if (run !== undefined) {
     await cli.note(cli.paintErr('quiet', `run ${run.runId}`));
