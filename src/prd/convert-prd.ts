@@ -24,9 +24,10 @@ export interface ConvertedPrd {
 export function convertPrd(bytes: Uint8Array, path: string, to: DialectId): ConvertedPrd {
   const prd = parsePrd(bytes, path);
   const text = writeAs(prd, to);
-  const written = readAgain(text, { path, to });
+  const bytesWritten = new TextEncoder().encode(text);
+  const written = readAgain(() => readPrdFile(bytesWritten, to, { as: to }).prd, { path, to });
   if (written.stories.length !== prd.stories.length) throw notWritable({ path, to }, 'stories would be lost.');
-  const { dialect } = parsePrd(new TextEncoder().encode(text), to);
+  const { dialect } = readAgain(() => parsePrd(bytesWritten, to), { path, to });
   if (dialect !== to && to !== 'daedalus') throw notWritable({ path, to }, `it would be detected as ${dialect}.`);
   return { from: prd.dialect, text, warnings: prd.warnings, lost: describeWarnings(findLosses(prd, written)) };
 }
@@ -40,9 +41,9 @@ function writeAs(prd: Prd, to: DialectId): string {
   );
 }
 
-function readAgain(text: string, { path, to }: { path: string; to: DialectId }): Prd {
+function readAgain(read: () => Prd, { path, to }: { path: string; to: DialectId }): Prd {
   try {
-    return readPrdFile(new TextEncoder().encode(text), to, { as: to }).prd;
+    return read();
   } catch (error) {
     throw notWritable({ path, to }, toHaloError(error).message, error);
   }

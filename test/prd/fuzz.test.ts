@@ -224,7 +224,7 @@ describe('a parsed file', () => {
             throw error;
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 1000, examples: [['### US-001: a\n2) [X] US-001: a\n- Depends on: 1', 'hank']] },
     );
   });
 });
