@@ -103,7 +103,7 @@ describe('a second run of a PRD', () => {
     await expect(submit(work())).rejects.toMatchObject({
       code: 'UNLANDED',
       message: expect.stringContaining('which cannot be continued from this commit') as string,
-      hint: expect.stringMatching(/halo land .*--resume .*--from-head/) as string,
+      hint: expect.stringMatching(/^Merge it \(`git merge halo\/.*--resume .*--from-head/) as string,
     });
     const fresh = await run(work(), { fromHead: true });
     expect(fresh.repo.base).toBe(repository.git('rev-parse', 'main'));
