@@ -55,7 +55,7 @@ export async function resolveStartingPoint(query: UnlandedQuery): Promise<Starti
   if (newest === undefined) return { base, warnings: await warnOfGone(gone, { ...query, base }) };
   const { runId } = newest.state;
   const what = `${listStories(unlanded)} done in ${query.prdPath}, but only on ${unlanded.map(({ state }) => `halo/${state.runId}`).join(', ')}`;
-  if (query.fromHead) return { base, warnings: [`${what}: this run starts without it (--from-head).`] };
+  if (query.fromHead) return { base, warnings: [`${what}: this run starts without that work (--from-head).`] };
   if (!prd.stories.some(({ status }) => status === 'pending' || status === 'in_progress'))
     throw new HaloError('UNLANDED', `${what}; nothing else is left to do.`, {
       hint: `Run \`halo land ${runId}\`, or merge halo/${runId} if your branch has moved.`,
