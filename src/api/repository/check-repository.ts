@@ -12,7 +12,7 @@ import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { assertGates } from '../submit/plan-run.ts';
 import { assertMachineReady } from '../submit/preflight.ts';
 import { readConfig } from './repo-config.ts';
-import { warnOfContents, warnOfNetwork } from '../submit/base-warnings.ts';
+import { warnOfContents, warnOfNetwork } from '../submit/warnings.ts';
 
 export interface CheckQuery {
   /** Any folder of a checkout, absolute. */

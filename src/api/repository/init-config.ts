@@ -1,5 +1,5 @@
 import { cannotWrite } from './write-error.ts';
-import { warnOfContents } from '../submit/base-warnings.ts';
+import { warnOfContents } from '../submit/warnings.ts';
 import { readConfig, unlessEmpty } from './repo-config.ts';
 import { discoverPrd } from './discover-prd.ts';
 import { describeImports, IMPORTED_NAME, settingsFrom, writeImportedPrd, type InitChoices } from './apply-imports.ts';

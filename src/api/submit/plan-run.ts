@@ -25,7 +25,7 @@ import { resolveRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../../worker/repository/marked-prds.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
 import type { SubmitContext } from './submit-context.ts';
-import { warnOfContents, warnOfNetwork } from './base-warnings.ts';
+import { warnOfContents, warnOfNetwork } from './warnings.ts';
 import { listSome } from '../../lib/text.ts';
 
 /** A run that can be created: its repository and configuration are valid. */

@@ -1,6 +1,7 @@
-import { lstat, realpath } from 'node:fs/promises';
-import { relative, resolve, sep, isAbsolute } from 'node:path';
+import { lstat, realpath, rename, symlink } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { PrdFile } from '../../core/prd/prd.ts';
+import { folderOfNamedPrd, RUN_FILES } from '../../core/prd/prd-names.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import type { SubmitRequest } from '../operations.ts';
 
@@ -48,4 +49,22 @@ export async function isFileHere({ path, bytes }: SubmitRequest['prd']): Promise
   if (!isAbsolute(path)) return false;
   const here = await readRegularFile(path, bytes.length).catch(() => undefined);
   return here !== undefined && here.equals(bytes);
+}
+
+/**
+ * Links the files of the newest run of a PRD into the folder of the PRD. Files that are not links are kept. Never throws,
+ * because a run does not need the links.
+ */
+export async function linkRunFiles(prdPath: string, runFolder: string): Promise<void> {
+  const folder = folderOfNamedPrd(await realpath(prdPath).catch(() => prdPath));
+  if (folder === undefined) return;
+  await Promise.all(RUN_FILES.map((file) => link(join(runFolder, file), join(folder, file)).catch(() => undefined)));
+}
+
+async function link(target: string, path: string): Promise<void> {
+  const there = await lstat(path).catch(() => undefined);
+  if (there !== undefined && !there.isSymbolicLink()) return;
+  const fresh = `${path}.${process.pid}.tmp`;
+  await symlink(target, fresh);
+  await rename(fresh, path);
 }

@@ -1,35 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { createFolders } from '../../lib/fs.ts';
-import { findCredentials, stripCredentials } from '../../core/text/address-credentials.ts';
-import { orderBatch } from '../../core/run/batch.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import type { JournalEntry } from '../../core/journal/events.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
-import { assertFilledIn } from '../../core/prd/prd-template.ts';
-import type { Prd, PrdFile } from '../../core/prd/prd.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
-import { newRunId } from '../../lib/run-id.ts';
-import { mapConcurrent, ignore } from '../../lib/async.ts';
-import { haloVersion } from '../../lib/version.ts';
-import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
-import { assertTestsCommand } from '../../prd/assert-tests-command.ts';
-import { assertSelection } from '../../prd/assert-selection.ts';
-import type { StoryQueue } from '../../queue/queue.ts';
-import { nextJobs } from '../../worker/run/next-jobs.ts';
-import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
-import { updateDependencies } from '../../worker/recovery/update-dependencies.ts';
-import type { BatchEntry, BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations.ts';
-import { planRun, type PlannedRun } from './plan-run.ts';
-import { checkPrompts } from '../prompts/check-prompts.ts';
-import { rivalsOf } from './rivals.ts';
-import { linkRunFiles } from './prd-folder-links.ts';
-import { placePrd, type PrdPlace } from './prd-place.ts';
-import { submitOnce } from './idempotent-submit.ts';
-import type { SubmitContext } from './submit-context.ts';
-import { resolveStartingPoint } from './starting-point.ts';
+import { ignore, mapConcurrent } from '../../lib/async.ts';
+import { createFolders } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';
+import { newRunId } from '../../lib/run-id.ts';
+import { assertTestsCommand } from '../../prd/assert-tests-command.ts';
+import { assertCriteria } from '../../prd/parse-prd.ts';
+import type { StoryQueue } from '../../queue/queue.ts';
+import { updateDependencies } from '../../worker/recovery/update-dependencies.ts';
+import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
+import { nextJobs } from '../../worker/run/next-jobs.ts';
+import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations.ts';
+import { checkPrompts } from '../prompts/check-prompts.ts';
+import { createRuns, type PlannedMember } from './create-runs.ts';
+import { submitOnce } from './idempotent-submit.ts';
+import { planRun, type PlannedRun } from './plan-run.ts';
+import { placePrd } from './prd-place.ts';
+import { assertNamedOnce, hasOpenStory, readBatchMembers, type Batch, type Member } from './batch-members.ts';
+import { resolveStartingPoint } from './starting-point.ts';
+import type { SubmitContext } from './submit-context.ts';
+import { warnOfOpenRuns } from './warnings.ts';
 
 /** Repositories that one submit inspects concurrently; each needs several git processes. */
 const MAX_CONCURRENT = 8;
@@ -41,150 +35,68 @@ export function submitRuns(context: SubmitContext, { prd, repos, ...options }: S
 
 /** The same for repositories with a PRD each. Returns the runs in the order in which they run. */
 export async function submitBatch(context: SubmitContext, request: BatchRequest): Promise<Submitted[]> {
-  const { members: given, ...options } = request;
-  // Before any message names them: by default, a URL is also the name of its member.
-  context.masker.learn(given.flatMap(({ repo }) => findCredentials(repo)));
-  const members = given.map((member) => ({
-    ...member,
-    name: stripCredentials(member.name),
-    deps: member.deps.map(stripCredentials),
-  }));
-  const prds = new Map(members.map(({ prd }) => [prd, readFilledIn(prd)]));
-  for (const [{ path }, prd] of prds) assertSelection(prd, options.stories, path);
-  const ordered = orderBatch(members.map((member) => ({ ...member, priority: priorityOf(member, options) })));
-  const make = async (announce: (submitted: Submitted[]) => Promise<void>) => {
-    const after = await findNeeded(context, options.after ?? []);
-    const looked = await mapConcurrent(ordered, MAX_CONCURRENT, async (member): Promise<Planned> => {
-      const plan = { request: options, source: member.repo, prd: member.prd };
-      const run = await planRun(context, plan);
-      if (run.config.prd.criteria === 'required') assertCriteria(member.prd);
-      const parsed = prds.get(member.prd);
-      // A run without open stories ends immediately and needs no preflight check.
-      if (parsed === undefined || hasOpenStory(parsed, options.stories)) await context.preflight?.(run.config);
-      if (parsed !== undefined && !options.dryRun)
-        assertTestsCommand(parsed, run.config.tests.command, member.prd.path);
-      const place = await placePrd(member.prd, { root: run.repo.source, remote: options.remote === true });
-      return { member, run, place, runId: newRunId(new Date(), randomBytes) };
-    });
-    assertNamedOnce(looked);
-    await assertOneBase(context, { planned: looked, after });
-    const queue = await context.openQueue();
-    await mapConcurrent(looked, MAX_CONCURRENT, ({ run }) => fetchBase(context.host.home, run));
+  const batch = readBatchMembers(request, context.masker);
+  const { key } = request;
+  if (key === undefined) return submitMembers(context, batch, () => Promise.resolve());
+  return submitOnce(context, { key, request }, (announce) => submitMembers(context, batch, announce));
+}
+
+/** `announce` receives the runs before they are created. */
+async function submitMembers(
+  context: SubmitContext,
+  { members, options }: Batch,
+  announce: (submitted: Submitted[]) => Promise<void>,
+): Promise<Submitted[]> {
+  const after = await findRuns(context, options.after ?? []);
+  const inspected = await mapConcurrent(members, MAX_CONCURRENT, (member) => planMember(context, member, options));
+  assertNamedOnce(inspected.map(({ run }) => run));
+  await assertOneBase(context, inspected, after);
+  const queue = await context.openQueue();
+  await mapConcurrent(inspected, MAX_CONCURRENT, ({ run }) => fetchBase(context.host.home, run));
+  const planned = await mapConcurrent(inspected, MAX_CONCURRENT, (each) =>
     // A run that depends on another one starts from its result.
-    const isPlaced = ({ member }: Planned) => after.length > 0 || member.deps.length > 0;
-    const fromHead = options.fromHead === true;
-    const planned = await mapConcurrent(looked, MAX_CONCURRENT, (each) =>
-      isPlaced(each) ? Promise.resolve(each) : startWhereDone(context, each, { prds, fromHead }),
-    );
-    const prompts = await mapConcurrent(planned, MAX_CONCURRENT, async ({ member, run, runId }) => {
-      const prd = prds.get(member.prd);
-      const gitDir = mirrorPath(context.host.home, run.repo.mirror);
-      const isChecked = prd !== undefined && options.scratch !== true;
-      return [runId, isChecked ? await checkPrompts({ gitDir, run, prd }) : []] as const;
-    });
-    const ofPrompts = new Map(prompts);
-    const rivals = await findRivals(context, { planned, after, options });
-    const owner = await context.ownerId();
-    const owned = defined({ owner });
-    const batch = planned.length === 1 ? {} : { batch: newRunId(new Date(), randomBytes) };
-    const submitted = planned.map(({ member, run, place, runId }): Submitted => {
-      const ofPlace = place.warning !== undefined && run.config.prd.writeBack ? [place.warning] : [];
-      const warnings = [
-        ...(options.planning ? [] : (prds.get(member.prd)?.warnings ?? [])),
-        ...run.warnings,
-        ...ofPlace,
-        ...(ofPrompts.get(runId) ?? []),
-        ...(rivals.get(runId) ?? []),
-      ];
-      return { runId, repo: run.repo.source, ...batch, ...owned, parallel: run.config.run.parallel, warnings };
-    });
-    await announce(submitted);
-    await createRuns(context, { planned, prds, after, options, ...batch, ...owned });
-    // The runs exist: from here on, the submit must not fail. The reconcilers of workers queue what is missing.
-    let unqueued: string | undefined;
-    for (const run of submitted) {
-      unqueued ??= await enqueueReady(context, { runId: run.runId, queue }).then(ignore, whyNot);
-      if (unqueued !== undefined) run.unqueued = unqueued;
-    }
-    return submitted;
-  };
-  const { key } = options;
-  if (key === undefined) return make(() => Promise.resolve());
-  return submitOnce(context, { key, request }, make);
-}
-
-/** Warnings about other open runs of the same repository, by run, unless it builds on one of them. */
-async function findRivals(
-  { store }: SubmitContext,
-  { planned, after, options }: Pick<Making, 'planned' | 'after' | 'options'>,
-): Promise<Map<string, string[]>> {
-  const said = planned.map(async ({ run, runId, member }) => {
-    const builds = after.length > 0 || member.deps.length > 0 || options.scratch === true || options.dryRun === true;
-    return [runId, builds ? [] : await rivalsOf(store, run.repo)] as const;
-  });
-  return new Map(await Promise.all(said));
-}
-
-function hasOpenStory({ stories }: Prd, selected: readonly string[] | undefined): boolean {
-  const isOpen = ({ id, status }: Prd['stories'][number]) =>
-    status !== 'done' && status !== 'skipped' && (selected === undefined || selected.includes(id));
-  return stories.some(isOpen);
-}
-
-/** Throws PRD_INVALID, also for an unchanged template of `halo prd new`. */
-function readFilledIn({ bytes, path }: PrdFile): Prd {
-  const prd = parsePrd(bytes, path);
-  assertFilledIn(prd, path);
-  return prd;
-}
-
-interface Planned {
-  member: BatchEntry & { priority: number };
-  run: PlannedRun;
-  place: PrdPlace;
-  runId: string;
-}
-
-/** Moves the base of a run to the commit that has all stories that are done in its PRD and that halo landed. */
-async function startWhereDone(
-  { store, host }: SubmitContext,
-  planned: Planned,
-  { prds, fromHead }: { prds: ReadonlyMap<PrdFile, Prd>; fromHead: boolean },
-): Promise<Planned> {
-  const { member, run } = planned;
-  const prd = prds.get(member.prd);
-  if (prd === undefined) return planned;
-  const { home } = host;
-  const { base, warnings } = await withIntactMirror({ home, repo: run.repo, access: run.access }, () =>
-    resolveStartingPoint({ store, home, run, prd, prdPath: member.prd.path, fromHead }),
+    dependsOnRuns(each, after) ? Promise.resolve(each) : startWhereDone(context, each, options),
   );
-  return { ...planned, run: { ...run, repo: { ...run.repo, base }, warnings: [...run.warnings, ...warnings] } };
+  const warnings = await mapConcurrent(planned, MAX_CONCURRENT, (each) =>
+    findWarnings(context, each, { options, after }),
+  );
+  const batch = planned.length === 1 ? undefined : newRunId(new Date(), randomBytes);
+  const owner = await context.ownerId();
+  const submitted = planned.map(({ runId, run }, index): Submitted => {
+    const { repo, config } = run;
+    const shown = { runId, repo: repo.source, parallel: config.run.parallel, warnings: warnings[index] ?? [] };
+    return { ...shown, ...defined({ batch, owner }) };
+  });
+  await announce(submitted);
+  await createRuns(context, planned, { options, after, batch, owner });
+  return enqueueRuns(context, submitted, queue);
 }
 
-function priorityOf(member: BatchEntry, { priority = 0 }: SubmitOptions): number {
-  return member.priority ?? priority;
-}
-
-async function findNeeded({ store }: SubmitContext, prefixes: readonly string[]): Promise<string[]> {
+async function findRuns({ store }: SubmitContext, prefixes: readonly string[]): Promise<string[]> {
   return [...new Set(await Promise.all(prefixes.map((prefix) => store.find(prefix))))];
 }
 
-function assertNamedOnce(planned: readonly Planned[]): void {
-  const seen = new Set<string>();
-  for (const { run } of planned) {
-    if (seen.has(run.repo.mirror)) {
-      throw new HaloError('USAGE', `The repository ${run.repo.source} is named twice.`, {
-        hint: 'Name each repository once, and submit further runs of it separately (with --after if the order matters).',
-      });
-    }
-    seen.add(run.repo.mirror);
-  }
+/** Validates the configuration of a member's repository, and what its PRD needs of it. */
+async function planMember(context: SubmitContext, member: Member, options: SubmitOptions): Promise<PlannedMember> {
+  const { prd, parsed } = member;
+  const run = await planRun(context, { request: options, source: member.repo, prd });
+  if (run.config.prd.criteria === 'required') assertCriteria(prd);
+  // A run without open stories ends immediately and needs no preflight check.
+  if (hasOpenStory(parsed, options.stories)) await context.preflight?.(run.config);
+  if (!options.dryRun) assertTestsCommand(parsed, run.config.tests.command, prd.path);
+  const place = await placePrd(prd, { root: run.repo.source, remote: options.remote === true });
+  return { member, run, place, runId: newRunId(new Date(), randomBytes) };
+}
+
+function dependsOnRuns({ member }: PlannedMember, after: readonly string[]): boolean {
+  return after.length > 0 || member.deps.length > 0;
 }
 
 /** A run starts from the result of the run of its repository that it depends on: there must not be two. */
 async function assertOneBase(
   { store }: SubmitContext,
-  { planned, after }: { planned: readonly Planned[]; after: readonly string[] },
+  planned: readonly PlannedMember[],
+  after: readonly string[],
 ): Promise<void> {
   const needed = await Promise.all(after.map((runId) => store.readState(runId)));
   for (const { run } of planned) {
@@ -200,74 +112,65 @@ async function assertOneBase(
   }
 }
 
-async function enqueueReady(
-  { store }: SubmitContext,
-  { runId, queue }: Pick<Planned, 'runId'> & { queue: StoryQueue },
-): Promise<void> {
-  const state = await updateDependencies({ store, log: pino({ level: 'silent' }) }, await store.readState(runId));
-  if (unmetNeeds(state).length > 0) return;
-  for (const job of nextJobs(state)) await queue.enqueue(job);
-}
-
 async function fetchBase(home: string, { repo, from, access }: PlannedRun): Promise<void> {
   await createFolders(join(mirrorPath(home, repo.mirror), '..'), 0o700);
   const mirror = { home, name: repo.mirror, from, access };
   await withIntactMirror({ home, repo, access }, () => updateMirror({ ...mirror, commit: repo.base }));
 }
 
-interface Making {
-  planned: readonly Planned[];
-  prds: ReadonlyMap<PrdFile, Prd>;
-  after: readonly string[];
-  options: SubmitOptions;
-  batch?: string;
-  owner?: string;
+/** Moves the base of a run to the commit that has all stories that are done in its PRD and that halo landed. */
+async function startWhereDone(
+  { store, host: { home } }: SubmitContext,
+  planned: PlannedMember,
+  { fromHead = false }: SubmitOptions,
+): Promise<PlannedMember> {
+  const { run, member } = planned;
+  const { base, warnings } = await withIntactMirror({ home, repo: run.repo, access: run.access }, () =>
+    resolveStartingPoint({ store, home, run, prd: member.parsed, prdPath: member.prd.path, fromHead }),
+  );
+  return { ...planned, run: { ...run, repo: { ...run.repo, base }, warnings: [...run.warnings, ...warnings] } };
 }
 
-async function createRuns(
+/** Warnings for the user about a run. Throws CONFIG_INVALID and PROMPT_TOO_LARGE for prompts that cannot be built. */
+async function findWarnings(
+  { store, host: { home } }: SubmitContext,
+  planned: PlannedMember,
+  { options, after }: { options: SubmitOptions; after: readonly string[] },
+): Promise<string[]> {
+  const { planning, scratch, dryRun } = options;
+  const { run, member, place } = planned;
+  const { parsed: prd } = member;
+  const isAlone = dependsOnRuns(planned, after) || scratch === true || dryRun === true;
+  const [ofPrompts, ofOpenRuns] = await Promise.all([
+    scratch === true ? [] : checkPrompts({ gitDir: mirrorPath(home, run.repo.mirror), run, prd }),
+    isAlone ? [] : warnOfOpenRuns(store, run.repo),
+  ]);
+  return [
+    ...(planning ? [] : prd.warnings),
+    ...run.warnings,
+    ...(place.warning !== undefined && run.config.prd.writeBack ? [place.warning] : []),
+    ...ofPrompts,
+    ...ofOpenRuns,
+  ];
+}
+
+/** The runs exist: from here on, a submit must not fail. The reconcilers of workers queue what is missing. */
+async function enqueueRuns(
   context: SubmitContext,
-  { planned, prds, after, options, batch, owner }: Making,
-): Promise<void> {
-  const idOf = new Map(planned.map(({ member, runId }) => [member.name, runId]));
-  const made = planned.map(({ member, run, place, runId }, index) => {
-    const prd = prds.get(member.prd);
-    if (prd === undefined) throw new HaloError('INTERNAL', `The PRD of ${member.name} was not read.`);
-    // A PRD of several repositories is done only when it is done in all of them.
-    const sharers = planned.filter((other) => other.member.prd.path === member.prd.path).length;
-    const alone = sharers === 1 && place.mayMark;
-    const writeBack = run.config.prd.writeBack && alone;
-    const config = { ...run.config, prd: { ...run.config.prd, writeBack } };
-    const needs = [...after, ...member.deps.flatMap((name) => idOf.get(name) ?? [])];
-    const created: JournalEntry & { type: 'run.created' } = {
-      type: 'run.created',
-      runId,
-      repo: run.repo,
-      prdPath: place.path,
-      prdIsHere: place.isHere,
-      prd,
-      attempts: config.retry.attempts,
-      ...config.run,
-      ...(config.approval.mode === 'run' ? { needsApproval: true } : {}),
-      ...defined({ scratch: options.scratch, issues: options.issues, selected: options.stories }),
-      ...(options.dryRun ? { dry: true as const, ...defined({ planning: options.planning }) } : {}),
-      user: options.user ?? context.user,
-      agent: config.agent,
-      priority: member.priority,
-      ...defined({ owner }),
-      ...(needs.length === 0 ? {} : { after: needs }),
-      ...(batch === undefined ? {} : { batch: { id: batch, name: member.name, place: index } }),
-    };
-    return {
-      alone,
-      created,
-      origin: { haloVersion: haloVersion(), agent: { name: config.agent }, args: context.args, config },
-    };
-  });
-  await context.store.createRuns(made);
-  for (const { created } of made.filter(({ alone }) => alone))
-    await linkRunFiles(created.prdPath, context.store.runFolder(created.runId));
+  runs: readonly Submitted[],
+  queue: StoryQueue,
+): Promise<Submitted[]> {
+  let unqueued: string | undefined;
+  const queued: Submitted[] = [];
+  for (const run of runs) {
+    unqueued ??= await enqueueReady(context, run.runId, queue).then(ignore, (error) => toHaloError(error).message);
+    queued.push({ ...run, ...defined({ unqueued }) });
+  }
+  return queued;
 }
 
-function whyNot(error: unknown): string {
-  return toHaloError(error).message;
+async function enqueueReady({ store }: SubmitContext, runId: string, queue: StoryQueue): Promise<void> {
+  const state = await updateDependencies({ store, log: pino({ level: 'silent' }) }, await store.readState(runId));
+  if (unmetNeeds(state).length > 0) return;
+  for (const job of nextJobs(state)) await queue.enqueue(job);
 }

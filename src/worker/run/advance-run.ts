@@ -18,14 +18,9 @@ import { markPrdProgress } from './mark-prd-progress.ts';
 import { nextJobs } from './next-jobs.ts';
 import { readRun, assertHasSettings, type RunInputs } from './read-run.ts';
 import { isBlockedByBreaker } from './shared-breakers.ts';
+import { recordAgentInfo } from './record-agent-info.ts';
 import { startAttempt } from './start-attempt.ts';
-import type { JournalStore } from '../../store/journal-store.ts';
-import { assertCurrent, type FencedAttempt } from '../attempt/fence.ts';
-import { agentAdapter } from '../../agents/registry.ts';
-import type { BuildDescription } from '../../agents/adapter.ts';
-import type { Config } from '../../config/config.ts';
-import { runOneOffSandbox } from '../../sandbox/one-off-sandbox.ts';
-import { AGENT_HOME } from '../../sandbox/sandbox.ts';
+import { watchControl } from './watch-control.ts';
 
 /**
  * Handles one job of a run: runs the attempt if the journal allows it now, or ends the run. Returns the jobs that follow.
@@ -100,72 +95,4 @@ async function continueOrEnd(worker: WorkerContext, run: RunInputs): Promise<Enq
   }
   await markPrdProgress(worker, run);
   return state.status === 'ended' ? [] : nextJobs(state, worker.now());
-}
-
-interface ControlWatch {
-  /** Aborts with RUN_ABORTED when the journal says that the attempt must stop. */
-  signal: AbortSignal;
-  stop(): void;
-}
-
-/**
- * Watches the journal of a run while an attempt runs, because any process with access to the run directory may pause or
- * cancel it. Needs no Redis. An unreadable journal stops nothing; landing checks it again.
- */
-function watchControl(store: Pick<JournalStore, 'followState'>, runId: string, attempt: FencedAttempt): ControlWatch {
-  const stop = new AbortController();
-  const control = new AbortController();
-  const follow = async () => {
-    for await (const state of store.followState(runId, stop.signal)) {
-      const reason = reasonToStop(state, attempt);
-      if (reason !== undefined) return control.abort(reason);
-    }
-  };
-  follow().catch(() => undefined);
-  return { signal: control.signal, stop: () => stop.abort() };
-}
-
-function reasonToStop(state: RunState, attempt: FencedAttempt): HaloError | undefined {
-  try {
-    assertCurrent(state, attempt);
-  } catch (error) {
-    if (error instanceof HaloError) return error;
-    throw error;
-  }
-  if (state.paused?.now !== true) return undefined;
-  return new HaloError('RUN_ABORTED', `Run ${state.runId} was paused by ${state.paused.by}.`);
-}
-
-/** More than enough for a help page. */
-const MAX_BYTES = 128 * 1024;
-
-/**
- * Records the agent's version in run.json and, in the background, the features that its program reports.
- */
-async function recordAgentInfo(worker: WorkerContext, runId: string, config: Config): Promise<void> {
-  const { agent: name } = config;
-  const { describeBuild } = agentAdapter(name);
-  const version = await worker.engine.toolVersion(name);
-  if (version === undefined) return;
-  await worker.store.amend(runId, { agent: { name, version } });
-  if (describeBuild === undefined) return;
-  const recording = runProbe(worker, describeBuild, config)
-    .then((output) => worker.store.amend(runId, { agent: { name, version, ...describeBuild.read(output) } }))
-    .catch((error: unknown) => worker.log.warn({ runId, err: error }, 'agent features could not be read'));
-  worker.inBackground(recording);
-}
-
-/** Runs a script in a sandbox like the agent's, with an empty workspace and no network. */
-async function runProbe(worker: WorkerContext, { script }: BuildDescription, config: Config): Promise<string> {
-  const { runtime } = await worker.checkIsolation(config);
-  const { text } = await runOneOffSandbox(worker.engine, {
-    purpose: 'agent',
-    script,
-    image: config.image,
-    env: { HOME: AGENT_HOME },
-    limits: { cpus: 1, memoryBytes: 512 * 1024 * 1024, pids: 64 },
-    runtime,
-    outputBytes: MAX_BYTES,
-  });
-  return text;
 }

@@ -1,0 +1,57 @@
+import type { Config } from '../../config/config.ts';
+import { registriesOf, describeUnreachable } from '../../core/command-needs.ts';
+import type { RunRepo } from '../../core/journal/events.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { findMissingContents } from '../../git/repository/missing-contents.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import type { RunCatalog } from '../../store/run-catalog.ts';
+
+/** Warns if setup downloads packages that the network rules do not allow. */
+export function warnOfNetwork({ setup, network }: Pick<Config, 'setup' | 'network'>): string[] {
+  const why = describeUnreachable(setup, network);
+  return why === undefined ? [] : [`Setup downloads packages (${registriesOf(setup).join(', ')}), but ${why}.`];
+}
+
+/** Warns about submodules and Git LFS files, whose content the commit does not have. */
+export async function warnOfContents(place: { gitDir: string; commit: string }): Promise<string[]> {
+  const { submodules, pointers } = await findMissingContents(place);
+  const of = (paths: string[]) =>
+    paths.slice(0, 3).join(', ') + (paths.length > 3 ? ` and ${paths.length - 3} more` : '');
+  return [
+    ...(submodules.length === 0
+      ? []
+      : [
+          `Submodules are not fetched (${of(submodules)}): setup, agents and gates find their folders empty. Make them part of the repository, or have setup download what is needed.`,
+        ]),
+    ...(pointers.length === 0
+      ? []
+      : [
+          `Files in Git LFS are not fetched (${of(pointers)}): setup, agents and gates find the text of their pointers. Have setup download what the gates need.`,
+        ]),
+  ];
+}
+
+/** Maximum number of runs to inspect, newest first. */
+const MAX_RUNS = 50;
+
+/** Warns if other runs of a repository start from the same commit: only one of them can be landed without a merge. */
+export async function warnOfOpenRuns(store: JournalStore & RunCatalog, { mirror, branch }: RunRepo): Promise<string[]> {
+  const ids = (await store.runIds()).slice(0, MAX_RUNS);
+  // An unreadable journal is reported elsewhere.
+  const states = await Promise.all(ids.map((runId) => store.readState(runId).catch(() => undefined)));
+  const open = states.filter(
+    (state) => state?.repo.mirror === mirror && state.status !== 'ended' && !state.dry,
+  ) as RunState[];
+  const [newest] = open;
+  if (newest === undefined) return [];
+  const others = open.length === 1 ? 'Another run of this repository is' : `${open.length} runs of this repository are`;
+  const where = branch === undefined ? 'the same commit' : branch;
+  return [
+    `${others} not done yet: ${listed(open)}. They start from ${where} as it is now, so that only the first one can be landed without a merge; \`halo submit --after ${newest.runId}\` builds on that run instead.`,
+  ];
+}
+
+function listed(runs: readonly RunState[]): string {
+  const named = runs.slice(0, 3).map(({ runId, status }) => `${runId} (${status})`);
+  return runs.length > 3 ? `${named.join(', ')} and ${runs.length - 3} more` : named.join(', ');
+}
