@@ -271,9 +271,13 @@ function key(state: { stories: { key: string }[] }): string {
 async function buildPlainImage(docker: Docker): Promise<void> {
   const stream = await docker.buildImage(
     { context: join(import.meta.dirname, 'fixtures', 'plain-image'), src: ['Dockerfile'] },
-    { t: 'halo-test-plain' },
+    { t: 'halo-test-plain', networkmode: 'none' },
   );
   await new Promise((resolve, reject) =>
-    docker.modem.followProgress(stream, (error: Error | null) => (error ? reject(error) : resolve(undefined))),
+    docker.modem.followProgress(stream, (error: Error | null, output: { error?: string }[]) => {
+      const failed = output.find((line) => line.error !== undefined)?.error;
+      if (error === null && failed === undefined) resolve(undefined);
+      else reject(error ?? new Error(failed));
+    }),
   );
 }

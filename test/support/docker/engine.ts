@@ -45,8 +45,8 @@ const UNAVAILABLE: [error: RegExp, missing: string][] = [
 ];
 
 /**
- * Starts an engine with folders, socket and containerd of its own and no bridge: it takes root and a kernel that lets it.
- * Its networks come from a pool of two. Throws, unless the reason is one of `UNAVAILABLE`.
+ * Starts an engine with folders, socket and containerd of its own: it takes root and a kernel that lets it. It shares the
+ * default bridge with the engine of the machine, because one that starts with `--bridge none` deletes docker0. Its networks come from a pool of two. Throws, unless the reason is one of `UNAVAILABLE`.
  */
 export async function openEngine(options: EngineOptions = {}): Promise<TestEngine | NoEngine> {
   const dir = mkdtempSync(join(tmpdir(), 'halo-engine-'));
@@ -87,7 +87,7 @@ function describeEngine(dir: string, { liveRestore = false, mirror }: EngineOpti
     const started = startProgram(dir, 'dockerd', [
       ...['--host', host, '--data-root', join(dir, 'data'), '--exec-root', join(dir, 'exec')],
       ...['--pidfile', join(dir, 'docker.pid'), '--containerd', join(dir, 'containerd.sock')],
-      ...['--bridge', 'none', '--iptables=false', '--ip6tables=false'],
+      ...['--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip-masq=false'],
       ...['--default-address-pool', pool, ...(liveRestore ? ['--live-restore'] : [])],
       ...(mirror === undefined ? [] : ['--registry-mirror', mirror]),
     ]);
@@ -108,8 +108,8 @@ function describeEngine(dir: string, { liveRestore = false, mirror }: EngineOpti
       if (await answers(docker)) {
         for (const { Id } of await docker.listContainers({ all: true }))
           await docker.getContainer(Id).remove({ force: true, v: true });
-        for (const { Id, Driver } of await docker.listNetworks())
-          if (Driver === 'bridge') await docker.getNetwork(Id).remove();
+        for (const { Id, Name, Driver } of await docker.listNetworks())
+          if (Driver === 'bridge' && Name !== 'bridge') await docker.getNetwork(Id).remove();
       }
       await dockerd?.stop('SIGTERM');
       await containerd.stop('SIGTERM');
