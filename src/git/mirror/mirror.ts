@@ -31,6 +31,8 @@ export interface MirrorRequest {
   access?: RemoteAccess | undefined;
   /** The commit to fetch; default: the tip of `branch`. */
   commit?: string;
+  /** A ref of the mirror that may point to the commit already, such as the branch of its run. */
+  knownRef?: string;
   /** Short name; default: the branch that HEAD of the source points to. */
   branch?: string;
   signal?: AbortSignal;
@@ -38,7 +40,7 @@ export interface MirrorRequest {
 
 export interface Mirror {
   dir: string;
-  /** The requested commit; it is in the mirror with its history, referenced by `refs/halo/base/<head>`. */
+  /** The requested commit; it is in the mirror with its history, referenced by `refs/halo/base/<head>` or `knownRef`. */
   head: string;
   branch: string | undefined;
 }
@@ -53,7 +55,9 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   assertObjectId(wanted.head, 'The wanted commit');
   const dir = mirrorPath(request.home, request.name);
   const ref = `refs/halo/base/${wanted.head}`;
-  const isPresent = (await readFile(join(dir, ref), 'latin1').catch(() => '')).trim() === wanted.head;
+  const refs = request.knownRef === undefined ? [ref] : [ref, request.knownRef];
+  const heads = await Promise.all(refs.map((each) => readFile(join(dir, each), 'latin1').catch(() => '')));
+  const isPresent = heads.some((head) => head.trim() === wanted.head);
   if (isPresent && (await noteUse(join(dir, dirname(ref))))) return { dir, ...wanted };
   await createMirror(dir, wanted.head.length);
   await fetchRefs(request, dir, [`+${wanted.head}:${ref}`]);

@@ -208,7 +208,8 @@ function endOf(result: ProcessResult): GitOutcome['ended'] {
   return result.isMaxBuffer ? 'too-much-output' : 'exited';
 }
 
-function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): HaloError {
+/** The error of a git command that did not end as it should. */
+export function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): HaloError {
   const command = `git ${args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '-c') ?? args[0] ?? ''}`;
   if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was cancelled.`);
   if (outcome.ended === 'timeout') {

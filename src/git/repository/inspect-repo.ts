@@ -3,7 +3,7 @@ import { basename, dirname } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isFolder } from '../../lib/fs.ts';
 import { allowBareRepository, findCheckout } from '../process/allow-bare.ts';
-import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
+import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
 import { lastErrorLine, splitNul } from '../process/output.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId } from '../process/object-id.ts';
@@ -24,19 +24,14 @@ export interface RepoInfo {
  * git's `safe.directory` allows it. Throws NOT_A_GIT_REPO and NO_COMMITS.
  */
 export async function inspectRepo(path: string): Promise<RepoInfo> {
-  const at: GitOptions = { cwd: path, trust: 'operator' };
-  if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
-  const allowed = await allowBareRepository(path);
-  const ask = (...args: string[]) => tryGit([...allowed, ...args], at);
+  const ask = await openQuestions(path);
   const [facts, top, head, branch] = await Promise.all([
-    ask('rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'),
+    ask(...GIT_DIR_ARGS),
     ask('rev-parse', '--show-toplevel'),
     ask('rev-parse', '--quiet', '--verify', 'HEAD^{commit}'),
     ask('symbolic-ref', '--quiet', 'HEAD'),
   ]);
-  if (facts.exitCode !== 0) throw notARepo(path, lastErrorLine(facts.stderr) ?? 'git does not know it');
-  const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
-  const gitDir = await realpath(lines.slice(lines.indexOf('\n') + 1));
+  const { gitDir, shallow } = await readGitDir(path, facts);
   if (head.exitCode !== 0) {
     throw new HaloError('NO_COMMITS', `The repository ${path} has no commits yet.`, {
       hint: 'Create a first commit.',
@@ -51,8 +46,29 @@ export async function inspectRepo(path: string): Promise<RepoInfo> {
     gitDir,
     branch: branch.exitCode === 0 ? branchOf(lineOf(branch.stdout)) : undefined,
     head: lineOf(head.stdout),
-    shallow: lines.startsWith('true'),
+    shallow,
   };
+}
+
+/** The common git directory of the repository that contains `path`, as in `inspectRepo`. Throws NOT_A_GIT_REPO. */
+export async function findGitDir(path: string): Promise<string> {
+  const ask = await openQuestions(path);
+  return (await readGitDir(path, await ask(...GIT_DIR_ARGS))).gitDir;
+}
+
+const GIT_DIR_ARGS = ['rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'];
+
+async function readGitDir(path: string, facts: GitOutcome): Promise<Pick<RepoInfo, 'gitDir' | 'shallow'>> {
+  if (facts.exitCode !== 0) throw notARepo(path, lastErrorLine(facts.stderr) ?? 'git does not know it');
+  const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
+  return { gitDir: await realpath(lines.slice(lines.indexOf('\n') + 1)), shallow: lines.startsWith('true') };
+}
+
+/** Runs git commands in a folder that exists, with the user's trust in its owner. */
+async function openQuestions(path: string): Promise<(...args: string[]) => Promise<GitOutcome>> {
+  if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
+  const allowed = await allowBareRepository(path);
+  return (...args) => tryGit([...allowed, ...args], { cwd: path, trust: 'operator' });
 }
 
 export interface WorkingTreeChanges {
@@ -132,11 +148,9 @@ export async function readBytesAt({
 }: FileAtCommit): Promise<Buffer | undefined> {
   assertObjectId(commit, 'The commit');
   const args = ['cat-file', 'blob', `${commit}:${path}`];
-  if (cut) {
-    const { ended, stdout } = await tryGit(args, { gitDir, maxBytes });
-    if (ended === 'too-much-output') return stdout;
-  }
-  const found = await git(args, { gitDir, maxBytes, ok: [0, 128] });
+  const found = await tryGit(args, { gitDir, maxBytes });
+  if (cut && found.ended === 'too-much-output') return found.stdout;
+  if (found.ended !== 'exited' || ![0, 128].includes(found.exitCode ?? -1)) throw failureOf(args, found, { gitDir });
   if (found.exitCode === 0) return found.stdout;
   await gitText(['cat-file', '-e', `${commit}^{commit}`], { gitDir });
   return undefined;

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts';
 import type { RunRepo } from '../../core/journal/events.ts';
 import type { SigningKey } from '../../git/commit/commit-signing.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { findGitDir } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 
 /** The ref of a run's branch in the host repository. */
@@ -13,7 +13,7 @@ export function runRef(runId: string): string {
 /** The git directory of the repository in which a run's branch lands: the user's own, or the mirror if the source is a URL. */
 export async function hostGitDirOf(home: string, repo: RunRepo): Promise<string> {
   if (isUrl(repo.source)) return mirrorPath(home, repo.mirror);
-  return (await inspectRepo(repo.source)).gitDir;
+  return findGitDir(repo.source);
 }
 
 /** The key that signs a run's commits and proofs; undefined if signing is off. */

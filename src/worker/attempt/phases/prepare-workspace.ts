@@ -3,6 +3,7 @@ import { updateMirror } from '../../../git/mirror/mirror.ts';
 import type { Attempt, SandboxContext } from '../open-attempt.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
+import { runRef } from '../../repository/host-repository.ts';
 import { assertCommandPassed } from '../assert-command-passed.ts';
 import { exposeKeptTests } from '../tests/kept-tests.ts';
 import { resultOf } from '../../workspace/run-step.ts';
@@ -20,9 +21,11 @@ export async function prepareWorkspace(attempt: Attempt, work: Workspace, kept?:
 }
 
 /** Fetches the base commit into the mirror if it is missing. */
-export async function updateBase({ worker, inputs }: Attempt): Promise<void> {
+export async function updateBase({ worker, identity, inputs }: Attempt): Promise<void> {
   const { base, state, hostGitDir } = inputs;
-  await updateMirror({ home: worker.home, name: state.repo.mirror, from: hostGitDir, commit: base });
+  const mirror = { home: worker.home, name: state.repo.mirror };
+  // Landing has stored the commits of the run in the mirror.
+  await updateMirror({ ...mirror, from: hostGitDir, commit: base, knownRef: runRef(identity.runId) });
 }
 
 /** Runs the setup commands before the agent. Ends the attempt if one does not exit 0. */
