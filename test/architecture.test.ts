@@ -22,6 +22,7 @@ import {
   findFragments,
   findLongAttempt,
   findMisnamedFunctions,
+  findPathBreaks,
   findRecursiveMkdir,
   findRepeatedExports,
   findRepeatedNames,
@@ -76,6 +77,8 @@ describe('the sources', () => {
     expect(sources.map(({ path }) => path)).toContain('worker/attempt/run-attempt.ts');
     expect(findLongAttempt(sources)).toEqual([]);
   });
+  test('carry a story from the command line to its commit through the files that ARCHITECTURE.md lists', () =>
+    expect(findPathBreaks(readFileSync(resolve(root, 'ARCHITECTURE.md'), 'utf8'), sources)).toEqual([]));
   test('have at most ten exceptions from these rules', () =>
     expect(Object.values(EXCEPTIONS).flat().length).toBeLessThanOrEqual(10));
 });
@@ -132,6 +135,24 @@ describe('each rule finds what breaks it', () => {
     expect(findBadFiles(parse('git/a.ts', '\n'.repeat(301)))).toHaveLength(1);
     expect(findBadFiles(parse('git/utils.ts', ''))).toHaveLength(1);
     expect(findBadFiles(parse('git/a.ts', "import { join } from 'path';"))).toHaveLength(1);
+  });
+
+  test('a path of a story with nine steps, with a file that no other imports, or with too many files', () => {
+    const step = (index: number, ...paths: string[]) =>
+      `${index}. **Step.** ${paths.map((path) => `\`src/${path}\``).join(', ')}\n`;
+    const page = (steps: string[]) => `## The path of a story\n\n${steps.join('')}\n## Next\n`;
+    const chain = Array.from({ length: 40 }, (_, index) => `git/file-${index}.ts`);
+    const files = chain.map((path, index) => parseSource(path, index === 39 ? '' : `import './file-${index + 1}.ts';`));
+    const main = parseSource('cli/main.ts', "import '../git/file-0.ts';");
+    const steps = (count: number) => chain.slice(0, count).map((path, index) => step(index + 1, path));
+    expect(findPathBreaks(page(steps(10)), [main, ...files])).toEqual([]);
+    expect(findPathBreaks(page(steps(9)), [main, ...files])).toEqual(['the path of a story has 9 steps, not 10']);
+    expect(findPathBreaks(page(steps(10)), files.slice(1))).toEqual([
+      'git/file-0.ts: no file of the path imports it',
+      'git/file-1.ts: no file of the path imports it',
+    ]);
+    const long = [...steps(9), step(10, ...chain.slice(9, 33))];
+    expect(findPathBreaks(page(long), [main, ...files])).toEqual(['the path of a story has 33 files']);
   });
 
   test('a folder with 17 files', () => {

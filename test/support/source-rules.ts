@@ -129,3 +129,26 @@ function lineCount(text: string): number {
 function isPlugIn(path: string): boolean {
   return PLUG_INS.some((folder) => path.startsWith(folder));
 }
+
+/** The path of a story has at most as many files; each is imported by an earlier one, or connected by a composition root. */
+const MAX_PATH_FILES = 32;
+const PATH_STEPS = 10;
+const COMPOSES = /(?:^|\/)(?:main|compose(?:-\w+)?)\.ts$/;
+
+/** Compares the section of ARCHITECTURE.md about the path of a story with the imports of the sources. */
+export function findPathBreaks(architecture: string, files: readonly SourceFile[]): Breach[] {
+  const [, section = ''] = /^## The path of a story\n([\s\S]*?)^## /m.exec(architecture) ?? [];
+  const steps = section.split(/^\d+\. /m).slice(1);
+  const named = [...new Set([...section.matchAll(/`src\/([^`]+\.ts)`/g)].map(([, path = '']) => path))];
+  const importers = (path: string) =>
+    files.filter(({ imports }) => imports.some(({ target, ours }) => ours && target === path)).map((file) => file.path);
+  const isReached = (path: string) => importers(path).some((from) => named.includes(from) || COMPOSES.test(from));
+  return [
+    ...(steps.length === PATH_STEPS ? [] : [`the path of a story has ${steps.length} steps, not ${PATH_STEPS}`]),
+    ...(named.length <= MAX_PATH_FILES ? [] : [`the path of a story has ${named.length} files`]),
+    ...steps.filter((step) => !step.includes('`src/')).map((step) => `a step names no file: ${step.slice(0, 40)}`),
+    ...named
+      .filter((path) => path !== 'cli/main.ts' && !isReached(path))
+      .map((path) => `${path}: no file of the path imports it`),
+  ];
+}
