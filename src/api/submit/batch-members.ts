@@ -17,7 +17,7 @@ export interface Member extends BatchEntry {
 }
 
 /** What a submit asks for: members in the order in which they run, and the options of all. */
-export interface Batch {
+export interface CheckedBatch {
   members: Member[];
   options: SubmitOptions;
 }
@@ -26,7 +26,7 @@ export interface Batch {
  * Reads all PRDs of a submit. The masker learns the credentials in the addresses of repositories. Throws PRD_INVALID, also
  * for an unchanged template of `halo prd new`, and USAGE for dependencies and stories that do not exist.
  */
-export function readBatchMembers({ members: given, ...options }: BatchRequest, masker: Masker): Batch {
+export function readBatchMembers({ members: given, ...options }: BatchRequest, masker: Masker): CheckedBatch {
   // Before any message names them: by default, a URL is also the name of its member.
   masker.learn(given.flatMap(({ repo }) => findCredentials(repo)));
   const prds = new Map(given.map(({ prd }) => [prd, parsePrd(prd.bytes, prd.path)]));

@@ -20,7 +20,7 @@ import { createRuns, type PlannedMember } from './create-runs.ts';
 import { submitOnce } from './idempotent-submit.ts';
 import { planRun, type PlannedRun } from './plan-run.ts';
 import { placePrd } from './prd-place.ts';
-import { assertNamedOnce, hasOpenStory, readBatchMembers, type Batch, type Member } from './batch-members.ts';
+import { assertNamedOnce, hasOpenStory, readBatchMembers, type CheckedBatch, type Member } from './batch-members.ts';
 import { resolveStartingPoint } from './starting-point.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { warnOfOpenRuns } from './warnings.ts';
@@ -44,7 +44,7 @@ export async function submitBatch(context: SubmitContext, request: BatchRequest)
 /** `announce` receives the runs before they are created. */
 async function submitMembers(
   context: SubmitContext,
-  { members, options }: Batch,
+  { members, options }: CheckedBatch,
   announce: (submitted: Submitted[]) => Promise<void>,
 ): Promise<Submitted[]> {
   const after = await findRuns(context, options.after ?? []);

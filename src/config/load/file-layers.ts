@@ -107,16 +107,21 @@ export interface ConfigSources {
   cwd: string;
 }
 
-interface LoadedLayers {
+export interface LoadedLayers {
   /** Files, profile and environment; later layers take precedence. */
   standing: ConfigLayer[];
   /** The `-c` options, which take precedence over the standing layers. */
   options: ConfigLayer;
+  /** The first layer is the base of config.toml of HALO_HOME. */
+  hasHome: boolean;
+  /** The options come from another machine. */
+  isRemote: boolean;
   problems: string[];
 }
 
 /** Reads all sources into layers, with one line per invalid setting. Throws CONFIG_INVALID for an unknown profile, USAGE for a malformed `-c`. */
-export function loadLayers({ home, repo, profile, env = {}, set = [], cwd }: ConfigSources): LoadedLayers {
+export function loadLayers(sources: ConfigSources): LoadedLayers {
+  const { home, repo, profile, env = {}, set = [], cwd, remote: isRemote = false } = sources;
   const problems: string[] = [];
   const files = [home, repo].flatMap((file) =>
     file ? [{ ...readFileLayers(file, problems), trusted: file !== repo }] : [],
@@ -128,7 +133,7 @@ export function loadLayers({ home, repo, profile, env = {}, set = [], cwd }: Con
     ...pickProfile(files, profile ?? env.HALO_PROFILE),
     own(readVariables(env, cwd, problems)),
   ];
-  return { standing, options, problems };
+  return { standing, options, hasHome: home !== undefined, isRemote, problems };
 }
 
 function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string | undefined): ConfigLayer[] {

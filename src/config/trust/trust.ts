@@ -3,7 +3,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { describeNonPublic } from '../../lib/ip-range.ts';
 import { CONFIG_KEYS, openMemberOf } from '../keys.ts';
 import { mergeSettings, type ConfigLayer } from '../config-layer.ts';
-import { readOptions } from '../load/file-layers.ts';
+import { readOptions, type LoadedLayers } from '../load/file-layers.ts';
 import type { Setting } from '../settings.ts';
 import { ANYONE, OPENS_NETWORK, type KeyTrust } from './key-trust.ts';
 
@@ -39,8 +39,46 @@ function strictnessOf({ key, value }: Assignment): number {
   return trust.order === 'higher' ? amount : -amount;
 }
 
+/** The layers that count, and those to which rules apply. */
+export interface TrustedLayers {
+  /** All, in order; later ones take precedence. */
+  layers: ConfigLayer[];
+  /** All but the `-c` options. */
+  standing: ConfigLayer[];
+  /** The base of config.toml of HALO_HOME. */
+  base: ConfigLayer | undefined;
+  /** The options of a request from another machine. */
+  requested: readonly Setting[];
+}
+
+/** Drops what the repository may not loosen. */
+export function applyTrust({ standing: given, options, hasHome, isRemote }: LoadedLayers): TrustedLayers {
+  const standing = dropLooserSettings(given);
+  const base = hasHome ? standing[0] : undefined;
+  return { layers: [...standing, options], standing, base, requested: isRemote ? options.settings : [] };
+}
+
+const REQUEST_HINT = 'Run the command on the server, with HALO_URL unset, or add these keys to [server] options there.';
+
+/** Lists the settings that their source may not set; `merged`: the settings in effect, and what is wrong with their provider. */
+export function findTrustProblems(
+  { layers, standing, base, requested }: TrustedLayers,
+  merged: { settings: readonly Setting[]; problems: readonly string[] },
+): { problems: string[]; hint?: string } {
+  const foreign = [
+    ...merged.problems,
+    ...findForeignSettings(layers),
+    ...findForeignImages(layers),
+    ...findMisplacedSettings(layers, base),
+  ];
+  const free = merged.settings.find(({ key }) => key === 'server.options')?.value as readonly string[];
+  const looser = findLooserRequests(requested, { layers: standing, free });
+  if (foreign.length === 0) return { problems: looser, hint: REQUEST_HINT };
+  return { problems: [...foreign, ...looser] };
+}
+
 /** Drops the settings of untrusted layers that are less strict than those of the trusted layers before them. */
-export function dropLooserSettings(layers: readonly ConfigLayer[]): ConfigLayer[] {
+function dropLooserSettings(layers: readonly ConfigLayer[]): ConfigLayer[] {
   const required = new Map(
     [...CONFIG_KEYS.values()].flatMap(({ name: key, default: value, trust }) =>
       trust.rule === 'tighten' && trust.defaultCounts ? [[key, strictnessOf({ key, value })] as const] : [],
@@ -54,7 +92,7 @@ export function dropLooserSettings(layers: readonly ConfigLayer[]): ConfigLayer[
 }
 
 /** Lists the settings of a repository that only the user who runs halo may set. */
-export function findForeignSettings(layers: readonly ConfigLayer[]): string[] {
+function findForeignSettings(layers: readonly ConfigLayer[]): string[] {
   return layers
     .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
     .flatMap((setting) => {
@@ -73,7 +111,7 @@ function foreignAction(setting: Setting): string | undefined {
 }
 
 /** Lists the settings that are only allowed in the base of config.toml; `base` is its layer. */
-export function findMisplacedSettings(layers: readonly ConfigLayer[], base: ConfigLayer | undefined): string[] {
+function findMisplacedSettings(layers: readonly ConfigLayer[], base: ConfigLayer | undefined): string[] {
   return layers
     .flatMap((layer) => (layer === base ? [] : layer.settings))
     .filter(({ key }) => trustOf(key).rule === 'host-file')
@@ -81,7 +119,7 @@ export function findMisplacedSettings(layers: readonly ConfigLayer[], base: Conf
 }
 
 /** Reports the image that a repository chooses, if it is in effect and not allowed. */
-export function findForeignImages(layers: readonly ConfigLayer[]): string[] {
+function findForeignImages(layers: readonly ConfigLayer[]): string[] {
   const effective = mergeSettings(layers);
   return layers
     .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
@@ -108,7 +146,7 @@ function isImageAllowed(image: string, layers: readonly ConfigLayer[]): boolean 
  * Lists the options of a request that are less strict than all other layers and the defaults, or choose an image that is
  * not allowed. `free`: the keys that the server lets requests set.
  */
-export function findLooserRequests(
+function findLooserRequests(
   requested: readonly Setting[],
   { layers, free }: { layers: readonly ConfigLayer[]; free: readonly string[] },
 ): string[] {

@@ -1,0 +1,96 @@
+import { effortsOf } from '../core/agent-options.ts';
+import { BUDGET_SCOPES } from '../core/budget.ts';
+import { PRICES_AS_OF } from '../core/price.ts';
+import type { Config } from './config.ts';
+
+/** A setting that does not fit the others. */
+interface Conflict {
+  key: string;
+  /** Completes the sentence "<key>: …". */
+  problem: string;
+}
+
+/** A rule between settings; each is valid by itself. */
+type Rule = (config: Config, originOf: (key: string) => string) => Conflict[];
+
+const RULES: readonly Rule[] = [
+  requireCommand,
+  requireKnownEffort,
+  requireCassettes,
+  requireTestsCommand,
+  requireSigningKey,
+  requireOrderedBackoff,
+  requirePrices,
+];
+
+/** Checks the rules between keys; returns one line per violated rule, and a hint if it is more specific than the usual one. */
+export function findConflicts(
+  config: Config,
+  originOf: (key: string) => string,
+): { problems: string[]; hint?: string | undefined } {
+  const conflicts = RULES.flatMap((rule) => rule(config, originOf));
+  const problems = conflicts.map(({ key, problem }) => `${originOf(key)}: ${key}: ${problem}`);
+  const lacksOnlyCommand = conflicts.length === 1 && requireCommand(config).length === 1;
+  return { problems, hint: lacksOnlyCommand ? COMMAND_HINT : undefined };
+}
+
+const COMMAND_HINT =
+  'Add [agents.command] run = "./tools/agent.sh" (docs/agents.md, "A command of your own"), or choose another agent.';
+
+function requireCommand({ agent, agentCommand }: Config): Conflict[] {
+  return unless(agent !== 'command' || agentCommand !== undefined, 'agent', '"command" requires agents.command.run');
+}
+
+/** The agent's program must be able to request the effort. */
+function requireKnownEffort({ agent, agentOptions: { effort }, model }: Config): Conflict[] {
+  const known = effortsOf(agent, model.api);
+  if (effort === undefined || known.includes(effort)) return [];
+  const choices = known.map((each) => `"${each}"`).join(', ');
+  const problem =
+    known.length === 0
+      ? `the agent "${agent}" has no such setting; put it into agents.${agent}.run`
+      : `the agent "${agent}" cannot request "${effort}"; use one of ${choices}`;
+  return [{ key: 'model.effort', problem }];
+}
+
+function requireCassettes({ model }: Config): Conflict[] {
+  const isComplete = model.mode !== 'replay' || model.api === undefined || model.cassettes !== undefined;
+  return unless(isComplete, 'model.mode', '"replay" requires model.cassettes, the folder of the cassettes');
+}
+
+function requireTestsCommand({ tests }: Config): Conflict[] {
+  return unless(
+    tests.first === 'off' || tests.command !== undefined,
+    'tests.first',
+    `"${tests.first}" requires tests.command, the command that runs the tests of a story`,
+  );
+}
+
+function requireSigningKey({ git }: Config): Conflict[] {
+  return unless(git.sign !== 'ssh' || git.signingKey !== undefined, 'git.sign', '"ssh" requires git.signing_key');
+}
+
+function requireOrderedBackoff({ retry }: Config, originOf: (key: string) => string): Conflict[] {
+  const isOrdered = retry.maxBackoffMs >= retry.backoffMs;
+  const limit = `retry.max_backoff (${originOf('retry.max_backoff')})`;
+  return unless(isOrdered, 'retry.backoff', `must not be longer than ${limit}`);
+}
+
+/** A cost limit cannot be enforced for a model without a price. */
+function requirePrices({ model, budget, prices }: Config): Conflict[] {
+  if (model.api === undefined || model.mode === 'replay') return [];
+  const scope = BUDGET_SCOPES.find((each) => budget[each].usd !== undefined);
+  if (scope === undefined) return [];
+  return [model.name, ...model.allow]
+    .filter((name) => !Object.hasOwn(prices, name))
+    .map((name) => ({
+      key: `budget.${scope}_usd`,
+      problem:
+        `halo does not know what the model "${name}" costs (its prices are of ${PRICES_AS_OF}); ` +
+        `add [prices."${name}"] with input and output, in USD per million tokens, to config.toml of HALO_HOME`,
+    }));
+}
+
+function unless(isMet: boolean, key: string, problem: string): Conflict[] {
+  return isMet ? [] : [{ key, problem }];
+}
