@@ -8,7 +8,7 @@ import { openStore, type Store } from '../store/store.ts';
 import { registerWorker } from '../store/process-registry.ts';
 import { openProcessMasker } from '../worker/process-masker.ts';
 import { countWorkersFor, openJobRanks } from '../worker/run/run-ownership.ts';
-import { bindOperations } from './operations/bind-operations.ts';
+import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
 import type { OperationContext } from './operations/operation-context.ts';
 import { openLimitedRuns } from './runs/limited-runs.ts';

@@ -1,7 +1,7 @@
 import type { DocumentImport, ImportDocumentRequest } from '../api/repository/import-document.ts';
 import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
-import type { BatchEntry } from '../api/operations.ts';
+import type { BatchEntry } from '../api/operations/requests.ts';
 import type { FolderResult } from '../api/folder/folder-queue.ts';
 import type { FolderRequest } from '../api/folder/work-off-folder.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';

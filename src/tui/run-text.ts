@@ -1,4 +1,4 @@
-import type { RunView } from '../api/operations.ts';
+import type { RunView } from '../api/operations/requests.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import {

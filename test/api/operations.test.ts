@@ -4,9 +4,10 @@ import * as z from 'zod';
 import { openHttp } from '../../src/api/http/http-client.ts';
 import { buildApp } from '../../src/api/http/http-server.ts';
 import type { LocalOperations } from '../../src/api/local.ts';
-import { OPERATIONS } from '../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../src/api/operations/all-operations.ts';
 import type { CallOperation } from '../../src/api/operations/operation.ts';
-import type { Operations, SubmitRequest } from '../../src/api/operations.ts';
+import type { SubmitRequest } from '../../src/api/operations/requests.ts';
+import type { Operations } from '../../src/api/operations.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
 import { errorOf } from '../support/error-of.ts';
@@ -410,18 +411,18 @@ describe.each(WAYS)('operations %s', (name, open) => {
 
 describe('the table of operations', () => {
   it('has unique names and routes', () => {
-    expect(new Set(OPERATIONS.map(({ name }) => name)).size).toBe(OPERATIONS.length);
-    expect(new Set(OPERATIONS.map(({ method, path }) => `${method} ${path}`)).size).toBe(OPERATIONS.length);
+    expect(new Set(ALL_OPERATIONS.map(({ name }) => name)).size).toBe(ALL_OPERATIONS.length);
+    expect(new Set(ALL_OPERATIONS.map(({ method, path }) => `${method} ${path}`)).size).toBe(ALL_OPERATIONS.length);
   });
 
   it('has only POST operations that change state', () => {
-    const changing = OPERATIONS.filter(({ access }) => access === 'operate');
+    const changing = ALL_OPERATIONS.filter(({ access }) => access === 'operate');
     expect(changing.length).toBeGreaterThan(5);
     expect(changing.filter(({ method }) => method !== 'POST')).toEqual([]);
   });
 
   it('has examples that its input schemas accept', () => {
-    for (const { name, input, example } of OPERATIONS) {
+    for (const { name, input, example } of ALL_OPERATIONS) {
       const query = Object.fromEntries(Object.entries(example ?? {}).map(([key, value]) => [key, String(value)]));
       const accepted = [example, query].some((each) => input?.(z).safeParse(each ?? {}).success !== false);
       expect([name, accepted]).toEqual([name, true]);

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { OPERATIONS } from '../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../src/api/operations/all-operations.ts';
 import { pathKeys } from '../../src/api/operations/operation.ts';
 import { describeTool } from '../../src/mcp/mcp-server.ts';
 import { isDeciding, isReadOnly } from '../../src/mcp/tool.ts';
@@ -36,7 +36,7 @@ describe('the table of tools', () => {
   it.each(TOOLS.map((tool) => [tool.name, tool] as const))('%s belongs to operations', (name, { uses }) => {
     expect(name).toMatch(/^halo_[a-z_]+$/);
     expect(uses.length).toBeGreaterThan(0);
-    for (const operation of uses) expect(OPERATIONS).toContain(operation);
+    for (const operation of uses) expect(ALL_OPERATIONS).toContain(operation);
   });
 
   it.each(TOOLS.map((tool) => [tool.name, tool] as const))('%s has the fields of its operations', (name, tool) => {

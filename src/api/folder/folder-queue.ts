@@ -7,7 +7,8 @@ import { isInside, pathExists, readRegularFile, writeAtomic } from '../../lib/fs
 import { sleep } from '../../lib/async.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
-import type { Operations, RunView, SubmitOptions, SubmitRequest } from '../operations.ts';
+import type { RunView, SubmitOptions, SubmitRequest } from '../operations/requests.ts';
+import type { Operations } from '../operations.ts';
 import { archiveFile, chooseArchivePath, isEdited } from './archive-file.ts';
 import { describeFailedBefore, describeFailure, notePathOf } from './failure-note.ts';
 import { digestOf, type FolderRecord, type FolderRecords } from './folder-records.ts';

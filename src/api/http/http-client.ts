@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { doubledDelay } from '../../lib/async.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { bindOperations } from '../operations/bind-operations.ts';
+import { bindOperations } from '../operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation, type Output } from '../operations/operation.ts';
 import type { Operations } from '../operations.ts';
 import { userName } from '../submit/user-name.ts';

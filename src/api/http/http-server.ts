@@ -8,7 +8,7 @@ import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { streamFrames } from './http-stream.ts';
-import { OPERATIONS } from '../operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../operations/all-operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
 import { addMcpRoute, type McpEndpoint } from './mcp-route.ts';
 import { toWireError } from './wire-error.ts';
@@ -64,7 +64,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.setNotFoundHandler(async (request, reply) => {
     await reply.code(404).send({ code: 'USAGE', message: `There is no ${request.method} ${request.url} in this API.` });
   });
-  for (const operation of OPERATIONS) addRoute(app, operation, { call: options.call, closing: closing.signal });
+  for (const operation of ALL_OPERATIONS) addRoute(app, operation, { call: options.call, closing: closing.signal });
   if (options.mcp !== undefined) addMcpRoute(app, options.mcp, closing.signal);
   return app;
 }

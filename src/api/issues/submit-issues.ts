@@ -4,7 +4,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { issuesToPrd } from '../../forge/issues-to-prd.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import type { IssuesRequest, Submitted } from '../operations.ts';
+import type { IssuesRequest, Submitted } from '../operations/requests.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 import { openIssueSource, readIssueSettings } from '../../worker/issues/open-issue-source.ts';
 import { submitRuns } from '../submit/submit-runs.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ERRORS } from '../../core/failure/errors.ts';
 import { haloVersion } from '../../lib/version.ts';
 import { STREAM_TYPE } from '../http/wire-error.ts';
-import { OPERATIONS } from './all-operations.ts';
+import { ALL_OPERATIONS } from './all-operations.ts';
 import { pathKeys, type AnyOperation, type Schema } from './operation.ts';
 
 type Json = Record<string, unknown>;
@@ -16,7 +16,7 @@ const PATH_KEYS: Record<string, string> = {
 /** The OpenAPI 3.1 document of all operations. */
 export function buildOpenApi(): Json {
   const paths: Record<string, Json> = {};
-  for (const operation of OPERATIONS) {
+  for (const operation of ALL_OPERATIONS) {
     const path = operation.path.replace('*}', '}');
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describeOperation(operation) };
   }

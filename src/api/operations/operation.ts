@@ -32,6 +32,9 @@ export interface Operation<Input, Result> {
   run(this: void, context: OperationContext, input: Input, signal?: AbortSignal): Promise<Result>;
 }
 
+/** The input of an operation. */
+export type InputOf<O> = O extends Operation<infer Input, unknown> ? Input : never;
+
 /** An operation with any input and result. */
 export type AnyOperation = Operation<never, unknown>;
 

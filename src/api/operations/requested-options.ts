@@ -1,4 +1,4 @@
-import type { SubmitOptions } from '../operations.ts';
+import type { SubmitOptions } from './requests.ts';
 import { REMOTE_USER } from '../submit/user-name.ts';
 import type { OperationContext } from './operation-context.ts';
 

@@ -9,7 +9,7 @@ import { isUrl } from '../../git/repository/repo-url.ts';
 import { listSome } from '../../lib/text.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { buildStoryPrompt } from '../../worker/prompt/story-prompt.ts';
-import type { PreviewedPrompt, PromptRequest } from '../operations.ts';
+import type { PreviewedPrompt, PromptRequest } from '../operations/requests.ts';
 import { planRun } from '../submit/plan-run.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 

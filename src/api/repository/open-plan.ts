@@ -9,7 +9,7 @@ import { readPlanned } from '../../prd/plan/read-planned.ts';
 import { assertUpdatable, updatePlan, writePlan, type UpdatedPlan } from '../../prd/plan/update-plan.ts';
 import { decodeDocument } from './decode-document.ts';
 import { openTarget } from './import-target.ts';
-import type { SubmitRequest } from '../operations.ts';
+import type { SubmitRequest } from '../operations/requests.ts';
 
 /** All documents of a plan together. */
 const MAX_DOCUMENTS_BYTES = 1024 * 1024;

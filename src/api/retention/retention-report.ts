@@ -37,11 +37,6 @@ export interface PruneReport {
   hasLimits: boolean;
 }
 
-export interface RetentionOperations {
-  /** Removes artifacts of ended runs, whole runs, and what belongs to no run. Throws CONFIG_INVALID, STEER_REFUSED. */
-  prune(request: PruneRequest, signal?: AbortSignal): Promise<PruneReport>;
-}
-
 export interface PruneHost {
   home: string;
   store: Store;

@@ -6,7 +6,7 @@ import { assertRemoteOptions } from '../../config/trust/trust.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
-import type { NewSettings } from '../operations.ts';
+import type { NewSettings } from '../operations/requests.ts';
 import { readConfig } from '../repository/repo-config.ts';
 import { defined } from '../../lib/guards.ts';
 

@@ -20,7 +20,7 @@ import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { lastPrd } from '../../worker/run/read-run.ts';
 import { replayStory, type Recorded } from '../../worker/proof/replay-story.ts';
-import type { Replayed, ReplayOptions } from '../operations.ts';
+import type { Replayed, ReplayOptions } from '../operations/requests.ts';
 
 const CASSETTE = 'cassette.jsonl';
 

@@ -1,7 +1,7 @@
 import type { JournalEntry } from '../../core/journal/events.ts';
 import { defined } from '../../lib/guards.ts';
 import { haloVersion } from '../../lib/version.ts';
-import type { SubmitOptions } from '../operations.ts';
+import type { SubmitOptions } from '../operations/requests.ts';
 import type { PlannedRun } from './plan-run.ts';
 import { linkRunFiles, type PrdPlace } from './prd-place.ts';
 import type { Member } from './batch-members.ts';

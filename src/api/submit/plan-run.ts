@@ -19,7 +19,7 @@ import { assertRunBranchesAllowed } from '../../git/repository/run-branch.ts';
 import { findUnfinishedOperation } from '../../git/repository/worktrees.ts';
 import { isUrl, mirrorName, parseRemote, type RemoteAccess } from '../../git/repository/repo-url.ts';
 import { findGuarded } from './guarded-paths.ts';
-import type { SubmitOptions } from '../operations.ts';
+import type { SubmitOptions } from '../operations/requests.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { resolveRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../../worker/repository/marked-prds.ts';

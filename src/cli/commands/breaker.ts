@@ -1,6 +1,6 @@
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { BreakerView } from '../../api/operations.ts';
+import type { BreakerView } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';

@@ -1,4 +1,4 @@
-import type { ResumeOptions } from '../../api/operations.ts';
+import type { ResumeOptions } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';

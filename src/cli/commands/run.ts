@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { PrdFile } from '../../core/prd/prd.ts';
-import type { SubmitRequest } from '../../api/operations.ts';
+import type { SubmitRequest } from '../../api/operations/requests.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { exitCodeOf, type StopReason } from '../../core/failure/stop-reason.ts';
 import { defined } from '../../lib/guards.ts';

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
-import type { BreakerView, Operations } from '../../api/operations.ts';
+import type { BreakerView } from '../../api/operations/requests.ts';
+import type { Operations } from '../../api/operations.ts';
 import type { ListedRun, ListedRuns } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import type { Operations, Submitted, SubmitOptions } from '../../api/operations.ts';
+import type { Submitted, SubmitOptions } from '../../api/operations/requests.ts';
+import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parsePriority } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

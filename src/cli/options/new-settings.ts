@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { NewSettings } from '../../api/operations.ts';
+import type { NewSettings } from '../../api/operations/requests.ts';
 import { parseAmendedKeys, findKeysNeedingApproval } from '../../config/amend.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

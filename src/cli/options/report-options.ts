@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ReportQuery } from '../../api/operations.ts';
+import type { ReportQuery } from '../../api/operations/requests.ts';
 import type { UnreadableRun } from '../../api/reports/read-reports.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';

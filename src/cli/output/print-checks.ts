@@ -1,4 +1,4 @@
-import type { Replayed } from '../../api/operations.ts';
+import type { Replayed } from '../../api/operations/requests.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import { terminalColumns } from './run-table.ts';

@@ -1,5 +1,5 @@
 import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
-import type { RunView } from '../../api/operations.ts';
+import type { RunView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { needsText } from '../../core/run/run-dependencies.ts';

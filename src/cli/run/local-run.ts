@@ -1,4 +1,5 @@
-import type { IssuesRequest, Operations, SubmitRequest } from '../../api/operations.ts';
+import type { IssuesRequest, SubmitRequest } from '../../api/operations/requests.ts';
+import type { Operations } from '../../api/operations.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { askApproval } from './ask-approval.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { RunView } from '../../api/operations.ts';
+import type { RunView } from '../../api/operations/requests.ts';
 import { runStateSchema } from '../../api/operations/schemas.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { describeUnmetDependencies, isFinished, type RunState } from '../../core/run/state.ts';

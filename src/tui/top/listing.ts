@@ -1,4 +1,4 @@
-import type { WorkerView } from '../../api/operations.ts';
+import type { WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';

@@ -1,4 +1,4 @@
-import type { RunView, WorkerView } from '../../api/operations.ts';
+import type { RunView, WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { CostReport } from '../../core/report/cost-report.ts';

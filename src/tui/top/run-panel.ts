@@ -1,4 +1,4 @@
-import type { RunView } from '../../api/operations.ts';
+import type { RunView } from '../../api/operations/requests.ts';
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { workOffFolder, type FolderRequest } from '../../../src/api/folder/work-off-folder.ts';
-import type { RunView, SubmitRequest } from '../../../src/api/operations.ts';
+import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { buildOpenApi } from '../../../src/api/operations/openapi-document.ts';
 import { pathKeys, type AnyOperation } from '../../../src/api/operations/operation.ts';
 
@@ -41,12 +41,12 @@ export function writeApiReference(): string {
   const { paths } = buildOpenApi() as { paths: Record<string, Record<string, Described>> };
   const described = (operation: AnyOperation) =>
     paths[operation.path.replace('*}', '}')]![operation.method.toLowerCase()]!;
-  const routes = OPERATIONS.map((operation) => {
+  const routes = ALL_OPERATIONS.map((operation) => {
     const { name, access } = operation;
     return [`[\`${routeOf(operation)}\`](#${name.toLowerCase()})`, access];
   });
   const table = formatTable([['request', 'access'], ...routes]);
-  return [HEAD, table, ...OPERATIONS.map((operation) => section(operation, described(operation)))].join('\n');
+  return [HEAD, table, ...ALL_OPERATIONS.map((operation) => section(operation, described(operation)))].join('\n');
 }
 
 function section(operation: AnyOperation, { parameters = [], requestBody, responses }: Described): string {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { buildApp } from '../../../src/api/http/http-server.ts';
-import type { SubmitRequest } from '../../../src/api/operations.ts';
+import type { SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { errorOf } from '../../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created } from '../../support/journal.ts';

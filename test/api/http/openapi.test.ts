@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
-import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { buildOpenApi } from '../../../src/api/operations/openapi-document.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { writeApiReference } from './api-reference.ts';
@@ -41,7 +41,7 @@ it('GET /v1/openapi.json needs the token', async () => {
 });
 
 it('the server has a route for each operation, which needs the token', async () => {
-  for (const { method, path } of OPERATIONS) {
+  for (const { method, path } of ALL_OPERATIONS) {
     const url = `${served.url}${path.replace(/\{\w+\*?\}/g, 'none0000')}`;
     expect((await fetch(url, { method })).status).toBe(401);
     const headers = { authorization: `Bearer ${TOKEN}` };

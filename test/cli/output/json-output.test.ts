@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 
@@ -40,7 +40,7 @@ describe('the JSON that a command prints has the schema of its operation', () =>
     ['pause running1', 'pause', same],
     ['cancel running2', 'cancel', same],
   ])('halo %s --json: %s', async (command, name, toOutput) => {
-    const operation = OPERATIONS.find((each) => each.name === name);
+    const operation = ALL_OPERATIONS.find((each) => each.name === name);
     if (operation?.output.kind !== 'json') throw new Error(`${name} is no operation that returns JSON`);
     const env = { HALO_HOME: home.host.home };
     const { code, stdout, stderr } = await terminal.halo([...command.split(' '), '--json'], {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RunView } from '../../../src/api/operations.ts';
+import type { RunView } from '../../../src/api/operations/requests.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { stalledCounts } from '../../support/faults/stalled-counts.ts';
 import { belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { workOffFolder } from '../../../src/api/folder/work-off-folder.ts';
-import type { RunView, SubmitRequest } from '../../../src/api/operations.ts';
+import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
-import type { SubmitRequest } from '../../../src/api/operations.ts';
+import type { SubmitRequest } from '../../../src/api/operations/requests.ts';
 import type { Host } from '../../../src/config/config.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';

@@ -5,7 +5,8 @@ import { inspectRepo, type RepoInfo } from '../../../git/repository/inspect-repo
 import { readRegularText } from '../../../lib/fs.ts';
 import { sleep } from '../../../lib/async.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
-import type { Operations, SubmitRequest } from '../../operations.ts';
+import type { SubmitRequest } from '../../operations/requests.ts';
+import type { Operations } from '../../operations.ts';
 import { readConfig } from '../../repository/repo-config.ts';
 import { requireRunnableTask, type RunnableTask } from './runnable-task.ts';
 import { chooseTask, describeHuman } from './choose-task.ts';

@@ -6,7 +6,7 @@ import { isUrl } from '../../../git/repository/repo-url.ts';
 import { countNewerCommits } from '../../../git/repository/unmerged-runs.ts';
 import type { ControlRequest } from '../../../worker/control/control-run.ts';
 import type { RunKeeper } from '../../../worker/worker-context.ts';
-import type { NewSettings } from '../../operations.ts';
+import type { NewSettings } from '../requests.ts';
 import { reconfigure } from '../../runs/reconfigure.ts';
 import type { OperationContext } from '../operation-context.ts';
 

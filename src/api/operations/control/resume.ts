@@ -1,5 +1,5 @@
 import type { ControlResult } from '../../../core/run/control-result.ts';
-import type { NewSettings } from '../../operations.ts';
+import type { NewSettings } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { controlResultSchema, prdSchema, settingsSchema } from '../schemas.ts';
 import { fromWirePrd, type WirePrd } from '../wire-prd.ts';

@@ -1,5 +1,5 @@
 import type { ControlResult } from '../../../core/run/control-result.ts';
-import type { RetrySettings } from '../../operations.ts';
+import type { RetrySettings } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { controlResultSchema, settingsSchema, storySchema } from '../schemas.ts';
 

@@ -1,4 +1,4 @@
-import type { PreviewedPrompt, PromptRequest } from '../../operations.ts';
+import type { PreviewedPrompt, PromptRequest } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { requestedOptions } from '../requested-options.ts';
 import { placeSchema, prdSchema } from '../schemas.ts';

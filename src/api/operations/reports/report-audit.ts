@@ -1,6 +1,6 @@
 import { AUDITED_TYPES, type AuditedType, type AuditEntry } from '../../../core/report/audit-report.ts';
 import type { ReportOf } from '../../reports/read-reports.ts';
-import type { ReportQuery } from '../../operations.ts';
+import type { ReportQuery } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { scopeSchema, unreadableSchema, toReportScope } from './report-query.ts';
 

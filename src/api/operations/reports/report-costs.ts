@@ -1,6 +1,6 @@
 import { COST_GROUPS, groupCosts, type CostGroup, type CostReport } from '../../../core/report/cost-report.ts';
 import type { UnreadableRun } from '../../reports/read-reports.ts';
-import type { ReportQuery } from '../../operations.ts';
+import type { ReportQuery } from '../requests.ts';
 import type { Operation, Zod } from '../operation.ts';
 import { scopeSchema, unreadableSchema, usageSchema, toReportScope } from './report-query.ts';
 

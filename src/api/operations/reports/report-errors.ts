@@ -1,7 +1,7 @@
 import { FAILURE_CLASSES, type FailureClass } from '../../../core/failure/failure.ts';
 import { groupErrors, type ErrorGroup } from '../../../core/report/error-report.ts';
 import type { UnreadableRun } from '../../reports/read-reports.ts';
-import type { ReportQuery } from '../../operations.ts';
+import type { ReportQuery } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { scopeSchema, unreadableSchema, toReportScope } from './report-query.ts';
 

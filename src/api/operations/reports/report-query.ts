@@ -1,6 +1,6 @@
 import type { RunCatalog } from '../../../store/run-catalog.ts';
 import type { ReportScope } from '../../reports/read-reports.ts';
-import type { ReportQuery } from '../../operations.ts';
+import type { ReportQuery } from '../requests.ts';
 import type { Zod } from '../operation.ts';
 
 /** Which journals a report reads, as a query. */

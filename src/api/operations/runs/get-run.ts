@@ -1,7 +1,7 @@
 import type { RunState } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
 import { countWorkersFor } from '../../../worker/run/run-ownership.ts';
-import type { RunView } from '../../operations.ts';
+import type { RunView } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { runStateSchema } from '../schemas.ts';
 

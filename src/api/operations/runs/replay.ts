@@ -1,4 +1,4 @@
-import type { Replayed } from '../../operations.ts';
+import type { Replayed } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 
 interface Input {

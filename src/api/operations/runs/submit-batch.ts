@@ -1,4 +1,4 @@
-import type { BatchEntry, Submitted, SubmitOptions } from '../../operations.ts';
+import type { BatchEntry, Submitted, SubmitOptions } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { requestedOptions } from '../requested-options.ts';
 import {

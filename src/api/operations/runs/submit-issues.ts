@@ -1,4 +1,4 @@
-import type { IssuesRequest, Submitted } from '../../operations.ts';
+import type { IssuesRequest, Submitted } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { requestedOptions } from '../requested-options.ts';
 import { placeSchema, submitOptions, submittedSchema } from '../schemas.ts';

@@ -1,4 +1,4 @@
-import type { Submitted, SubmitOptions } from '../../operations.ts';
+import type { Submitted, SubmitOptions } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { MAX_RUNS_PER_SUBMIT, placeSchema, prdSchema, submitOptions, submittedSchema } from '../schemas.ts';
 import { requestedOptions } from '../requested-options.ts';

@@ -1,4 +1,4 @@
-import type { BreakerView } from '../../operations.ts';
+import type { BreakerView } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 
 export const listBreakersOperation: Operation<{ shared?: true | undefined }, { breakers: BreakerView[] }> = {

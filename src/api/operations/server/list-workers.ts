@@ -1,5 +1,5 @@
 import { listWorkers } from '../../../store/process-registry.ts';
-import type { WorkerView } from '../../operations.ts';
+import type { WorkerView } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 
 export const listWorkersOperation: Operation<object, { workers: WorkerView[] }> = {
