@@ -30,8 +30,15 @@ export async function failpoint(point: string): Promise<void> {
   if (found.fault === 'delay') await sleep(found.ms);
   else if (found.fault === 'block') await block(found.ms);
   else if (found.fault === 'throw') throw new Error(`failpoint ${point}`);
-  else await new Promise(() => undefined);
+  else await hang();
 }
+
+/** Node ends a process that waits only for promises: the timer keeps a command alive long enough to be killed. */
+function hang(): Promise<never> {
+  return new Promise(() => setTimeout(() => undefined, HANG_ALIVE_MS));
+}
+
+const HANG_ALIVE_MS = 10_000;
 
 async function block(ms: number): Promise<void> {
   // Lets the warning be printed first.
