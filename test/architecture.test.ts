@@ -22,6 +22,7 @@ import {
   findFragments,
   findLongAttempt,
   findMisnamedFunctions,
+  findNamesWithoutSubject,
   findPathBreaks,
   findRecursiveMkdir,
   findRepeatedExports,
@@ -81,6 +82,11 @@ describe('the sources', () => {
     expect(findPathBreaks(readFileSync(resolve(root, 'ARCHITECTURE.md'), 'utf8'), sources)).toEqual([]));
   test('have at most ten exceptions from these rules', () =>
     expect(Object.values(EXCEPTIONS).flat().length).toBeLessThanOrEqual(10));
+});
+
+describe('the tests', () => {
+  test('have names that begin with their subject', () =>
+    expect(findNamesWithoutSubject(tests.filter(({ path }) => path.endsWith('.test.ts')))).toEqual([]));
 });
 
 describe('each rule finds what breaks it', () => {
@@ -153,6 +159,15 @@ describe('each rule finds what breaks it', () => {
     ]);
     const long = [...steps(9), step(10, ...chain.slice(9, 33))];
     expect(findPathBreaks(page(long), [main, ...files])).toEqual(['the path of a story has 33 files']);
+  });
+
+  test.each([
+    "test('of a run lands', () => {});",
+    "  it(\n    'with a link is refused',",
+    "  ])('that is %s', () => {",
+  ])('a test name without a subject: %s', (text) => {
+    expect(findNamesWithoutSubject(parse('test/a.test.ts', text))).toHaveLength(1);
+    expect(findNamesWithoutSubject(parse('test/a.test.ts', "test('a run of two lands', () => {});"))).toEqual([]);
   });
 
   test('a folder with 17 files', () => {

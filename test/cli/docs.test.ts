@@ -51,7 +51,7 @@ it('the help of halo run lists every exit code, sorted', () => {
 });
 
 describe('each help page', () => {
-  it.each(commands)('of %s has a purpose, examples and pointers', (_name, command) => {
+  it.each(commands)('each help page of %s has a purpose, examples and pointers', (_name, command) => {
     let page = '';
     command.configureOutput({ writeOut: (text) => (page += text) }).outputHelp();
     expect(command.description().length).toBeGreaterThan(20);

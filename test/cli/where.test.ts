@@ -34,7 +34,7 @@ describe('with HALO_URL set, a command names the machine that it uses', () => {
     expect((await halo(['ls'], SERVER)).stderr).toBe('No runs yet. Start one with `halo run prd.json`.\n');
   });
 
-  it('but help pages do not', async () => {
+  it('help pages do not name the machine', async () => {
     expect((await halo(['doctor', '--help'], SERVER)).stderr).toBe('');
   });
 });

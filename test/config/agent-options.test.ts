@@ -51,7 +51,7 @@ describe('the options of an agent', () => {
       'the agent "claude" cannot request "minimal"; use one of "low", "medium", "high", "xhigh", "max"',
     ],
     ['opencode', 'none', 'the agent "opencode" cannot request "none"; use one of "low"'],
-  ])('of %s do not include an effort of %s', (agent, effort, sentence) => {
+  ])('the options of %s do not include an effort of %s', (agent, effort, sentence) => {
     const error = refusalOf(`agent=${agent}`, `model.effort=${effort}`);
     expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
     expect(error.message).toContain(`-c: model.effort: ${sentence}`);

@@ -30,7 +30,7 @@ function refusal(sources: Sources): string {
 }
 
 describe('a budget', () => {
-  test('of the user may be lowered by the repository, but not raised', () => {
+  test('a budget of the user may be lowered by the repository, but not raised', () => {
     const home = '[budget]\nstory_usd = 5\nrun_tokens = 1000';
     const lower = resolve({ home, repo: '[budget]\nstory_usd = 2\nday_usd = 1' });
     expect(lower.config.budget).toMatchObject({ story: { usd: 2 }, run: { tokens: 1000 }, day: { usd: 1 } });
@@ -56,7 +56,7 @@ describe('a budget', () => {
     expect(refusal({ home })).toContain('/home/ada/.halo/config.toml:2: budget.run_');
   });
 
-  test('of money needs a price for each model that may be requested', () => {
+  test('a budget of money needs a price for each model that may be requested', () => {
     const home = '[model]\nname = "house.model"\n[budget]\nrun_usd = 3';
     expect(refusal({ home })).toMatch(
       /config\.toml:4: budget\.run_usd: halo does not know what the model "house\.model" costs .*add \[prices\."house\.model"\]/,
@@ -69,7 +69,7 @@ describe('a budget', () => {
     expect(resolve({ home: '[model]\nname = "house.model"\n[budget]\nrun_tokens = 3' }).config.prices).toEqual({});
   });
 
-  test('of money needs no price for a replay, which costs nothing', () => {
+  test('a budget of money needs no price for a replay, which costs nothing', () => {
     const set = ['model.name=free', 'model.mode=replay', 'model.cassettes=c', 'budget.run_usd=1'];
     expect(resolve({ set }).config.model.mode).toBe('replay');
   });
@@ -102,7 +102,7 @@ describe('prices and rates', () => {
     expect(refusal({ home: '[rate."m"]\nrph = 1.5' })).toContain('rate.m.rph: must be a whole number');
   });
 
-  test('of a repository are refused: they could raise every budget', () => {
+  test('prices and rates of a repository are refused: they could raise every budget', () => {
     expect(refusal({ repo: '[prices."gpt-5.5"]\ninput = 0\noutput = 0' })).toContain(
       '/repo/halo.toml:1: prices.gpt-5.5: the file of a repository may not set the prices of models',
     );

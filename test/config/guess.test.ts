@@ -10,7 +10,7 @@ describe('Node.js', () => {
     ['package-lock.json', 'npm ci', ['npm run lint', 'npm run build', 'npm test']],
     ['pnpm-lock.yaml', 'pnpm install --frozen-lockfile', ['pnpm run lint', 'pnpm run build', 'pnpm test']],
     ['yarn.lock', 'yarn install --frozen-lockfile', ['yarn run lint', 'yarn run build', 'yarn test']],
-  ])('with %s', (lockFile, setup, gates) => {
+  ])('Node.js with %s', (lockFile, setup, gates) => {
     expect(guess({ 'package.json': manifest, [lockFile]: '' })).toMatchObject({
       setup: [setup],
       gates,
@@ -24,7 +24,7 @@ describe('Node.js', () => {
     expect(guess(files).setup).toEqual(['yarn install --immutable']);
   });
 
-  test('without a lock file, packages are installed only when there are any', () => {
+  test('packages are installed without a lock file only if there are any', () => {
     expect(guess({ 'package.json': '{"devDependencies": {"x": "1"}}' }).setup).toEqual(['npm install']);
     expect(guess({ 'package.json': '{}' }).setup).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { processEnv, readFailpoints, readHost, readSecret } from '../../src/config/environment/host.ts';
 
-test('without variables the home is ~/.halo and nothing else is set', () => {
+test('the home is ~/.halo and nothing else is set without variables', () => {
   const expected = { home: join(homedir(), '.halo'), redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
   expect(readHost({})).toEqual(expected);
   expect(readHost({ HALO_HOME: '', HALO_REDIS_URL: '', HALO_URL: '', HALO_TOKEN: '' })).toEqual(expected);

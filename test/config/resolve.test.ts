@@ -342,7 +342,7 @@ describe('errors', () => {
     ]);
   });
 
-  test('of all sources are listed together', () => {
+  test('errors of all sources are listed together', () => {
     const message = refusal({ home: home('agnt = 1'), repo: repo('gats = []'), set: ['limits.cpus=many'] });
     expect(message.split('\n')).toEqual([
       '/home/ada/.halo/config.toml:1: agnt: unknown key; did you mean "agent"?',

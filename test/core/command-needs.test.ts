@@ -19,7 +19,7 @@ describe('the registries that setup reads', () => {
     ['apt-get update && apt-get download jq', ['debian']],
     ['make deps', []],
     ['toString', []],
-  ])('of %s are %j', (command, registries) => expect(registriesOf([command])).toEqual(registries));
+  ])('the registries of %s are %j', (command, registries) => expect(registriesOf([command])).toEqual(registries));
 });
 
 test('python3 -m venv needs a package of its own', () => {

@@ -29,7 +29,7 @@ describe.each(FORGES)('answers of %s', (name) => {
     return { log: replay.log, forge: openForge({ forge: name, project, label: 'halo' }, address) };
   }
 
-  test('with two pages of issues are read in ascending order, without pull requests', async () => {
+  test('answers with two pages of issues are read in ascending order, without pull requests', async () => {
     const { forge, log } = await open();
     expect(await forge.listIssues('halo')).toEqual([
       {
@@ -44,7 +44,7 @@ describe.each(FORGES)('answers of %s', (name) => {
     expect(log).toHaveLength(2);
   });
 
-  test('with one issue are an open one, a closed one, or none', async () => {
+  test('answers with one issue are an open one, a closed one, or none', async () => {
     const { forge } = await open();
     expect(await forge.findIssue(1347)).toMatchObject({ title: 'Found a bug', isClosed: false });
     expect(await forge.findIssue(1349)).toMatchObject({ title: 'Done before', isClosed: true });
@@ -53,7 +53,7 @@ describe.each(FORGES)('answers of %s', (name) => {
       expect(await forge.findIssue(Number(number)), why).toBeUndefined();
   });
 
-  test('to a comment, labels and closing are accepted', async () => {
+  test('answers to a comment, labels and closing are accepted', async () => {
     const { forge } = await open();
     await forge.comment(1347, `Done in \`6dcb09b\`.\n\n${MARK}`);
     await forge.addLabel(1347, 'halo:in-progress');
@@ -62,7 +62,7 @@ describe.each(FORGES)('answers of %s', (name) => {
     await forge.closeIssue(1347);
   });
 
-  test('with comments show whether one of them has a text', async () => {
+  test('answers with comments show whether one of them has a text', async () => {
     const { forge } = await open();
     expect(await forge.hasComment(1347, MARK, SINCE)).toBe(true);
     expect(await forge.hasComment(1347, 'another mark', SINCE)).toBe(false);
@@ -84,7 +84,7 @@ describe.each(FORGES)('answers of %s', (name) => {
     expect(long.log).toHaveLength(1);
   });
 
-  test('that refuse a request are reported with the reason of the forge', async () => {
+  test('answers that refuse a request are reported with the reason of the forge', async () => {
     const token = await open(refusals.token);
     const { message } = refusals.token.body as { message: string };
     await expect(token.forge.listIssues('halo')).rejects.toThrow(`answered 401 ${JSON.stringify(message)}`);

@@ -13,7 +13,7 @@ beforeEach(() => {
   dir = tempDir('halo-lock');
 });
 
-test('only one of many callers holds it at a time, and nothing is left behind', async () => {
+test('a lock is held by only one of many callers at a time, and nothing is left behind', async () => {
   let inside = 0;
   let most = 0;
   const enter = () =>

@@ -101,7 +101,7 @@ describe('results of tools', () => {
     expect(value).toMatchObject({ omittedStories: 70, counts: { pending: 120 } });
   }, 60_000);
 
-  it('of a long diff come page by page, which together are the diff', async () => {
+  it('a result of a long diff come page by page, which together are the diff', async () => {
     const repository = await home.addLandedRun(RUN);
     const whole = (await home.operations.diff(RUN, undefined)).toString();
     const { value } = await call('halo_diff', { runId: RUN });

@@ -138,13 +138,13 @@ describe('PRDs of other dialects', () => {
   const headings = (own: string, other: string, sign = '') =>
     `# Shop\n\n### US-001: Cart${sign}\n\n**Acceptance Criteria:**\n\n- [${own}] It adds up\n\n### US-002: Till\n\n**Acceptance Criteria:**\n\n- [${other}] It is safe\n- [ ] It is fast\n`;
 
-  it('in Markdown: headings with criteria, of which another story may not even tick one', () => {
+  it('another story may not even tick a criterion below a Markdown heading', () => {
     expect(judge(headings(' ', ' '), headings('x', ' ', ' ✅'))?.isOwnMark).toBe(true);
     expect(judge(headings(' ', ' '), headings('x', 'x'))?.isOwnMark).toBe(false);
     expect(judge(headings(' ', ' '), `${headings('x', ' ')}\nNow obey.\n`)?.isOwnMark).toBe(false);
   });
 
-  it('in Markdown: boxes', () => {
+  it('another story may not change a Markdown box', () => {
     const boxes = (own: string, other: string, text = '') =>
       `# Plan\n\n- [${own}] US-001 Cart\n- [${other}] US-002 Till${text}\n`;
     const story = { ...OWN, acceptance: [] };

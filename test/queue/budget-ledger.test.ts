@@ -85,7 +85,7 @@ describe('a budget', () => {
     expect(await there.reserve(ask())).toMatchObject({ kind: 'full', scope: 'run', unit: 'usd', needed: 300 });
   });
 
-  test('of tokens counts input and output', async () => {
+  test('a budget of tokens counts input and output', async () => {
     const scopes = [{ name: 'run' as const, key: 'run:r', tokens: 130 }];
     expect(await here.reserve(ask({ scopes }))).toMatchObject({ kind: 'granted', output: 30, tokens: 130 });
     expect(await here.reserve(ask({ scopes }))).toMatchObject({
@@ -160,7 +160,7 @@ describe('a budget', () => {
 });
 
 describe('a rate', () => {
-  test('of requests is shared by all workers', async () => {
+  test('a rate of requests is shared by all workers', async () => {
     const rate = { scopes: [], rpm: 3 };
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? here : there).reserve(ask(rate))),
@@ -176,7 +176,7 @@ describe('a rate', () => {
     expect(await here.reserve(ask({ ...rate, model: 'host/other' }))).toMatchObject({ kind: 'granted' });
   });
 
-  test('of tokens counts actual usage, and accepts a request that is larger than the limit of a minute', async () => {
+  test('a rate of tokens counts actual usage, and accepts a request that is larger than the limit of a minute', async () => {
     const rate = { scopes: [], tpm: 150 };
     const first = ask({ ...rate, input: 1_000 });
     expect(await here.reserve(first)).toMatchObject({ kind: 'granted' });

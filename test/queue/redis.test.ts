@@ -179,7 +179,7 @@ describe('the embedded server', () => {
     expect(isRunning()).toBe(false);
   });
 
-  test('whose socket was removed is stopped first: two servers never share the files', async () => {
+  test('an embedded server without its socket is stopped first: two servers never share the files', async () => {
     const child = await user();
     const pid = serverPid();
     await stop(child, 'SIGKILL');

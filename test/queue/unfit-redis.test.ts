@@ -115,7 +115,7 @@ async function openTestConsumer() {
 }
 
 describe('hazard 10: Redis may forget', () => {
-  it('because of its eviction policy: doctor fails, no worker starts, and no run is created', async () => {
+  it('doctor fails, no worker starts, and no run is created with an eviction policy that may drop keys', async () => {
     await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
     expect(await checkQueue(host)).toMatchObject([
       { ok: 'fail', says: containing('is allkeys-lru'), fix: containing('noeviction') },
@@ -131,7 +131,7 @@ describe('hazard 10: Redis may forget', () => {
     await operations.close();
   });
 
-  it('because it has no log on disk: doctor and the worker warn', async () => {
+  it('doctor and the worker warn of a Redis without a log on disk', async () => {
     await link.client.config('SET', 'appendonly', 'no');
     const says = containing('its append-only file is off');
     expect(await checkQueue(host)).toMatchObject([{ ok: 'warn', says, fix: containing('appendonly yes') }]);

@@ -94,7 +94,7 @@ describe('hazard 12: an engine', () => {
     ['/wait', 'end'],
     ['/json', 'reset'],
   ] as const)(
-    'that aborts its response to %s (%s) is an error of the engine',
+    'an engine that aborts its response to %s (%s) is an error of the engine',
     skipFor(belowLevel(FULL)),
     async (call, by) => {
       engine = connect(2_000);

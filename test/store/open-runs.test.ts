@@ -47,7 +47,7 @@ describe('the open runs', () => {
     expect(await store.openRuns()).toEqual([]);
   });
 
-  test('of a home of an older version are found in the journals', async ({ home, store }) => {
+  test('the open runs of a home of an older version are found in the journals', async ({ home, store }) => {
     const [first = '', second = ''] = await create(store, 2);
     await store.append(second, [END]);
     rmSync(join(home, 'open-runs'), { recursive: true });
@@ -135,7 +135,7 @@ describe('a list', () => {
     expect((await namesOf({ ended: 0, started: true }))[0]).toEqual([started]);
   });
 
-  test('with a fleet limit reads the runs of its page and those that have started', async ({ home, store }) => {
+  test('a list with a fleet limit reads the runs of its page and those that have started', async ({ home, store }) => {
     const [busy = '', unread = '', newest = ''] = await create(store, 3);
     await store.append(busy, [{ type: 'run.started' }, ...attempted('US-001')]);
     writeFileSync(join(home, 'config.toml'), '[fleet]\nmax = 1\n');
@@ -187,7 +187,7 @@ describe('a list of runs', () => {
     expect([idsOf(second), second.next, second.omitted.open]).toEqual([ids.slice(2), undefined, 0]);
   });
 
-  test('since a time reads only runs that are not older', async ({ home, store }) => {
+  test('a list of runs since a time reads only runs that are not older', async ({ home, store }) => {
     const ids = await fill(home, 5);
     // An older run that cannot be read is not even opened.
     for (const runId of ids.slice(3)) writeFileSync(join(home, 'runs', runId, 'journal.jsonl'), 'no journal\n');

@@ -197,7 +197,7 @@ describe('append', () => {
     });
   });
 
-  test('to a missing run fails with RUN_NOT_FOUND, also for a path instead of an id', async () => {
+  test('append to a missing run fails with RUN_NOT_FOUND, also for a path instead of an id', async () => {
     for (const runId of ['0123456789', '../../etc'])
       await expect(store.append(runId, [{ type: 'run.started' }])).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });

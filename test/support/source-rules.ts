@@ -152,3 +152,18 @@ export function findPathBreaks(architecture: string, files: readonly SourceFile[
       .map((path) => `${path}: no file of the path imports it`),
   ];
 }
+
+/** Words with which the name of a test does not begin: its subject would be elsewhere. */
+const NO_SUBJECT =
+  'after|and|as|at|because|before|below|but|by|for|from|if|in|of|on|or|since|so|than|that|to|unless|until|when|where|which|while|who|whose|with|without';
+const TEST_NAME = /(?:^\s*(?:it|test)(?:\.(?:runIf|skipIf)\([^)]*\))?|^\s*\](?: as const)?\))\(\s*(['"`])(.+?)\1/gm;
+
+/** Tests whose names do not begin with their subject. */
+export function findNamesWithoutSubject(files: readonly SourceFile[]): Breach[] {
+  return files.flatMap(({ path, text }) =>
+    [...text.matchAll(TEST_NAME)]
+      .map(([, , name = '']) => name)
+      .filter((name) => new RegExp(`^(?:${NO_SUBJECT})\\b`).test(name))
+      .map((name) => `${path}: "${name}" does not begin with its subject`),
+  );
+}

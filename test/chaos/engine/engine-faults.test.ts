@@ -112,7 +112,7 @@ describe('hazard 11: the engine is unavailable while stories wait', skipFor(belo
   /** With the settings that halo comes with, in all its length. */
   const [awayMs, settings] = LEVEL < ALL ? [5_000, PATIENT] : [60_000, []];
 
-  it('they are retried until it is available again, and land', { timeout: 400_000 }, async () => {
+  it('stories are retried until the engine is available again, and land', { timeout: 400_000 }, async () => {
     const socket = join(dir, 'docker.sock');
     world = openWorld({ engine: socket });
     const repositories = [world.addRepository(), world.addRepository()];

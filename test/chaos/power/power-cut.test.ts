@@ -31,7 +31,7 @@ describe('hazard 43: the power fails', skipFor(!canCutPower() && 'needs root, lo
     points,
     at: points.join(', '),
   }));
-  it.each(chains)('at $at', { timeout: 600_000 }, async ({ points }) => {
+  it.each(chains)('the power fails at $at', { timeout: 600_000 }, async ({ points }) => {
     const repository = power.addRepository();
     const ids = points.map((_, index) => `S-${index}`);
     const runId = await power.submit(repository, ids);

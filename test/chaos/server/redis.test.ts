@@ -42,7 +42,7 @@ const untilStoryEnded = (runId: string) =>
 const starts = (runId: string) => world.journal(runId).filter(({ type }) => type === 'story.started').length;
 
 describe('hazard 6: Redis is unavailable when a story ends', { ...skipFor(belowLevel(FULL)), timeout: 300_000 }, () => {
-  it('for longer than the takeover time: no story is repeated', async () => {
+  it('no story is repeated when Redis is unavailable for longer than the takeover time', async () => {
     const runId = await world.submit(repository, STORIES);
     const worker = world.startWorker({ ...env, HALO_FAILPOINT: 'job.done@1:delay=4000' });
     await worker.says('failpoint job.done');
@@ -80,7 +80,7 @@ describe(
 );
 
 describe('hazard 9: Redis is full', { ...skipFor(belowLevel(FULL)), timeout: 300_000 }, () => {
-  it('while a story runs: it ends, new runs are kept with a message, and all continue when there is space', async () => {
+  it('a running story ends, new runs are kept with a message, and all continue when there is space', async () => {
     const client = new Redis({ path: redis.socket, maxRetriesPerRequest: null });
     // The second run takes the same file, as it was.
     const runId = await world.submit(repository, STORIES, ['prd.write_back=false']);

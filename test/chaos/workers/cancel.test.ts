@@ -97,7 +97,7 @@ const POINTS: Failpoint[] = [
 const LEAN: Failpoint[] = ['import.before', 'objects.before'];
 
 describe('hazard 21: a run is cancelled in each phase', { timeout: 400_000 }, () => {
-  it('in a command or a wait: it ends in time, and nothing lands', skipFor(belowLevel(FULL)), async () => {
+  it('a run ends in time in a command or a wait, and nothing lands', skipFor(belowLevel(FULL)), async () => {
     const worker = world.startWorker({}, { concurrency: 4 });
     const names = Object.keys(HOLDINGS);
     await Promise.all(names.map((where) => hold(where, HOLDINGS[where]!)));
@@ -113,7 +113,7 @@ describe('hazard 21: a run is cancelled in each phase', { timeout: 400_000 }, ()
     await finish(worker);
   });
 
-  it('while the worker itself is slow: nothing lands after the cancellation', async ({ annotate }) => {
+  it('nothing lands after the cancellation while the worker itself is slow', async ({ annotate }) => {
     const points = LEVEL < FULL ? LEAN : POINTS;
     const settings = scripted(QUICK, ['true'], ['prd.write_back=true', 'land.mode="ff"']);
     // The first to come by is held, and none of the earlier runs comes as far.

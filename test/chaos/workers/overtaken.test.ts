@@ -18,7 +18,7 @@ interface Overtaking {
 describe('hazard 3: a worker is stopped for longer than its lock, and continues', skipFor(belowLevel(FULL)), () => {
   const letGo = (first: HaloProcess) => void first.process.kill('SIGCONT');
 
-  it('between the gates and the landing', { timeout: 300_000 }, () =>
+  it('a worker is overtaken between the gates and the landing', { timeout: 300_000 }, () =>
     overtake({
       env: { HALO_FAILPOINT: 'objects.before@1:delay=6000' },
       holdUp: async (first) => {

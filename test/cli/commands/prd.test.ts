@@ -103,7 +103,7 @@ describe('errors of halo prd validate --json', () => {
   it.each([
     ['prose', '# Idea\n\nPeople buy things.\n'],
     ['a product document', '{"title": "x", "phases": [{"goal": "y", "requirements": {}}]}'],
-  ])('of %s point to halo import', async (_what, text) => {
+  ])('errors of %s point to halo import', async (_what, text) => {
     const { code, stderr } = await halo(['prd', 'validate', '-'], text);
     expect(code).toBe(6);
     expect(stderr).toContain('`halo import ');

@@ -31,7 +31,7 @@ describe('a run that is refused', () => {
     expect(recordOf(dir).progress).toMatchObject({ completed: [], next: 'S-1' });
   });
 
-  it('because of uncommitted changes, which are in the debug bundle', async () => {
+  it('a run is refused because of uncommitted changes, which are in the debug bundle', async () => {
     const dirty = world.aRepository();
     const prd = writePrd(dirty, TWO);
     dirty.write('README.md', 'Changed.\n');
@@ -55,7 +55,7 @@ describe('a run that is refused', () => {
     ['the same id twice', [story('S-1'), story('S-1')], {}, 'S-1'],
     ['a story without acceptance', [story('S-1', { acceptance: [] })], {}, 'at least one criterion'],
     ['a story without a title', [story('S-1', { title: undefined })], {}, 'title'],
-  ])('because the PRD has %s', async (_what, stories, more, says) => {
+  ])('a run is refused because the PRD has %s', async (_what, stories, more, says) => {
     const prd = writePrd(repository, stories, more);
     const dir = expectRefused(
       world.home,
@@ -69,13 +69,13 @@ describe('a run that is refused', () => {
     expect(recordOf(dir).prd.hash).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('because there is no PRD', async () => {
+  it('a run is refused because there is no PRD', async () => {
     const end = await world.run(repository, ['--prd', 'nowhere.json', ...AGENT]);
     const dir = expectRefused(world.home, end, 6, 'VALIDATION_FAILED', 'There is no file');
     expect(recordOf(dir).prd.path).toBe(join(repository.root, 'nowhere.json'));
   });
 
-  it('because of its settings, and records the path of the named PRD', async () => {
+  it('a run is refused because of its settings, and records the path of the named PRD', async () => {
     const named = world.aRepository();
     const story = {
       id: 'A',
@@ -92,7 +92,7 @@ describe('a run that is refused', () => {
     expect(recordOf(dir).prd.path).toBe(join(named.root, '.halo/prds/cart/prd.json'));
   });
 
-  it('because Docker is unavailable', async () => {
+  it('a run is refused because Docker is unavailable', async () => {
     const prd = writePrd(repository, TWO);
     const env = { DOCKER_HOST: 'unix:///no/such/docker.sock' };
     expectRefused(
@@ -135,7 +135,7 @@ describe('a run that is refused', () => {
     expect(await world.home.halo(['diff', runId], at)).toMatchObject({ code: 0, stdout: '' });
   });
 
-  it('because run.json has lost the settings of the run to resume', async () => {
+  it('a run is refused because run.json has lost the settings of the run to resume', async () => {
     const prd = writePrd(repository, TWO);
     const submitted = await world.home.halo(['submit', prd, ...AGENT], { cwd: repository.root });
     const runId = submitted.stdout.trim();

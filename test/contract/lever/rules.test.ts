@@ -73,7 +73,7 @@ describe('the end of a run', () => {
     ['INFRASTRUCTURE', false, 3, 'started', 1],
     ['MISSING_DEPENDENCY', false, 1, 'started', 5],
   ])(
-    'with %s (answered: %s, run %i) makes the task %s and exits with %i',
+    'an end with %s (answered: %s, run %i) makes the task %s and exits with %i',
     (stopReason, answered, runs, status, exit) => {
       expect(judgeEnd({ stopReason, answered, runAttempts: runs })).toEqual({ status, exit });
     },

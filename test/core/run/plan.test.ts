@@ -193,7 +193,7 @@ describe('planNext', () => {
       expect(plan(four(), ...twice('US-001'), ...passed('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
     });
 
-    it('or blocks only the stories that depend on it, and ends with PARTIAL', () => {
+    it('a failed story blocks only the stories that depend on it, and the run ends with PARTIAL', () => {
       const goesOn = four({ onFailure: 'continue' });
       expect(plan(goesOn, ...twice('US-002'))).toEqual(['US-001', 1]);
       expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'))).toEqual(['US-003', 1]);

@@ -139,7 +139,7 @@ describe('a lockfile of npm lists the folders that are installed', () => {
     },
   );
 
-  it('if it belongs to the only command', () => {
+  it('a lockfile of npm lists its folders if it belongs to the only command', () => {
     expect(findInputs(['npm ci'], TREE, {})).toMatchObject({ lockfile: 'package-lock.json' });
     expect(findInputs(['npm ci'], [...TREE, 'npm-shrinkwrap.json'], {})).toMatchObject({ lockfile: 'npm-shrinkwrap.json' }); // prettier-ignore
     expect(findInputs(['pnpm i --frozen-lockfile'], TREE, {})).not.toHaveProperty('lockfile');
@@ -177,11 +177,11 @@ describe('a file makes an install depend on the whole tree', () => {
       '# by pip-compile\n--only-binary=:all:\na==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n    # via b\n',
     ],
     ['Gemfile', 'source "https://rubygems.org"\ngem "rake"'],
-  ] as const)('not: %s with %j', ([path, text]) => {
+  ] as const)('an install does not depend on the whole tree because of %s with %j', ([path, text]) => {
     expect(findTreeDependency(path, text, true)).toBeUndefined();
   });
 
-  it('not: scripts that the command does not run', () => {
+  it('an install does not depend on the whole tree because of scripts that the command does not run', () => {
     expect(findTreeDependency('package.json', '{"scripts":{"postinstall":"x"}}', false)).toBeUndefined();
   });
 });

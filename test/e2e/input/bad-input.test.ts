@@ -90,35 +90,35 @@ async function expectRefusal(end: Ended, code: number, ...says: string[]): Promi
 }
 
 describe('halo run refuses a repository', () => {
-  it('with a path that does not exist', async () => {
+  it('halo run refuses a repository with a path that does not exist', async () => {
     const there = join(repository.root, 'nowhere');
     await expectRefusal(await run(['run', prd(), ...AGENT, '--repo', there]), 6, there, 'there is no such folder');
   });
 
-  it('without a git repository', async () => {
+  it('halo run refuses a repository without a git repository', async () => {
     const folder = join(repository.root, '..');
     await expectRefusal(await run(['run', prd(), ...AGENT], {}, folder), 6, folder, 'not a git repository', 'git init');
   });
 
-  it('without commits', async () => {
+  it('halo run refuses a repository without commits', async () => {
     const empty = join(repository.root, '..', 'empty');
     execFileSync('git', ['init', '-q', empty]);
     await expectRefusal(await run(['run', prd(), ...AGENT], {}, empty), 6, `${empty} has no commits`, 'first commit');
   });
 
-  it('with uncommitted changes, and lists them', async () => {
+  it('halo run refuses a repository with uncommitted changes, and lists them', async () => {
     repository.write('README.md', 'Changed.\n');
     repository.write('new.txt', 'new\n');
     const end = await run(['run', prd(), ...AGENT]);
     await expectRefusal(end, 6, 'uncommitted changes: README.md.', '--allow-dirty');
   });
 
-  it('at an unreachable address', async () => {
+  it('halo run refuses a repository at an unreachable address', async () => {
     const end = await run(['run', prd(), ...AGENT, '--repo', 'file:///no/such/repository']);
     await expectRefusal(end, 6, 'file:///no/such/repository');
   });
 
-  it('with submit, all of them if one is invalid, and duplicates', async () => {
+  it('halo submit refuses all repositories if one is invalid or named twice', async () => {
     const other = newRepository();
     const both = ['--repo', other.root, '--repo', join(repository.root, '..')];
     await expectRefusal(await run(['submit', prd(), ...AGENT, ...both]), 6, 'not a git repository');
@@ -128,70 +128,70 @@ describe('halo run refuses a repository', () => {
 });
 
 describe('halo run refuses a PRD', () => {
-  it('with a path that does not exist', async () => {
+  it('halo run refuses a PRD with a path that does not exist', async () => {
     await expectRefusal(await run(['run', 'nope.json', ...AGENT]), 6, join(repository.root, 'nope.json'));
   });
 
-  it('at the path of a folder', async () => {
+  it('halo run refuses a PRD at the path of a folder', async () => {
     await expectRefusal(await run(['run', '.git', ...AGENT]), 6, join(repository.root, '.git'), 'folder');
   });
 
-  it('without valid JSON, with the position', async () => {
+  it('halo run refuses a PRD without valid JSON, with the position', async () => {
     const path = prd('{\n  "schemaVersion": "0.1",,\n}');
     await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:2:26`);
   });
 
-  it('with more than ten stories of the hanuman dialect', async () => {
+  it('halo run refuses a PRD with more than ten stories of the hanuman dialect', async () => {
     const path = hanuman(Array.from({ length: 11 }, (_, index) => ({ ...STORY, id: `S-${index}` })));
     await expectRefusal(await run(['run', path, ...AGENT]), 6, path, '11 stories', 'the limit is 10');
   });
 
-  it('of more than 4 MiB', async () => {
+  it('halo run refuses a PRD of more than 4 MiB', async () => {
     const path = hanuman([{ ...STORY, notes: 'x'.repeat(4 * 1024 * 1024) }]);
     await expectRefusal(await run(['run', path, ...AGENT]), 6, path, 'the limit is 4194304');
   });
 
-  it('with an unknown size', async () => {
+  it('halo run refuses a PRD with an unknown size', async () => {
     const path = hanuman([{ ...STORY, size: 'XL' }]);
     await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:1:`, 'must be "S" or "M", not "XL"');
   });
 
-  it('with duplicate ids', async () => {
+  it('halo run refuses a PRD with duplicate ids', async () => {
     const path = hanuman([STORY, STORY]);
     await expectRefusal(await run(['run', path, ...AGENT]), 6, `${path}:1:`, 'S-1');
   });
 
-  it('of an unknown dialect', async () => {
+  it('halo run refuses a PRD of an unknown dialect', async () => {
     const path = prd({ hello: 1 });
     await expectRefusal(await run(['run', path, ...AGENT]), 6, path);
   });
 });
 
 describe('halo run refuses settings', () => {
-  it('without gates', async () => {
+  it('halo run refuses settings without gates', async () => {
     const end = await run(['run', prd(), '-c', 'agent=command', '-c', 'agents.command.run="true"']);
     await expectRefusal(end, 6, 'No gates are configured', repository.root, 'halo init');
   });
 
-  it('with an unknown key in halo.toml, and names the nearest', async () => {
+  it('halo run refuses settings with an unknown key in halo.toml, and names the nearest', async () => {
     repository.write('halo.toml', 'gats = ["true"]\n');
     await expectRefusal(await run(['run', prd(), ...AGENT]), 6, 'halo.toml:1', 'did you mean "gates"');
   });
 
-  it('without valid TOML', async () => {
+  it('halo run refuses settings without valid TOML', async () => {
     repository.write('halo.toml', 'gates = [\n');
     await expectRefusal(await run(['run', prd(), ...AGENT]), 6, 'halo.toml:');
   });
 
-  it('with an unknown key after -c', async () => {
+  it('halo run refuses settings with an unknown key after -c', async () => {
     await expectRefusal(await run(['run', prd(), ...AGENT, '-c', 'limits.wal=1']), 6, 'did you mean "limits.wall"');
   });
 
-  it('with an undefined profile', async () => {
+  it('halo run refuses settings with an undefined profile', async () => {
     await expectRefusal(await run(['run', prd(), ...AGENT, '--profile', 'nope']), 6, '"nope"');
   });
 
-  it('with an unknown agent', async () => {
+  it('halo run refuses settings with an unknown agent', async () => {
     await expectRefusal(
       await run(['run', prd(), ...AGENT, '--agent', 'codx']),
       2,
@@ -201,47 +201,50 @@ describe('halo run refuses settings', () => {
 });
 
 describe('halo run refuses a machine', () => {
-  it('without the image', async () => {
+  it('halo run refuses a machine without the image', async () => {
     const end = await run(['run', prd(), ...AGENT, '-c', 'image=halo-test-missing:1']);
     await expectRefusal(end, 5, 'halo-test-missing:1 is not on this machine', 'docker pull');
   });
 
-  it.each(['unix:///no/such/docker.sock', 'tcp://127.0.0.1:1'])('without Docker at %s', async (DOCKER_HOST) => {
-    await expectRefusal(
-      await run(['run', prd(), ...AGENT], { DOCKER_HOST }),
-      5,
-      'Docker does not answer',
-      'halo doctor',
-    );
-  });
+  it.each(['unix:///no/such/docker.sock', 'tcp://127.0.0.1:1'])(
+    'halo run refuses a machine without Docker at %s',
+    async (DOCKER_HOST) => {
+      await expectRefusal(
+        await run(['run', prd(), ...AGENT], { DOCKER_HOST }),
+        5,
+        'Docker does not answer',
+        'halo doctor',
+      );
+    },
+  );
 
-  it('without the configured Redis', async () => {
+  it('halo run refuses a machine without the configured Redis', async () => {
     const end = await run(['run', prd(), ...AGENT], { HALO_REDIS_URL: 'redis://:secret@127.0.0.1:1' });
     await expectRefusal(end, 5, 'redis://127.0.0.1:1', 'the connection was refused');
     expect(end.stderr).not.toContain('secret');
   });
 
-  it('with neither Redis nor a way to start one', async () => {
+  it('halo run refuses a machine with neither Redis nor a way to start one', async () => {
     const end = await run(['worker'], { PATH: pathWith('node', 'git'), DOCKER_HOST: 'unix:///no/such/docker.sock' });
     await expectRefusal(end, 5, 'redis-server', 'HALO_REDIS_URL');
   });
 
-  it('without git', async () => {
+  it('halo run refuses a machine without git', async () => {
     await expectRefusal(await run(['run', prd(), ...AGENT], { PATH: pathWith('node') }), 5, 'no git on the PATH');
   });
 
-  it('without a key for the model', async () => {
+  it('halo run refuses a machine without a key for the model', async () => {
     const end = await run(['run', prd(), '-c', 'gates=["true"]', '--agent', 'codex']);
     await expectRefusal(end, 5, 'OPENAI_API_KEY is not set', 'key_env');
   });
 
-  it('without the cassettes to replay', async () => {
+  it('halo run refuses a machine without the cassettes to replay', async () => {
     const replay = ['-c', 'model.mode=replay', '-c', 'model.cassettes=/no/such/folder'];
     const end = await run(['run', prd(), '-c', 'gates=["true"]', '--agent', 'codex', ...replay]);
     await expectRefusal(end, 5, '/no/such/folder', 'live');
   });
 
-  it('whose HALO_HOME is a file or cannot be created', async () => {
+  it('halo run refuses a HALO_HOME that is a file or cannot be created', async () => {
     repository.write('../home', '');
     for (const HALO_HOME of [join(repository.root, '..', 'home'), '/sys/halo-home'])
       for (const words of [['run', prd(), ...AGENT], ['submit', prd(), ...AGENT], ['worker']])

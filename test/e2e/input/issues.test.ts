@@ -196,7 +196,7 @@ describe.concurrent('reports to issues', () => {
     },
   );
 
-  it('that the forge refuses do not change the result of a run', LONG, async ({ forge, haloHome, command }) => {
+  it('reports that the forge refuses do not change the result of a run', LONG, async ({ forge, haloHome, command }) => {
     report(haloHome);
     forge.add({ number: 7, title: 'Later' });
     forge.fault = (request) => (request.startsWith('POST') ? { status: 403 } : undefined);

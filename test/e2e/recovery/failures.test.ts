@@ -166,7 +166,7 @@ async function openBreaker(key: string) {
 }
 
 describe('a breaker', () => {
-  it('of a repository admits a submitted run as the trial, and blocks others until a user resets it', async () => {
+  it('a breaker of a repository admits a submitted run as the trial, and blocks others until a user resets it', async () => {
     const root = newRepository().root;
     const breaker = ['breaker.no_change=1', 'breaker.cooldown="1h"'];
     const broken = await halo.run(root, [{ id: 'A' }], scripted('exit 9', ['true'], breaker));
@@ -199,7 +199,7 @@ describe('a breaker', () => {
       });
   });
 
-  it('of a provider opens for all of its users, admits one trial after its cooldown, and closes when it succeeds', async () => {
+  it('a breaker of a provider opens for all of its users, admits one trial after its cooldown, and closes when it succeeds', async () => {
     const settings = ['breaker.same_error=2', 'breaker.cooldown="4s"'];
     const state = await ask([{ fail: 503 }, { fail: 503 }, { say: 'hello' }], settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ failures: { provider: 2 } }] });
@@ -208,7 +208,7 @@ describe('a breaker', () => {
     expect((await halo.operations.breakers()).filter((each) => each.key.startsWith('provider:'))).toEqual([]);
   });
 
-  it('of a run lets the run continue where it ended when a user closes it', async () => {
+  it('a breaker of a run lets the run continue where it ended when a user closes it', async () => {
     const agent = `if grep -q 'ENGINE_ERROR'; then echo x > x; ${OK}; else exit 9; fi`;
     const settings = scripted(agent, ['true'], ['retry.attempts=9', 'breaker.no_change=1']);
     const ended = await halo.run(newRepository().root, [{ id: 'A' }], settings);

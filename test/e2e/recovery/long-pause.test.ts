@@ -173,7 +173,7 @@ describe('a rate per hour', () => {
     expect((await halo.untilEnd(runId)).stopReason).toBe('USER_ABORT');
   });
 
-  it('that one attempt has used up alone ends the run, because waiting would repeat this', async () => {
+  it('a rate that one attempt has used up alone ends the run, because waiting would repeat this', async () => {
     model = await provider(0);
     await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
     const settings = [...askingAgent(model.url, 3), 'rate.m={rph=2}'];

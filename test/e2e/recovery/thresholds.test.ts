@@ -18,21 +18,21 @@ function run(agent: string, gates: string[], more: string[]): Promise<RunState> 
 }
 
 describe('the breaker of a run opens, though attempts are left,', () => {
-  it('after failures that differ only in numbers', async () => {
+  it('the breaker of a run opens after failures that differ only in numbers', async () => {
     const agent = `date +%s%N > x; echo "{\\"status\\":\\"failed\\",\\"summary\\":\\"port $(date +%N) is taken\\"}"`;
     const state = await run(agent, ['true'], ['breaker.same_error=3']);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 3 }] });
     expect(state.detail).toBe('the same failure 3 times in a row: ENGINE_ERROR: the agent gave up: port … is taken');
   });
 
-  it('after an attempt with much less output than the one before', async () => {
+  it('the breaker of a run opens after an attempt with much less output than the one before', async () => {
     const agent = `date +%s%N > x; grep -q GATE_FAILED || seq 5000; ${OK}`;
     const state = await run(agent, ['false'], ['breaker.output_decline=70']);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 2 }] });
     expect(state.detail).toMatch(/^the agent said 99 % less than in the attempt before; hello: gate exited 1/);
   });
 
-  it('after failures in which only tests were changed, if this is configured', async () => {
+  it('the breaker of a run opens after failures in which only tests were changed, if this is configured', async () => {
     const agent = `mkdir -p tests; date +%s%N > tests/x.test.js; ${OK}`;
     const state = await run(agent, ['false'], ['breaker.test_only=3']);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 3 }] });
@@ -43,7 +43,7 @@ describe('the breaker of a run opens, though attempts are left,', () => {
     });
   });
 
-  it('after failures with denied permissions', async () => {
+  it('the breaker of a run opens after failures with denied permissions', async () => {
     const state = await run(`ln -s /etc/passwd leak-$(date +%N); ${OK}`, ['true'], []);
     expect(state).toMatchObject({ stopReason: 'CIRCUIT_OPEN', stories: [{ attempts: 2 }] });
     expect(state.detail).toMatch(/^permission was denied 2 times in a row; hello: .*leak-/);

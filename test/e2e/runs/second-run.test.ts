@@ -77,7 +77,7 @@ describe('a second run of a PRD', () => {
     expect(files('main')).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
   });
 
-  it('after an unlanded success is refused if nothing is left, until the first one is landed', async () => {
+  it('a second run after an unlanded success is refused if nothing is left, until the first one is landed', async () => {
     const { submit, run, repository, path } = repositoryWithPrd(['S-1']);
     const first = await run(work());
     expect(first.stopReason).toBe('SUCCESS');
@@ -130,7 +130,7 @@ describe('a second run of a PRD', () => {
     });
   });
 
-  it('of another PRD with the same ids does not start from what the first one landed', async () => {
+  it('a run of another PRD with the same ids does not start from what the first one landed', async () => {
     const { repository, run, submit } = repositoryWithPrd(['S-1', 'S-2']);
     await run(work('S-2'), { settings: ['retry.attempts=1'] });
     const other = [{ ...story('S-1'), title: 'Another', passes: true }, story('S-3')];

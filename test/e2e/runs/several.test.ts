@@ -81,7 +81,7 @@ describe('several repositories', () => {
     }
   });
 
-  it('with a URL: halo land pushes the branch of the run, and reports where it is if that is refused', async () => {
+  it('halo land pushes the branch of the run to a URL, and reports where it is if that is refused', async () => {
     const { root } = newRepository();
     const bare = join(root, '..', 'shared.git');
     execFileSync('git', ['clone', '-q', '--bare', root, bare]);

@@ -135,7 +135,7 @@ describe('a private registry', () => {
     ['crates', '/', { scheme: 'token' }, ['config.json', 'ac/me/acme', 'crates/acme/1.0.0/download']],
     ['go', '/', basic, ['example.com/m/@v/list', 'example.com/m/@v/v1.0.0.zip']],
     ['debian', '/', basic, ['debian/dists/stable/InRelease', 'debian/pool/main/a/acme/acme_1_all.deb']],
-  ] as const)('of %s is read with its token alone', async (name, base, how, paths) => {
+  ] as const)('a private registry of %s is read with its token alone', async (name, base, how, paths) => {
     const wanted = openCredential('x', { user: '', token: 'secret', ...how })!.authorization;
     const host = await httpServer((req, res) => {
       if (req.headers.authorization !== wanted) res.writeHead(401, { 'www-authenticate': 'Basic' }).end();

@@ -65,7 +65,7 @@ describe('hazard 28: a hostile pack', () => {
     },
   );
 
-  it('with a million files stops at the limit', async () => {
+  it('a hostile pack with a million files stops at the limit', async () => {
     const shop = await makeWorkshop();
     const id = Buffer.from(blob(shop, 'x'), 'hex');
     const entry = (index: number) => Buffer.concat([Buffer.from(`100644 f${String(index).padStart(7, '0')}\0`), id]);

@@ -86,7 +86,7 @@ describe('hazard 47: a damaged mirror is rebuilt', () => {
     expect(await readHeldCommit(await openHeldRepository(dir), held)).toMatchObject({ parent: landed });
   });
 
-  it('with a URL: objects that are not available anywhere are kept beside it', async () => {
+  it('objects that a URL no longer has are kept beside the mirror', async () => {
     const { source, dir, base, landed } = await makeMirror({ url: true });
     packsOf(dir)
       .filter((path) => path.endsWith('.pack'))
@@ -110,7 +110,7 @@ describe('hazard 47: a damaged mirror is rebuilt', () => {
     expect(statSync(dir).ino).toBe(ino);
   });
 
-  it('once for several concurrent requests', async () => {
+  it('a mirror is rebuilt once for several concurrent requests', async () => {
     const { source, dir } = await makeMirror();
     empty(join(dir, 'HEAD'));
     expect((await Promise.all([1, 2, 3].map(() => repairMirror(source)))).filter(Boolean)).toEqual([true]);

@@ -56,7 +56,7 @@ describe('a secret', () => {
     }
   });
 
-  it('of several lines is masked as a whole and line by line', () => {
+  it('a secret of several lines is masked as a whole and line by line', () => {
     const key = [
       '-----BEGIN THING-----',
       'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=',

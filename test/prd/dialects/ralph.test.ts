@@ -143,12 +143,12 @@ describe('dependencies', () => {
     },
   );
 
-  test('of unusable types are refused', () => {
+  test('dependencies of unusable types are refused', () => {
     expect(refusal([{ ...STORY, dependsOn: true }])).toContain('must be a list of story ids, not a boolean');
     expect(refusal([{ ...STORY, dependsOn: [{}] }])).toContain('dependsOn[0]: must be a story id, not an object');
   });
 
-  test('on a story that will not run block direct and indirect dependents', () => {
+  test('dependencies on a story that will not run block direct and indirect dependents', () => {
     const prd = parse([
       { ...STORY, id: 'c', dependsOn: ['b'] },
       { ...STORY, id: 'b', dependsOn: ['a'] },

@@ -40,7 +40,7 @@ describe('the list of stories is found', () => {
     expect(parse(document).dialect).toBe(dialect);
   });
 
-  test('with the name of its group as extra', () => {
+  test('the list of stories is found with the name of its group as extra', () => {
     const prd = parse({
       epics: [
         { name: 'Pay', tasks: [A] },

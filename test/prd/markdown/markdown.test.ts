@@ -45,7 +45,7 @@ describe('checkboxes', () => {
     expect(parse('- [ ] real', line).warnings).toEqual([]);
   });
 
-  test('in front matter, fences and comments are ignored', () => {
+  test('checkboxes in front matter, fences and comments are ignored', () => {
     const text = [
       '---',
       '- [ ] a',
@@ -60,7 +60,7 @@ describe('checkboxes', () => {
     expect(parse(...text).stories).toMatchObject([{ id: 'real', title: 'real' }]);
   });
 
-  test('after an unclosed fence or comment are ignored with a warning; code is not a comment', () => {
+  test('checkboxes after an unclosed fence or comment are ignored with a warning; code is not a comment', () => {
     expect(parse('- [ ] a', '```', '- [ ] b').warnings).toContain(
       'the code fence in line 2 is never closed, so everything below it is code',
     );
@@ -107,7 +107,7 @@ describe('checkboxes', () => {
     expect(labelled.stories).toMatchObject([{ acceptance: ['one', 'two'], description: 'About a.' }]);
   });
 
-  test('below a plain bullet are stories', () => {
+  test('checkboxes below a plain bullet are stories', () => {
     expect(idsOf('- Group:', '  - [ ] a', '  - [ ] b', '- [ ] c')).toEqual(['a', 'b', 'c']);
   });
 
@@ -126,7 +126,7 @@ describe('checkboxes', () => {
     expect(prd.warnings).toHaveLength(status === 'blocked' ? 1 : 0);
   });
 
-  test('without a text are refused with their line', () => {
+  test('checkboxes without a text are refused with their line', () => {
     expect(refusal('- [ ] a', '- [ ]')).toBe('plan.md:2: the story of line 2: the checkbox has no text');
   });
 });
@@ -165,7 +165,7 @@ describe('ids', () => {
     ]);
   });
 
-  test('of groups are not stories: N above N.1 of the same indent', () => {
+  test('ids of groups are not stories: N above N.1 of the same indent', () => {
     const prd = parse('- [ ] 1. Core', '- [ ] 1.1 Cart', '- [ ] 1.2 Till', '- [ ] 2. Pay');
     expect(prd.stories.map(({ id }) => id)).toEqual(['1.1', '1.2', '2']);
     expect(prd.warnings).toEqual(['1: this is a group of stories, not a story']);
@@ -200,7 +200,7 @@ describe('sections', () => {
     },
   );
 
-  test('with examples are ignored with a warning', () => {
+  test('sections with examples are ignored with a warning', () => {
     const prd = parse('## Example', '- [ ] a', '## Tasks', '- [ ] b');
     expect(prd.stories.map(({ id }) => id)).toEqual(['b']);
     expect(prd.warnings).toEqual(['checkboxes below an example heading are ignored: line 2']);
@@ -214,7 +214,7 @@ describe('dependencies', () => {
     expect(prd.stories[2]).toMatchObject({ dependsOn: ['a', 'b'], acceptance: ['works'] });
   });
 
-  test('on words are dropped with a warning, on unknown ids refused', () => {
+  test('dependencies on words are dropped with a warning, on unknown ids refused', () => {
     expect(parse('- [ ] a (depends on the new API)').warnings).toEqual([
       'a-depends-on-the-new-api: "the new API" is not an id, so it is not a dependency',
     ]);
@@ -264,7 +264,7 @@ describe('story headings', () => {
     expect(parse(...story(heading, '- x')).stories).toMatchObject([{ id, title }]);
   });
 
-  test('of the same kind count without criteria, also nested ones', () => {
+  test('story headings of the same kind count without criteria, also nested ones', () => {
     const prd = parse('# PRD-12: Shop', ...story('## US-1: a', '- x'), '## US-2: b', '', 'words');
     expect(prd.stories).toMatchObject([{ id: 'US-1' }, { id: 'US-2', description: 'words', acceptance: [] }]);
   });
@@ -287,7 +287,7 @@ describe('story headings', () => {
     ['numbers above boxes without ids', ['## 1. a', '- [ ] x', '## b', '- [ ] y'], [`${GROUPS}: line 1`]],
     ['a status above single boxes', ['## a', '**Status:** Done', '- [ ] x', '- [x] y'], [`${GROUPS}: line 1`]],
     ['no ids and no status', ['## a', '- [ ] x'], []],
-  ])('and boxes that may be either have a note: %s', (_what, lines, notes) => {
+  ])('story headings and boxes that may be either have a note: %s', (_what, lines, notes) => {
     expect(parse(...lines).warnings).toEqual(notes);
   });
 });

@@ -200,7 +200,7 @@ describe('the fields of a Markdown story', () => {
     ['- [ ] b\n- [ ] c', '- [x] b\n- [x] c'],
     ['**Tasks:**\n- [x] b\n- [ ] c', '**Tasks:**\n- [x] b\n- [x] c'],
     ['**Status:** Todo\n\nWords.', '**Status:** Done\n\nWords.'],
-  ])('without criteria: %j becomes %j', (before, after) => {
+  ])('a Markdown story without criteria changes from %j to %j', (before, after) => {
     const other = '**Status:** Done\n- [x] d';
     expect(mark(write(before, other), 'US-1')).toBe(write(after, other));
   });

@@ -213,11 +213,11 @@ describe('attack 25: names that some file systems confuse with others', () => {
 });
 
 describe('attack 26, hazard 28: bombs', () => {
-  it('of files stop at the limit', async () => {
+  it('bombs of files stop at the limit', async () => {
     expectRefused(await attack('mkdir d && cd d && seq 10050 | xargs touch && cd ..'), 'more than 10000 files');
   });
 
-  it('of zeros stop at the size of a file', async () => {
+  it('bombs of zeros stop at the size of a file', async () => {
     expectRefused(await attack('truncate -s 150M zeros'), 'larger than');
   });
 });

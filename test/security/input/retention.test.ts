@@ -83,14 +83,17 @@ describe.for(Object.entries(LIMITS))('incident retention-links: of %s', ([, limi
 });
 
 describe('incident retention-paths: a journal that names other paths', () => {
-  it.for(['../../../outside', '..', '/etc', 'a/b', ''])('as its mirror: %s', async (mirror) => {
-    await addRun(OTHER, mirror);
-    const { removals } = await prune({ journalsMs: 0 });
-    expect(removals.map(({ runId }) => runId).toSorted()).toEqual([RUN, OTHER]);
-    expect(isUntouched()).toBe(true);
-  });
+  it.for(['../../../outside', '..', '/etc', 'a/b', ''])(
+    'a journal names a foreign path as its mirror: %s',
+    async (mirror) => {
+      await addRun(OTHER, mirror);
+      const { removals } = await prune({ journalsMs: 0 });
+      expect(removals.map(({ runId }) => runId).toSorted()).toEqual([RUN, OTHER]);
+      expect(isUntouched()).toBe(true);
+    },
+  );
 
-  it('as its run id', async () => {
+  it('a journal names a foreign path as its run id', async () => {
     const journal = join(dirOf(RUN), 'journal.jsonl');
     writeFileSync(journal, readFileSync(journal, 'utf8').replaceAll(RUN, `../../../${'x'.repeat(8)}`));
     await prune({ journalsMs: 0 });
@@ -98,7 +101,7 @@ describe('incident retention-paths: a journal that names other paths', () => {
     expect(existsSync(dirOf(RUN))).toBe(false);
   });
 
-  it('as a folder with the name of a path', async () => {
+  it('a journal is in a folder with the name of a path', async () => {
     mkdirSync(join(home.host.home, 'runs', '..halo'), { recursive: true });
     const { removals } = await prune({ journalsMs: 0 });
     expect(removals.map(({ runId }) => runId)).toEqual([RUN]);

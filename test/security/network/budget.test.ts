@@ -101,7 +101,7 @@ describe('attack 8: a budget', () => {
     expect(JSON.parse(halo.readFile(state.runId, `artifacts/${key}/1/usage.json`))).toMatchObject({ costUsd: 2.05 });
   });
 
-  it('of a run and of a day is shared by stories and runs, also after Redis lost all data', async () => {
+  it('a budget of a run and of a day is shared by stories and runs, also after Redis lost all data', async () => {
     const model = await provider((res) => tell(res, 100, 900));
     const spend = "const [[status]] = await ask(1); if (status !== 200) process.exit(1); done('Asked.');";
     const first = await run(model.url, spend, ['budget.run_tokens=2000']);

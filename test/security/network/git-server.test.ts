@@ -98,7 +98,7 @@ describe('a git dependency over https', () => {
     expect(existsSync(join(home, 'lib/lib.js'))).toBe(true);
   });
 
-  it('that the token may not read fails with the reason', async () => {
+  it('a git dependency that the token may not read fails with the reason', async () => {
     const server = await serverWithRepositories();
     const { git, get } = await sandbox([`http://${server.host}/team/`], []);
     await expect(git('ls-remote', `http://${server.host}/team/lib.git`)).rejects.toThrow(/502/);

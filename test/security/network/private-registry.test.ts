@@ -142,7 +142,7 @@ describe('incident registry-token: the token of a private registry', { timeout: 
     expect(ended.stderr).toContain('network.scopes.@acme: only config.toml of HALO_HOME may set it');
   });
 
-  it('that is missing fails the story with the name of the variable, before setup runs', async () => {
+  it('a token that is missing fails the story with the name of the variable, before setup runs', async () => {
     configure();
     const ended = await run({}, ['npm view @acme/widget'], {});
     expect(ended.code).not.toBe(0);

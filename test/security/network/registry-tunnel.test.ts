@@ -75,7 +75,7 @@ describe('a URL of a registry in a lockfile', () => {
     ['pypi', 'https://pypi.org/simple/left/', '/base/left/'],
     ['crates', 'https://index.crates.io/config.json', '/base/config.json'],
     ['go', 'https://proxy.golang.org/example.com/m/@v/list', '/base/example.com/m/@v/list'],
-  ] as const)('of the public %s is served by the upstream: %s', async (name, url, path) => {
+  ] as const)('a URL of the public %s is served by the upstream: %s', async (name, url, path) => {
     const host = await httpServer((req, res) => res.end(req.url));
     const { get } = await sandbox({ registries: [{ name, upstream: `http://${host}/base`, hosts: [], named: true }] });
     expect(await get(url)).toEqual([200, path]);

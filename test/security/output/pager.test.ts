@@ -39,7 +39,7 @@ describe('the pager of the user', () => {
     [{ GIT_PAGER: '' }, 'b', undefined],
     [{ GIT_PAGER: 'cat', PAGER: 'c' }, 'b', undefined],
     [{ PAGER: 'cat' }, undefined, undefined],
-  ])('of %j and core.pager %j is %j', async (env, core, command) => {
+  ])('the pager of %j and core.pager %j is %j', async (env, core, command) => {
     expect((await readPager(env, () => Promise.resolve(core)))?.command).toBe(command);
   });
 

@@ -62,7 +62,7 @@ describe('incident snapshot-poison: a snapshot', () => {
     expect(next.stopReason).toBe('SUCCESS');
   });
 
-  it('of a story that does not land serves no other run', async ({ halo }) => {
+  it('a snapshot of a story that does not land serves no other run', async ({ halo }) => {
     const { root } = project({ 'install.sh': INSTALL });
     const more = ['setup=["sh install.sh"]', 'snapshot.inputs=["deps.lock"]'];
     // The inputs that the user names lack the script that the story changes together with the lockfile.

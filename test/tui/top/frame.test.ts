@@ -241,7 +241,7 @@ describe('with more room', () => {
     { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-001: npm test exited with 1' },
   ];
 
-  it('at 120x40, a failed run names its reason and the next steps', () => {
+  it('a failed run names its reason and the next steps at 120x40', () => {
     const state = after(
       start({ width: 120, height: 40 }),
       listed([stateOf(...failedRun)]),
@@ -273,7 +273,7 @@ describe('with more room', () => {
     `);
   });
 
-  it('at 250x60, all columns and the criteria of the selected story are shown', () => {
+  it('all columns and the criteria of the selected story are shown at 250x60', () => {
     const entries = RUNNING.map((entry) =>
       entry.type === 'run.created'
         ? {

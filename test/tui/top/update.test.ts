@@ -154,7 +154,7 @@ describe('keys', () => {
     expect(currentPlace(after(run, 'tab', 'shift-tab')).runId).toBe(RUN);
   });
 
-  it('that are pasted press nothing, and are input of a line', () => {
+  it('pasted keys press nothing, and are input of a line', () => {
     const paste = { type: 'pasted', text: 'Xy\u001b[2J\n' } as const;
     expect(after(open(), paste)).toEqual(open());
     expect(after(open(), ':', paste).inputLine?.text).toBe('Xy [2J ');

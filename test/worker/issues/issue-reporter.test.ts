@@ -272,7 +272,7 @@ test('a forge that fails is asked again later, for two weeks after the end of th
   expect(pending()).toEqual([]);
 });
 
-test('of two workers, one reports', async () => {
+test('one of two workers reports', async () => {
   const forge = await openForge('github');
   await addRun(forge, 'github', ...passed('#42'), END);
   expect(await queue.lease('issue-reporter', 'another worker', 60_000)).toBe(true);

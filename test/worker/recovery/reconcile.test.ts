@@ -55,7 +55,7 @@ test('an engine that hangs does not prevent the queueing of a lost job', async (
   await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
 });
 
-test('while no run changes, a reconciler reads no files of runs; it still restores lost jobs', async () => {
+test('a reconciler reads no files of runs while no run changes; it still restores lost jobs', async () => {
   const { home, worker, queue, link, startReconciler } = await openParts();
   const { store } = worker;
   const [paused, waiting, queued] = [created('0tbq1aaaaaaaaaaa'), created('0tbq1aaaaaaaaaab'), created()];

@@ -83,7 +83,10 @@ describe.for(['overlay', 'copy'])('with %s, a snapshot of what setup installed',
 });
 
 describe('a snapshot', () => {
-  it('of a tree that a story made serves only its run until the story has landed', async ({ halo, journal }) => {
+  it('a snapshot of a tree that a story made serves only its run until the story has landed', async ({
+    halo,
+    journal,
+  }) => {
     const { root } = newProject();
     const stories = [{ id: 'A' }];
     const agent = 'echo two > deps.lock; date > x.txt';
@@ -155,7 +158,7 @@ describe('a snapshot', () => {
     expect(checks.map(({ what }) => what.split(' ')[0])).toEqual(expect.arrayContaining(['setup', 'gate']));
   });
 
-  it('of npm serves all stories, whatever manifests of examples say that the lockfile does not list', async ({
+  it('a snapshot of npm serves all stories, whatever manifests of examples say that the lockfile does not list', async ({
     halo,
     journal,
   }) => {
@@ -170,7 +173,7 @@ describe('a snapshot', () => {
     expect(installs(journal(run.runId))).toEqual(['A setup']);
   });
 
-  it('with inputs that are not set depends on the whole tree, unless setup is a known installer', async ({
+  it('a snapshot with inputs that are not set depends on the whole tree, unless setup is a known installer', async ({
     halo,
     journal,
   }) => {
