@@ -35,10 +35,11 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     git,
     workspace,
   } = toml;
+  const own = agents[agent];
   return {
     agent,
     agentCommand: agents.command.run,
-    agentAnswer: agent === 'codex' || agent === 'claude' ? 'json' : agents[agent].answer,
+    agentAnswer: 'answer' in own ? own.answer : 'json',
     agentOptions: toAgentOptions(toml),
     setup,
     gates,
