@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, sep } from 'node:path';
-import type { ProtectedPath } from '../../core/journal/events.ts';
+import type { ProtectedPath } from '../../core/journal/run-created.ts';
 import type { Config } from '../../config/config.ts';
 import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
 import { listFiles } from '../../git/objects/tree-list.ts';

@@ -10,7 +10,7 @@ import {
 } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RunRepo } from '../../core/journal/events.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
 import { PRDS_FOLDER } from '../../core/prd/prd-names.ts';
 import { replaceLocalPrograms } from '../../git/repository/local-programs.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Host } from '../../config/config.ts';
 import { withHint, type HaloError } from '../../core/failure/errors.ts';
-import type { RunRepo } from '../../core/journal/events.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { Prd, PrdFile } from '../../core/prd/prd.ts';
 import { transcribe } from '../../core/transcript/transcript.ts';
 import { diffCheckout, inspectRepo } from '../../git/repository/inspect-repo.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { registriesOf, describeUnreachable } from '../../core/command-needs.ts';
-import type { RunRepo } from '../../core/journal/events.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { findMissingContents } from '../../git/repository/missing-contents.ts';
 import type { JournalStore } from '../../store/journal-store.ts';

@@ -4,7 +4,6 @@ import type { AgentOptions } from '../agent-options.ts';
 import type { FailureSign } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, RetryRule } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { IssueSource } from '../issues/issue-source.ts';
 import type { LargeFile } from '../noted-files.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
@@ -13,26 +12,13 @@ import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import type { EgressRequests, NetworkPhase } from './egress-events.ts';
 import type { Phase } from './phase.ts';
+import type { RunCreated } from './run-created.ts';
 import type { TestsEntry } from './tests-entries.ts';
 
 /** The version of the journal's schema; increased when the meaning of an event changes. */
 export const JOURNAL_VERSION = 1;
 
 export type Verdict = 'passed' | 'failed' | 'needs_human';
-
-/** The repository of a run, as it was when the run was submitted. */
-export interface RunRepo {
-  /** Absolute path of the repository, or its URL. */
-  source: string;
-  /** Name of the mirror under HALO_HOME/repos. */
-  mirror: string;
-  /** Short name of the branch that was checked out; undefined when HEAD was detached. */
-  branch: string | undefined;
-  /** The base commit of the first story, 40 or 64 hex digits; empty for a refused run without one. */
-  base: string;
-  /** Paths of this run that stories may change only with approval, in addition to those of all runs. */
-  guarded?: readonly ProtectedPath[];
-}
 
 /** A part of a prompt, with the tokens that are in it and those that were cut. */
 export interface PromptPart {
@@ -42,21 +28,6 @@ export interface PromptPart {
   tokens: number;
   /** Absent: none. */
   cut?: number;
-}
-
-/** A file or folder, from the top of the tree. */
-export interface ProtectedPath {
-  path: string;
-  /** The setting of git or halo that names it, e.g. `core.hookspath`; absent for the PRD of the run. */
-  setting?: string;
-}
-
-/** How the stories of a run are scheduled. */
-export interface Scheduling {
-  /** Maximum number of concurrent stories. */
-  parallel: number;
-  /** Whether a story that failed for good ends the run, or only blocks the stories that depend on it. */
-  onFailure: 'stop' | 'continue';
 }
 
 /** One try at one story. `attempt` counts from 1. */
@@ -92,60 +63,12 @@ export interface CommandResult {
   failed?: FailedTests;
 }
 
-/** Owner and order of a run; all absent in journals of older versions. */
-export interface Submission {
-  /** Who submitted it: the operating system user, or the name given with the API request. */
-  user?: string;
-  /** The agent. */
-  agent?: string;
-  /** Lower values run first; absent means 0. */
-  priority?: number;
-  /** Ids of runs that must end with SUCCESS before this one starts. */
-  after?: string[];
-  batch?: BatchRef;
-  /** The issues that are its stories. */
-  issues?: IssueSource;
-}
-
-/** The place of a run among the runs of one submit. */
-export interface BatchRef {
-  id: string;
-  /** The name of this run in the batch. */
-  name: string;
-  /** Its position in the batch, from 0. */
-  place: number;
-}
-
 /** `met`: it ended with SUCCESS; `failed`: it ended otherwise and was not retried. */
 export type NeedStatus = 'open' | 'met' | 'failed';
 
 /** An event without its envelope. */
 export type JournalEntry =
-  | ({
-      type: 'run.created';
-      runId: string;
-      repo: RunRepo;
-      prdPath: string;
-      prd: Prd;
-      attempts: number;
-      /** The `halo run` process that exclusively owns it while alive, as store/process-registry.ts names it. */
-      owner?: string;
-      /** Whether `prdPath` is a file on the machine that created the run. */
-      prdIsHere?: boolean;
-      /** The whole run must be approved before it can be landed. */
-      needsApproval?: true;
-      /** Its repository is temporary and deleted when the run ends: nothing can be landed. */
-      scratch?: true;
-      /** The run was refused and only records why; its end follows immediately. */
-      refused?: true;
-      /** The ids of the only stories to run; absent: all. */
-      selected?: string[];
-      /** Agents only read the repository and describe changes, so nothing lands: a dry run. */
-      dry?: true;
-      /** With `dry`: the agent plans stories instead of describing one (`halo plan`). */
-      planning?: true;
-    } & Partial<Scheduling> &
-      Submission)
+  | RunCreated
   /** A run that this one depends on ended or was reopened. `base`: the new base of this run. */
   | { type: 'need.changed'; run: string; now: NeedStatus; stopReason?: StopReason; base?: string }
   /** `channel`: how all sandboxes of the run reach their gateways. */

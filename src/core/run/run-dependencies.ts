@@ -1,5 +1,6 @@
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { JournalEvent, NeedStatus, RunRepo } from '../journal/events.ts';
+import type { JournalEvent, NeedStatus } from '../journal/events.ts';
+import type { RunRepo } from '../journal/run-created.ts';
 
 /** A run that must end with SUCCESS before another one starts. */
 export interface Need {

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import type { RunRepo } from '../../core/journal/events.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { SigningKey } from '../../git/commit/commit-signing.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { findGitDir } from '../../git/repository/inspect-repo.ts';

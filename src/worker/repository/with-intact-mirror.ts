@@ -1,5 +1,5 @@
 import { HaloError, type ErrorCode } from '../../core/failure/errors.ts';
-import type { RunRepo } from '../../core/journal/events.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
 import { repairMirror } from '../../git/mirror/repair-mirror.ts';
 import { updateMirror } from '../../git/mirror/mirror.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';

@@ -1,5 +1,6 @@
 import { toHaloError, withHint, type ErrorCode, type HaloError } from '../../core/failure/errors.ts';
-import type { AttemptRef, RunRepo } from '../../core/journal/events.ts';
+import type { AttemptRef } from '../../core/journal/events.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { FailureCause } from '../../core/failure/failure.ts';
 import { judgeInterruption } from '../../core/failure/judge-failure.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RunRepo } from '../../core/journal/events.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
 import { type RunState, currentDecision } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';

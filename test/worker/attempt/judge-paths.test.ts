@@ -1,6 +1,6 @@
 import { symlinkSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import type { ProtectedPath } from '../../../src/core/journal/events.ts';
+import type { ProtectedPath } from '../../../src/core/journal/run-created.ts';
 import { toFileChange } from '../../../src/git/import/import-tree.ts';
 import { diffTrees } from '../../../src/git/objects/tree-diff.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
