@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises';
 import type { JournalEntry, JournalEvent } from '../core/journal/events.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { maskEntry } from './journal/mask-event.ts';
-import { createRunFolders, publishRuns, type NewRun, type RunCreated } from './run/create-run.ts';
+import type { RunCreated } from '../core/journal/run-created.ts';
+import { createRunFolders, publishRuns, type NewRun } from './run/create-run.ts';
 import { settleEndedRun } from './journal/append-events.ts';
 import { OpenRuns, type OpenRun } from './open-runs.ts';
 import {

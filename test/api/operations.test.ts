@@ -276,18 +276,18 @@ describe.each(WAYS)('operations %s', (name, open) => {
       const [run] = await open().submit(requestOf([repository]));
       const { runId } = run!;
       await open().pause(runId, { now: true });
-      expect((await open().resume(runId, {})).says).toBe('Resumed.');
+      expect(await open().resume(runId, {})).not.toHaveProperty('warnings');
       const base = repository.git('rev-parse', '--short=7', 'HEAD');
       repository.write('repair.txt', '');
       repository.commit('repair');
       await open().pause(runId, { now: true });
       const warning = `The run stays on ${base}; main has 1 newer commit, which it does not see. Start a new run to use it.`;
-      expect((await open().resume(runId, {})).says).toBe(`Resumed. ${warning}`);
+      expect((await open().resume(runId, {})).warnings).toEqual([warning]);
       await open().cancel(runId, undefined);
-      expect((await open().retry(runId, undefined)).says).toContain(warning);
+      expect((await open().retry(runId, undefined)).warnings).toEqual([warning]);
       repository.git('branch', `halo/${runId}`);
       await open().cancel(runId, undefined);
-      expect((await open().retry(runId, undefined)).says).not.toContain('newer');
+      expect(await open().retry(runId, undefined)).not.toHaveProperty('warnings');
     } finally {
       repository.remove();
     }

@@ -65,6 +65,8 @@ export interface SubmitOptions {
   remote?: true;
   /** The repository is temporary and removed when the run ends: nothing can be landed. */
   scratch?: true;
+  /** `halo task` submits it and records its result in the tasks file. */
+  task?: true;
   /** The issues from which the PRD was made. */
   issues?: IssueSource;
 }

@@ -117,6 +117,7 @@ export const controlResultSchema: Schema<ControlResult> = (z) =>
     stories: z.array(z.string()),
     says: z.string(),
     owner: z.string().exactOptional(),
+    warnings: z.array(z.string()).exactOptional(),
   });
 
 export const landedSchema: Schema<LandedRun> = (z) =>

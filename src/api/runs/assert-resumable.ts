@@ -4,12 +4,12 @@ import { isUrl } from '../../git/repository/repo-url.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { isSameWork } from '../../prd/spec-hash.ts';
 import { assertHasSettings } from '../../worker/run/read-run.ts';
-import { assertBegun } from '../../worker/control/control-preconditions.ts';
+import { assertBegun, assertNotTask } from '../../worker/control/control-preconditions.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { inspectFolder } from '../submit/plan-run.ts';
 
 export interface ResumeCheck {
-  state: Pick<RunState, 'runId' | 'repo' | 'prdPath' | 'refused' | 'stopReason' | 'stories'>;
+  state: RunState;
   /** run.json. */
   record: Record<string, unknown>;
   /** Absent: the run continues with its own PRD. */
@@ -26,6 +26,7 @@ export interface ResumeCheck {
 export async function assertResumable({ state, record, prd, repo, allowDirty }: ResumeCheck): Promise<void> {
   const { runId } = state;
   assertBegun(state);
+  assertNotTask(state);
   assertHasSettings(runId, record.config);
   if (repo !== undefined && !isUrl(state.repo.source)) {
     const { source } = (await inspectFolder(repo, allowDirty ? undefined : (prd?.path ?? state.prdPath))).repo;

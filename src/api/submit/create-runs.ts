@@ -1,4 +1,4 @@
-import type { JournalEntry } from '../../core/journal/events.ts';
+import type { RunCreated } from '../../core/journal/run-created.ts';
 import { defined } from '../../lib/guards.ts';
 import { haloVersion } from '../../lib/version.ts';
 import type { SubmitOptions } from '../operations/requests.ts';
@@ -54,7 +54,7 @@ function ownsPrd({ member, place }: PlannedMember, planned: readonly PlannedMemb
 function runCreated(
   { member, runId, run: { repo, config }, place: prd }: PlannedMember,
   { options, after, batch, owner, runIds, place }: Shared & { runIds: ReadonlyMap<string, string>; place: number },
-): Omit<JournalEntry & { type: 'run.created' }, 'user'> {
+): Omit<RunCreated, 'user'> {
   const needs = [...after, ...member.deps.flatMap((name) => runIds.get(name) ?? [])];
   return {
     type: 'run.created',
@@ -66,7 +66,7 @@ function runCreated(
     attempts: config.retry.attempts,
     ...config.run,
     ...(config.approval.mode === 'run' && { needsApproval: true }),
-    ...defined({ scratch: options.scratch, issues: options.issues, selected: options.stories }),
+    ...defined({ scratch: options.scratch, task: options.task, issues: options.issues, selected: options.stories }),
     ...(options.dryRun && { dry: true as const, ...defined({ planning: options.planning }) }),
     agent: config.agent,
     priority: member.priority,

@@ -11,9 +11,10 @@ export async function printControlResult(
   { word, json, cli }: { word: string; json: boolean; cli: Cli },
 ) {
   if (json) return cli.printJson(result);
-  const { runId, changed, says } = result;
+  const { runId, changed, says, warnings = [] } = result;
   const what = changed ? cli.paint('good', word) : cli.paint('quiet', 'as before');
   await cli.print(`${what}  ${runId}  ${safeLine(says, LENGTH)}`);
+  await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, LENGTH)}`));
   const { state, workers } = await cli.withOperations((operations) => operations.get(runId));
   if (!canGoOn(state) || workers > 0) return;
   const isHere = (await cli.services.readHost()).apiUrl === undefined;

@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Operations } from '../../api/operations.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
+import type { ControlResult } from '../../core/run/control-result.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isFinished, type RunState } from '../../core/run/state.ts';
 import type { Cli } from '../cli.ts';
@@ -65,13 +66,14 @@ export async function findForeignStart(
   return services.findForeignPrd({ folder: resolve(cwd, run), prd: given, repo });
 }
 
-/** Continues an ended run if work is left; returns the owner if this process will do it. */
-async function letGoOn(operations: Operations, state: RunState): Promise<{ owner?: string }> {
+/** Continues an ended run if work is left; returns the owner if this process will do it, and warnings. */
+async function letGoOn(operations: Operations, state: RunState): Promise<Pick<ControlResult, 'owner' | 'warnings'>> {
   const { runId, status, stories } = state;
   const left = stories.some((story) => story.held === undefined && !isFinished(story));
   if (status === 'ended' && !left) return {};
-  const { owner } = status === 'ended' ? await operations.retry(runId, undefined) : await operations.resume(runId, {});
-  return defined({ owner });
+  const { owner, warnings } =
+    status === 'ended' ? await operations.retry(runId, undefined) : await operations.resume(runId, {});
+  return defined({ owner, warnings });
 }
 
 /**

@@ -9,6 +9,8 @@ export interface ControlResult {
   says: string;
   /** The worker that now exclusively owns the run, because no other worker was running. */
   owner?: string;
+  /** What the user should know about the continued run, a sentence each. */
+  warnings?: string[];
 }
 
 /** The result of a user's decision on a story that was waiting for approval. */

@@ -34,6 +34,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     prdIsHere: event.prdIsHere ?? false,
     ...(event.needsApproval === undefined ? {} : { needsApproval: event.needsApproval }),
     ...(event.scratch === undefined ? {} : { scratch: event.scratch }),
+    ...(event.task === undefined ? {} : { task: event.task }),
     ...(event.refused === undefined ? {} : { refused: event.refused }),
     ...(event.selected === undefined ? {} : { selected: event.selected }),
     ...(event.dry === undefined ? {} : { dry: event.dry }),

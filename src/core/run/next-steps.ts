@@ -25,7 +25,7 @@ export function nextSteps(state: RunState): NextStep[] {
       ...(goesOn ? goingOn(state) : []),
     ];
   }
-  const asked = state.stories
+  const asked = (state.task ? [] : state.stories)
     .filter(isQuestion)
     .slice(0, 1)
     .map(({ id }) => answering(id, runId));
@@ -100,6 +100,7 @@ function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
     ({ progress, held }) => held === undefined && !['passed', 'done', 'skipped'].includes(progress),
   );
   if (!left || state.refused || state.stopReason === 'NOTHING_RUNNABLE') return [];
+  if (state.task) return [{ command: 'halo task', why: 'start the task again, as a new run' }];
   const check = { command: 'halo check', why: 'try setup and gates without an agent' };
   const fresh = owner === undefined ? 'halo submit' : 'halo run';
   // The allowed hosts are fixed when the run is created.

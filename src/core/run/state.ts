@@ -191,6 +191,8 @@ export interface RunState extends Scheduling, RunFailures {
   needsApproval?: true;
   /** Its repository is deleted when the run ends, so nothing can be landed. */
   scratch?: true;
+  /** It runs a task of `halo task`, which records its result in the tasks file when it ends. */
+  task?: true;
   /** The run was refused; it only records the reason and never starts. */
   refused?: true;
   /** The ids of the only stories to run; absent: all. */

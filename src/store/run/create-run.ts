@@ -3,6 +3,7 @@ import { mkdir, open, readdir, rename, rm, rmdir, stat, writeFile } from 'node:f
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
+import type { RunCreated } from '../../core/journal/run-created.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { foldRun } from '../../core/journal/fold-run.ts';
 import { createFolders, syncPath } from '../../lib/fs.ts';
@@ -15,8 +16,6 @@ import type { OpenRuns } from '../open-runs.ts';
 import { pathsIn, type RunPaths } from '../run-layout.ts';
 import { checkpointText } from '../journal/load-run.ts';
 import { buildRunRecord, type RunOrigin } from './run-record.ts';
-
-export type RunCreated = JournalEntry & { type: 'run.created' };
 
 export interface NewRun {
   created: RunCreated;

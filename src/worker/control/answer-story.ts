@@ -6,7 +6,7 @@ import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts
 import { safeText } from '../../core/text/safe-text.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { continueRun } from '../run/continue-run.ts';
-import { approveHint, assertCanContinue, describeProgress, refused } from './control-preconditions.ts';
+import { approveHint, assertCanContinue, assertNotTask, describeProgress, refused } from './control-preconditions.ts';
 import type { ControlRequest } from './control-run.ts';
 
 const MAX_ANSWER = 8000;
@@ -29,6 +29,7 @@ export async function answerStory(
     const given = isQuestion(story) ? undefined : story.answered?.at(-1);
     if (given?.by === by && given.text === answer)
       return { entries: [], result: { ...said, changed: false, says: `Story ${story.id} has this answer already.` } };
+    assertNotTask(state);
     assertAsks(state, story);
     const entry: JournalEntry = { type: 'story.answered', story: story.id, attempt: story.attempts, text: answer, by };
     assertCanContinue(state, entry);

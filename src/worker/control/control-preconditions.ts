@@ -28,6 +28,16 @@ export function assertBegun({
   );
 }
 
+/** Throws STEER_REFUSED for the run of a task: only `halo task` writes what becomes of it into the tasks file. */
+export function assertNotTask({ runId, task, status, prdPath }: RunState): void {
+  if (task === undefined) return;
+  const first = status === 'ended' ? '' : `Cancel it with \`halo cancel ${runId}\`, then r`;
+  throw refused(
+    `Run ${runId} is of a task in ${prdPath}: if it continued, nothing would update that file.`,
+    `${first === '' ? 'R' : first}un \`halo task\` to start the task again.`,
+  );
+}
+
 /** A story that waits for approval lands only by an approval. */
 function endedHint(state: RunState, verb: 'pause' | 'resume' | 'cancel'): string {
   const { runId, stories } = state;

@@ -18,6 +18,7 @@ import {
   describeProgress,
   refused,
   assertNotEnded,
+  assertNotTask,
   assertBegun,
   assertCanContinue,
   retryableStory,
@@ -145,6 +146,7 @@ export async function retryRun(
   const { runId, by, also = [], newTests } = request;
   const result = await applyControl(keeper, runId, (state) => {
     assertBegun(state);
+    assertNotTask(state);
     const again = storyId === undefined ? state.stories.filter(isRetryable) : [retryableStory(state, storyId)];
     const open = state.stories.filter(({ progress }) => progress === 'pending' || progress === 'in_progress');
     if (again.length === 0 && state.status !== 'ended') return changeSettingsOnly(also, nothingFailed(state));

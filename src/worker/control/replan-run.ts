@@ -3,6 +3,7 @@ import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { assertTestsCommand } from '../../prd/assert-tests-command.ts';
@@ -119,6 +120,28 @@ function assertUnchanged(before: Prd, now: Prd, { runId, prdPath }: RunState): v
   throw new HaloError('STEER_REFUSED', `The PRD ${prdPath} differs from the PRD of run ${runId}: ${what}.`, {
     hint: `Use it with \`halo resume ${runId} --replan\`, which keeps landed stories, or restore the file.`,
   });
+}
+
+/** Undefined for a file that is not a valid PRD. */
+function readPrdQuietly({ bytes, path }: PrdFile): Prd | undefined {
+  try {
+    return parsePrd(bytes, path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A warning if the PRD file of a run, which continues with its own PRD, is there and has changed. */
+export async function findChangedPrd(keeper: Pick<RunKeeper, 'store'>, state: RunState): Promise<string[]> {
+  const { runId, prdPath } = state;
+  const file = await readOwnFile(state).catch(() => undefined);
+  if (file === undefined) return [];
+  const { prd } = await readRun(keeper, runId);
+  const now = readPrdQuietly(file);
+  if (now !== undefined && isSameWork(prd, now)) return [];
+  return [
+    `The PRD ${safeLine(prdPath)} has changed; the run continues with the PRD that it has. Use the file with \`halo resume ${runId} --replan\`.`,
+  ];
 }
 
 /** Compares the stories of two PRDs; their order and progress do not count. */

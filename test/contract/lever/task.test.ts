@@ -239,6 +239,31 @@ describe('lever task that does not complete', () => {
     expect(work.repository.git('rev-parse', 'main')).toBe(before);
   });
 
+  it('continues only as a new run of halo task, because only that updates the tasks file', LONG, async () => {
+    commitPrograms({ 'scripts/ci.sh': '#!/bin/sh\ntest -e A.txt\n' });
+    work.writeTasks([entry('A')]);
+    const end = await work.run(['task'], agentOf(`echo x > other.txt; ${OK}`));
+    expect(end.code, end.stderr).toBe(12);
+    const runId = work.task('A').observability?.['last_run_id'] as string;
+    const env = agentOf(WRITES);
+    for (const words of [
+      ['run', '--resume', runId],
+      ['retry', runId],
+    ]) {
+      const refused = await work.run(words, env);
+      expect(refused.code, words.join(' ')).toBe(6);
+      expect(refused.stderr).toContain(`Run ${runId} is of a task in ${join(work.root, 'prd.json')}`);
+      expect(refused.stderr).toContain('Run `halo task` to start the task again.');
+    }
+    const status = await work.run(['status', runId]);
+    expect(status.stdout).toContain('halo task');
+    expect(status.stdout).not.toMatch(/halo retry|--resume/);
+    expect(work.task('A')).toMatchObject({ status: 'started', observability: { run_attempts: 1 } });
+    const again = await work.run(['task'], env);
+    expect(again.code, again.stderr).toBe(0);
+    expect(work.task('A').status).toBe('completed');
+  });
+
   it('ends with 130 when it is interrupted, and stays started', LONG, async () => {
     work.writeTasks([entry('A')]);
     const task = work.start(['task'], agentOf('echo begun; sleep 600'));

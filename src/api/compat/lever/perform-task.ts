@@ -132,6 +132,7 @@ async function describeRun(
       ...(config.model.api === 'openai' ? [`model.name=${JSON.stringify(task.model)}`] : []),
     ],
     allowDirty: true,
+    task: true,
   };
 }
 

@@ -1,10 +1,12 @@
 import { pino } from 'pino';
 import type { JournalEntry } from '../../../core/journal/events.ts';
 import type { ControlResult } from '../../../core/run/control-result.ts';
+import type { RunState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { isUrl } from '../../../git/repository/repo-url.ts';
 import { countNewerCommits } from '../../../git/repository/unmerged-runs.ts';
 import type { ControlRequest } from '../../../worker/control/control-run.ts';
+import { findChangedPrd } from '../../../worker/control/replan-run.ts';
 import type { RunKeeper } from '../../../worker/worker-context.ts';
 import type { NewSettings } from '../requests.ts';
 import { reconfigure } from '../../runs/reconfigure.ts';
@@ -15,17 +17,21 @@ export function openKeeper({ host, store }: OperationContext): RunKeeper {
   return { home: host.home, store, log: pino({ level: 'silent' }) };
 }
 
-/** The result, and a warning if the branch from which its run started has commits that the run does not see. */
-export async function warnOfNewerCommits({ store }: OperationContext, result: ControlResult): Promise<ControlResult> {
-  const { runId, says } = result;
-  const { repo } = await store.readState(runId);
-  const { source, branch, base } = repo;
-  if (branch === undefined || isUrl(source)) return result;
+/** The result, with warnings of what its run does not see: a changed PRD, and newer commits on the branch it started from. */
+export async function withWarnings({ store }: OperationContext, result: ControlResult): Promise<ControlResult> {
+  const state = await store.readState(result.runId);
+  const warnings = [...(await findChangedPrd({ store }, state)), ...(await findNewerCommits(state))];
+  return warnings.length === 0 ? result : { ...result, warnings };
+}
+
+async function findNewerCommits({ runId, repo: { source, branch, base } }: RunState): Promise<string[]> {
+  if (branch === undefined || isUrl(source)) return [];
   const newer = await countNewerCommits(source, { runId, branch, base });
-  if (newer === 0) return result;
+  if (newer === 0) return [];
   const has = `has ${newer} newer ${newer === 1 ? 'commit' : 'commits'}, which it does not see`;
-  const warning = `The run stays on ${base.slice(0, 7)}; ${safeLine(branch)} ${has}. Start a new run to use ${newer === 1 ? 'it' : 'them'}.`;
-  return { ...result, says: `${says} ${warning}` };
+  return [
+    `The run stays on ${base.slice(0, 7)}; ${safeLine(branch)} ${has}. Start a new run to use ${newer === 1 ? 'it' : 'them'}.`,
+  ];
 }
 
 /** The request to control a run, with its changed settings. Throws RUN_NOT_FOUND, CONFIG_INVALID, USAGE. */

@@ -17,7 +17,7 @@ export const resumeOperation: Operation<Input, ControlResult> = {
   example: { set: ['limits.idle=20m'] },
   output: { kind: 'json', schema: controlResultSchema },
   async run(context, { runId, replan, ...settings }) {
-    const [{ openKeeper, openRequest, warnOfNewerCommits }, { replanRun, resumeUnchanged }] = await Promise.all([
+    const [{ openKeeper, openRequest, withWarnings }, { replanRun, resumeUnchanged }] = await Promise.all([
       import('./control-request.ts'),
       import('../../../worker/control/replan-run.ts'),
     ]);
@@ -25,7 +25,7 @@ export const resumeOperation: Operation<Input, ControlResult> = {
     const request = await openRequest(context, runId, settings);
     if (replan === undefined) {
       const owned = await context.claim(request.runId);
-      return { ...(await warnOfNewerCommits(context, await resumeUnchanged(keeper, request))), ...owned };
+      return { ...(await withWarnings(context, await resumeUnchanged(keeper, request))), ...owned };
     }
     // The path of a PRD from another machine is not valid here: the run keeps its own.
     const sent = context.remote ? { remote: true as const } : {};

@@ -23,13 +23,13 @@ export const retryOperation: Operation<Input, ControlResult> = {
   example: { story: 'US-001', set: ['limits.idle=20m'] },
   output: { kind: 'json', schema: controlResultSchema },
   async run(context, { runId, story, newTests = false, ...settings }) {
-    const [{ openKeeper, openRequest, warnOfNewerCommits }, { retryRun }] = await Promise.all([
+    const [{ openKeeper, openRequest, withWarnings }, { retryRun }] = await Promise.all([
       import('./control-request.ts'),
       import('../../../worker/control/control-run.ts'),
     ]);
     const request = await openRequest(context, runId, settings);
     const owned = await context.claim(request.runId);
     const result = await retryRun(openKeeper(context), { ...request, newTests }, story);
-    return { ...(await warnOfNewerCommits(context, result)), ...owned };
+    return { ...(await withWarnings(context, result)), ...owned };
   },
 };
