@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -61,9 +61,30 @@ describe('readTests', () => {
     );
     const env = { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined };
     const text = execFileSync('node', ['--test', `--test-reporter=${reporter}`, path], { encoding: 'utf8', env });
-    const found = names(readTests(text));
-    for (const name of ['cart > adds', '(cart > later)', 'cart > deep > is', '(alone)']) expect(found).toContain(name);
+    expect(names(readTests(text))).toEqual(['cart > adds', '(cart > later)', 'cart > deep > is', '(alone)']);
   });
+
+  it.each(['tap', 'spec'])(
+    'counts a suite of node:test as %s only if it failed and none of its tests did',
+    (reporter) => {
+      const path = join(dir, 'b.test.mjs');
+      writeFileSync(
+        path,
+        `import { after, describe, it } from 'node:test';
+       describe('cart', () => { it('adds', () => { throw new Error(); }); it('is', () => {}); });
+       describe('till', () => { after(() => { throw new Error(); }); it('opens', () => {}); });`,
+      );
+      const env = { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined };
+      const args = ['--test', `--test-reporter=${reporter}`, path];
+      const { stdout } = spawnSync('node', args, { encoding: 'utf8', env });
+      expect(readTests(stdout)?.map(({ name, failed = false }) => [name, failed])).toEqual([
+        ['cart > adds', true],
+        ['cart > is', false],
+        ['till > opens', false],
+        ['till', true],
+      ]);
+    },
+  );
 
   it('reads flat TAP', () => {
     const tap = 'TAP version 14\n1..4\nok 1 - adds\nnot ok 2 subtracts\nok 3 - later # SKIP no time\nok 4 - a # b\n';

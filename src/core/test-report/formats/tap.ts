@@ -3,28 +3,48 @@ import { failedIf, shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './co
 const POINT = /^( *)(not )?ok\b(?: +\d+)?(?: +-)? ?(.*)$/;
 const SUBTEST = /^( *)# Subtest: (.*)$/;
 
-/** Reads the Test Anything Protocol, with subtests indented as by node:test and node-tap. */
+/**
+ * Reads the Test Anything Protocol, with subtests indented as by node:test and node-tap. The line after the subtests is
+ * not a test of its own, unless it failed and none of them did.
+ */
 export function readTap(text: string, tests: CollectedTests): boolean {
   if (!/^(?:TAP version 1[34]|1\.\.\d+)\s*$/m.test(text)) return false;
-  const open: { depth: number; name: string }[] = [];
+  const open: Subtest[] = [];
   for (const line of shortLines(text)) {
     if (tests.isFull()) break;
     const subtest = SUBTEST.exec(line);
     if (subtest !== null) {
       const [, indent = '', name = ''] = subtest;
       while (open.length > 0 && (open.at(-1)?.depth ?? 0) >= indent.length) open.pop();
-      if (open.length < MAX_SUITE_DEPTH) open.push({ depth: indent.length, name: name.trim() });
+      if (open.length < MAX_SUITE_DEPTH) open.push({ depth: indent.length, name: name.trim(), points: 0, failed: 0 });
       continue;
     }
     const point = POINT.exec(line);
     if (point === null) continue;
     const [, indent = '', not, rest = ''] = point;
-    const around = open.filter(({ depth }) => depth < indent.length).map(({ name }) => name);
+    const around = open.filter(({ depth }) => depth < indent.length);
     const [, title = '', directive] = /^(.*?)(?:(?<!\\)#\s*(skip|todo)\b.*)?$/i.exec(rest) ?? [];
-    tests.add([...around, title.trim()], {
+    const name = title.trim();
+    const failed = not !== undefined && directive === undefined;
+    const ended = open.find((subtest) => subtest.depth === indent.length && subtest.name === name);
+    if (ended !== undefined && ended.points > 0 && (!failed || ended.failed > 0)) continue;
+    for (const subtest of around) {
+      subtest.points += 1;
+      if (failed) subtest.failed += 1;
+    }
+    tests.add([...around.map((subtest) => subtest.name), name], {
       skipped: directive !== undefined,
-      ...failedIf(not !== undefined && directive === undefined),
+      ...failedIf(failed),
     });
   }
   return true;
+}
+
+interface Subtest {
+  /** The indentation of its line. */
+  depth: number;
+  name: string;
+  /** The tests in it so far, and those that failed. */
+  points: number;
+  failed: number;
 }
