@@ -263,6 +263,17 @@ describe('halo logs', () => {
     expect((await second).code).toBe(0);
   });
 
+  it('logs -f ends with the next steps of a run, on stderr', async () => {
+    operations.addRun([created('r1', 1)]);
+    const following = halo(['logs', 'r1', '-f']);
+    await expect.poll(() => operations.followers('r1')).toBe(1);
+    for (const entry of failed('US-001', 1)) operations.append('r1', entry);
+    operations.append('r1', { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' });
+    const { stdout, stderr } = await following;
+    expect(stderr).toContain('halo retry r1');
+    expect(stdout).not.toContain('halo retry');
+  });
+
   it('lists the stories of the run if one is unknown', async () => {
     operations.addRun([created('r1', 2)]);
     const result = await halo(['logs', 'r1', '--story', 'US-9']);

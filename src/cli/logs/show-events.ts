@@ -7,6 +7,9 @@ import { EXCERPT, WHOLE } from '../../core/transcript/excerpt.ts';
 import { padToWidth } from '../../lib/string-width.ts';
 import { storyOf } from '../../core/run/state.ts';
 import type { Cli } from '../cli.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
+import { stepLines } from '../../tui/step-lines.ts';
+import { terminalColumns } from '../output/run-table.ts';
 import { transcriptLines } from './transcript-lines.ts';
 
 export interface ShowEvents {
@@ -56,6 +59,17 @@ export async function showEvents(options: ShowEvents, cli: Cli): Promise<void> {
   await cli.print(...kept.map(({ line }) => line));
   if (!follow) return;
   await Promise.all(sources.map((source) => followOn(source, options, signal, cli)));
+  const [followed, ...others] = runs;
+  if (followed !== undefined && others.length === 0 && !options.json && !signal.aborted)
+    await noteNextSteps(options.operations, followed.runId, cli);
+}
+
+/** What the user can do about an ended run; on stderr, so that a file with the log contains only the log. */
+async function noteNextSteps(operations: Operations, runId: string, cli: Cli): Promise<void> {
+  const { state } = await operations.get(runId);
+  if (state.status !== 'ended') return;
+  const steps = stepLines(nextSteps(state), terminalColumns(cli) ?? Number.POSITIVE_INFINITY, cli.paintErr);
+  if (steps.length > 0) await cli.note('', ...steps);
 }
 
 async function followOn(source: Source, { operations }: ShowEvents, signal: AbortSignal, cli: Cli): Promise<void> {
