@@ -37,6 +37,13 @@ describe('the prompt', () => {
     expect(prompt.split('\n## ').at(-1)).toMatch(/^Your answer\n.*single JSON object/s);
   });
 
+  it('asks the session that writes tests first for tests, not for the story', () => {
+    const testsFirst = { command: 'npm test', write: ['*.test.js'] };
+    const answer = buildPrompt({ ...INPUT, testsFirst }).split('\n## ').at(-1)!;
+    expect(answer).toMatch(/^Your answer\n.*single JSON object.*\n- ok: the tests are written/s);
+    expect(answer).not.toMatch(/story is done|"criteria"/);
+  });
+
   it('omits empty parts', () => {
     const prompt = buildPrompt({ ...INPUT, prd: { project: 'shop', description: ' ' }, gates: [] });
     expect(prompt).not.toMatch(/The project\n|Done so far|last attempt|AGENTS\.md|undefined/);

@@ -114,7 +114,8 @@ function describeStories(stories: readonly Story[]): PromptSection[] {
 function rulesOfAnswer({ story, answer, dry, testsFirst }: PromptInput): string {
   const isOfTests = testsFirst !== undefined && 'write' in testsFirst;
   if (answer === 'signals') return signalRules(story, isOfTests ? 'TESTS_GENERATED' : 'STORY_DONE');
-  return dry ? DRY_ANSWER_RULES : answerRules(story);
+  if (dry) return DRY_ANSWER_RULES;
+  return isOfTests ? TESTS_ANSWER_RULES : answerRules(story);
 }
 
 function signalRules({ id }: Story, done: string): string {
@@ -137,6 +138,13 @@ End with one message that is a single JSON object and nothing else: no prose aro
 {"status": "ok" | "needs_human" | "failed", "summary": "what you did, one to three sentences"}
 - ok: the story is done, every acceptance criterion holds, and you have seen it.
 - needs_human: only a person can decide or provide what is missing; the summary says what.
+- failed: you could not do it; the summary says why.`;
+
+const TESTS_ANSWER_RULES = `## Your answer
+End with one message that is a single JSON object and nothing else: no prose around it, no code fence.
+{"status": "ok" | "needs_human" | "failed", "summary": "which tests you wrote, one to three sentences"}
+- ok: the tests are written, at least one for every acceptance criterion, and you have seen each of them fail.
+- needs_human: a criterion cannot be tested before a person decides something; the summary says what.
 - failed: you could not do it; the summary says why.`;
 
 const DRY_ANSWER_RULES = `## Your answer

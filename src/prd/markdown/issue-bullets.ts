@@ -2,7 +2,7 @@ import { findCheckboxes, type Checkbox } from './checkboxes.ts';
 import type { LeadingId } from './leading-id.ts';
 import type { Line } from './line.ts';
 import { buildOutline } from './outline.ts';
-import type { MarkdownDocument } from './scan-markdown.ts';
+import { linesOf, type MarkdownDocument } from './scan-markdown.ts';
 
 /**
  * Reads bullets that name issues, like `- [#42] title`, as checkboxes; `[DONE]` or `[COMPLETE]` in the line ticks them.
@@ -15,7 +15,18 @@ export function readIssueBullets(document: MarkdownDocument): MarkdownDocument {
   const outline = buildOutline(lines);
   const boxes = findCheckboxes(outline);
   const isKnown = knownIds(boxes);
-  return { ...document, lines, outline, boxes: boxes.map((box) => nameBox(box, isKnown)) };
+  const ignored = [...document.ignored, ...findOtherBullets(boxes)];
+  return { ...document, lines, outline, boxes: boxes.map((box) => nameBox(box, isKnown)), ignored };
+}
+
+/** Names the bullets among those with issues that name none: they look the same, but are no stories. */
+function findOtherBullets(boxes: Checkbox[]): string[] {
+  const used = new Set(boxes.flatMap((box) => box.lines));
+  const sections = new Set(boxes.flatMap(({ line, section }) => (line.impliedMark === undefined ? [] : [section])));
+  const others = [...sections].flatMap((section) =>
+    section.lines.filter((line) => line.kind === 'item' && line.indent === 0 && !used.has(line)),
+  );
+  return others.length === 0 ? [] : [`bullets without an issue, like [#42], are not stories: ${linesOf(others)}`];
 }
 
 /** True if a text begins with the id of an issue in brackets: `[#42]`, or `[shop-a1]` as in beads. */

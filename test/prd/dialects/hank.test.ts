@@ -50,6 +50,15 @@ describe("hank's own plan", () => {
     expect(markStory(PLAN.replaceAll('\n', '\r\n'), '#42')).toContain('- [#42] Add the cart [DONE]\r\n');
   });
 
+  test('a bullet without an issue among the stories is no story, and a warning names its line', () => {
+    const plan =
+      '# Plan\n\n## High\n\n- [#42] Add the cart\n- Add a wish list\n  - with a name\n\n## Notes\n\n- see the wiki\n';
+    const prd = read(plan);
+    expect(prd.stories.map(({ id }) => id)).toEqual(['#42']);
+    expect(prd.warnings).toContain('bullets without an issue, like [#42], are not stories: line 6');
+    expect(read(plan.replace('- Add a', '- [#43] Add a')).warnings.join()).not.toContain('bullets without');
+  });
+
   test('a checkbox is ticked, and [DONE] counts for it as well', () => {
     const boxes = '- [ ] [#1] One\n- [ ] [#2] Two [DONE]\n- [#3] Three\n';
     expect(statuses(boxes)).toEqual({ '#1': 'pending', '#2': 'done', '#3': 'pending' });

@@ -257,6 +257,16 @@ describe('story headings', () => {
   });
 
   test.each([
+    ['### US-1: a', '- [x] x', 'pending', 'the checkboxes are done but the status is not; treated as done'],
+    ['### US-1: a ✅', '- [ ] x', 'pending', 'the mark of the heading is done but the status is not; treated as done'],
+    ['### US-1: a', '- [ ] x', 'done', 'the status is done but the checkboxes are not; treated as done'],
+  ])('are done if any mark says so: %s, %s, %s', (heading, box, status, warning) => {
+    const prd = parse(heading, '', `**Status:** ${status}`, '', '**Acceptance Criteria:**', '', box);
+    expect(prd.stories.map((each) => each.status)).toEqual(['done']);
+    expect(prd.warnings).toContain(`US-1: ${warning}`);
+  });
+
+  test.each([
     ['### Task 3 — T003', 'T003', 'Task 3'],
     ['### Story 4: Cart', 'story-4', 'Cart'],
     ['## 1.2 Cart', '1.2', 'Cart'],

@@ -79,7 +79,11 @@ function readStatus({ sign, section, isDropped, parts }: Part, id: string, diagn
   const said = word === undefined ? undefined : readWord(word.value, id, diagnostics);
   if (isTicked || isMarked) {
     if (said !== undefined && said !== 'done')
-      addWarning({ diagnostics }, id, 'the checkboxes are done but the status is not; treated as done');
+      addWarning(
+        { diagnostics },
+        id,
+        `${isTicked ? 'the checkboxes are' : 'the mark of the heading is'} done but the status is not; treated as done`,
+      );
     return 'done';
   }
   if (said === 'done') {
