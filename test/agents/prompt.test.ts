@@ -39,7 +39,9 @@ describe('the prompt', () => {
 
   it('asks the session that writes tests first for tests, not for the story', () => {
     const testsFirst = { command: 'npm test', write: ['*.test.js'] };
-    const answer = buildPrompt({ ...INPUT, testsFirst }).split('\n## ').at(-1)!;
+    const answer = buildPrompt({ ...INPUT, testsFirst })
+      .split('\n## ')
+      .at(-1)!;
     expect(answer).toMatch(/^Your answer\n.*single JSON object.*\n- ok: the tests are written/s);
     expect(answer).not.toMatch(/story is done|"criteria"/);
   });
