@@ -52,7 +52,7 @@ function headLine({ runs, older, where, now, width }: TopState, paint: Paint): s
 function countsText(runs: readonly ListedRun[], older: number): string {
   const open = runs.filter(({ status }) => status !== 'ended').length;
   const decisions = runs.reduce(
-    (sum, run) => sum + inboxItems(run).filter(({ what }) => what.startsWith('?')).length,
+    (sum, run) => sum + inboxItems(run, runs).filter(({ what }) => what.startsWith('?')).length,
     0,
   );
   const asks = decisions === 0 ? '' : `  ? ${decisions} waiting for you (2)`;

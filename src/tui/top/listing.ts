@@ -173,7 +173,7 @@ function inboxListing({ runs = [], now }: TopState): Listing {
     { name: 'WHAT' },
   ];
   const rows = runs.flatMap((run) =>
-    inboxItems(run).map(({ what, story, text }): Row => ({
+    inboxItems(run, runs).map(({ what, story, text }): Row => ({
       id: `${run.runId} ${story?.id ?? ''}`,
       runId: run.runId,
       ...(story && { story: story.id }),

@@ -10,8 +10,21 @@ import { paintColor } from '../../../src/tui/paint.ts';
 import { frameOf } from '../../../src/tui/top/frame.ts';
 import { KEYS, keyLabel } from '../../../src/tui/top/key-table.ts';
 import { VIEWS, type TopEvent } from '../../../src/tui/top/model.ts';
-import { created, failed, stateOf, succeeded } from '../../support/journal.ts';
-import { after, DONE, followed, listed, linesOf, PRDS, RUN, RUNNING, start, textOf, typing } from './top-world.ts';
+import { asked, created, failed, stateOf, succeeded } from '../../support/journal.ts';
+import {
+  after,
+  DONE,
+  followed,
+  HELD,
+  listed,
+  linesOf,
+  PRDS,
+  RUN,
+  RUNNING,
+  start,
+  textOf,
+  typing,
+} from './top-world.ts';
 
 const PATCH = 'diff --git a/a.ts b/a.ts\n--- a/a.ts\n+++ b/a.ts\n@@ -1,2 +1,2 @@\n same\n-old\n+new\u202e\n';
 const WORKER = { id: 'any-1', takes: 'any', host: 'build-1', pid: 4711, since: '2030-01-01T00:00:00.000Z' } as const;
@@ -173,6 +186,17 @@ describe('at 80x24', () => {
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
     `);
+  });
+
+  it('inbox contains a question until a newer run of the PRD has done the story, and no question of a task', () => {
+    const questions = (...runs: ListedRun[]) => textOf(after(start(), listed(runs), '2')).match(/\? answer/g)?.length;
+    const waiting = stateOf(created(HELD, 1), ...asked('US-001'));
+    const newer = { ...stateOf(...succeeded(DONE)), createdAt: '2030-01-01T00:01:00.000Z' };
+    expect(questions(waiting)).toBe(1);
+    expect(questions(newer, waiting)).toBeUndefined();
+    expect(questions({ ...newer, prdPath: '/home/me/shop/other.json' }, waiting)).toBe(1);
+    expect(questions(waiting, { ...newer, createdAt: '2029-12-31T00:00:00.000Z' })).toBe(1);
+    expect(questions({ ...waiting, task: true })).toBeUndefined();
   });
 
   it('spend shows totals, and the runs that used most first', () => {
