@@ -172,10 +172,10 @@ export async function executeAction(
   }
 }
 
-/** The new state of the run, and a note if no worker would continue it. */
+/** The new state of the run, a note if no worker would continue it, and the warnings. */
 async function says(operations: Operations, result: ReturnType<Operations['pause']>): Promise<string> {
-  const { says: text, runId } = await result;
+  const { says: text, runId, warnings = [] } = await result;
   const { state, workers } = await operations.get(runId);
   const isIdle = state.status !== 'ended' && state.paused === undefined && workers === 0;
-  return safeLine(isIdle ? `${text} But ${NO_WORKER}.` : text, 300);
+  return safeLine([text, ...(isIdle ? [`But ${NO_WORKER}.`] : []), ...warnings].join(' '), 600);
 }

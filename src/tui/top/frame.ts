@@ -3,8 +3,14 @@ import { addUsage, NO_USAGE } from '../../core/agent.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
-import type { Paint } from '../../core/transcript/transcript-line.ts';
-import { padToWidth, stringWidth, truncateStartToWidth, truncateToWidth } from '../../lib/string-width.ts';
+import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
+import {
+  padToWidth,
+  stringWidth,
+  truncateStartToWidth,
+  truncateToWidth,
+  wrapIndented,
+} from '../../lib/string-width.ts';
 import { formatAge } from '../run-text.ts';
 import { formatCount } from '../usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
@@ -19,18 +25,15 @@ import { tableLines } from './table-lines.ts';
 
 /** The whole screen: exactly `height` lines, none wider than `width`. */
 export function frameOf(state: TopState, paint: Paint): string[] {
-  const height = bodyHeight(state);
   const asked = answerPanel(state, paint);
-  const body = [...bodyOf(state, paint).slice(0, height - asked.length), ...asked];
+  const messages = messageLines(state, paint);
+  const height = bodyHeight(state) - (messages.length - 1);
+  const room = Math.max(0, height - asked.length);
+  // What is selected or followed stays visible above the answer and the message.
+  const shown = bodyOf({ ...state, height: state.height - (bodyHeight(state) - room) }, paint);
+  const body = [...shown.slice(0, room), ...asked];
   const blank = Array.from({ length: Math.max(0, height - body.length) }, () => '');
-  const lines = [
-    headLine(state, paint),
-    pathLine(state, paint),
-    ...body,
-    ...blank,
-    messageLine(state, paint),
-    keyLine(state, paint),
-  ];
+  const lines = [headLine(state, paint), pathLine(state, paint), ...body, ...blank, ...messages, keyLine(state, paint)];
   return lines.slice(0, Math.max(1, state.height)).map((line) => fit(line, state.width));
 }
 
@@ -163,13 +166,15 @@ function workerPanel({ workers, now, width }: TopState, paint: Paint): string[] 
   return more > 0 ? [...lines, `    and ${more} more`] : lines;
 }
 
-/** A question, a line of input, the result of the last action, or why the data is old. */
-function messageLine({ question, inputLine, acting, notice, failures, runs, width }: TopState, paint: Paint): string {
-  const short = (text: string) => ` ${truncateToWidth(text, width - 1)}`;
-  if (question !== undefined) {
-    const keys = '  y yes, n no';
-    return paint('warn', ` ${truncateToWidth(question.text, Math.max(1, width - 1 - keys.length))}${keys}`);
-  }
+const MAX_MESSAGE_LINES = 4;
+
+/** A question, a line of input, the result of the last action, or why the data is old; at least one line. */
+function messageLines(state: TopState, paint: Paint): string[] {
+  const { question, inputLine, acting, notice, failures, runs, width } = state;
+  const most = Math.max(1, Math.min(MAX_MESSAGE_LINES, Math.floor(bodyHeight(state) / 2)));
+  const wrapped = (tone: Tone, text: string, keys = '') =>
+    wrapMessage(text, keys, { width: Math.max(10, width - 2), most }).map((line) => paint(tone, ` ${line}`));
+  if (question !== undefined) return wrapped('warn', question.text, '  y yes, n no');
   if (inputLine !== undefined) {
     const lead = {
       command: ':',
@@ -180,17 +185,29 @@ function messageLine({ question, inputLine, acting, notice, failures, runs, widt
     }[inputLine.kind];
     const possible = inputLine.kind === 'command' ? completeCommand(inputLine.text, runs).slice(0, 12).join(' ') : '';
     const input = `${lead}${truncateStartToWidth(safeText(inputLine.text), Math.max(4, width - lead.length - 3))}_`;
-    return ` ${paint('strong', input)}  ${paint('quiet', truncateToWidth(possible, Math.max(0, width - 3 - stringWidth(input))))}`.trimEnd();
+    const rest = truncateToWidth(possible, Math.max(0, width - 3 - stringWidth(input)));
+    return [` ${paint('strong', input)}  ${paint('quiet', rest)}`.trimEnd()];
   }
-  if (acting !== undefined)
-    return paint('quiet', short(`… ${acting.name} ${acting.runId || safeLine(acting.prd ?? acting.text ?? '')}`));
-  if (notice !== undefined) return paint(notice.tone, short(safeLine(notice.text, 400)));
+  if (acting !== undefined) {
+    const text = `… ${acting.name} ${acting.runId || safeLine(acting.prd ?? acting.text ?? '')}`;
+    return [paint('quiet', ` ${truncateToWidth(text, width - 1)}`)];
+  }
+  if (notice !== undefined) return wrapped(notice.tone, safeLine(notice.text, 600));
   const [failure] = Object.values(failures);
-  if (failure === undefined) return '';
-  return paint(
-    'bad',
-    short(`✗ ${safeLine([failure.message, failure.hint].filter((each) => each !== undefined).join(' '), 400)}`),
-  );
+  if (failure === undefined) return [''];
+  const text = [failure.message, failure.hint].filter((each) => each !== undefined).join(' ');
+  return wrapped('bad', `✗ ${safeLine(text, 600)}`);
+}
+
+/** At most `most` lines; if a text is too long, the keys that answer it are still shown. */
+function wrapMessage(text: string, keys: string, { width, most }: { width: number; most: number }): string[] {
+  const lines = wrapIndented(text, width);
+  const rest = lines.splice(most - 1).join(' ');
+  if (rest === '') {
+    const last = lines.pop() ?? '';
+    return stringWidth(last + keys) <= width ? [...lines, last + keys] : [...lines, last, keys.trim()];
+  }
+  return [...lines, truncateToWidth(rest, width - keys.length) + keys];
 }
 
 const ALWAYS_SHOWN: readonly KeyCommand[] = ['back', 'command', 'filter', 'help', 'quit'];

@@ -446,6 +446,32 @@ describe('every view', () => {
     for (const state of ['» running', '? NEEDS_HUMAN', '✓ SUCCESS']) expect(lines.join('\n')).toContain(state);
   });
 
+  it('shows a long message on several lines, above which the selected row stays visible', () => {
+    const runs = Array.from({ length: 30 }, (_, index) =>
+      stateOf(created(`0tbq${String(index).padStart(11, '0')}`, 1)),
+    );
+    const words = Array.from({ length: 25 }, (_, index) => `word-${index}`);
+    const lines = linesOf(
+      after(start(), listed(runs), 'end', { type: 'refused', failure: { message: words.join(' ') } }),
+    );
+    expect(lines).toHaveLength(24);
+    expect(
+      lines
+        .slice(-4, -1)
+        .join(' ')
+        .match(/word-\d+/g),
+    ).toEqual(words);
+    expect(lines.at(-5)).toContain('> 0tbq00000000029');
+  });
+
+  it.each(SIZES)('shows a whole question and the keys that answer it at %i columns and %i lines', (width, height) => {
+    const lines = linesOf(after(start({ width, height }), listed(), 'down', 'a'));
+    const message = lines.slice(2, -1).join(' ').replace(/\s+/g, ' ');
+    if (width >= 40) expect(message).toMatch(/Approve abcdef0, US-001 \(Story number 1\) of run \w+\? y yes, n no/);
+    if (height >= 10) expect(message).toContain('y yes, n no');
+    expect(lines).toHaveLength(height);
+  });
+
   it('draws a thousand runs quickly enough to scroll', () => {
     const runs = Array.from({ length: 1000 }, (_, index) =>
       stateOf(created(`0tbq${String(index).padStart(11, '0')}`, 5)),
