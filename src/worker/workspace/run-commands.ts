@@ -23,8 +23,8 @@ export interface CommandPlan {
   phase: NetworkPhase;
   /** Opens the log of a command. */
   openLog: (next: NextCommand) => Writable;
-  /** Report files that are removed before the first gate, so that only what it writes is read. */
-  staleReports?: readonly string[];
+  /** Report files that are removed before each of the first `gates` gates, so that only what the last of them and later ones write is read. */
+  staleReports?: { paths: readonly string[]; gates: number };
   /** Called before the sandbox of a command is taken. */
   onNext?: (next: NextCommand) => Promise<void>;
   /** Called if changes of earlier commands were undone before a command. */
@@ -38,15 +38,16 @@ export interface CommandPlan {
 export async function* runCommands(
   context: SandboxContext,
   workspace: Workspace,
-  { commands, phase, openLog, staleReports = [], onNext, onRestored }: CommandPlan,
+  { commands, phase, openLog, staleReports, onNext, onRestored }: CommandPlan,
 ): AsyncGenerator<EndedCommand> {
-  const first = commands.find(({ kind }) => kind === 'gate');
+  const first = commands.filter(({ kind }) => kind === 'gate').slice(0, staleReports?.gates ?? 0);
   for (const next of commands) {
     await onNext?.(next);
     const started = await workspace.takeNext();
     const { egress, restored } = started;
     if (restored !== undefined) await onRestored?.(next, restored);
-    const command = next === first ? `${removeFiles(staleReports)}${next.command}` : next.command;
+    const stale = first.includes(next) ? (staleReports?.paths ?? []) : [];
+    const command = `${removeFiles(stale)}${next.command}`;
     const result = await runStep(context, started, { command, log: openLog(next), phase });
     yield { ...next, ...result, egress, restored };
     if (next.kind === 'setup' && result.exit.exitCode !== 0) return;

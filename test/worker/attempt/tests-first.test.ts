@@ -44,6 +44,27 @@ describe('a story that begins with its tests', () => {
     expect(halo.readFile(state.runId, 'agent.log')).toContain('locked: sum.test.mjs (1 failed as they must)');
   });
 
+  it('counts its tests once when the gates run them as well, and the next story is compared with that', async ({
+    halo,
+  }) => {
+    const old = 'import test from "node:test"; test("old", () => {});\n';
+    const repository = newRepository({ 'old.test.mjs': old, 'package.json': '{}' });
+    const reports = ['tests.reports=["report.tap"]', 'tests.first="on"'];
+    const command = 'tests.command="node --test --test-reporter=tap --test-reporter-destination=report.tap {files}"';
+    const script = (name: string) =>
+      testsFirstAgent(HONEST_TESTS.replaceAll('sum', name), ADD_SUM.replaceAll('sum', name));
+    const gates = ['node --test --test-reporter=tap'];
+    const agent = `if test -f one.mjs; then ${script('two')}; else ${script('one')}; fi`;
+    const settings = scripted(agent, gates, [...reports, command]);
+    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    const compared = halo.journal(state.runId).filter(({ type }) => type === 'tests.compared');
+    expect(compared).toMatchObject([
+      { story: 'A', before: 1, after: 2, removed: [] },
+      { story: 'B', before: 2, after: 3, removed: [] },
+    ]);
+  });
+
   it('lands in spite of what is wrong with its tests if that is only reported', async ({ halo, run }) => {
     const state = await run(
       newRepository({}),

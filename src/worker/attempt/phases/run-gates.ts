@@ -48,7 +48,9 @@ export async function runGates(given: Attempt, work: ImplementedWork): Promise<P
       const attempt = onLayer(judging, layer);
       const ahead = work.clean?.layerKey === layer?.key ? work.clean : undefined;
       const clean = ahead ?? new Workspace(attempt, `gates-${merges}`, planCleanSteps(attempt));
-      return { gates: await gateCommit(attempt, { commit, clean, baseline, claims, folder: gatesFolder }), layer };
+      const project = onLayer(given, layer);
+      const request = { project, commit, clean, baseline, claims, folder: gatesFolder };
+      return { gates: await gateCommit(attempt, request), layer };
     });
   } finally {
     baseline.stop();
@@ -56,6 +58,8 @@ export async function runGates(given: Attempt, work: ImplementedWork): Promise<P
 }
 
 interface GatesRequest {
+  /** The attempt without the gate of the locked tests. */
+  project: Attempt;
   commit: string;
   clean: Workspace;
   baseline: Baseline;
@@ -67,14 +71,15 @@ interface GatesRequest {
 
 async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<GateProof[]> {
   const { config, worker, identity, journal, resources } = attempt;
-  const { commit, clean, baseline, claims, folder } = request;
+  const { project, commit, clean, baseline, claims, folder } = request;
   const logOf = ({ name }: NextCommand) => `${folder}/${name}`;
   let restored: Restored | undefined;
   const commands = runCommands(attempt, clean, {
     commands: setupAndGates(config),
     phase: 'gates',
     openLog: (next) => worker.store.openArtifact(identity.place, logOf(next)),
-    staleReports: attempt.locked === undefined ? [] : config.tests.reports,
+    // Of the locked tests, then of the project.
+    staleReports: { paths: config.tests.reports, gates: attempt.locked === undefined ? 0 : 2 },
     onNext: async ({ kind, command }) => {
       if (kind === 'gate') await journal.report({ type: 'gate.started', command });
     },
@@ -85,6 +90,7 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
   });
   const proofs: GateProof[] = [];
   const logs: string[] = [];
+  let lockedTests: TestCase[] = [];
   await clean.checkOut(commit, resources.candidateDir, [VIEW, CANDIDATE]);
   for await (const ended of commands) {
     const log = logOf(ended);
@@ -93,13 +99,19 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
       continue;
     }
     proofs.push(await recordGate(attempt, ended, { log, restored, baseline }));
-    logs.push(log);
-    if (attempt.locked !== undefined && proofs.length === 1) await checkGreen(attempt, attempt.locked, { clean, log });
+    if (attempt.locked !== undefined && proofs.length === 1)
+      lockedTests = await checkGreen(attempt, attempt.locked, { clean, log });
+    else logs.push(log);
   }
-  const tests = await readTestReports(attempt, clean, logs);
-  await reportClaims(attempt, claims, tests);
+  const tests = await readTestReports(project, clean, logs);
+  await reportClaims(
+    attempt,
+    claims,
+    tests === null && lockedTests.length === 0 ? null : [...lockedTests, ...(tests ?? [])],
+  );
   await reportTestChanges(attempt, tests, baseline);
-  await saveGateResults(attempt, commit, { v: 1, setupFailed: false, gates: proofs, tests });
+  const gates = attempt.locked === undefined ? proofs : proofs.slice(1);
+  await saveGateResults(project, commit, { v: 1, setupFailed: false, gates, tests });
   return proofs;
 }
 

@@ -6,6 +6,7 @@ import {
   type LockedTests,
   type TestsStep,
 } from '../../../core/review/tests-first.ts';
+import type { TestCase } from '../../../core/test-report/formats/collect-tests.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { listFiles } from '../../../git/objects/tree-list.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
@@ -41,19 +42,23 @@ export async function checkLocks(
   if (changed.length > 0) await judgeTests(attempt, 'locks', { stopReason: 'POLICY_VIOLATION', why });
 }
 
-/** Ends the attempt unless each locked test ran after the change and passed. `log`: of the command that runs them. */
+/**
+ * Ends the attempt unless each locked test ran after the change and passed. `log`: of the command that runs them. Returns
+ * the reported tests.
+ */
 export async function checkGreen(
   attempt: Attempt,
   locked: LockedTests,
   { clean, log }: { clean: Workspace; log: string },
-): Promise<void> {
-  if (locked.cases.length === 0) return;
+): Promise<TestCase[]> {
+  if (locked.cases.length === 0) return [];
   const reported = await readTestReports(attempt, clean, [log]);
   const unproven = findUnprovenTests(locked.cases, reported && selectTestsOf(locked.files, reported));
-  if (unproven.length === 0) return;
+  if (unproven.length === 0) return reported ?? [];
   const why = `tests of the story did not run and pass after its change: ${nameTests(unproven)}`;
   const printed = await attempt.worker.store.readArtifact(attempt.identity.place, log);
   await judgeTests(attempt, 'green', { stopReason: 'GATE_FAILED', why, tail: printed?.slice(-MAX_TAIL) });
+  return reported ?? [];
 }
 
 interface Finding {

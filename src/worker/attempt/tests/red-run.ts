@@ -53,7 +53,7 @@ async function runOn(attempt: Attempt, { name, commit, gitDir, tests }: Place): 
     commands: setupAndGates(only.config),
     phase: 'baseline' as const,
     openLog,
-    staleReports: config.tests.reports,
+    staleReports: { paths: config.tests.reports, gates: 1 },
   };
   const logs: string[] = [];
   let result = { exitCode: 0, tail: '' };
