@@ -16,9 +16,21 @@ export interface RunStart {
 
 /** Lists the branches `halo/<runId>` that are not part of `commit`'s history, in no particular order. */
 export async function listUnmergedRuns(gitDir: string, commit: string): Promise<UnmergedRun[]> {
+  return listRunBranches(gitDir, 'no-merged', commit);
+}
+
+/** Lists the runs whose branches are part of `to`'s history; unless the commits are the same, without those in `from`'s. */
+export async function listRunsBetween(gitDir: string, from: string, to: string): Promise<string[]> {
+  const merged = await listRunBranches(gitDir, 'merged', to);
+  const since = from === to ? merged : await listUnmergedRuns(gitDir, from);
+  const runIds = new Set(since.map(({ runId }) => runId));
+  return merged.map(({ runId }) => runId).filter((runId) => runIds.has(runId));
+}
+
+async function listRunBranches(gitDir: string, which: 'merged' | 'no-merged', commit: string): Promise<UnmergedRun[]> {
   assertObjectId(commit, 'The commit');
   const format = '--format=%(refname:lstrip=3) %(objectname)';
-  const text = await gitText(['for-each-ref', `--no-merged=${commit}`, format, 'refs/heads/halo/'], { gitDir });
+  const text = await gitText(['for-each-ref', `--${which}=${commit}`, format, 'refs/heads/halo/'], { gitDir });
   return text.split('\n').flatMap((line) => {
     const [runId = '', tip = ''] = line.split(' ');
     return tip === '' ? [] : [{ runId, tip }];

@@ -10,6 +10,7 @@ import { printableShellWord } from '../../core/text/safe-text.ts';
 import { PRDS_FOLDER } from '../../core/prd/prd-names.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../../git/land/fast-forward.ts';
+import { listRunsBetween } from '../../git/repository/unmerged-runs.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
@@ -62,7 +63,24 @@ export async function landRun(store: JournalStore, home: string, runId: string):
   await failpoint('ff.after');
   const { branch, from, to } = landed;
   await store.append(runId, [{ type: 'run.landed', branch, from, to }]);
+  if (!isUrl(repo.source)) await recordLandedWith(store, { runId, repo }, landed);
   return landed;
+}
+
+/** Records that the runs whose results this one continued have landed with it. */
+async function recordLandedWith(
+  store: JournalStore,
+  { runId, repo }: Pick<RunState, 'runId' | 'repo'>,
+  { branch, from, to }: LandedRun,
+): Promise<void> {
+  const { gitDir } = await inspectRepo(repo.source);
+  for (const other of await listRunsBetween(gitDir, from, to)) {
+    if (other === runId) continue;
+    // A branch may be of a run of another home, or of one that was removed.
+    const state = await store.readState(other).catch(() => undefined);
+    const isLanded = state?.status !== 'ended' || state.landed !== undefined || state.repo.source !== repo.source;
+    if (!isLanded) await store.append(other, [{ type: 'run.landed', branch, from, to }]);
+  }
 }
 
 /** By default to the run's own branch, because the owners of the repository decide about their default branch. */

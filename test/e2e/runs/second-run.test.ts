@@ -75,6 +75,9 @@ describe('a second run of a PRD', () => {
     expect(files(`halo/${second.runId}`)).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
     await halo.operations.land(second.runId);
     expect(files('main')).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
+    // The first run has landed with it.
+    const landed = { branch: 'main', to: second.tip };
+    for (const { runId } of [first, second]) expect((await halo.operations.get(runId)).state).toMatchObject({ landed });
   });
 
   it('a second run after an unlanded success is refused if nothing is left, until the first one is landed', async () => {
