@@ -3,7 +3,7 @@ import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
 import type { BatchEntry } from '../api/operations/requests.ts';
 import type { FolderResult } from '../api/folder/folder-queue.ts';
-import type { FolderRequest } from '../api/folder/work-off-folder.ts';
+import type { FolderRequest } from '../api/folder/run-folder-queue.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ServiceContext } from './compose-runs.ts';
 
@@ -20,8 +20,8 @@ export interface PrdServices {
   discoverPrd(search: PrdSearch): Promise<string>;
   /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
   readBatch(path: string): Promise<BatchEntry[]>;
-  /** Works off the PRDs of a folder. Throws PRD_UNREADABLE, USAGE. */
-  workOffFolder(request: FolderRequest): Promise<FolderResult>;
+  /** Runs the PRDs of a folder. Throws PRD_UNREADABLE, USAGE. */
+  runFolderQueue(request: FolderRequest): Promise<FolderResult>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
   openImport(request: ImportDocumentRequest): Promise<DocumentImport>;
@@ -55,9 +55,9 @@ export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'
       const { readBatch } = await import('../api/submit/batch-file.ts');
       return readBatch(path);
     },
-    async workOffFolder(request) {
-      const { workOffFolder } = await import('../api/folder/work-off-folder.ts');
-      return workOffFolder((await readHost()).home, request);
+    async runFolderQueue(request) {
+      const { runFolderQueue } = await import('../api/folder/run-folder-queue.ts');
+      return runFolderQueue((await readHost()).home, request);
     },
     async convertPrd({ path, bytes, to }) {
       const [{ convertPrd }, { parseDialectId }] = await Promise.all([

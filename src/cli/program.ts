@@ -13,7 +13,7 @@ interface Entry {
 export const COMMANDS: readonly Entry[] = [
   { name: 'run', summary: 'run a PRD here and follow it to the end', load: () => import('./commands/run.ts') },
   { name: 'submit', summary: 'queue a PRD for one or more repositories', load: () => import('./commands/submit.ts') },
-  { name: 'queue', summary: 'work off the PRDs of a folder', load: () => import('./commands/queue.ts') },
+  { name: 'queue', summary: 'run the PRDs of a folder in order', load: () => import('./commands/queue.ts') },
   {
     name: 'status',
     summary: 'show active and recent runs, or one run in detail',

@@ -40,7 +40,7 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['a PRD is malformed', 'an error with its position; no job'],
   ['a secret in pieces, encoded, in names', 'in no file and no output'],
   ['one user has a hundred runs, another has one', 'fair turns; limits are reached, never exceeded'],
-  ['many runs over many repositories, again and again', 'memory, files, keys and containers stay flat'],
+  ['many runs over many repositories, repeatedly', 'memory, files, keys and containers stay flat'],
   ['clocks differ between workers, or jump', 'nothing is done twice; retries are on time'],
   ['an image is missing', 'a clear error; other repositories continue'],
   ['the engine has no networks left', 'none is needed'],

@@ -31,6 +31,8 @@ export const WORD_LIST: { words: string; use: string }[] = [
   { words: 'lest|albeit|whilst|amongst|nigh|thrice', use: 'a common word' },
   { words: 'hitherto|heretofore|hence|henceforth|thence|whence|thither|hither', use: 'so, until now, from now on' },
   { words: '(?:here|there|where)(?:of|in|upon|with|to|unto)', use: 'of it, in it' },
+  { words: 'work(?:s|ed|ing)? off', use: 'run, process' },
+  { words: 'first of all', use: 'first' },
   { words: 'as it were|so to (?:say|speak)|such as it is', use: 'nothing' },
 ];
 

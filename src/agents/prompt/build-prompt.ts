@@ -253,10 +253,10 @@ function rulesOf(gates: readonly string[], testsFirst: TestsFirst | undefined): 
   if (refactor)
     return `${describeRules(gates)}
 - The story is implemented: its change is in the last commit, and its tests (${locked.map(codeSpan).join(', ')}) and all checks pass. Improve the structure of that change, such as names, duplication and size of functions, without changing what it does. Do not change these tests.
-- First of all ${codeSpan(command)} runs, and each of these tests must pass as before. If anything fails, your work is dropped. If there is nothing to improve, change nothing.`;
+- First, ${codeSpan(command)} runs, and each of these tests must pass as before. If anything fails, your work is dropped. If there is nothing to improve, change nothing.`;
   return `${describeRules(gates)}
 - The tests of this story are written already, and they fail: ${locked.map(codeSpan).join(', ')}. Make them pass. Do not change, move or remove them; add no configuration that skips them.
-- First of all ${codeSpan(command)} runs, and each of these tests must run and pass.`;
+- First, ${codeSpan(command)} runs, and each of these tests must run and pass.`;
 }
 
 function describeTestRules({ write, command }: { write: readonly string[]; command: string }): string {

@@ -47,7 +47,7 @@ const OWN_ERRORS: readonly ErrorCode[] = ['PRD_INVALID', 'PRD_UNREADABLE', 'PROM
 const UNCERTAIN: readonly ErrorCode[] = ['API_UNREACHABLE', 'INTERNAL', 'REDIS_UNAVAILABLE', 'DISK_FAILED'];
 
 /**
- * Works off the PRDs of a folder, one run after the other. Every step is recorded before it is taken, so that a queue that
+ * Runs the PRDs of a folder, one run after the other. Every step is recorded before it is taken, so that a queue that
  * was killed continues where it was, and submits nothing twice.
  */
 export class FolderQueue {

@@ -19,7 +19,7 @@ export const define: Define = (command, cli) => {
   addSettingOptions(
     command
       .description(
-        'Works off the PRDs of a folder in the order of their names, one run after the other, each on the result of the one before. A finished PRD moves to done/ in the folder; one that failed stays, with a note. Workers (`halo worker`, `halo up`) execute the runs. A queue that was killed continues where it was when it is started again.',
+        'Runs the PRDs of a folder in the order of their names, one run after the other, each on the result of the one before. A finished PRD moves to done/ in the folder; one that failed stays, with a note. Workers (`halo worker`, `halo up`) execute the runs. A queue that was killed continues where it was when it is started again.',
       )
       .argument('<folder>', 'the folder with PRDs (*.json, *.md)')
       .option('--repo <repo>', 'path or URL of the repository', '.')
@@ -51,7 +51,7 @@ async function workOff(name: string, flags: Flags, cli: Cli): Promise<void> {
   let said = '';
   const result = await cli.withOperations((operations) =>
     stoppable(cli, (signal) =>
-      cli.services.workOffFolder({
+      cli.services.runFolderQueue({
         operations,
         folder: resolve(cli.cwd, name),
         repo: repoSource(cli.cwd, flags.repo),

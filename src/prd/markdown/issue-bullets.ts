@@ -19,7 +19,7 @@ export function readIssueBullets(document: MarkdownDocument): MarkdownDocument {
   return { ...document, lines, outline, boxes: boxes.map((box) => nameBox(box, isKnown)), ignored };
 }
 
-/** Names the bullets among those with issues that name none: they look the same, but are no stories. */
+/** Names the bullets among those with issues that name none: they look the same, but are not stories. */
 function findOtherBullets(boxes: Checkbox[]): string[] {
   const used = new Set(boxes.flatMap((box) => box.lines));
   const sections = new Set(boxes.flatMap(({ line, section }) => (line.impliedMark === undefined ? [] : [section])));

@@ -73,7 +73,7 @@ async function read(operations: Operations, needed: NeededSource, { prds, emit, 
   }
 }
 
-/** Calls `work` again and again; slow work is called less often. */
+/** Calls `work` repeatedly; slow work is called less often. */
 async function poll(intervalMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
   while (!signal.aborted) {
     const started = performance.now();

@@ -26,7 +26,7 @@ export interface StartedAhead {
   exporter: Promise<Sandbox>;
   /** A clean workspace for setup and the gates. */
   clean: Workspace;
-  /** Stops when the attempt closes, at the latest. */
+  /** Aborts no later than when the attempt closes. */
   baseline: Baseline;
 }
 

@@ -16,7 +16,7 @@ export interface NextCommand {
 
 export interface EndedCommand extends NextCommand, StepResult, Pick<StartedStep, 'egress' | 'restored'> {}
 
-/** What to run, and who is informed about it. */
+/** What to run, and the callbacks for each step. */
 export interface CommandPlan {
   commands: readonly NextCommand[];
   /** The phase under which network requests are recorded. */

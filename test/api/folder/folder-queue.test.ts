@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { workOffFolder, type FolderRequest } from '../../../src/api/folder/work-off-folder.ts';
+import { runFolderQueue, type FolderRequest } from '../../../src/api/folder/run-folder-queue.ts';
 import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
@@ -86,7 +86,7 @@ const titles = () =>
   runs.submitted.map(({ prd: { bytes } }) => /"title":"(\w+)"/.exec(Buffer.from(bytes).toString())?.[1]);
 
 function work(more: Partial<FolderRequest> = {}) {
-  return workOffFolder(home, {
+  return runFolderQueue(home, {
     operations: runs.operations,
     folder,
     repo,
@@ -104,7 +104,7 @@ function work(more: Partial<FolderRequest> = {}) {
 }
 
 describe('the queue of a folder', () => {
-  it('works off PRDs in the order of their names, each on the result of the one before, and moves them to done', async () => {
+  it('runs PRDs in the order of their names, each on the result of the one before, and moves them to done', async () => {
     for (const [name, title] of [
       ['10-c.json', 'third'],
       ['2-b.json', 'second'],
@@ -287,7 +287,7 @@ describe('the queue of a folder', () => {
     expect(titles()).toEqual(['first', 'second']);
   });
 
-  it('is worked off by one process at a time', async () => {
+  it('is run by one process at a time', async () => {
     const stop = new AbortController();
     const first = work({ watch: true, signal: stop.signal });
     await new Promise((resolve) => setTimeout(resolve, 100));

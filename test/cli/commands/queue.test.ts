@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { FolderRequest } from '../../../src/api/folder/work-off-folder.ts';
+import type { FolderRequest } from '../../../src/api/folder/run-folder-queue.ts';
 import { openMemory } from '../../support/memory-operations.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 
 async function queue(words: string[], result = { done: 1, failed: 0 }) {
   const requests: FolderRequest[] = [];
   const services = {
-    async workOffFolder(request: FolderRequest) {
+    async runFolderQueue(request: FolderRequest) {
       requests.push(request);
       await request.say('1.json is done\u001b[31m.');
       return result;

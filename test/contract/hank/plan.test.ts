@@ -30,7 +30,7 @@ const subjects = (repository: TestRepository, dir: string) =>
 const ADDS = `id=$(grep -o '^#[0-9]*: ' | head -1 | tr -d '#: '); echo made > "$id.txt"; ${OK}`;
 
 describe('the plan of a project of hank', () => {
-  it('works off the plan of a project, story by story, and marks what has landed', LONG, async () => {
+  it('runs the plan of a project, story by story, and marks what has landed', LONG, async () => {
     const plan = '# Implementation Plan\n\n- [x] [#7] Set up\n- [ ] [#42] Add the cart\n- [ ] [#43] Check out\n';
     const { repository, run } = openProject(plan);
     const end = await run(ADDS);

@@ -26,7 +26,7 @@ const done = () => (existsSync(join(folder, 'done')) ? readdirSync(join(folder, 
 const add = (name: string, id: string) => writeFileSync(join(folder, name), prdOf([{ id }]).bytes);
 
 it(
-  'a folder of PRDs is worked off by a worker in the order of names, also after kill -9, and is watched',
+  'a folder of PRDs is run by a worker in the order of names, also after kill -9, and is watched',
   { timeout: 400_000 },
   async () => {
     add('10-b.json', 'TEN');

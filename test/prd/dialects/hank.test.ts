@@ -50,7 +50,7 @@ describe("hank's own plan", () => {
     expect(markStory(PLAN.replaceAll('\n', '\r\n'), '#42')).toContain('- [#42] Add the cart [DONE]\r\n');
   });
 
-  test('a bullet without an issue among the stories is no story, and a warning names its line', () => {
+  test('a bullet without an issue among the stories is not a story, and a warning names its line', () => {
     const plan =
       '# Plan\n\n## High\n\n- [#42] Add the cart\n- Add a wish list\n  - with a name\n\n## Notes\n\n- see the wiki\n';
     const prd = read(plan);

@@ -78,7 +78,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       discoverPrd: notHere,
       readBatch: notHere,
       convertPrd: notHere,
-      workOffFolder: notHere,
+      runFolderQueue: notHere,
       openImport: notHere,
       openPlan: notHere,
       performTask: notHere,

@@ -8,8 +8,8 @@ import { FolderRecords } from './folder-records.ts';
 
 export type FolderRequest = Omit<FolderQueueOptions, 'records' | 'head'>;
 
-/** Works off the PRDs of a folder; only one process at a time does. Throws PRD_UNREADABLE, USAGE, and errors of a submit. */
-export async function workOffFolder(home: string, request: FolderRequest): Promise<FolderResult> {
+/** Runs the PRDs of a folder; only one process at a time does. Throws PRD_UNREADABLE, USAGE, and errors of a submit. */
+export async function runFolderQueue(home: string, request: FolderRequest): Promise<FolderResult> {
   const found = await stat(request.folder).catch(() => undefined);
   if (found?.isDirectory() !== true)
     throw new HaloError('PRD_UNREADABLE', `${request.folder} is not a folder.`, {
