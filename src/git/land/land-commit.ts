@@ -6,6 +6,7 @@ import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, tryGit } from '../process/git.ts';
 import { assertObjectId, zeroId } from '../process/object-id.ts';
 import { assertRunBranchesAllowed } from '../repository/run-branch.ts';
+import { extendView } from '../mirror/base-view.ts';
 import { sendCommit } from '../mirror/send-commit.ts';
 import { splitNul } from '../process/output.ts';
 import { listWorktrees } from '../repository/worktrees.ts';
@@ -19,6 +20,8 @@ export interface LandRequest {
   ref: string;
   /** From `makeCommit`. */
   commit: string;
+  /** The parent of the commit; given it, the view of the commit is created for the next story. */
+  parent?: string;
   /** The commit that `ref` must point to; undefined when it must not exist yet. */
   expected: string | undefined;
 }
@@ -32,14 +35,18 @@ export async function transferCommit({
   candidateDir,
   ref,
   commit,
+  parent,
   hostGitDir,
   mirrorDir,
 }: Omit<LandRequest, 'expected'>): Promise<() => Promise<void>> {
   assertObjectId(commit, 'The commit');
   await failpoint('objects.before');
   await assertNotCheckedOut(hostGitDir, ref);
-  const release = await sendCommit({ from: candidateDir, stores: [hostGitDir, mirrorDir], commit, keepIn: hostGitDir });
+  const stores = [hostGitDir, mirrorDir];
+  const { release, pack } = await sendCommit({ from: candidateDir, stores, commit, keepIn: hostGitDir });
   try {
+    // If this fails, the next story creates the view.
+    if (parent !== undefined) await extendView(mirrorDir, { commit, parent, pack }).catch(() => undefined);
     await failpoint('objects.after');
     return release;
   } catch (error) {
@@ -52,7 +59,7 @@ export async function transferCommit({
  * The quick part: moves `ref` by compare-and-swap to a commit whose objects are stored. The move is durable when this
  * resolves. Throws CONFLICT when someone else moved it, and LAND_REFUSED when a branch name blocks it.
  */
-export async function moveBranch(request: Omit<LandRequest, 'candidateDir'>): Promise<void> {
+export async function moveBranch(request: Omit<LandRequest, 'candidateDir' | 'parent'>): Promise<void> {
   const { ref, commit, expected } = request;
   assertObjectId(commit, 'The commit');
   if (expected !== undefined) assertObjectId(expected, 'The expected commit');

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { copyFile, link, mkdtemp, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { createFolders, syncPath } from '../../lib/fs.ts';
+import { createFolders, readFolder, syncPath } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { initBareRepo } from '../repository/init-repo.ts';
 import { git, gitText } from '../process/git.ts';
@@ -54,24 +54,68 @@ function viewsOf(mirrorDir: string): string {
 
 async function ensurePacks(mirrorDir: string, commit: string): Promise<string> {
   const views = viewsOf(mirrorDir);
-  const { shallow } = await readMirrorFormat(mirrorDir);
-  const boundary = shallow === undefined ? '' : `-${createHash('sha256').update(shallow).digest('hex').slice(0, 16)}`;
+  const boundary = await readBoundary(mirrorDir);
   const dir = join(views, `${commit}${boundary}`);
   const now = new Date();
   if (await utimes(dir, now, now).then(() => true, falseIfMissing)) return dir;
   await createFolders(views);
-  const names = (await readdir(views)).filter((name) => VIEW.test(name));
-  const aside = await mkdtemp(`${dir}.new-${processMark()}-`);
-  try {
+  const names = await listViews(views);
+  await publishView(dir, async (aside) => {
     const known = names.map((name) => VIEW.exec(name) ?? []).filter(([, , end = '']) => end === boundary);
     const ancestor = await findAncestor(mirrorDir, commit, new Set(known.map(([, id]) => id)));
     const from = ancestor === undefined ? undefined : join(views, `${ancestor}${boundary}`);
-    if (from !== undefined && (await readdir(from)).length / 2 < MAX_PACKS) {
+    if (from !== undefined && (await isExtendable(from))) {
       await linkPacks(from, aside);
       await pack(mirrorDir, aside, [commit, `^${ancestor}`]);
     } else if (names.length > 0 || !(await linkWhole(mirrorDir, aside, commit))) {
       await pack(mirrorDir, aside, [commit]);
     }
+  });
+  await removeOldest(views, names);
+  return dir;
+}
+
+/**
+ * Creates the view of a commit from that of its parent and the pack `pack-<name>` of the mirror, which contains exactly
+ * what the commit adds to its parent. Does nothing if there is no view of the parent, or it has too many packs:
+ * `addToView` then creates the view. Throws if the mirror has no such pack.
+ */
+export async function extendView(
+  mirrorDir: string,
+  { commit, parent, pack: name }: { commit: string; parent: string; pack: string },
+): Promise<void> {
+  const views = viewsOf(mirrorDir);
+  const boundary = await readBoundary(mirrorDir);
+  const from = join(views, `${parent}${boundary}`);
+  const names = await listViews(views);
+  if (!names.includes(`${parent}${boundary}`) || !(await isExtendable(from))) return;
+  await publishView(join(views, `${commit}${boundary}`), async (aside) => {
+    await linkPacks(from, aside);
+    const added = [`pack-${name}.pack`, `pack-${name}.idx`];
+    for (const file of added) await linkFile(join(mirrorDir, 'objects', 'pack', file), join(aside, file));
+  });
+  await removeOldest(views, names);
+}
+
+/** Part of the name of a view; empty unless the mirror is shallow. */
+async function readBoundary(mirrorDir: string): Promise<string> {
+  const { shallow } = await readMirrorFormat(mirrorDir);
+  return shallow === undefined ? '' : `-${createHash('sha256').update(shallow).digest('hex').slice(0, 16)}`;
+}
+
+async function listViews(views: string): Promise<string[]> {
+  return (await readFolder(views)).filter((name) => VIEW.test(name));
+}
+
+async function isExtendable(view: string): Promise<boolean> {
+  return (await readdir(view)).length / 2 < MAX_PACKS;
+}
+
+/** Fills a new folder and renames it to `dir`, so that a view is complete or missing. */
+async function publishView(dir: string, fill: (aside: string) => Promise<void>): Promise<void> {
+  const aside = await mkdtemp(`${dir}.new-${processMark()}-`);
+  try {
+    await fill(aside);
     await syncPath(aside);
     await rename(aside, dir).catch((error: NodeJS.ErrnoException) => {
       // Another process created the same view first.
@@ -80,8 +124,6 @@ async function ensurePacks(mirrorDir: string, commit: string): Promise<string> {
   } finally {
     await rm(aside, { recursive: true, force: true });
   }
-  await removeOldest(views, names);
-  return dir;
 }
 
 /** Finds the nearest ancestor of a commit that has a view. */
@@ -129,12 +171,15 @@ async function pack(mirrorDir: string, dir: string, wanted: readonly string[]): 
 /** Links indexes last: git considers a pack complete once it has an index. */
 async function linkPacks(from: string, to: string): Promise<void> {
   const names = (await readdir(from)).filter((name) => /^pack-[0-9a-f]{40,64}\.(?:pack|idx)$/.test(name));
-  for (const name of names.sort().reverse()) {
-    await link(join(from, name), join(to, name)).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') throw error;
-      if (error.code !== 'EEXIST') await copyFile(join(from, name), join(to, name));
-    });
-  }
+  for (const name of names.sort().reverse()) await linkFile(join(from, name), join(to, name));
+}
+
+/** Copies the file if it cannot be linked. A file of this name stays: packs are named after their contents. */
+async function linkFile(from: string, to: string): Promise<void> {
+  await link(from, to).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw error;
+    if (error.code !== 'EEXIST') await copyFile(from, to);
+  });
 }
 
 async function removeOldest(views: string, names: readonly string[]): Promise<void> {

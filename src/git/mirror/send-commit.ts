@@ -17,6 +17,13 @@ export interface SendRequest {
   keepIn?: string;
 }
 
+export interface SentCommit {
+  /** The pack is `pack-<pack>` in each repository. */
+  pack: string;
+  /** To call once a ref points to the objects, or never will. */
+  release(this: void): Promise<void>;
+}
+
 /** A commit may add a gibibyte, and delta compression takes time. */
 const SEND_MS = 3_600_000;
 
@@ -24,10 +31,9 @@ const SEND_MS = 3_600_000;
 const RETRY_DELAYS_MS = Array<number>(7).fill(0);
 
 /**
- * Stores the objects that a commit adds to its parent in each repository, durably. Returns a function to call once a ref
- * points to the objects, or never will. Throws GIT_FAILED.
+ * Stores the objects that a commit adds to its parent in each repository, durably and as one pack. Throws GIT_FAILED.
  */
-export async function sendCommit(sending: SendRequest): Promise<() => Promise<void>> {
+export async function sendCommit(sending: SendRequest): Promise<SentCommit> {
   if (sending.keepIn !== undefined) await sweepKeepFiles(sending.keepIn);
   const isRetryable = (error: unknown) =>
     error instanceof HaloError && error.code === 'GIT_FAILED' && error.cause !== AT_LIMIT;
@@ -35,7 +41,7 @@ export async function sendCommit(sending: SendRequest): Promise<() => Promise<vo
 }
 
 /** Reads the pack once and writes it to all stores. */
-async function send({ from, stores, commit, keepIn }: SendRequest): Promise<() => Promise<void>> {
+async function send({ from, stores, commit, keepIn }: SendRequest): Promise<SentCommit> {
   const stop = new AbortController();
   const { signal } = stop;
   const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];
@@ -46,17 +52,19 @@ async function send({ from, stores, commit, keepIn }: SendRequest): Promise<() =
     const keep = gitDir === keepIn ? [`--keep=${keepMarker()}`] : [];
     const args = ['index-pack', '--stdin', '--strict', ...keep];
     const { stdout } = await git(args, { gitDir, input, signal, timeoutMs: SEND_MS, durable: true });
-    const kept = gitDir === keepIn ? await findKeepFile(gitDir, stdout.toString('latin1')) : undefined;
+    const [, name = ''] = /^(?:keep|pack)\t([0-9a-f]{40,64})$/m.exec(stdout.toString('latin1')) ?? [];
+    const kept = gitDir === keepIn ? await findKeepFile(gitDir, name) : undefined;
     if (kept !== undefined) await syncPath(kept);
     await syncPacks(gitDir);
-    return kept;
+    return { name, kept };
   });
   try {
-    const [kept] = await Promise.all([Promise.all(stored), pack.done]);
-    return async () => {
+    const [packs] = await Promise.all([Promise.all(stored), pack.done]);
+    const release = async () => {
       // The next landing in this repository removes those that remain.
-      for (const path of kept) if (path !== undefined) await rm(path, { force: true }).catch(() => undefined);
+      for (const { kept } of packs) if (kept !== undefined) await rm(kept, { force: true }).catch(() => undefined);
     };
+    return { pack: packs[0]?.name ?? '', release };
   } catch (error) {
     stop.abort();
     await Promise.allSettled([...stored, pack.done]);
@@ -71,9 +79,8 @@ function keepMarker(): string {
 
 const NOTE = /^halo lands a commit, (\S+)\n$/;
 
-/** Finds this process's `.keep` file of the pack that `index-pack` printed; an earlier try may have created it. */
-async function findKeepFile(gitDir: string, printed: string): Promise<string | undefined> {
-  const [, name = ''] = /^(?:keep|pack)\t([0-9a-f]{40,64})$/m.exec(printed) ?? [];
+/** Finds this process's `.keep` file of a pack; an earlier try may have created it. */
+async function findKeepFile(gitDir: string, name: string): Promise<string | undefined> {
   const path = join(packsOf(gitDir), `pack-${name}.keep`);
   return (await readFile(path, 'utf8').catch(() => '')) === `${keepMarker()}\n` ? path : undefined;
 }

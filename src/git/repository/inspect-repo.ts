@@ -152,6 +152,8 @@ export async function readBytesAt({
   if (cut && found.ended === 'too-much-output') return found.stdout;
   if (found.ended !== 'exited' || ![0, 128].includes(found.exitCode ?? -1)) throw failureOf(args, found, { gitDir });
   if (found.exitCode === 0) return found.stdout;
+  if (found.stderr.includes(`does not exist in '${commit}'`)) return undefined;
+  // In other words, or the commit is missing.
   await gitText(['cat-file', '-e', `${commit}^{commit}`], { gitDir });
   return undefined;
 }

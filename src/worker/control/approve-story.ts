@@ -47,7 +47,7 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
   const parent = await readable(() => readParent(heldDir, commit));
   const hostGitDir = await hostGitDirOf(home, state.repo);
   const { git } = (await readRun(keeper, runId)).config;
-  const landing = { candidateDir: heldDir, mirrorDir, hostGitDir, ref: runRef(runId), commit };
+  const landing = { candidateDir: heldDir, mirrorDir, hostGitDir, ref: runRef(runId), commit, parent };
   const transfer = () => readable(() => transferCommit(landing));
   const release = parent === state.tip ? await transfer() : () => Promise.resolve();
   // In one transaction, so that the end of the run or another landing comes before or after it.

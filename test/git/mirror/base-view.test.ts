@@ -1,8 +1,9 @@
 import { readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { addToView, createView } from '../../../src/git/mirror/base-view.ts';
+import { addToView, createView, extendView } from '../../../src/git/mirror/base-view.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { sendCommit } from '../../../src/git/mirror/send-commit.ts';
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -63,6 +64,28 @@ it('a view of a mirror with one commit shares its packs, and later views share t
   const second = await view(mirrorDir, next);
   expect(packs(second)).toEqual(expect.arrayContaining(packs(first)));
   expect(objectsIn(second)).toEqual(reachedFrom(root, next));
+});
+
+it('a view is extended by the pack of a commit that lands, and not without a view of its parent', async () => {
+  const { root, base, bring, view, commitOn } = makeWorld();
+  const mirrorDir = await bring(base);
+  const first = await view(mirrorDir, base);
+  const [next, tip] = [commitOn(base, 'next'), commitOn('HEAD', 'tip')];
+  const land = async (commit: string) =>
+    (await sendCommit({ from: join(root, '.git'), stores: [mirrorDir], commit })).pack;
+  const packs = await Promise.all([next, tip].map(land));
+  const kept = () => readdirSync(join(dirname(mirrorDir), 'views'));
+  await extendView(mirrorDir, { commit: tip, parent: next, pack: packs[1]! });
+  expect(kept()).toEqual([base]);
+  await extendView(mirrorDir, { commit: next, parent: base, pack: packs[0]! });
+  await extendView(mirrorDir, { commit: next, parent: base, pack: packs[0]! });
+  expect(kept().sort()).toEqual([base, next].sort());
+  const second = await view(mirrorDir, next);
+  expect(objectsIn(second)).toEqual(reachedFrom(root, next));
+  expect(objectsIn(first)).toEqual(reachedFrom(root, base));
+  run(second, ['fsck', '--strict', next]);
+  await expect(extendView(mirrorDir, { commit: tip, parent: next, pack: 'f'.repeat(40) })).rejects.toThrow('ENOENT');
+  expect(objectsIn(await view(mirrorDir, tip))).toEqual(reachedFrom(root, tip));
 });
 
 it('a view to which a commit is added shows both', async () => {

@@ -38,6 +38,7 @@ export async function landCandidate(
     hostGitDir,
     ref: runRef(runId),
     commit,
+    parent,
     expected: parent === inputs.state.repo.base ? undefined : parent,
   };
   const release = await transferCommit(landing);
