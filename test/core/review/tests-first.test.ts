@@ -73,7 +73,6 @@ describe('judgeRedRun', () => {
   const head = '=========== test session starts ===========\n';
   it.each([
     ['pytest -v', `${head}t.py::a FAILED [50%]\nt.py::b PASSED [99%]\n`, ['t.py::b']],
-    ['pytest -v with an expected failure', `${head}t.py::a XFAIL (later) [99%]\n`, ['t.py::a']],
     ['pytest -rA', `${head}ERROR t.py::a - boom\nPASSED t.py::b\n`, ['t.py::b']],
     ['TAP', 'TAP version 13\nnot ok 1 - a\nok 2 - b\n', ['b']],
     ['the spec reporter of node:test', '✖ a (1ms)\n✔ b (1ms)\nℹ tests 2\n', ['b']],
@@ -140,6 +139,11 @@ describe('findUnprovenTests', () => {
     ['not reported at all', null, ['a', 'b']],
   ])('judges a locked test that is %s', (_what, after, unproven) => {
     expect(findUnprovenTests(['a', 'b'], after)).toEqual(unproven);
+  });
+
+  it('includes tests that a configuration marks as expected failures', () => {
+    const pytest = readTests('=== test session starts ===\nt.py::a XFAIL [50%]\nt.py::b XPASS [100%]\n')!;
+    expect(findUnprovenTests(['t.py::a', 't.py::b'], pytest)).toEqual(['t.py::a', 't.py::b']);
   });
 
   it('requires each of two tests with the same name', () => {

@@ -100,6 +100,35 @@ describe('readTests', () => {
     expect(names(readTests(head + summary))).toEqual(['t/test_a.py::test_x', 't/test_a.py::test_z', '(t/test_a.py:4)']);
   });
 
+  // Recorded with pytest 9.0.3, jest 30.5.2 and node 20.20.2.
+  it.each([
+    [
+      'pytest -v',
+      '=== test session starts ===\nt.py::a XFAIL   [ 50%]\nt.py::b XPASS   [100%]\n',
+      ['t.py::a', 't.py::b'],
+    ],
+    ['pytest -rA', '=== test session starts ===\nXFAIL t.py::a\nXPASS t.py::b\n', ['t.py::a', 't.py::b']],
+    [
+      'the JUnit XML of pytest',
+      '<testsuites><testsuite><testcase classname="t" name="a"><skipped type="pytest.xfail" message="" /></testcase></testsuite></testsuites>',
+      ['t > a'],
+    ],
+    [
+      'the JSON of jest',
+      '{"testResults":[{"assertionResults":[{"ancestorTitles":[],"failing":true,"numPassingAsserts":0,"status":"passed","title":"a"}]}]}',
+      ['a'],
+    ],
+    ['TAP', 'TAP version 13\nnot ok 1 - a # TODO later\nok 2 - b # TODO\n1..2\n', ['a', 'b']],
+    ['the spec reporter of node:test', '✖ a (1ms) # later\n✔ b (1ms) # TODO\nℹ tests 2\n', ['a', 'b']],
+    [
+      'the JUnit XML of node:test',
+      '<testsuites><testcase name="a" classname="test"><skipped type="todo" message="later"/><failure/></testcase></testsuites>',
+      ['test > a'],
+    ],
+  ])('takes a test that is expected to fail as one that did not run, in %s', (_format, text, expected) => {
+    expect(names(readTests(text))).toEqual(expected.map((name) => `(${name})`));
+  });
+
   it.each(['', 'ok\n', 'all good\nok 1\n', '{"a":1}\n', '✔ built\n', '<html></html>'])(
     'finds no tests in %j',
     (text) => {
@@ -127,6 +156,12 @@ describe('compareTests', () => {
       skipped: ['b'],
       emptied: ['c'],
     });
+  });
+
+  it('takes a test that a configuration marks as an expected failure for skipped', () => {
+    const head = '=== test session starts ===\n';
+    const [before, after] = ['PASSED', 'XFAIL'].map((outcome) => readTests(`${head}t.py::a ${outcome} [100%]\n`)!);
+    expect(compareTests(before!, after!).skipped).toEqual(['t.py::a']);
   });
 
   it('counts tests with the same name', () => {

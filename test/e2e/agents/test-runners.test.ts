@@ -64,6 +64,10 @@ const RUNNERS: Runner[] = [
     reason: 'Cannot find module',
     attacks: [
       ['jest.config.js', 'module.exports = { testPathIgnorePatterns: ["sum.test.js"], passWithNoTests: true };\n'],
+      [
+        'jest.config.js',
+        'if (globalThis.test) globalThis.test = globalThis.test.failing;\nmodule.exports = { setupFilesAfterEnv: [__filename] };\n',
+      ],
     ],
   },
   {
@@ -86,6 +90,10 @@ const RUNNERS: Runner[] = [
       [
         'conftest.py',
         'import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.skip())\n',
+      ],
+      [
+        'conftest.py',
+        'import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.xfail())\n',
       ],
     ],
   },

@@ -44,7 +44,7 @@ function joinNames(names: readonly string[]): string {
 export interface TestCase {
   /** Includes the names of its suites; not unique. */
   name: string;
-  /** It did not run: skipped, todo, disabled. */
+  /** It did not run (skipped, todo, disabled), or is marked as an expected failure: its result does not count. */
   skipped: boolean;
   /** It ran and failed. */
   failed?: boolean | undefined;

@@ -70,7 +70,8 @@ function* assertionsOf(results: readonly unknown[]): Generator<Assertion> {
       yield {
         title,
         file,
-        status,
+        // The result of `test.failing` of jest is the opposite of what the test found.
+        status: fieldOf(each, 'failing') === true ? 'failing' : status,
         ancestors: titlesIn(around),
         asserts: typeof asserts === 'number' ? asserts : undefined,
       };
