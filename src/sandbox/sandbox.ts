@@ -53,6 +53,8 @@ export interface SandboxSpec {
   limits: SandboxLimits;
   /** Name of the runtime; default: the engine's default. */
   runtime?: string;
+  /** `engine`: the engine writes /etc/hosts, which delays the start. Default: the image's file or a mounted one. */
+  hostsFile?: 'engine';
 }
 
 /** The one command of a sandbox. */

@@ -30,7 +30,7 @@ export async function measureOverhead({ rounds, json }: { rounds: number; json: 
     floor.close();
     repository.remove();
   }
-  print({ name: 'overhead', measures, ratio: median(measures.map(({ ratio }) => ratio)), limit: 2.0, json });
+  print({ name: 'overhead', measures, ratio: median(measures.map(({ ratio }) => ratio)), limit: 0.75, json });
 }
 
 async function timeHalo(halo: Awaited<ReturnType<typeof openHalo>>, root: string): Promise<number> {

@@ -146,6 +146,11 @@ describe('a story that passes', () => {
     expect(state.stopReason).toBe('SUCCESS');
     expect(repository.git('show', `halo/${state.runId}:a.txt`)).toBe('a\nb\nb');
   });
+
+  it.each(['mount', 'stream'])('reaches its own servers by the name localhost (transport %s)', async (transport) => {
+    const settings = scripted(`echo x > x; ${OK}`, [CONNECT_TO_LOCALHOST], [`workspace.transport=${transport}`]);
+    expect((await run(newRepository(), settings)).stopReason).toBe('SUCCESS');
+  });
 });
 
 describe('a story that does not pass', () => {
@@ -262,6 +267,12 @@ describe('the sandbox of an agent', () => {
     expect((await run(newRepository(), scripted(script))).stopReason).toBe('SUCCESS');
   });
 });
+
+const CONNECT_TO_LOCALHOST = `python3 -c "
+import socket
+server = socket.create_server(('127.0.0.1', 0))
+socket.create_connection(('localhost', server.getsockname()[1]), 5)
+"`;
 
 function key(state: { stories: { key: string }[] }): string {
   return state.stories[0]!.key;

@@ -40,6 +40,7 @@ describe('the container specification of a sandbox', () => {
       StdinOnce: true,
       Volumes: {},
       Healthcheck: { Test: ['NONE'] },
+      NetworkDisabled: true,
       HostConfig: {
         NetworkMode: 'none',
         Privileged: false,

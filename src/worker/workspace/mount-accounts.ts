@@ -5,9 +5,14 @@ import { AGENT_HOME, type Mount, type SandboxEngine } from '../../sandbox/sandbo
 /** The user name in every sandbox. */
 const NAME = 'agent';
 
+/** What Docker Engine writes for a container without a network. */
+const HOSTS = `127.0.0.1\tlocalhost
+::1\tlocalhost ip6-localhost ip6-loopback
+`;
+
 /**
- * Writes an image's /etc/passwd and /etc/group, plus an entry for the sandbox's user, into `dir` and returns their mounts.
- * Programs such as ssh, initdb and whoami refuse a user without an entry.
+ * Writes an image's /etc/passwd and /etc/group, plus an entry for the sandbox's user, and /etc/hosts into `dir` and returns
+ * their mounts. Programs such as ssh, initdb and whoami refuse a user without an entry.
  */
 export async function mountAccounts(
   engine: Pick<SandboxEngine, 'accounts'>,
@@ -17,6 +22,7 @@ export async function mountAccounts(
   const files = [
     ['passwd', `${endLine(passwd)}${NAME}:x:${user}:${user}::${AGENT_HOME}:/bin/sh\n`],
     ['group', `${endLine(group)}${NAME}:x:${user}:\n`],
+    ['hosts', HOSTS],
   ] as const;
   return Promise.all(
     files.map(async ([name, text]): Promise<Mount> => {

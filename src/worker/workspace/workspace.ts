@@ -166,6 +166,7 @@ function describeSandbox(
       ...mountChannel(resources.channel, egress?.channel),
     ],
     limits: config.limits,
+    ...(resources.transport === 'stream' ? { hostsFile: 'engine' } : {}),
   };
 }
 
