@@ -13,6 +13,7 @@ import { continueRun } from '../run/continue-run.ts';
 import { hostGitDirOf, runRef } from '../repository/host-repository.ts';
 import { writeProofNote } from '../proof/proof-record.ts';
 import { readRun } from '../run/read-run.ts';
+import { recoverOthers } from '../run/recover-landed.ts';
 import { withIntactMirror } from '../repository/with-intact-mirror.ts';
 
 export interface StoryDecisionRequest {
@@ -46,7 +47,7 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
   const heldDir = await readable(() => openHeldRepository(mirrorDir));
   const parent = await readable(() => readParent(heldDir, commit));
   const hostGitDir = await hostGitDirOf(home, state.repo);
-  const { git } = (await readRun(keeper, runId)).config;
+  const { config } = await readRun(keeper, runId);
   const landing = { candidateDir: heldDir, mirrorDir, hostGitDir, ref: runRef(runId), commit, parent };
   const transfer = () => readable(() => transferCommit(landing));
   const release = parent === state.tip ? await transfer() : () => Promise.resolve();
@@ -56,7 +57,13 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
     const attemptRef = { story: story.id, attempt: attempts };
     const approval = { ...attemptRef, commit, by: decision.by };
     if (parent !== now.tip) return { entries: [{ type: 'approval.given', ...approval }], result: false };
-    await moveBranch({ ...landing, expected: now.tip === now.repo.base ? undefined : now.tip });
+    const expected = now.tip === now.repo.base ? undefined : now.tip;
+    const recovered = await moveBranch({ ...landing, expected }).then(
+      () => [],
+      (error: unknown) => recoverOthers(keeper, { state: now, story: story.id, hostGitDir, config }, error),
+    );
+    if (recovered.length > 0)
+      return { entries: [...recovered, { type: 'approval.given', ...approval }], result: false };
     const place = { runId, storyKey: key, attempt: attempts };
     const noted = await writeProofNote({
       store,
@@ -64,7 +71,7 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
       attemptRef,
       gitDir: hostGitDir,
       commit,
-      git,
+      git: config.git,
       approvedBy: decision.by,
     });
     const entries: JournalEntry[] = [{ type: 'story.approved', ...approval }, ...noted];

@@ -9,7 +9,7 @@ import { refreshDebugBundle } from '../run/end-run.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { continueRun } from '../run/continue-run.ts';
 import { readRun } from '../run/read-run.ts';
-import { recoverLandedAtEnd } from '../run/recover-landed.ts';
+import { tryRecoverLanded } from '../run/recover-landed.ts';
 import {
   approveHint,
   isRetryable,
@@ -77,7 +77,7 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest
   const detail = `cancelled by ${by}`;
   const run = await readRun(keeper, runId);
   const result = await applyControl(keeper, runId, async (state) => {
-    const settled = await recoverLandedAtEnd(keeper, state, run.config);
+    const settled = await tryRecoverLanded(keeper, { state, config: run.config });
     const landed = landedText(state, settled);
     if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
       return unchanged([], `Already cancelled; ${landed}.`);
@@ -102,27 +102,33 @@ export async function cancelStory(keeper: RunKeeper, request: ControlRequest, st
   const { runId, by } = request;
   const { repo, stories } = await keeper.store.readState(runId);
   const { key } = storyOf({ runId, stories }, storyId);
-  const result = await applyControl(keeper, runId, (state) => {
+  const { config } = await readRun(keeper, runId);
+  const result = await applyControl(keeper, runId, async (state) => {
     const story = storyOf(state, storyId);
     const attemptRef = { story: story.id, attempt: story.attempts };
+    const nothing = 'there is nothing to cancel.';
     switch (story.progress) {
       case 'cancelled':
         return unchanged([story.id], `Story ${story.id} was already cancelled.`);
       case 'passed':
       case 'done':
       case 'skipped':
-        throw refused(`Story ${story.id} ${describeProgress(story)}: there is nothing to cancel.`);
+        throw refused(`Story ${story.id} ${describeProgress(story)}: ${nothing}`);
       case 'pending':
       case 'in_progress':
       case 'failed':
-      case 'needs_human':
+      case 'needs_human': {
         assertNotEnded(state, 'cancel');
+        const landed = await tryRecoverLanded(keeper, { state, stories: [story], config });
+        if (landed.length > 0)
+          return { ...unchanged([story.id], `Story ${story.id} has landed: ${nothing}`), entries: landed };
         return {
           entries: [{ type: 'story.cancelled', by, ...attemptRef }],
           says: `Story ${story.id} is cancelled; the run continues without it.`,
           changed: true,
           stories: [story.id],
         };
+      }
     }
   });
   await releaseHeldCommit(mirrorPath(keeper.home, repo.mirror), runId, key);

@@ -12,6 +12,7 @@ import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
 import { isSameWork, withoutProgress } from '../../prd/spec-hash.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun } from '../run/read-run.ts';
+import { tryRecoverLanded } from '../run/recover-landed.ts';
 import { isRetryable, assertBegun } from './control-preconditions.ts';
 import { continueRun } from '../run/continue-run.ts';
 import { resumeRun, type ControlRequest } from './control-run.ts';
@@ -63,10 +64,13 @@ export async function replanRun(
   assertTestsCommand(prd, run.config.tests.command, file.path);
   const changes = comparePrds(run.prd, prd);
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
-  const result = await store.transact(runId, (state) => {
-    const again = state.stories.filter(isRetryable).map(({ id }) => id);
+  const result = await store.transact(runId, async (state) => {
+    const landed = await tryRecoverLanded(keeper, { state, config: run.config });
+    const isLanded = new Set(landed.map((entry) => 'story' in entry && entry.story));
+    const again = state.stories.filter((story) => isRetryable(story) && !isLanded.has(story.id)).map(({ id }) => id);
     return {
       entries: [
+        ...landed,
         ...also,
         { type: 'run.replanned', by, prd, prdPath: prdPath ?? state.prdPath, changed: changes.changed },
         ...(state.paused === undefined ? [] : [{ type: 'run.resumed' as const, by }]),

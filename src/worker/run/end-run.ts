@@ -4,7 +4,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
 import { createRunWorktree } from '../repository/run-worktree.ts';
 import { landRun } from './land-run.ts';
-import { recoverLandedAtEnd } from './recover-landed.ts';
+import { tryRecoverLanded } from './recover-landed.ts';
 import type { RunInputs } from './read-run.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
@@ -33,14 +33,17 @@ export async function endRun(
   await refreshDebugBundle(worker, { runId, config, end: expected });
   const aside =
     expected.stopReason === 'SUCCESS' && config.land.mode === 'worktree' ? await checkOutResult(worker, runId) : '';
+  let isRecovered = false;
   const end = await worker.store.transact(runId, async (now) => {
     const end = now.status === 'ended' ? undefined : decide(now);
     if (end === undefined) return { entries: [], result: undefined };
-    const landed = await recoverLandedAtEnd(worker, now, config);
+    const landed = await tryRecoverLanded(worker, { state: now, config });
+    isRecovered = landed.length > 0;
     const { stopReason } = end;
     const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}` : end.detail;
     return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: end };
   });
+  if (isRecovered) await markPrdProgress(worker, { runId, config });
   if (end?.stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
   try {
     await landRun(worker.store, worker.home, runId);

@@ -1,6 +1,8 @@
 import type { Config } from '../../config/config.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
+import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { findLandedCommit } from '../../git/land/land-commit.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
@@ -8,6 +10,10 @@ import type { RunKeeper } from '../worker-context.ts';
 import { hostGitDirOf, runRef } from '../repository/host-repository.ts';
 import { writeProofNote } from '../proof/proof-record.ts';
 import { storyEnded } from '../attempt/attempt-outcome.ts';
+
+interface Recoverer extends Pick<RunKeeper, 'home'> {
+  store: ArtifactStore & JournalStore;
+}
 
 export interface RecoverRequest {
   state: RunState;
@@ -27,7 +33,7 @@ export function wasBegun(story: StoryState): boolean {
  * and recording it. Call it in the transaction that appends the entries.
  */
 export async function recoverLanded(
-  store: ArtifactStore & JournalStore,
+  { home, store }: Recoverer,
   { state, hostGitDir, config, stories }: RecoverRequest,
 ): Promise<JournalEntry[]> {
   const { runId, repo } = state;
@@ -41,23 +47,43 @@ export async function recoverLanded(
     const attemptRef = { story: id, attempt: attempts };
     const place = { runId, storyKey: key, attempt: attempts };
     const noted = await writeProofNote({ store, place, attemptRef, gitDir: hostGitDir, commit, git: config.git });
+    if (story.approved !== undefined) await releaseHeldCommit(mirrorPath(home, repo.mirror), runId, key);
     const summary = 'landed before the worker stopped';
     entries.push(...noted, storyEnded(attemptRef, { verdict: 'passed', stopReason: 'SUCCESS', summary, commit }));
   }
   return entries;
 }
 
-/** The same for a run that ends now. Never throws: a run must be able to end even if its repository cannot be read. */
-export async function recoverLandedAtEnd(
-  { home, store, log }: RunKeeper,
-  state: RunState,
-  config: RecoverRequest['config'],
-) {
-  if (!state.stories.some(wasBegun)) return [];
+/**
+ * The same for a command, or for the end of a run. Never throws: both must be possible even if the repository cannot be
+ * read.
+ */
+export async function tryRecoverLanded(
+  keeper: RunKeeper,
+  request: Omit<RecoverRequest, 'hostGitDir'>,
+): Promise<JournalEntry[]> {
+  const { state, stories = state.stories } = request;
+  if (!stories.some(wasBegun)) return [];
   try {
-    return await recoverLanded(store, { state, hostGitDir: await hostGitDirOf(home, state.repo), config });
+    const hostGitDir = await hostGitDirOf(keeper.home, state.repo);
+    return await recoverLanded(keeper, { ...request, stories: stories.filter(wasBegun), hostGitDir });
   } catch (error) {
-    log.warn({ runId: state.runId, err: error }, 'landed stories could not be looked up');
+    keeper.log.warn({ runId: state.runId, err: error }, 'landed stories could not be looked up');
     return [];
   }
+}
+
+/**
+ * Explains why `story` could not move the branch of its run. If a worker died between landing another story and recording
+ * it, returns the missing entries. Otherwise someone else moved the branch: throws `error`, and nothing is overwritten.
+ */
+export async function recoverOthers(
+  keeper: Recoverer,
+  { story, ...request }: Omit<RecoverRequest, 'stories'> & { story: string },
+  error: unknown,
+): Promise<JournalEntry[]> {
+  const stories = request.state.stories.filter((other) => other.id !== story && wasBegun(other));
+  const landed = await recoverLanded(keeper, { ...request, stories });
+  if (landed.length === 0) throw error;
+  return landed;
 }

@@ -43,7 +43,7 @@ export async function startAttempt(
     if (story === undefined)
       throw new HaloError('RUN_UNREADABLE', `Run ${runId} no longer has its story ${planned.story.id}.`);
     if (wasBegun(planned.story)) {
-      const landed = await recoverLanded(worker.store, { state, stories: [planned.story], hostGitDir, config });
+      const landed = await recoverLanded(worker, { state, stories: [planned.story], hostGitDir, config });
       if (landed.length > 0) return { entries: landed, result: { kind: 'landed-before' } };
     }
     const decision = decideStart(state, planned, { self: processMark(), image, policies: config, now });

@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { approveStory, rejectStory } from '../../../src/worker/control/approve-story.ts';
 import { cancelRun } from '../../../src/worker/control/control-run.ts';
 import { it } from '../../support/fixtures.ts';
-import { openIdleRun, type IdleRun } from './held-run.ts';
+import { openIdleRun, type IdleRun } from '../idle-run.ts';
 
 const typesOf = async ({ store, runId }: IdleRun) => (await store.readJournal(runId)).map(({ type }) => type);
 const approve = ({ keeper, request }: IdleRun, storyId: string) => approveStory(keeper, { ...request, storyId });

@@ -5,7 +5,7 @@ import { replanRun, resumeUnchanged } from '../../../src/worker/control/replan-r
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { attempted, failed, passed } from '../../support/journal.ts';
-import { openIdleRun, type IdleRun } from './held-run.ts';
+import { openIdleRun, type IdleRun } from '../idle-run.ts';
 
 interface StoryFields {
   id: string;

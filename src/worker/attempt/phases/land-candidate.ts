@@ -1,10 +1,10 @@
 import type { JournalEntry } from '../../../core/journal/events.ts';
-import type { RunState, StoryState } from '../../../core/run/state.ts';
+import type { RunState } from '../../../core/run/state.ts';
 import { transferCommit, moveBranch } from '../../../git/land/land-commit.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { assertCurrent } from '../fence.ts';
 import { writeProofNote } from '../../proof/proof-record.ts';
-import { recoverLanded } from '../../run/recover-landed.ts';
+import { recoverOthers } from '../../run/recover-landed.ts';
 import { shareLayer } from '../../snapshot/open-layer.ts';
 import type { SnapshotLayer } from '../../snapshot/snapshot-layer.ts';
 import { runRef } from '../../repository/host-repository.ts';
@@ -51,7 +51,7 @@ export async function landCandidate(
     if (now.tip !== parent) return { entries: [], result: { kind: 'overtaken', tip: now.tip } };
     const recovered = await moveBranch(landing).then(
       () => [],
-      (error: unknown) => recoverOthers(attempt, now, error),
+      (error: unknown) => recoverOthers(worker, { state: now, story: identity.story, hostGitDir, config }, error),
     );
     if (recovered.length > 0)
       return { entries: recovered, result: { kind: 'overtaken', tip: tipAfter(recovered, now) } };
@@ -65,26 +65,6 @@ export async function landCandidate(
   const result = await landed.finally(release);
   if (result.kind === 'landed') await shareLayer(attempt, layer);
   return result;
-}
-
-/**
- * The branch is not where the journal says. If a worker died between landing another story and recording it, returns the
- * missing entries. Otherwise someone else moved the branch: throws `error`, and nothing is overwritten.
- */
-async function recoverOthers(
-  { worker, identity, inputs, config }: Attempt,
-  now: RunState,
-  error: unknown,
-): Promise<JournalEntry[]> {
-  const stories = now.stories.filter((other) => other.id !== identity.story && mayHaveLanded(other));
-  const { hostGitDir } = inputs;
-  const landed = await recoverLanded(worker.store, { state: now, stories, hostGitDir, config });
-  if (landed.length === 0) throw error;
-  return landed;
-}
-
-function mayHaveLanded({ progress, held }: StoryState): boolean {
-  return progress === 'in_progress' || held !== undefined;
 }
 
 function tipAfter(entries: JournalEntry[], { tip }: RunState): string {
