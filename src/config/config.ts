@@ -188,7 +188,7 @@ export interface Config {
     /** What is pushed to a remote repository: the run's branch, or a fast-forward of the base branch. */
     push: 'branch' | 'base';
     /** Result of a story whose agent reports success without changing a file, if the gates pass on its base. */
-    unchanged: 'pass' | 'fail';
+    unchanged: 'trust' | 'pass' | 'fail';
     /** Action for a story that adds hidden characters to text files. */
     hiddenCharacters: 'report' | 'block' | 'refuse';
     /** Globs of paths that require approval, in addition to the built-in list; `!` excludes paths. */

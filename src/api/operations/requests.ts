@@ -47,6 +47,8 @@ export interface SubmitOptions {
   queueFolder?: string | undefined;
   /** Start from the checked-out commit, even if it lacks stories of earlier runs that are done in the PRD. */
   fromHead?: boolean | undefined;
+  /** Without gates, the report of the agent decides, with a warning, instead of refusing the run. */
+  withoutGates?: boolean | undefined;
   /** Lower values run first; 0 by default. */
   priority?: number | undefined;
   /** Runs, by unique parts of their ids, that must end with SUCCESS first. */

@@ -28,6 +28,7 @@ export const submitOptions = (z: Zod) => ({
   allowDirty: z.boolean().describe('Accept uncommitted changes; they are not part of the run.'),
   queueFolder: z.string().min(1).max(4096).optional().describe('A folder whose changes do not count as uncommitted.'),
   fromHead: z.boolean().optional().describe('Start from the checked-out commit in any case.'),
+  withoutGates: z.boolean().optional().describe('Without gates, the report of the agent decides.'),
   priority: prioritySchema(z),
   after: z.array(z.string()).optional().describe('Runs that must end with SUCCESS first.'),
   stories: z

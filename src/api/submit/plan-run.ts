@@ -25,7 +25,7 @@ import { resolveRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../../worker/repository/marked-prds.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
 import type { SubmitContext } from './submit-context.ts';
-import { warnOfContents, warnOfNetwork } from './warnings.ts';
+import { warnOfContents, warnOfNetwork, warnOfTrust } from './warnings.ts';
 import { listSome } from '../../lib/text.ts';
 
 /** A run that can be created: its repository and configuration are valid. */
@@ -72,7 +72,8 @@ export async function planRun(
     remote,
     cwd: process.cwd(),
   });
-  const config = request.dryRun ? toDryConfig(resolved) : resolved;
+  const trusting = request.withoutGates === true && !request.dryRun && (resolved.gates ?? []).length === 0;
+  const config = request.dryRun ? toDryConfig(resolved) : trusting ? toTrustingConfig(resolved) : resolved;
   if (needsGates) assertGates(config, place.repo.source, place.file?.path);
   const away = isUrl(place.repo.source);
   const { base: commit, mirror } = place.repo;
@@ -86,7 +87,12 @@ export async function planRun(
     remote,
   });
   const repo = guarded.length === 0 ? place.repo : { ...place.repo, guarded };
-  const warnings = [...place.warnings, ...warnOfNetwork(config), ...(await warnOfContents({ gitDir, commit }))];
+  const warnings = [
+    ...(trusting ? [warnOfTrust(place.repo.source, config)] : []),
+    ...place.warnings,
+    ...warnOfNetwork(config),
+    ...(await warnOfContents({ gitDir, commit })),
+  ];
   return { repo, from: place.from, access: place.access, config, warnings };
 }
 
@@ -95,6 +101,12 @@ function toDryConfig(config: Config): Config {
   const land = { ...config.land, mode: 'branch' as const };
   const approval = { ...config.approval, mode: 'never' as const };
   return { ...config, setup: [], gates: [], land, approval, prd: { ...config.prd, writeBack: false } };
+}
+
+/** The configuration of a run in which the report of the agent decides. */
+function toTrustingConfig(config: Config): Config {
+  const { land } = config;
+  return { ...config, gates: [], land: { ...land, unchanged: land.unchanged === 'pass' ? 'trust' : land.unchanged } };
 }
 
 /** Throws NO_GATES; `file` is the configuration that could name them. */

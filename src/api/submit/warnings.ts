@@ -12,6 +12,12 @@ export function warnOfNetwork({ setup, network }: Pick<Config, 'setup' | 'networ
   return why === undefined ? [] : [`Setup downloads packages (${registriesOf(setup).join(', ')}), but ${why}.`];
 }
 
+/** Warns of a run without gates, in which the report of the agent decides. */
+export function warnOfTrust(source: string, { land }: Pick<Config, 'land'>): string {
+  const even = land.unchanged === 'trust' ? ', even if it changed no file' : '';
+  return `No gates are configured for ${source}: stories count as done when the agent reports success${even}. Run \`halo init\` to configure gates.`;
+}
+
 /** Warns about submodules and Git LFS files, whose content the commit does not have. */
 export async function warnOfContents(place: { gitDir: string; commit: string }): Promise<string[]> {
   const { submodules, pointers } = await findMissingContents(place);

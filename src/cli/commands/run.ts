@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { PrdFile } from '../../core/prd/prd.ts';
-import type { SubmitRequest } from '../../api/operations/requests.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { exitCodeOf, type StopReason } from '../../core/failure/stop-reason.ts';
 import { defined } from '../../lib/guards.ts';
@@ -133,9 +132,7 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
     };
     const end = await (prd === undefined || flags.resume !== undefined
       ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty }, how)
-      : flags.prd === undefined
-        ? runHere({ ...request, prd }, how)
-        : runWithoutGates({ ...request, prd }, how));
+      : runHere({ ...request, prd, ...(flags.prd !== undefined && { withoutGates: true }) }, how));
     cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
   } catch (error) {
     const prdPath = prd?.path ?? (file === undefined || file === '-' ? '-' : resolve(cli.cwd, file));
@@ -174,20 +171,6 @@ async function runIssues(source: string, flags: Flags, { repo, cli }: { repo: st
     finish: ({ end }) => Promise.resolve(end),
   });
   cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
-}
-
-/** Runs with the gates of the repository or, if none are configured, with none, as hanuman-dev does, and says so. */
-async function runWithoutGates<T>(request: SubmitRequest, how: RunHere<T>): Promise<T> {
-  try {
-    return await runHere(request, how);
-  } catch (error) {
-    if (!(error instanceof HaloError) || error.code !== 'NO_GATES') throw error;
-    const { cli } = how;
-    await cli.note(
-      `${cli.paintErr('warn', 'warning:')} No gates are configured for ${safeLine(request.repos.join(', '))}: stories count as done when the agent reports success. Run \`halo init\` to configure gates.`,
-    );
-    return runHere({ ...request, set: [...request.set, 'gates=[]'] }, how);
-  }
 }
 
 /** The PRD file; undefined for a resumed run that keeps its PRD. Throws USAGE for options that exclude each other. */

@@ -202,13 +202,13 @@ export const HaloToml = z.strictObject({
       { rule: 'tighten', order: ['base', 'branch'], defaultCounts: true },
     ),
     unchanged: key(
-      oneOf('pass', 'fail'),
+      oneOf('trust', 'pass', 'fail'),
       [
         'word',
         'pass',
-        'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails.',
+        'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails; `trust` passes the story then as well, because the agent says so.',
       ],
-      tighten(['pass', 'fail']),
+      tighten(['trust', 'pass', 'fail']),
     ),
     hidden_characters: key(
       oneOf('report', 'block', 'refuse'),

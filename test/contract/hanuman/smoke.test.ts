@@ -22,15 +22,27 @@ RUN_DIR="$("$HALO" run --prd "$PRD_PATH")"
 echo "$RUN_DIR"
 `;
 
-it('is a shell script: the directory of the run is what halo prints, and has all parts', async () => {
+it('is a shell script: the agent changes nothing, nothing checks it, and the run succeeds with all parts', async () => {
   const repository = world.aRepository();
   const prd = writePrd(repository, [{ id: 'S1', title: 'Story 1', size: 'S', acceptance: ['ok'] }]);
-  const variables = { HALO_AGENT: 'command', HALO_AGENTS_COMMAND_RUN: `echo x > x; ${OK}` };
-  const { stdout } = await promisify(execFile)('sh', ['-c', SMOKE], {
+  const variables = { HALO_AGENT: 'command', HALO_AGENTS_COMMAND_RUN: OK };
+  const { stdout, stderr } = await promisify(execFile)('sh', ['-c', SMOKE], {
     cwd: repository.root,
     env: { ...process.env, ...variables, HALO: halo, HALO_HOME: world.home.dir, PRD_PATH: prd },
   });
-  expect(recordOf(stdout.trim())).toMatchObject({ stopReason: 'SUCCESS', exitStatus: 0 });
+  const progress = { completed: ['S1'] };
+  expect(recordOf(stdout.trim())).toMatchObject({ stopReason: 'SUCCESS', exitStatus: 0, progress });
+  expect(stderr).toContain('stories count as done when the agent reports success, even if it changed no file');
+  expect(repository.git('rev-list', '--count', '--all')).toBe('1');
+}, 180_000);
+
+it('fails a story without a change and without gates if the user has said so', async () => {
+  const repository = world.aRepository();
+  const prd = writePrd(repository, TWO.slice(0, 1));
+  const flags = scripted(OK, [], ['land.unchanged="fail"', 'retry.attempts=1']).flatMap((pair) => ['-c', pair]);
+  const end = await world.run(repository, ['--prd', prd, ...flags]);
+  expect(recordOf(end.stdout.trim())).toMatchObject({ stopReason: 'INVALID_OUTPUT', progress: { completed: [] } });
+  expect(end.stderr).not.toContain('even if it changed no file');
 }, 180_000);
 
 it('completes a story that is already fulfilled, and one whose answer has further keys', async () => {

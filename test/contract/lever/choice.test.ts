@@ -214,9 +214,11 @@ describe('lever task', () => {
       entry('A', { status: 'started', observability: { run_attempts: 3, last_run_id: 'r', last_note: 'why' } }),
     ]);
     await expectStop(['task'], 11, 'blocked after 3 runs');
+    await expectStop(['task'], 11, 'blocked after 3 runs');
     const { status, observability } = work.task('A');
     expect(status).toBe('blocked');
-    expect(observability).toMatchObject({ run_attempts: 3, last_run_id: 'r', last_note: 'why' });
+    const last_note = 'Attempt limit reached (3); last run: why';
+    expect(observability).toMatchObject({ run_attempts: 3, last_run_id: 'r', last_note });
     expect(observability?.['last_update_utc']).toMatch(/^\d{4}-\d\d-\d\dT.*Z$/);
   });
 
@@ -226,7 +228,9 @@ describe('lever task', () => {
       `\uFEFF{ "note" : "mine",\r\n\t"tasks":[\r\n\t{"z":1.50, "task_id":"A",   "status" : "${status}", ${own},"model":"gpt-5.1-codex",\r\n\t\t"observability":{"run_attempts":3,"mine":"\\u00e9"${update}}},\r\n\t{"task_id":"B"}]}`;
     work.repository.write('prd.json', text('started', ''));
     await expectStop(['task'], 11);
-    const after = work.read('prd.json').replace(/,"last_update_utc":"[^"]*Z"/, ',UPDATE');
+    const after = work
+      .read('prd.json')
+      .replace(/,"last_update_utc":"[^"]*Z","last_note":"Attempt limit reached \(3\)"/, ',UPDATE');
     expect(after).toBe(text('blocked', ',UPDATE'));
   });
 });

@@ -140,8 +140,16 @@ describe('the rate-limit cache', () => {
     expect([0, 4000, 4001, 40_000].map(estimateTokens)).toEqual([1000, 1000, 1001, 10_000]);
   });
 
-  it('has separate limits for each model, and settings take precedence', () => {
-    expect(limitOf('gpt-5.1-codex-mini').tpm).toBeLessThan(limitOf('gpt-5.1-codex').tpm);
+  it.each([
+    ['gpt-5.1-codex-mini', 500, 200_000],
+    ['gpt-5.1-codex', 500, 500_000],
+    ['gpt-5.2-codex', 500, 500_000],
+    ['another model', 500, 200_000],
+  ])('has the limits of the script for %s: %i requests and %i tokens a minute', (model, rpm, tpm) => {
+    expect(limitOf(model)).toEqual({ rpm, tpm });
+  });
+
+  it('has limits that settings override', () => {
     expect(limitOf('gpt-5.1-codex', { rpm: 7 })).toEqual({ ...limitOf('gpt-5.1-codex'), rpm: 7 });
   });
 });

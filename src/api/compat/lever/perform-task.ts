@@ -87,11 +87,18 @@ async function blockTask(
   task: RunnableTask,
   { places, log }: { places: Places; log: TaskWorld['log'] },
 ): Promise<number> {
-  // The id and the note of the last run remain: they give the reason.
-  const observability = { last_update_utc: new Date().toISOString() };
+  // No run begins, so the id of the last one remains, and its note follows.
+  const observability = { last_update_utc: new Date().toISOString(), last_note: noteOfLimit(task) };
   await writeProgress(places.tasks, task.id, { status: 'blocked', observability });
   await log(`${task.id}: blocked after ${task.runAttempts} runs; pass --reset-task to start again`);
   return 11;
+}
+
+const LIMIT_REACHED = `Attempt limit reached (${MAX_RUN_ATTEMPTS})`;
+
+function noteOfLimit({ lastNote }: RunnableTask): string {
+  if (lastNote === undefined) return LIMIT_REACHED;
+  return lastNote.startsWith(LIMIT_REACHED) ? lastNote : `${LIMIT_REACHED}; last run: ${lastNote}`;
 }
 
 async function waitForRate(
@@ -111,7 +118,6 @@ async function describeRun(
   { places, repo, config }: { places: Places; repo: RepoInfo; config: Config },
 ): Promise<SubmitRequest> {
   const verification = await findVerification({ gitDir: repo.gitDir, commit: repo.head });
-  const gates = verification === undefined ? (config.gates ?? []) : [verification.command];
   // In this order, so that the files can be excluded again.
   const protect = [...(verification?.files ?? []), ...config.land.protect];
   return {
@@ -126,12 +132,13 @@ async function describeRun(
       'retry.attempts=1',
       'prd.write_back=false',
       'land.mode="branch"',
-      `gates=${JSON.stringify(gates)}`,
+      ...(verification === undefined ? [] : [`gates=${JSON.stringify([verification.command])}`]),
       `land.protect=${JSON.stringify(protect)}`,
       // Other providers have no such models.
       ...(config.model.api === 'openai' ? [`model.name=${JSON.stringify(task.model)}`] : []),
     ],
     allowDirty: true,
+    withoutGates: true,
     task: true,
   };
 }

@@ -19,6 +19,8 @@ export interface Task {
   model: string | undefined;
   /** The number of runs started so far. */
   runAttempts: number;
+  /** The note of its last run. */
+  lastNote?: string;
   /** The unchanged entry. */
   json: Record<string, unknown>;
 }
@@ -125,12 +127,16 @@ function toTask(at: JsonValue, { path, name }: { path: string; name: string }): 
   if (fault !== undefined)
     throw new HaloError('PRD_INVALID', `${path}: The task_id of ${name} ${fault}.`, { hint: 'Give it another one.' });
   const { status, model } = at.value as Record<string, unknown>;
-  const attempts = at.members.get('observability')?.members.get('run_attempts')?.value;
+  const { run_attempts: attempts, last_note: note } = (at.members.get('observability')?.value ?? {}) as Record<
+    string,
+    unknown
+  >;
   return {
     id,
     status: typeof status === 'string' && status.trim() !== '' ? status : 'unstarted',
     model: typeof model === 'string' ? model : undefined,
     runAttempts: typeof attempts === 'number' && attempts > 0 ? Math.floor(attempts) : 0,
+    ...(typeof note === 'string' && { lastNote: note }),
     json: at.value as Record<string, unknown>,
   };
 }

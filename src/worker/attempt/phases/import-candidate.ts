@@ -121,7 +121,7 @@ export function findImportFailure(
     const end = attemptFailed('POLICY_VIOLATION', `${HIDDEN_REFUSED}: ${describeHidden(candidate.hidden)}`);
     return new AttemptEnded({ ...end.outcome, changed });
   }
-  if (changed || (land.unchanged === 'pass' && gates.length > 0)) return undefined;
+  if (changed || land.unchanged === 'trust' || (land.unchanged === 'pass' && gates.length > 0)) return undefined;
   const end = attemptFailed('INVALID_OUTPUT', 'the agent reported success but changed no files', summary);
   return withCause('no-changes', new AttemptEnded({ ...end.outcome, changed }));
 }
