@@ -197,8 +197,8 @@ export interface Config {
   /** Runs whose stories are issues. */
   issues: {
     label: string;
-    /** Labels that order the issues, the first one first. */
-    priorityLabels: readonly string[];
+    /** Labels that order the issues, the first one first; undefined: those that begin with the label of the run. */
+    priorityLabels: readonly string[] | undefined;
     /** Whether workers report the progress of stories to their issues. */
     report: boolean;
     /** Labels of reports, instead of the label of the run with a suffix. */

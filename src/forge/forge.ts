@@ -19,6 +19,8 @@ export interface Forge {
    * comments since then than halo reads.
    */
   hasComment(number: number, text: string, since: string): Promise<boolean | undefined>;
+  /** Whether the issue was closed and opened again after `since` (ISO 8601), as far as the forge says so. */
+  wasReopened(number: number, since: string): Promise<boolean>;
   comment(number: number, text: string): Promise<void>;
   addLabel(number: number, label: string): Promise<void>;
   removeLabel(number: number, label: string): Promise<void>;

@@ -8,6 +8,11 @@ const MAX_BODY = 20_000;
 const MAX_CRITERIA = 50;
 const MAX_CRITERION = 500;
 
+/** The labels that order the issues with a label, unless `issues.priority_labels` names others. */
+export function priorityLabels(label: string): string[] {
+  return ['next', 'p1', 'p2'].map((suffix) => `${label}:${suffix}`);
+}
+
 /**
  * Writes issues as a PRD: a story per issue, its task list as criteria, its labels as priority. The texts are bounded, and
  * what readers of the issue do not see is removed or made visible: HTML comments and hidden characters. Pure.

@@ -63,7 +63,7 @@ describe('defaults', () => {
       },
       issues: {
         label: 'halo',
-        priorityLabels: ['halo:next', 'halo:p1', 'halo:p2'],
+        priorityLabels: undefined,
         report: false,
         labels: {},
         close: false,

@@ -63,6 +63,15 @@ describe.concurrent.each(FORGES)('the issues of %s', (name) => {
     expect(await forge.hasComment(7, 'others', before)).toBe(false);
   });
 
+  test('know whether they were reopened after a time', async ({ open }) => {
+    const { fake, forge } = await open();
+    fake.add({ number: 7, reopenedAt: '2026-03-02T00:00:00Z' });
+    fake.add({ number: 8 });
+    expect(await forge.wasReopened(7, '2026-03-01T00:00:00Z')).toBe(true);
+    expect(await forge.wasReopened(7, '2026-03-03T00:00:00Z')).toBe(false);
+    expect(await forge.wasReopened(8, '2026-03-01T00:00:00Z')).toBe(false);
+  });
+
   test('know whether the default branch has a commit', async ({ open }) => {
     const { fake, forge } = await open();
     fake.landed.add('a'.repeat(40));

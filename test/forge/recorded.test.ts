@@ -68,6 +68,12 @@ describe.each(FORGES)('answers of %s', (name) => {
     expect(await forge.hasComment(1347, 'another mark', SINCE)).toBe(false);
   });
 
+  test('answers with events show whether the issue was reopened after a time', async () => {
+    const { forge } = await open();
+    expect(await forge.wasReopened(1347, '2011-04-16T00:00:00Z')).toBe(true);
+    expect(await forge.wasReopened(1347, '2011-04-17T00:00:00Z')).toBe(false);
+  });
+
   test('show whether the default branch has a commit', async () => {
     const { forge } = await open();
     expect(await forge.hasLanded(LANDED)).toBe(true);

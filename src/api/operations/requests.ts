@@ -79,6 +79,8 @@ export interface IssuesRequest extends Omit<SubmitOptions, 'issues'> {
   source: string;
   /** The label of the issues; default: `issues.label`. */
   label?: string | undefined;
+  /** Work on issues again that a run works on or has landed. */
+  again?: boolean | undefined;
   /** Path or URL of the repository. */
   repo: string;
 }

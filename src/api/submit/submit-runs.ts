@@ -33,11 +33,18 @@ export function submitRuns(context: SubmitContext, { prd, repos, ...options }: S
   return submitBatch(context, { ...options, members: repos.map((repo) => ({ name: repo, repo, prd, deps: [] })) });
 }
 
-/** The same for repositories with a PRD each. Returns the runs in the order in which they run. */
-export async function submitBatch(context: SubmitContext, request: BatchRequest): Promise<Submitted[]> {
+/**
+ * The same for repositories with a PRD each. Returns the runs in the order in which they run. Without a key, `announce`
+ * receives them before they are created.
+ */
+export async function submitBatch(
+  context: SubmitContext,
+  request: BatchRequest,
+  announce: (submitted: Submitted[]) => Promise<void> = () => Promise.resolve(),
+): Promise<Submitted[]> {
   const batch = readBatchMembers(request, context.masker);
   const { key } = request;
-  if (key === undefined) return submitMembers(context, batch, () => Promise.resolve());
+  if (key === undefined) return submitMembers(context, batch, announce);
   return submitOnce(context, { key, request }, (announce) => submitMembers(context, batch, announce));
 }
 

@@ -153,14 +153,14 @@ async function runAgain({ state, args }: RefusedStart, { prd, json }: Flags, cli
 
 /** Runs the issues of a project. */
 async function runIssues(source: string, flags: Flags, { repo, cli }: { repo: string; cli: Cli }): Promise<void> {
-  const { label, profile, allowDirty = false, fromHead, story: stories, dryRun } = flags;
+  const { label, again, profile, allowDirty = false, fromHead, story: stories, dryRun } = flags;
   const request = {
     source,
     repo,
     profile,
     set: settingsOf(flags),
     allowDirty,
-    ...defined({ label, fromHead, stories, dryRun }),
+    ...defined({ label, again, fromHead, stories, dryRun }),
   };
   const json = flags.json === true;
   const end = await runHere(request, {

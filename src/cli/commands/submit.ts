@@ -76,8 +76,9 @@ Examples:
 Only run ids are written to stdout; everything else goes to stderr.
 
 Exit codes:
-  0 queued                  2 wrong usage
-  5 something is missing    6 the PRD, the settings or a repository is invalid
+  0 queued                   2 wrong usage
+  3 no issue is left         5 something is missing
+  6 the PRD, the settings or a repository is invalid
 
 See also: halo run, halo worker, halo status, halo batch`;
 
@@ -121,9 +122,9 @@ async function prepare(
   const several = (flags.repo?.length ?? 0) > 1 ? flags.repo : undefined;
   assertSource(flags, { 'a PRD': file, '--batch': flags.batch, 'several repositories': several });
   if (flags.source !== undefined) {
-    const { source, label } = flags;
+    const { source, label, again } = flags;
     const repo = repoSource(cli.cwd, flags.repo?.[0] ?? '.');
-    return (operations) => operations.submitIssues({ ...options, source, ...defined({ label }), repo });
+    return (operations) => operations.submitIssues({ ...options, source, ...defined({ label, again }), repo });
   }
   if (flags.batch !== undefined) {
     if (file !== undefined || flags.repo !== undefined)

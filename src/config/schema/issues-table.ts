@@ -51,11 +51,11 @@ export const IssuesTable = z.strictObject({
     owner('choose which issues are read'),
   ),
   priority_labels: key(
-    z.array(Label, { error: 'must be a list of labels like ["halo:next"]' }),
+    z.array(Label, { error: 'must be a list of labels like ["halo:next"]' }).optional(),
     [
       'list of strings',
-      ['halo:next', 'halo:p1', 'halo:p2'],
-      'Labels that order the issues: those with the first label run first, those without any of them last.',
+      undefined,
+      'Labels that order the issues: those with the first label run first, those without any of them last; default: the label of the run and `:next`, `:p1`, `:p2`.',
     ],
     owner('choose the order of issues'),
   ),

@@ -34,6 +34,15 @@ const SUFFIXES: Partial<Record<IssueStatus, string>> = {
   waiting: 'waiting',
 };
 
+/** The label of each status that has one: those named in `labels`, or else the label of the run with a suffix. */
+export function statusLabels(
+  label: string,
+  labels: Partial<Record<IssueStatus, string>> = {},
+): Partial<Record<IssueStatus, string>> {
+  const entries = Object.entries(SUFFIXES) as [IssueStatus, string][];
+  return Object.fromEntries(entries.map(([status, suffix]) => [status, labels[status] ?? `${label}:${suffix}`]));
+}
+
 /** The number of the issue that is a story, by the story's id (`#42`). */
 export function issueNumber(storyId: string): number | undefined {
   const found = /^#([1-9]\d{0,9})$/.exec(storyId);
@@ -69,24 +78,20 @@ export function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): I
 export function planReport(
   run: RunState,
   story: StoryState,
-  { sent, label, labels = {} }: { sent: SentReport; label: string; labels?: Partial<Record<IssueStatus, string>> },
+  { sent, label, labels }: { sent: SentReport; label: string; labels?: Partial<Record<IssueStatus, string>> },
 ): IssueReport | undefined {
   const number = issueNumber(story.id);
   const status = issueStatus(story, run);
   if (number === undefined || status === undefined || status === sent.status || sent.gone) return undefined;
-  const labelOf = (each: IssueStatus) => {
-    const suffix = SUFFIXES[each];
-    return suffix === undefined ? undefined : (labels[each] ?? `${label}:${suffix}`);
-  };
-  const add = labelOf(status);
-  const all = (Object.keys(SUFFIXES) as IssueStatus[]).map(labelOf).filter((each) => each !== undefined);
+  const all = statusLabels(label, labels);
+  const add = all[status];
   const marker = `<!-- halo:${run.runId}:${story.key}:${story.attempts}:${status} -->`;
   const text = commentText(run, story, status);
   return {
     number,
     status,
     add,
-    remove: all.filter((each) => each !== add && each !== label),
+    remove: Object.values(all).filter((each) => each !== add && each !== label),
     marker,
     comment: text === undefined ? undefined : `${text}\n\n${marker}`,
   };

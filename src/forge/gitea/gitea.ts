@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ForgeClient, notFound } from '../forge-client.ts';
-import { findComment } from '../find-comment.ts';
+import { findComment, findReopening } from '../search-pages.ts';
 import type { Forge } from '../forge.ts';
 import { assertFound, ProjectShape, toIssue, type TokenAccess } from '../github/github.ts';
 import { defined } from '../../lib/guards.ts';
@@ -11,6 +11,7 @@ const ROUTES = {
   issue: 'GET /repos/{owner}/{repo}/issues/{number}',
   edit: 'PATCH /repos/{owner}/{repo}/issues/{number}',
   comments: 'GET /repos/{owner}/{repo}/issues/{number}/comments',
+  timeline: 'GET /repos/{owner}/{repo}/issues/{number}/timeline',
   comment: 'POST /repos/{owner}/{repo}/issues/{number}/comments',
   labels: 'GET /repos/{owner}/{repo}/labels',
   createLabel: 'POST /repos/{owner}/{repo}/labels',
@@ -48,6 +49,8 @@ export function openGitea(project: string, { token, ...access }: TokenAccess): F
     },
     hasComment: (number, text, since) =>
       findComment(client.pages('comments', { params: at(number), query: { since } }), text),
+    wasReopened: (number, since) =>
+      findReopening(client.pages('timeline', { params: at(number), query: { since, limit: 50 } }), since),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },

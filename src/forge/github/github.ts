@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ForgeClient, malformed, notFound, type ForgeAccess } from '../forge-client.ts';
-import { findComment } from '../find-comment.ts';
+import { findComment, findReopening } from '../search-pages.ts';
 import type { Forge, Issue } from '../forge.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -10,6 +10,7 @@ const ROUTES = {
   issue: 'GET /repos/{owner}/{repo}/issues/{number}',
   edit: 'PATCH /repos/{owner}/{repo}/issues/{number}',
   comments: 'GET /repos/{owner}/{repo}/issues/{number}/comments',
+  events: 'GET /repos/{owner}/{repo}/issues/{number}/events',
   comment: 'POST /repos/{owner}/{repo}/issues/{number}/comments',
   label: 'POST /repos/{owner}/{repo}/issues/{number}/labels',
   unlabel: 'DELETE /repos/{owner}/{repo}/issues/{number}/labels/{label}',
@@ -40,6 +41,8 @@ export function openGitHub(project: string, { token, ...access }: TokenAccess): 
     },
     hasComment: (number, text, since) =>
       findComment(client.pages('comments', { params: at(number), query: { since, per_page: 100 } }), text),
+    wasReopened: (number, since) =>
+      findReopening(client.pages('events', { params: at(number), query: { per_page: 100 } }), since),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ForgeClient, malformed, notFound } from '../forge-client.ts';
-import { findComment } from '../find-comment.ts';
+import { findComment, findReopening } from '../search-pages.ts';
 import type { Forge, Issue } from '../forge.ts';
 import { assertFound, ProjectShape, type TokenAccess } from '../github/github.ts';
 import { defined } from '../../lib/guards.ts';
@@ -11,6 +11,7 @@ const ROUTES = {
   issue: 'GET /projects/{id}/issues/{number}',
   edit: 'PUT /projects/{id}/issues/{number}',
   comments: 'GET /projects/{id}/issues/{number}/notes',
+  events: 'GET /projects/{id}/issues/{number}/resource_state_events',
   comment: 'POST /projects/{id}/issues/{number}/notes',
   branches: 'GET /projects/{id}/repository/commits/{commit}/refs',
 } as const;
@@ -41,6 +42,8 @@ export function openGitLab(project: string, { token, ...access }: TokenAccess): 
       const query = { per_page: 100, sort: 'desc', order_by: 'created_at' };
       return findComment(client.pages('comments', { params: at(number), query }), text, since);
     },
+    wasReopened: (number, since) =>
+      findReopening(client.pages('events', { params: at(number), query: { per_page: 100 } }), since),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },

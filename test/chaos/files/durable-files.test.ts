@@ -16,6 +16,7 @@ import { openStore } from '../../../src/store/store.ts';
 import { pruneDaily } from '../../../src/worker/retention/prune-daily.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
 import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
+import { IssueRuns } from '../../../src/store/issue-runs.ts';
 import { startWorker } from '../../../src/worker/main.ts';
 import { OK, openHalo, prdOf, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -62,6 +63,7 @@ beforeAll(async () => {
   const store = openStore(halo.home, { transcribe });
   await pruneDaily({ home: halo.home, store, log: pino({ level: 'silent' }) }, new AbortController().signal);
   await new IssueReportFiles(halo.home).add(landed);
+  await new IssueRuns(halo.home, { forge: 'github', project: 'acme/shop' }).write([landed]);
   await cacheArchive(halo.home);
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();

@@ -90,6 +90,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'rebuilt',
     how: 'atomic, synced; a label is set again, and a comment is looked for before it is repeated',
   }),
+  row('issue-runs/*.txt', 'issue-runs/[0-9a-f]{64}\\.txt', {
+    what: 'the runs of the issues of a project',
+    damaged: 'rebuilt',
+    how: 'atomic, synced before the run exists; found again from the journals',
+  }),
   row('runs/<run>/journal.jsonl', `${RUN}/journal\\.jsonl`, {
     what: 'all events of a run (source of truth)',
     damaged: 'reported',

@@ -1,44 +1,20 @@
 import { once } from 'node:events';
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { describe, expect, vi } from 'vitest';
-import { it as base } from '../../support/fixtures.ts';
-import { FAKE_PROJECT, openFakeForge } from '../../support/forge/fake-forge.ts';
-import { OK, scripted } from '../../support/halo/halo.ts';
-import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { it as base, report, runIdOf, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
+import { OK } from '../../support/halo/halo.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 
 const LONG = { timeout: 180_000 };
 /** Lands its prompt and all that it can see of its environment. */
 const AGENT = `cat > told.txt; env > env.txt; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' > environ.txt; ${OK}`;
 
-const it = base
-  .extend('forge', async ({}, { onCleanup }) => {
-    const forge = await openFakeForge('github');
-    onCleanup(() => forge.close());
-    return forge;
-  })
-  .extend('haloHome', ({ forge }, { onCleanup }) => {
-    const haloHome = openHome();
-    onCleanup(() => haloHome.close());
-    const table = `[forge.github]\nurl = ${JSON.stringify(forge.url)}\ntoken_env = "TEST_FORGE_TOKEN"\n`;
-    writeFileSync(join(haloHome.dir, 'config.toml'), table);
-    return haloHome;
-  })
-  .extend('runIssues', ({ forge, haloHome, repository }) => async (agent = AGENT) => {
-    const settings = scripted(agent, ['true']).flatMap((pair) => ['-c', pair]);
-    const env = { TEST_FORGE_TOKEN: forge.token };
-    const words = ['run', '--source', `github:${FAKE_PROJECT}`, ...settings];
-    const end = await haloHome.halo(words, { cwd: repository.root, env });
-    expect(end.code, end.stderr).toBe(0);
-    const dir = end.stdout.trimEnd().split('\n').at(-1) ?? '';
-    const { runId } = JSON.parse(readFileSync(join(dir, 'run.json'), 'utf8')) as { runId: string };
-    return { ...end, branch: `halo/${runId}` };
-  });
-
-const report = ({ dir }: HaloHome) => appendFileSync(join(dir, 'config.toml'), '[issues]\nreport = true\n');
+const it = base.extend('runIssues', ({ command }) => async (agent = AGENT) => {
+  const end = await command(['run', '--source', SOURCE, ...withAgent(agent)]);
+  expect(end.code, end.stderr).toBe(0);
+  return { ...end, branch: `halo/${runIdOf(end)}` };
+});
 
 // Each test waits for processes and containers of its own.
 vi.setConfig({ maxConcurrency: 3 });
@@ -58,7 +34,7 @@ describe.concurrent('incident forge-token: the token of a forge', () => {
 });
 
 describe.concurrent('incident forge-redirect: a forge that sends halo to another host', () => {
-  it('never brings the token there, nor a request', LONG, async ({ forge, haloHome, repository, onTestFinished }) => {
+  it('never brings the token there, nor a request', LONG, async ({ forge, command, onTestFinished }) => {
     const seen: string[] = [];
     const thief = createServer((request, response) => {
       seen.push(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`);
@@ -69,14 +45,12 @@ describe.concurrent('incident forge-redirect: a forge that sends halo to another
     const location = `http://127.0.0.1:${(thief.address() as AddressInfo).port}/`;
     for (const status of [301, 307, 308]) {
       forge.fault = () => ({ status, headers: { location } });
-      const words = ['submit', '--source', `github:${FAKE_PROJECT}`, '-c', 'gates=[]'];
-      const end = await haloHome.halo(words, { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+      const end = await command(['submit', '--source', SOURCE, '-c', 'gates=[]']);
       expect(end.code).toBe(6);
       expect(end.stderr).toContain(`error[FORGE_FAILED]: The forge ${forge.url} answered ${status}`);
     }
     forge.fault = () => ({ status: 200, body: '[]', headers: { link: `<${location}>; rel="next"` } });
-    const words = ['submit', '--source', `github:${FAKE_PROJECT}`, '-c', 'gates=[]'];
-    await haloHome.halo(words, { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+    await command(['submit', '--source', SOURCE, '-c', 'gates=[]']);
     expect(forge.log.length).toBeGreaterThan(4);
     expect(seen).toEqual([]);
   });
@@ -117,18 +91,20 @@ describe.concurrent('incident issue-bait: an issue that is rewritten after someb
 });
 
 describe.concurrent('incident issue-moved: an issue that is moved to another project', () => {
-  it('is not worked on, and nothing is written to the other project', LONG, async ({ forge, haloHome, repository }) => {
-    report(haloHome);
-    forge.add({ number: 6 });
-    const location = `${forge.url}/repos/attacker/other/issues/1`;
-    forge.fault = (request) => (request.includes('/issues/6') ? { status: 301, headers: { location } } : undefined);
-    const settings = scripted(AGENT, ['true']).flatMap((pair) => ['-c', pair]);
-    const words = ['run', '--source', `github:${FAKE_PROJECT}`, ...settings];
-    const end = await haloHome.halo(words, { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
-    expect(end.stdout).toContain('Issue #6 was deleted or moved to another project.');
-    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-    expect(forge.log.filter((line) => !line.startsWith('GET ') || line.includes('attacker'))).toEqual([]);
-  });
+  it(
+    'is not worked on, and nothing is written to the other project',
+    LONG,
+    async ({ forge, haloHome, repository, command }) => {
+      report(haloHome);
+      forge.add({ number: 6 });
+      const location = `${forge.url}/repos/attacker/other/issues/1`;
+      forge.fault = (request) => (request.includes('/issues/6') ? { status: 301, headers: { location } } : undefined);
+      const end = await command(['run', '--source', SOURCE, ...withAgent(AGENT)]);
+      expect(end.stdout).toContain('Issue #6 was deleted or moved to another project.');
+      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+      expect(forge.log.filter((line) => !line.startsWith('GET ') || line.includes('attacker'))).toEqual([]);
+    },
+  );
 });
 
 describe.concurrent('incident comment-bomb: thousands of comments and a huge text', () => {

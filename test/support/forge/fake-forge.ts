@@ -13,6 +13,8 @@ export interface FakeIssue {
   comments: string[];
   /** When its comments were written (ISO 8601); those that have none, now. */
   commentTimes?: string[];
+  /** When it was closed and opened again (ISO 8601). */
+  reopenedAt?: string;
 }
 
 /** An answer that the forge gives instead of its own. `before`: the request has no effect. */
@@ -155,6 +157,20 @@ function commentsOf({ comments, commentTimes = [] }: FakeIssue) {
   return comments.map((body, index) => ({ id: index + 1, body, created_at: commentTimes[index] ?? now }));
 }
 
+/** In the words of each forge: `event` of GitHub, `state` of GitLab, `type` of Gitea. */
+function eventsOf({ reopenedAt: at }: FakeIssue) {
+  const [closed, reopened] = [
+    { event: 'closed', state: 'closed', type: 'close' },
+    { event: 'reopened', state: 'reopened', type: 'reopen' },
+  ];
+  return at === undefined
+    ? []
+    : [
+        { id: 1, ...closed, created_at: at },
+        { id: 2, ...reopened, created_at: at },
+      ];
+}
+
 function idOf(labels: Map<string, number>, name: string): number {
   if (!labels.has(name)) labels.set(name, labels.size + 1);
   return labels.get(name)!;
@@ -207,6 +223,7 @@ function answerLikeGitHub(kind: 'github' | 'gitea', { forge, issues, labels }: A
     const since = query.get('since') ?? '';
     return commentsOf(issue).filter(({ created_at }) => created_at >= since);
   }
+  if (part === (kind === 'github' ? 'events' : 'timeline')) return eventsOf(issue);
   if (part !== 'labels') return undefined;
   if (method === 'POST') {
     const added = (body['labels'] as (string | number)[]).map((each) =>
@@ -247,6 +264,7 @@ function answerLikeGitLab({ forge, issues }: Api, { method, path, query, body }:
     if (method === 'POST') return { id: issue.comments.push(String(body['body'])), body: body['body'] };
     return commentsOf(issue).reverse();
   }
+  if (part === 'resource_state_events') return eventsOf(issue);
   if (method === 'PUT') {
     if (typeof body['add_labels'] === 'string') issue.labels = [...new Set([...issue.labels, body['add_labels']])];
     if (typeof body['remove_labels'] === 'string')

@@ -17,6 +17,7 @@ export const submitIssuesOperation: Operation<IssuesRequest, { runs: Submitted[]
         .max(1000)
         .describe('`github:owner/repo`, `gitlab:group/project` or `gitea:owner/repo`.'),
       label: z.string().max(100).optional().describe('The label of the issues; default: `issues.label`.'),
+      again: z.boolean().optional().describe('Include issues that a run works on or has landed.'),
       repo: placeSchema(z),
       ...submitOptions(z),
     }),
@@ -27,10 +28,10 @@ export const submitIssuesOperation: Operation<IssuesRequest, { runs: Submitted[]
     allowDirty: false,
   },
   output: { kind: 'json', schema: submittedSchema, created: true },
-  async run(context, { source, label, repo, ...options }) {
+  async run(context, { source, label, again, repo, ...options }) {
     const { submitIssues } = await import('../../issues/submit-issues.ts');
     return {
-      runs: await submitIssues(context, { ...(await requestedOptions(context, options)), source, label, repo }),
+      runs: await submitIssues(context, { ...(await requestedOptions(context, options)), source, label, again, repo }),
     };
   },
 };

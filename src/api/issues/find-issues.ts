@@ -1,0 +1,94 @@
+import type { Config } from '../../config/config.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { formatIssueSource, type IssueSource } from '../../core/issues/issue-source.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Forge, Issue } from '../../forge/forge.ts';
+import { mapConcurrent } from '../../lib/async.ts';
+import type { IssueRuns } from '../../store/issue-runs.ts';
+import type { Store } from '../../store/store.ts';
+import { openIssueSource } from '../../worker/issues/open-issue-source.ts';
+import type { SubmitContext } from '../submit/submit-context.ts';
+import { describeHolds, findHold, type IssueHold } from './sort-issues.ts';
+
+const MAX_READS = 8;
+
+export interface IssueQuery {
+  issues: IssueSource;
+  runs: IssueRuns;
+  settings: Config['issues'];
+  /** Include issues that a run works on or has landed. */
+  again: boolean;
+  /** The ids of the only stories to run. */
+  stories?: string[] | undefined;
+}
+
+/** The issues of a new run. */
+export interface FoundIssues {
+  /** Those that an earlier run landed count as closed: the new run continues from there. */
+  found: Issue[];
+  /** The runs of this project so far. */
+  known: string[];
+  /** Which issues are left out, and why, a sentence each. */
+  notes: string[];
+}
+
+/** Reads the open issues and leaves out those that are worked on already. Throws FORGE_FAILED, NOTHING_RUNNABLE. */
+export async function findIssues(
+  { host, env, masker, store }: Pick<SubmitContext, 'host' | 'env' | 'masker' | 'store'>,
+  { issues, runs, settings, again, stories }: IssueQuery,
+): Promise<FoundIssues> {
+  const forge = await openIssueSource({ home: host.home, env, masker }, issues);
+  const listed = await forge.listIssues(issues.label);
+  const open = [...new Map(listed.map((issue) => [issue.number, issue])).values()];
+  const where = `${formatIssueSource(issues)} has no open issue with the label ${JSON.stringify(safeLine(issues.label))}`;
+  if (open.length === 0)
+    throw new HaloError('NOTHING_RUNNABLE', `${where}.`, {
+      hint: 'Add the label to the issues to work on, or name another one with --label.',
+    });
+  const { known, states } = await readIssueRuns(store, runs, issues);
+  if (again) return { found: open, known, notes: [] };
+  const names = { label: issues.label, labels: settings.labels };
+  const judged = await mapConcurrent(open, MAX_READS, async (issue) => {
+    const hold = findHold(issue, states, names);
+    return { issue, number: issue.number, hold: (await isReopened(forge, issue, hold)) ? undefined : hold };
+  });
+  const held = judged.flatMap(({ number, hold }) => (hold === undefined ? [] : [{ number, hold }]));
+  const isAsked = ({ number }: Issue) => stories === undefined || stories.includes(`#${number}`);
+  if (held.length > 0 && !judged.some(({ issue, hold }) => hold === undefined && isAsked(issue)))
+    throw new HaloError('NOTHING_RUNNABLE', `${where} that is left to work on: ${describeHolds(held)}.`, {
+      hint: 'Land what is done and close its issues. Pass --again to work on the issues again.',
+    });
+  const found = judged.flatMap(({ issue, hold }) => {
+    if (hold === undefined) return [issue];
+    return hold.kind === 'landed' ? [{ ...issue, isClosed: true }] : [];
+  });
+  const notes = held.length === 0 ? [] : [`Issues left out: ${describeHolds(held)}. --again works on them again.`];
+  return { found, known, notes };
+}
+
+/** The runs of a project that changed something or may do so, newest first. */
+async function readIssueRuns(
+  store: Pick<Store, 'list' | 'readState'>,
+  runs: IssueRuns,
+  { forge, project }: IssueSource,
+): Promise<{ known: string[]; states: RunState[] }> {
+  const isSame = ({ issues }: RunState) =>
+    issues?.forge === forge && issues.project.toLowerCase() === project.toLowerCase();
+  const listed = await runs.read();
+  const states =
+    listed === undefined
+      ? (await store.list()).runs.filter(isSame)
+      : // A run may have been removed; an unreadable one is reported elsewhere.
+        (await mapConcurrent(listed, MAX_READS, (runId) => store.readState(runId).catch(() => undefined))).flatMap(
+          (state) => state ?? [],
+        );
+  const newestFirst = states.sort((a, b) => (a.runId < b.runId ? 1 : -1));
+  const known = newestFirst.map(({ runId }) => runId).reverse();
+  if (listed === undefined) await runs.write(known);
+  return { known, states: newestFirst.filter(({ dry, refused }) => !dry && !refused) };
+}
+
+async function isReopened(forge: Forge, { number }: Issue, hold: IssueHold | undefined): Promise<boolean> {
+  return hold?.kind === 'landed' && forge.wasReopened(number, hold.at);
+}
