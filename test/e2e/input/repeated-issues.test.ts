@@ -68,17 +68,13 @@ describe.concurrent('a second run of the same issues', () => {
     expect(end.code, end.stderr).toBe(0);
   });
 
-  it(
-    'works again on an issue that failed',
-    LONG,
-    async ({ forge, command }) => {
-      forge.add({ number: 3 });
-      const failing = ['run', '--source', SOURCE, ...withAgent('exit 1'), '-c', 'retry.attempts=1'];
-      expect((await command(failing)).code).not.toBe(0);
-      const end = await command(RUN);
-      expect(end.code, end.stderr).toBe(0);
-    },
-  );
+  it('works again on an issue that failed', LONG, async ({ forge, command }) => {
+    forge.add({ number: 3 });
+    const failing = ['run', '--source', SOURCE, ...withAgent('exit 1'), '-c', 'retry.attempts=1'];
+    expect((await command(failing)).code).not.toBe(0);
+    const end = await command(RUN);
+    expect(end.code, end.stderr).toBe(0);
+  });
 });
 
 describe.concurrent('a second submit of the same issues', () => {
