@@ -9,7 +9,7 @@ import type { IssueRuns } from '../../store/issue-runs.ts';
 import type { Store } from '../../store/store.ts';
 import { openIssueSource } from '../../worker/issues/open-issue-source.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
-import { describeHolds, findHold, type IssueHold } from './sort-issues.ts';
+import { describeHolds, findIssueHold, type IssueHold } from './sort-issues.ts';
 
 const MAX_READS = 8;
 
@@ -50,7 +50,7 @@ export async function findIssues(
   if (again) return { found: open, known, notes: [] };
   const names = { label: issues.label, labels: settings.labels };
   const judged = await mapConcurrent(open, MAX_READS, async (issue) => {
-    const hold = findHold(issue, states, names);
+    const hold = findIssueHold(issue, states, names);
     return { issue, number: issue.number, hold: (await isReopened(forge, issue, hold)) ? undefined : hold };
   });
   const held = judged.flatMap(({ number, hold }) => (hold === undefined ? [] : [{ number, hold }]));

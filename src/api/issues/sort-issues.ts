@@ -18,7 +18,7 @@ const HOLDING: readonly IssueStatus[] = ['running', 'waiting', 'landed'];
  * Finds what holds an issue: the newest of the runs (newest first) that worked on it, or else a label that halo set. A run
  * in which it failed, or whose result was rejected, does not hold it.
  */
-export function findHold(
+export function findIssueHold(
   { number, labels }: Issue,
   runs: readonly RunState[],
   names: { label: string; labels?: Partial<Record<IssueStatus, string>> | undefined },

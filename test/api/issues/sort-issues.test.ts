@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeHolds, findHold } from '../../../src/api/issues/sort-issues.ts';
+import { describeHolds, findIssueHold } from '../../../src/api/issues/sort-issues.ts';
 import type { RunState, StoryState } from '../../../src/core/run/state.ts';
 
 const NAMES = { label: 'halo' };
@@ -23,57 +23,57 @@ const held = { held: { commit: 'c' } } as unknown as Partial<StoryState>;
 
 describe('an issue', () => {
   it('is free if no run worked on it and it has no label of a status', () => {
-    expect(findHold(issue(8), [run('r1', { progress: 'passed' })], NAMES)).toBeUndefined();
-    expect(findHold(issue(7, 'halo:failed', 'halo:p1'), [], NAMES)).toBeUndefined();
+    expect(findIssueHold(issue(8), [run('r1', { progress: 'passed' })], NAMES)).toBeUndefined();
+    expect(findIssueHold(issue(7, 'halo:failed', 'halo:p1'), [], NAMES)).toBeUndefined();
   });
 
   it('is held by the run that landed it, with the time', () => {
     const endedAt = '2026-03-02T00:00:00Z';
     const landed = run('r1', { progress: 'passed', endedAt });
-    expect(findHold(issue(7), [landed], NAMES)).toEqual({ kind: 'landed', runId: 'r1', at: endedAt });
+    expect(findIssueHold(issue(7), [landed], NAMES)).toEqual({ kind: 'landed', runId: 'r1', at: endedAt });
     // A later run continued from there, and has it as done.
     const later = run('r2', { progress: 'done' });
-    expect(findHold(issue(7), [later, landed], NAMES)).toMatchObject({ runId: 'r1' });
+    expect(findIssueHold(issue(7), [later, landed], NAMES)).toMatchObject({ runId: 'r1' });
   });
 
   it('is held by an open run in any state of its story, except a cancelled one', () => {
     const open = { status: 'running' } as const;
     for (const progress of ['pending', 'in_progress', 'failed', 'needs_human'] as const)
-      expect(findHold(issue(7), [run('r1', { progress }, open)], NAMES)).toEqual({
+      expect(findIssueHold(issue(7), [run('r1', { progress }, open)], NAMES)).toEqual({
         kind: 'open',
         runId: 'r1',
         status: 'running',
       });
-    expect(findHold(issue(7), [run('r1', { progress: 'cancelled' }, open)], NAMES)).toBeUndefined();
+    expect(findIssueHold(issue(7), [run('r1', { progress: 'cancelled' }, open)], NAMES)).toBeUndefined();
   });
 
   it('is held by an ended run in which it waits for approval, but not by one in which it failed', () => {
     const waiting = run('r1', { progress: 'needs_human', ...held });
-    expect(findHold(issue(7), [waiting], NAMES)).toEqual({ kind: 'waiting', runId: 'r1' });
+    expect(findIssueHold(issue(7), [waiting], NAMES)).toEqual({ kind: 'waiting', runId: 'r1' });
     for (const progress of ['failed', 'pending', 'needs_human'] as const)
-      expect(findHold(issue(7), [run('r1', { progress })], NAMES)).toBeUndefined();
+      expect(findIssueHold(issue(7), [run('r1', { progress })], NAMES)).toBeUndefined();
   });
 
   it('is free after its result was rejected, whatever its labels are', () => {
     const decision = { verdict: 'rejected', by: 'x', tip: 'tip' } as const;
     const rejected = run('r2', { progress: 'passed' }, { decision });
-    expect(findHold(issue(7, 'halo:done'), [rejected, run('r1', { progress: 'passed' })], NAMES)).toBeUndefined();
+    expect(findIssueHold(issue(7, 'halo:done'), [rejected, run('r1', { progress: 'passed' })], NAMES)).toBeUndefined();
   });
 
   it('is free if the newest run that worked on it failed, although an older one landed it', () => {
     const runs = [run('r2', { progress: 'failed' }), run('r1', { progress: 'passed' })];
-    expect(findHold(issue(7), runs, NAMES)).toBeUndefined();
+    expect(findIssueHold(issue(7), runs, NAMES)).toBeUndefined();
   });
 
   it('is held by a label of halo that says that it runs, waits or is done, under its configured name', () => {
     for (const label of ['halo:done', 'halo:in-progress', 'halo:waiting'])
-      expect(findHold(issue(7, label), [run('r1', { progress: 'failed' })], NAMES)).toEqual({
+      expect(findIssueHold(issue(7, label), [run('r1', { progress: 'failed' })], NAMES)).toEqual({
         kind: 'labelled',
         label,
       });
     const names = { label: 'halo', labels: { landed: 'review' } };
-    expect(findHold(issue(7, 'review'), [], names)).toEqual({ kind: 'labelled', label: 'review' });
-    expect(findHold(issue(7, 'halo:done'), [], names)).toBeUndefined();
+    expect(findIssueHold(issue(7, 'review'), [], names)).toEqual({ kind: 'labelled', label: 'review' });
+    expect(findIssueHold(issue(7, 'halo:done'), [], names)).toBeUndefined();
   });
 });
 

@@ -92,14 +92,14 @@ describe.concurrent('a second submit of the same issues', () => {
     expect((await command(SUBMIT)).stderr).toContain('Issues left out: #4');
   });
 
-  it('that starts at the same time creates no second run', LONG, async ({ forge, haloHome, command }) => {
+  it('creates no second run if it starts at the same time', LONG, async ({ forge, haloHome, command }) => {
     forge.add({ number: 3 });
     const ends = await Promise.all([command(SUBMIT), command(SUBMIT), command(SUBMIT)]);
     expect(ends.map(({ code }) => code).sort()).toEqual([0, NOTHING, NOTHING]);
     expect(haloHome.runIds()).toHaveLength(1);
   });
 
-  it('with the same key returns the run of the first', LONG, async ({ forge, command }) => {
+  it('returns the run of the first if it has the same key', LONG, async ({ forge, command }) => {
     forge.add({ number: 3 });
     const keyed = [...SUBMIT, '--key', 'tonight'];
     const first = await command(keyed);
