@@ -15,17 +15,19 @@ export interface WatchRuns {
 const INTERVAL_MS = 1000;
 
 /**
- * Follows every run of the home, in any process. Only journals that grow are read; for other runs, only the size is
- * checked.
+ * Follows every run of the home, in any process. Looks at runs only after an open run has changed, and then at the open
+ * and the new ones; reads only journals that grow.
  */
 export async function watchRuns(
-  store: Pick<JournalStore, 'journalBytes' | 'follow'> & Pick<RunCatalog, 'runIds'>,
+  store: Pick<JournalStore, 'journalBytes' | 'follow'> & Pick<RunCatalog, 'runIds' | 'openRuns' | 'openRunsChangedAt'>,
   { signal, onEvent }: WatchRuns,
 ): Promise<void> {
   const since = new Date().toISOString();
   const bytes = new Map<string, number>();
   const reported = new Map<string, number>();
   const following = new Map<string, Promise<void>>();
+  let known: Set<string> | undefined;
+  let changedAt: number | undefined;
 
   async function follow(runId: string): Promise<void> {
     let state: RunState | undefined;
@@ -37,18 +39,29 @@ export async function watchRuns(
     }
   }
 
-  for (let first = true; !signal.aborted; first = false) {
-    // An unreadable folder is retried later.
-    for (const runId of await store.runIds().catch(() => [])) {
-      const now = await store.journalBytes(runId);
-      const before = bytes.get(runId) ?? (first ? now : 0);
-      bytes.set(runId, now);
-      if (now === before || following.has(runId)) continue;
+  async function followChangedRuns(): Promise<void> {
+    const now = await store.openRunsChangedAt();
+    if (now === changedAt) return;
+    const all = await store.runIds();
+    const isNew = (runId: string) => known !== undefined && !known.has(runId);
+    const open = (await store.openRuns()).map(({ runId }) => runId);
+    for (const runId of new Set([...open, ...all.filter(isNew)])) {
+      const size = await store.journalBytes(runId);
+      const before = bytes.get(runId) ?? (known === undefined ? size : 0);
+      bytes.set(runId, size);
+      if (size === before || following.has(runId)) continue;
       const done = follow(runId)
         .catch(() => undefined)
         .finally(() => following.delete(runId));
       following.set(runId, done);
     }
+    known = new Set(all);
+    changedAt = now;
+  }
+
+  while (!signal.aborted) {
+    // An unreadable folder is read again later.
+    await followChangedRuns().catch(() => undefined);
     await sleep(INTERVAL_MS, signal);
   }
   await Promise.all(following.values());
