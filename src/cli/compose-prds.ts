@@ -2,8 +2,8 @@ import type { DocumentImport, ImportDocumentRequest } from '../api/repository/im
 import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
 import type { BatchEntry } from '../api/operations/requests.ts';
-import type { FolderResult } from '../api/folder/folder-queue.ts';
-import type { FolderRequest } from '../api/folder/run-folder-queue.ts';
+import type { FolderResult } from '../api/prd-folder/folder-queue.ts';
+import type { FolderRequest } from '../api/prd-folder/run-folder-queue.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ServiceContext } from './compose-runs.ts';
 
@@ -56,7 +56,7 @@ export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'
       return readBatch(path);
     },
     async runFolderQueue(request) {
-      const { runFolderQueue } = await import('../api/folder/run-folder-queue.ts');
+      const { runFolderQueue } = await import('../api/prd-folder/run-folder-queue.ts');
       return runFolderQueue((await readHost()).home, request);
     },
     async convertPrd({ path, bytes, to }) {

@@ -4,14 +4,14 @@ import type { Prd } from '../../core/prd/prd.ts';
 import { listSome } from '../../lib/text.ts';
 import { readPromptFiles } from '../../worker/prompt/read-prompt-files.ts';
 import { maxTokensOf } from '../../worker/prompt/story-prompt.ts';
-import type { PlannedRun } from '../submit/plan-run.ts';
+import type { ResolvedSubmission } from '../submit/resolve-submission.ts';
 
 const MAX_NAMED = 5;
 
 export interface PromptCheck {
   /** A git directory that has the base commit of the run. */
   gitDir: string;
-  run: Pick<PlannedRun, 'repo' | 'config'>;
+  run: Pick<ResolvedSubmission, 'repo' | 'config'>;
   prd: Prd;
 }
 

@@ -10,7 +10,7 @@ import { listSome } from '../../lib/text.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { buildStoryPrompt } from '../../worker/prompt/story-prompt.ts';
 import type { PreviewedPrompt, PromptRequest } from '../operations/requests.ts';
-import { planRun } from '../submit/plan-run.ts';
+import { resolveSubmission } from '../submit/resolve-submission.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 
 const MAX_NAMED = 10;
@@ -26,7 +26,7 @@ export async function previewPrompt(
   const story = chooseStory(prd.stories, storyId);
   // Uncommitted changes are not part of a prompt, so they need not be refused.
   const request = { ...options, allowDirty: true };
-  const { repo, config, from, access } = await planRun(
+  const { repo, config, from, access } = await resolveSubmission(
     { ...context, preflight: undefined },
     { request, source, prd: file, needsGates: false },
   );

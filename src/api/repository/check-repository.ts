@@ -9,7 +9,7 @@ import { printableShellWord } from '../../core/text/safe-text.ts';
 import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
 import { checkBase, type CheckedCommand, type CheckEvent } from '../../worker/proof/check-base.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
-import { assertGates } from '../submit/plan-run.ts';
+import { assertGates } from '../submit/resolve-submission.ts';
 import { assertMachineReady } from '../submit/preflight.ts';
 import { readConfig } from './repo-config.ts';
 import { warnOfContents, warnOfNetwork } from '../submit/warnings.ts';

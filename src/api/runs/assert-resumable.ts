@@ -6,7 +6,7 @@ import { isSameWork } from '../../prd/spec-hash.ts';
 import { assertHasSettings } from '../../worker/run/read-run.ts';
 import { assertBegun, assertNotTask } from '../../worker/control/control-preconditions.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
-import { inspectFolder } from '../submit/plan-run.ts';
+import { inspectFolder } from '../submit/resolve-submission.ts';
 
 export interface ResumeCheck {
   state: RunState;

@@ -7,7 +7,7 @@ import type { Masker } from '../../lib/secrets/masker.ts';
 import { assertSelection } from '../../prd/assert-selection.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import type { BatchEntry, BatchRequest, SubmitOptions } from '../operations/requests.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { ResolvedSubmission } from './resolve-submission.ts';
 
 /** One repository of a submit. */
 export interface Member extends BatchEntry {
@@ -52,7 +52,7 @@ export function hasOpenStory({ stories }: Prd, selected: readonly string[] | und
 }
 
 /** Throws USAGE if two members name the same repository. */
-export function assertNamedOnce(runs: readonly Pick<PlannedRun, 'repo'>[]): void {
+export function assertNamedOnce(runs: readonly Pick<ResolvedSubmission, 'repo'>[]): void {
   const seen = new Set<string>();
   for (const { repo } of runs) {
     if (seen.has(repo.mirror)) {

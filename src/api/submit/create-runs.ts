@@ -2,7 +2,7 @@ import type { RunCreated } from '../../core/journal/run-created.ts';
 import { defined } from '../../lib/guards.ts';
 import { haloVersion } from '../../lib/version.ts';
 import type { SubmitOptions } from '../operations/requests.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { ResolvedSubmission } from './resolve-submission.ts';
 import { linkRunFiles, type PrdPlace } from './prd-place.ts';
 import type { Member } from './batch-members.ts';
 import type { SubmitContext } from './submit-context.ts';
@@ -11,7 +11,7 @@ import type { SubmitContext } from './submit-context.ts';
 export interface PlannedMember {
   member: Member;
   runId: string;
-  run: PlannedRun;
+  run: ResolvedSubmission;
   place: PrdPlace;
 }
 

@@ -6,13 +6,13 @@ import { isUrl } from '../../git/repository/repo-url.ts';
 import { isMergeEmpty, isAncestor, listUnmergedRuns } from '../../git/repository/unmerged-runs.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
-import type { PlannedRun } from './plan-run.ts';
+import type { ResolvedSubmission } from './resolve-submission.ts';
 
 export interface UnlandedQuery {
   store: JournalStore & RunCatalog;
   home: string;
   /** The mirror must have its base commit. */
-  run: PlannedRun;
+  run: ResolvedSubmission;
   prd: Prd;
   prdPath: string;
   /** The run starts from its base in any case. */

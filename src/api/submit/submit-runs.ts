@@ -18,7 +18,7 @@ import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../o
 import { checkPrompts } from '../prompts/check-prompts.ts';
 import { createRuns, type PlannedMember } from './create-runs.ts';
 import { submitOnce } from './idempotent-submit.ts';
-import { planRun, type PlannedRun } from './plan-run.ts';
+import { resolveSubmission, type ResolvedSubmission } from './resolve-submission.ts';
 import { placePrd } from './prd-place.ts';
 import { assertNamedOnce, hasOpenStory, readBatchMembers, type CheckedBatch, type Member } from './batch-members.ts';
 import { resolveStartingPoint } from './starting-point.ts';
@@ -86,7 +86,7 @@ async function findRuns({ store }: SubmitContext, prefixes: readonly string[]): 
 /** Validates the configuration of a member's repository, and what its PRD needs of it. */
 async function planMember(context: SubmitContext, member: Member, options: SubmitOptions): Promise<PlannedMember> {
   const { prd, parsed } = member;
-  const run = await planRun(context, { request: options, source: member.repo, prd });
+  const run = await resolveSubmission(context, { request: options, source: member.repo, prd });
   if (run.config.prd.criteria === 'required') assertCriteria(prd);
   // A run without open stories ends immediately and needs no preflight check.
   if (hasOpenStory(parsed, options.stories)) await context.preflight?.(run.config);
@@ -119,7 +119,7 @@ async function assertOneBase(
   }
 }
 
-async function fetchBase(home: string, { repo, from, access }: PlannedRun): Promise<void> {
+async function fetchBase(home: string, { repo, from, access }: ResolvedSubmission): Promise<void> {
   await createFolders(join(mirrorPath(home, repo.mirror), '..'), 0o700);
   const mirror = { home, name: repo.mirror, from, access };
   await withIntactMirror({ home, repo, access }, () => updateMirror({ ...mirror, commit: repo.base }));

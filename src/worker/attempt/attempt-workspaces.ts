@@ -7,8 +7,8 @@ import { Workspace } from '../workspace/workspace.ts';
 import { Baseline } from './baseline.ts';
 import type { Attempt } from './open-attempt.ts';
 import { openExporter } from './phases/export-tree.ts';
-import { findKeptTests } from './tests/kept-tests.ts';
-import { asTestsAttempt, withTestsGate } from './tests/tests-attempt.ts';
+import { findKeptTests } from './tests-first/kept-tests.ts';
+import { asTestsAttempt, withTestsGate } from './tests-first/tests-attempt.ts';
 
 /** The workspaces of an attempt that implements a story. */
 export interface AttemptWorkspaces {

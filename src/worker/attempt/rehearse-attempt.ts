@@ -3,7 +3,7 @@ import type { Attempt } from './open-attempt.ts';
 import { hasChanges } from './phases/import-candidate.ts';
 import { runGates } from './phases/run-gates.ts';
 import { describeChange, implementStory } from './run-attempt.ts';
-import { runGatesAndRefactor } from './tests/refactor.ts';
+import { runGatesAndRefactor } from './tests-first/refactor.ts';
 
 /** Runs all phases up to the gates, for a replay: it merges and lands nothing. The caller closes the attempt. */
 export function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {

@@ -11,8 +11,8 @@ import { prepareWorkspace, runSetup } from './phases/prepare-workspace.ts';
 import { runAgent } from './phases/run-agent.ts';
 import { runGates } from './phases/run-gates.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
-import { runGatesAndRefactor } from './tests/refactor.ts';
-import { writeTests } from './tests/write-tests.ts';
+import { runGatesAndRefactor } from './tests-first/refactor.ts';
+import { writeTests } from './tests-first/write-tests.ts';
 
 /**
  * Runs an attempt and closes it. When this resolves, the outcome is in the journal. Throws if the worker or its

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FolderRequest } from '../../../src/api/folder/run-folder-queue.ts';
+import type { FolderRequest } from '../../../src/api/prd-folder/run-folder-queue.ts';
 import { openMemory } from '../../support/memory-operations.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 

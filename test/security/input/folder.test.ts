@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { runFolderQueue } from '../../../src/api/folder/run-folder-queue.ts';
+import { runFolderQueue } from '../../../src/api/prd-folder/run-folder-queue.ts';
 import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { checkLocks } from '../../../src/worker/attempt/tests/check-locks.ts';
+import { checkLocks } from '../../../src/worker/attempt/tests-first/check-locks.ts';
 import { it } from '../../support/fixtures.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 

@@ -18,7 +18,7 @@ import type { Attempt } from '../open-attempt.ts';
 import type { Suspect } from '../../../git/import/scan-secrets.ts';
 import { signingKey } from '../../repository/host-repository.ts';
 import { AttemptEnded, attemptFailed, withCause } from '../attempt-outcome.ts';
-import { checkLocks } from '../tests/check-locks.ts';
+import { checkLocks } from '../tests-first/check-locks.ts';
 import type { ExportedTree } from './export-tree.ts';
 
 /** The commit that the gates check and that lands if they pass. */

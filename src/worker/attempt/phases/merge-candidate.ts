@@ -3,7 +3,7 @@ import { diffCommits } from '../../../git/commit/commit-diff.ts';
 import { mergeOnto } from '../../../git/land/merge-commits.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { AttemptEnded } from '../attempt-outcome.ts';
-import { checkLocks } from '../tests/check-locks.ts';
+import { checkLocks } from '../tests-first/check-locks.ts';
 import { commitTree, type Work } from './import-candidate.ts';
 
 /** How often work is merged and gated again because another story landed first. */

@@ -5,7 +5,7 @@ import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import { runRef } from '../../repository/host-repository.ts';
 import { assertCommandPassed } from '../assert-command-passed.ts';
-import { exposeKeptTests } from '../tests/kept-tests.ts';
+import { exposeKeptTests } from '../tests-first/kept-tests.ts';
 import { resultOf } from '../../workspace/run-step.ts';
 import { runCommands, setupCommands, type EndedCommand } from '../../workspace/run-commands.ts';
 

@@ -9,7 +9,7 @@ import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import type { Attempt } from '../open-attempt.ts';
-import { withTestsGate } from '../tests/tests-attempt.ts';
+import { withTestsGate } from '../tests-first/tests-attempt.ts';
 import { onLayer, type SnapshotLayer } from '../../snapshot/snapshot-layer.ts';
 import { openLayer } from '../../snapshot/open-layer.ts';
 import { gateFailed } from '../assert-command-passed.ts';
@@ -19,7 +19,7 @@ import { saveGateResults } from '../gate-results.ts';
 import type { ImplementedWork } from './import-candidate.ts';
 import { readTestReports } from './read-test-reports.ts';
 import { recordSetup } from './prepare-workspace.ts';
-import { checkGreen } from '../tests/check-locks.ts';
+import { checkGreen } from '../tests-first/check-locks.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
 

@@ -29,7 +29,7 @@ import { warnOfContents, warnOfNetwork, warnOfTrust } from './warnings.ts';
 import { listSome } from '../../lib/text.ts';
 
 /** A run that can be created: its repository and configuration are valid. */
-export interface PlannedRun {
+export interface ResolvedSubmission {
   repo: RunRepo;
   config: Config;
   /** Source of the base commit: a git directory, or a URL and how to reach its server. */
@@ -43,7 +43,7 @@ export interface PlannedRun {
  * Inspects a repository and resolves its configuration. The PRD file may have uncommitted changes. `needsGates`: throws
  * NO_GATES if none are configured.
  */
-export async function planRun(
+export async function resolveSubmission(
   context: SubmitContext,
   {
     request,
@@ -51,7 +51,7 @@ export async function planRun(
     prd,
     needsGates = true,
   }: { request: SubmitOptions; source: string; prd: PrdFile; needsGates?: boolean },
-): Promise<PlannedRun> {
+): Promise<ResolvedSubmission> {
   const { home } = context.host;
   const own = await readConfigFile(join(home, 'config.toml'));
   const remote = request.remote === true;

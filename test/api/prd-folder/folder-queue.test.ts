@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { runFolderQueue, type FolderRequest } from '../../../src/api/folder/run-folder-queue.ts';
+import { runFolderQueue, type FolderRequest } from '../../../src/api/prd-folder/run-folder-queue.ts';
 import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
