@@ -8,6 +8,7 @@ import { toAgentOptions } from './to-agent-options.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import { FAILURE_CLASSES, type ClassPolicy, type FailureClass, type RetryPolicy } from '../core/failure/failure.ts';
+import { AGENT_IDS } from '../core/agent.ts';
 
 /** Converts the parsed settings to the configuration of a run. `api`: the model API of the agent, if it has one. */
 export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
@@ -177,13 +178,7 @@ export function toFleet({ fleet }: HaloToml): FleetLimits {
     ...limit('perHost', fleet.per_host),
     ...limit('perRepo', fleet.per_repo),
     ...limit('perUser', fleet.per_user),
-    perAgent: {
-      ...limit('codex', fleet.per_agent.codex),
-      ...limit('claude', fleet.per_agent.claude),
-      ...limit('opencode', fleet.per_agent.opencode),
-      ...limit('gemini', fleet.per_agent.gemini),
-      ...limit('command', fleet.per_agent.command),
-    },
+    perAgent: Object.assign({}, ...AGENT_IDS.map((id) => limit(id, fleet.per_agent[id]))) as FleetLimits['perAgent'],
   };
 }
 

@@ -37,6 +37,14 @@ export const DIALECTS = {
   'markdown-checkbox': markdownCheckbox,
 } as const satisfies Record<DialectId, Dialect>;
 
+/** How the names of PRD files end, by format. */
+const ENDINGS: Record<PrdDocument['format'], readonly string[]> = { json: ['.json'], markdown: ['.md', '.markdown'] };
+
+/** True for a path whose name ends like that of a PRD. Only such files are looked for in folders and checkouts. */
+export function hasPrdEnding(path: string): boolean {
+  return Object.values(ENDINGS).some((endings) => endings.some((ending) => path.toLowerCase().endsWith(ending)));
+}
+
 /** Detects the dialect of a document by its content; undefined if halo does not know it. */
 export function detectDialect(document: PrdDocument): Dialect | undefined {
   return Object.values<Dialect>(DIALECTS).find((dialect) => matchesDialect(dialect, document));
@@ -44,8 +52,12 @@ export function detectDialect(document: PrdDocument): Dialect | undefined {
 
 /** True if a document has the shape of a dialect. */
 export function matchesDialect(dialect: Dialect, document: PrdDocument): boolean {
-  if (dialect.format === 'json') return document.format === 'json' && dialect.detects(document);
-  return document.format === 'markdown' && dialect.detects(document);
+  switch (dialect.format) {
+    case 'json':
+      return document.format === 'json' && dialect.detects(document);
+    case 'markdown':
+      return document.format === 'markdown' && dialect.detects(document);
+  }
 }
 
 /** Parses a dialect id from user input. Throws USAGE for an unknown name. */

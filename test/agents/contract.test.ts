@@ -4,6 +4,7 @@ import { formatAnswer } from '../../src/agents/answer.ts';
 import type { AgentIntent } from '../../src/agents/adapter.ts';
 import type { AgentId } from '../../src/core/agent.ts';
 import { agentAdapter, AGENTS } from '../../src/agents/registry.ts';
+import { PROGRAM_AGENTS } from '../support/agent-ids.ts';
 import { expectDenied, expectOutcome, readRun } from './read-run.ts';
 
 /** How each agent's program prints its final message. */
@@ -191,7 +192,7 @@ const recordedBy = (id: AgentId) => {
   return { read, recordings: JSON.parse(read('index.json')) as Recording[] };
 };
 
-describe.each(['codex', 'claude', 'opencode', 'gemini'] as const)('recordings of the real %s', (id) => {
+describe.each(PROGRAM_AGENTS)('recordings of the real %s', (id) => {
   const { read, recordings } = recordedBy(id);
 
   it.each(recordings)('are judged as they ended: $name', ({ name, exitCode, stderrTail, outcome, denied }) => {

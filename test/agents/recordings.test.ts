@@ -2,6 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { agentAdapter } from '../../src/agents/registry.ts';
+import type { ModelApi } from '../../src/core/agent.ts';
+import { PROGRAM_AGENTS, type ProgramAgent } from '../support/agent-ids.ts';
 import { startModelServer } from '../support/model/model-server.ts';
 import { SCENARIOS as CLAUDE } from './claude-scenarios.ts';
 import { SCENARIOS as CODEX } from './codex-scenarios.ts';
@@ -9,20 +11,22 @@ import { SCENARIOS as GEMINI } from './gemini-scenarios.ts';
 import { SCENARIOS as OPENCODE } from './opencode-scenarios.ts';
 import { expectDenied, expectOutcome, readRun } from './read-run.ts';
 import { hasAgent, runAgent } from './run-agent.ts';
+import type { Scenario } from './scenarios.ts';
 import { skipFor } from '../support/skip.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const AGENTS = [
-  { id: 'codex', api: 'openai', model: 'gpt-5.5', scenarios: CODEX },
-  { id: 'claude', api: 'anthropic', model: 'claude-sonnet-5-5', scenarios: CLAUDE },
-  { id: 'opencode', api: 'anthropic', model: 'claude-sonnet-5-5', scenarios: OPENCODE },
-  { id: 'gemini', api: 'google', model: 'gemini-2.5-pro', scenarios: GEMINI },
-] as const;
+const RECORDED = {
+  codex: { api: 'openai', model: 'gpt-5.5', scenarios: CODEX },
+  claude: { api: 'anthropic', model: 'claude-sonnet-5-5', scenarios: CLAUDE },
+  opencode: { api: 'anthropic', model: 'claude-sonnet-5-5', scenarios: OPENCODE },
+  gemini: { api: 'google', model: 'gemini-2.5-pro', scenarios: GEMINI },
+} satisfies Record<ProgramAgent, { api: ModelApi; model: string; scenarios: readonly Scenario[] }>;
 
 /** With HALO_TEST_RECORD, these tests rewrite the fixtures. */
 const recording = process.env.HALO_TEST_RECORD !== undefined;
 
-describe.each(AGENTS)('the real $id on the host', ({ id, api, model, scenarios }) => {
+describe.each(PROGRAM_AGENTS)('the real %s on the host', (id) => {
+  const { api, model, scenarios } = RECORDED[id];
   const adapter = agentAdapter(id);
   const fixtures = new URL(`fixtures/${id}/`, import.meta.url).pathname;
   const index: object[] = [];
@@ -42,7 +46,7 @@ describe.each(AGENTS)('the real $id on the host', ({ id, api, model, scenarios }
     async (scenario) => {
       const server = await startModelServer({ turns: scenario.turns });
       const options = { api, modelUrl: server.url, model: scenario.model ?? model, files: scenario.home ?? {} };
-      const run = await runAgent(adapter, join(dir, scenario.name), options);
+      const run = await runAgent(id, join(dir, scenario.name), options);
       await server.close();
       if (recording) {
         await writeFile(

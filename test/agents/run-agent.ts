@@ -4,10 +4,11 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { ModelApi } from '../../src/core/agent.ts';
-import type { AgentAdapter } from '../../src/agents/adapter.ts';
+import { agentAdapter } from '../../src/agents/registry.ts';
+import type { ProgramAgent } from '../support/agent-ids.ts';
 
 /** Where a program is in the sandbox, and on this host: tests of it outside a sandbox run only where it is named. */
-const PROGRAMS: Record<string, { inside: string; here: string | undefined }> = {
+const PROGRAMS: Record<ProgramAgent, { inside: string; here: string | undefined }> = {
   codex: { inside: '/opt/halo/agents/codex/bin/codex', here: process.env.HALO_TEST_CODEX },
   claude: { inside: '/opt/halo/agents/claude/claude', here: process.env.HALO_TEST_CLAUDE },
   opencode: { inside: '/opt/halo/agents/opencode/opencode', here: process.env.HALO_TEST_OPENCODE },
@@ -16,14 +17,14 @@ const PROGRAMS: Record<string, { inside: string; here: string | undefined }> = {
 
 const GEMINI_SETTINGS = new URL('../../docker/sandbox/gemini-settings.json', import.meta.url).pathname;
 
-export function hasAgent(id: string): boolean {
-  const here = PROGRAMS[id]?.here;
+export function hasAgent(id: ProgramAgent): boolean {
+  const here = PROGRAMS[id].here;
   return here !== undefined && existsSync(here);
 }
 
 /** Launches the real program as in a sandbox, but for the places: its home and workspace are folders in `dir`. */
 export async function runAgent(
-  adapter: AgentAdapter,
+  id: ProgramAgent,
   dir: string,
   {
     modelUrl,
@@ -34,7 +35,7 @@ export async function runAgent(
 ) {
   const [home, workspace] = [join(dir, 'home'), join(dir, 'workspace')];
   await mkdir(workspace, { recursive: true });
-  const launch = adapter.launch({
+  const launch = agentAdapter(id).launch({
     model,
     api,
     modelUrl,
@@ -50,7 +51,7 @@ export async function runAgent(
   // Where Gemini CLI has its settings on a host; in the image they stand beside it.
   await mkdir(join(home, '.gemini'), { recursive: true });
   await copyFile(GEMINI_SETTINGS, join(home, '.gemini', 'settings.json'));
-  const { inside = '', here = '' } = PROGRAMS[adapter.id] ?? {};
+  const { inside = '', here = '' } = PROGRAMS[id];
   const script = launch.script.replaceAll(inside, here).replaceAll('/opt/halo/agents/node/bin/node', process.execPath);
   const child = spawn('sh', ['-c', script], {
     cwd: workspace,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { agentAdapter } from '../../src/agents/registry.ts';
+import { PROGRAM_AGENTS } from '../support/agent-ids.ts';
 
 const command = agentAdapter('command');
 
@@ -81,6 +82,11 @@ const PROGRAMS = {
     JSON.stringify({ type: 'tool_use', tool_name: 'list', tool_id: '1' }),
   ],
 };
+
+it('agents whose program has no schema for the answer read signals as well', () => {
+  const without = PROGRAM_AGENTS.filter((id) => agentAdapter(id).hasAnswerSchema !== true);
+  expect(Object.keys(PROGRAMS)).toEqual(without);
+});
 
 describe.each(Object.keys(PROGRAMS) as (keyof typeof PROGRAMS)[])('the messages of %s', (id) => {
   const adapter = agentAdapter(id);

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseSince } from '../../src/cli/options/log-options.ts';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
@@ -362,6 +362,15 @@ describe('halo logs', () => {
     expect(parseSince('03:12', now)).toBe(new Date(2030, 0, 2, 3, 12).toISOString());
     expect(parseSince('23:50', now)).toBe(new Date(2030, 0, 1, 23, 50).toISOString());
     expect(() => parseSince('24:00', now)).toThrow('neither a date nor');
+  });
+
+  it('interprets a date without a zone in local time, with and without a time of day', () => {
+    vi.stubEnv('TZ', 'America/New_York');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const now = new Date(2030, 0, 2, 9, 0);
+    expect(parseSince('2030-01-01', now)).toBe(new Date(2030, 0, 1).toISOString());
+    expect(parseSince('2030-01-01 03:12', now)).toBe(new Date(2030, 0, 1, 3, 12).toISOString());
+    expect(parseSince('2030-01-01T03:12:00Z', now)).toBe('2030-01-01T03:12:00.000Z');
   });
 
   it('shows several runs, or those of a batch, in chronological order, with the run at the start of each line', async () => {

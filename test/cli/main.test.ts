@@ -6,6 +6,7 @@ import { COMMANDS, GROUPS } from '../../src/cli/program.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
 import { openMemory } from '../support/memory-operations.ts';
 import { succeeded } from '../support/journal.ts';
+import { AGENT_IDS } from '../../src/core/agent.ts';
 
 function halo(words: string[], terminal = {}) {
   return runCli(words, { operations: openMemory(), terminal });
@@ -172,7 +173,7 @@ describe('completion', () => {
   });
 
   it('offers values of options', async () => {
-    expect(await complete('run', '--agent', '')).toEqual(['codex', 'claude', 'opencode', 'gemini', 'command']);
+    expect(await complete('run', '--agent', '')).toEqual([...AGENT_IDS]);
     expect(await complete('logs', '0b', '--story', '')).toEqual(['US-001']);
     expect(await complete('show', '0b', '')).toEqual(['US-001']);
     expect(await complete('submit', '--profile', '')).toEqual(['ci']);

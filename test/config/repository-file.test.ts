@@ -3,6 +3,7 @@ import { CONFIG_KEYS } from '../../src/config/keys.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
+import { AGENT_IDS } from '../../src/core/agent.ts';
 
 /**
  * What the file of a repository, which others write, may do with each key. A new key must be put into one of these
@@ -202,11 +203,7 @@ const NEVER = {
   'fleet.per_host': '9',
   'fleet.per_repo': '9',
   'fleet.per_user': '9',
-  'fleet.per_agent.codex': '9',
-  'fleet.per_agent.claude': '9',
-  'fleet.per_agent.opencode': '9',
-  'fleet.per_agent.gemini': '9',
-  'fleet.per_agent.command': '9',
+  ...Object.fromEntries(AGENT_IDS.map((id) => [`fleet.per_agent.${id}`, '9'])),
 };
 
 /** Has a test of its own below. */

@@ -4,6 +4,7 @@ import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import type { ConfigSources } from '../../src/config/load/file-layers.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
+import { QUOTED_AGENTS } from '../support/agent-ids.ts';
 
 const home = (text: string) => parseConfigFile('/home/ada/.halo/config.toml', text);
 const repo = (text: string) => parseConfigFile('/repo/halo.toml', text);
@@ -244,7 +245,7 @@ describe('errors', () => {
     ['[money]\nrun_usd = 3', ':1: money: unknown key'],
     ['limits = 3', ':1: limits: must be a table'],
     ['profiles = 3', ':1: profiles: must be a table'],
-    ['agent = "claud"', ':1: agent: must be one of "codex", "claude", "opencode", "gemini", "command"'],
+    ['agent = "claud"', `:1: agent: must be one of ${QUOTED_AGENTS}`],
     ['setup = "npm ci"', ':1: setup: must be a list of commands, like ["npm test"]'],
     ['gates = ["npm test", " "]', ':1: gates[1]: must not be empty'],
     ['image = ""', ':1: image: must not be empty'],
@@ -368,9 +369,7 @@ describe('errors', () => {
   });
 
   test('the agent must exist', () => {
-    expect(refusal({ set: ['agent=cursor'] })).toBe(
-      '-c: agent: must be one of "codex", "claude", "opencode", "gemini", "command"',
-    );
+    expect(refusal({ set: ['agent=cursor'] })).toBe(`-c: agent: must be one of ${QUOTED_AGENTS}`);
   });
 });
 

@@ -7,6 +7,8 @@ import { describeTool } from '../../src/mcp/mcp-server.ts';
 import { isDeciding, isReadOnly } from '../../src/mcp/tool.ts';
 import { TOOLS, offeredTools } from '../../src/mcp/tools/all-tools.ts';
 
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
 /** Inputs of tools that no operation has, and what they are. */
 const OWN_INPUTS = {
   halo_validate_prd: ['prd', 'path'],
@@ -18,19 +20,23 @@ const OWN_INPUTS = {
 } as Record<string, string[]>;
 
 describe('the table of tools', () => {
-  it('has about ten coarse tools, and five more that decide', () => {
+  it('has about ten coarse tools, and one more for each operation that decides', () => {
     const always = offeredTools({ decide: false });
     expect(always.length).toBeGreaterThanOrEqual(8);
     expect(always.length).toBeLessThanOrEqual(12);
-    const deciding = offeredTools({ decide: true }).filter((tool) => !always.includes(tool));
-    expect(deciding.map(({ name }) => name)).toEqual([
-      'halo_cancel',
-      'halo_answer',
-      'halo_approve',
-      'halo_reject',
-      'halo_land',
-    ]);
+    const deciding = TOOLS.filter((tool) => !always.includes(tool));
+    const operations = ALL_OPERATIONS.filter(({ decides }) => decides === true);
+    expect(deciding.flatMap(({ uses }) => uses.map(({ name }) => name)).sort()).toEqual(
+      operations.map(({ name }) => name).sort(),
+    );
     expect(offeredTools({ decide: true })).toHaveLength(TOOLS.length);
+  });
+
+  it('is named completely where users decide whether to offer tools that decide', () => {
+    const names = ALL_OPERATIONS.filter(({ decides }) => decides === true).map(({ name }) => name);
+    const meaning = read('src/config/schema/mcp-table.ts');
+    for (const text of [meaning, read('src/cli/commands/mcp.ts'), read('docs/mcp.md')])
+      expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
   });
 
   it.each(TOOLS.map((tool) => [tool.name, tool] as const))('%s belongs to operations', (name, { uses }) => {
@@ -81,7 +87,7 @@ function typeOf(field: z.ZodType): unknown {
 }
 
 describe('docs/mcp.md', () => {
-  const page = readFileSync(new URL('../../docs/mcp.md', import.meta.url), 'utf8');
+  const page = read('docs/mcp.md');
 
   it('lists each tool with its inputs, whether it reads, changes or decides, and its operations', () => {
     const rows = page.split('\n').filter((line) => line.startsWith('| `halo_'));

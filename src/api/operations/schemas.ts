@@ -21,13 +21,26 @@ export const prdSchema = (z: Zod) =>
 export const prioritySchema = (z: Zod) =>
   z.number().refine(isPriority, 'must be a priority').optional().describe('Lower values run first; 0 by default.');
 
+/** A PRD for examples, as the file's content in base64. */
+export const EXAMPLE_PRD = Buffer.from(
+  '{"userStories":[{"id":"US-001","title":"Add total()","acceptanceCriteria":["An empty cart has the total 0."]}]}',
+).toString('base64');
+
 /** Options of all runs of a submit. `user` is not verified: everyone who has the token is trusted equally. */
 export const submitOptions = (z: Zod) => ({
   profile: z.string().optional().describe('`[profiles.<name>]` of the configuration.'),
   set: z.array(z.string().max(65_536)).describe('Settings, as `key=value`; later ones win.'),
   allowDirty: z.boolean().describe('Accept uncommitted changes; they are not part of the run.'),
-  queueFolder: z.string().min(1).max(4096).optional().describe('A folder whose changes do not count as uncommitted.'),
-  fromHead: z.boolean().optional().describe('Start from the checked-out commit in any case.'),
+  queueFolder: z
+    .string()
+    .min(1)
+    .max(4096)
+    .optional()
+    .describe('The folder of `halo queue`, whose changes do not count as uncommitted.'),
+  fromHead: z
+    .boolean()
+    .optional()
+    .describe('Start from the checked-out commit, even if it lacks stories that the PRD marks as done.'),
   withoutGates: z.boolean().optional().describe('Without gates, the report of the agent decides.'),
   priority: prioritySchema(z),
   after: z.array(z.string()).optional().describe('Runs that must end with SUCCESS first.'),
@@ -58,17 +71,19 @@ export const flagSchema = (z: Zod) =>
 /** A story, or the whole run if absent. */
 export const storySchema = (z: Zod) => ({ story: z.string().optional().describe('Id of a story; absent: the run.') });
 
+const OWNER = 'The worker that alone executes the run; absent: any worker does.';
+
 export const submittedSchema: Schema = (z) =>
   z.object({
     runs: z.array(
       z.object({
         runId: z.string(),
         repo: z.string(),
-        batch: z.string().optional(),
+        batch: z.string().optional().describe('Id of the batch, if the submit created several runs.'),
         warnings: z.array(z.string()),
         unqueued: z.string().optional().describe('Why it is not queued yet; workers queue it as soon as they can.'),
-        parallel: z.number().int(),
-        owner: z.string().optional(),
+        parallel: z.number().int().describe('Maximum number of concurrent stories.'),
+        owner: z.string().optional().describe(OWNER),
       }),
     ),
   });
@@ -108,17 +123,17 @@ export const runStateSchema = (z: Zod) =>
     createdAt: z.string(),
     startedAt: z.string().optional(),
     endedAt: z.string().optional(),
-    heldBy: z.string().optional().describe('The fleet limit that delays it, e.g. `fleet.max = 2`.'),
+    heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits, e.g. `fleet.max = 2`.'),
   });
 
 export const controlResultSchema: Schema<ControlResult> = (z) =>
   z.object({
     runId: z.string(),
-    changed: z.boolean(),
-    stories: z.array(z.string()),
-    says: z.string(),
-    owner: z.string().exactOptional(),
-    warnings: z.array(z.string()).exactOptional(),
+    changed: z.boolean().describe('False: the run already was in this state.'),
+    stories: z.array(z.string()).describe('Ids of the affected stories.'),
+    says: z.string().describe('The new state, as a sentence.'),
+    owner: z.string().exactOptional().describe(OWNER),
+    warnings: z.array(z.string()).exactOptional().describe('What the run does not see, such as later commits.'),
   });
 
 export const landedSchema: Schema<LandedRun> = (z) =>
@@ -128,16 +143,16 @@ export const storyDecisionSchema: Schema<StoryDecisionResult> = (z) =>
   z.object({
     story: z.string(),
     commit: z.string(),
-    changed: z.boolean(),
-    landed: z.boolean(),
-    goesOn: z.boolean(),
+    changed: z.boolean().describe('False: the same decision was made before.'),
+    landed: z.boolean().describe('False: it was rejected, or a worker has to merge it and run its gates first.'),
+    goesOn: z.boolean().describe('Whether a worker has something left to do.'),
   });
 
 export const runDecisionSchema: Schema<RunDecisionResult> = (z) =>
   z.object({
     runId: z.string(),
-    changed: z.boolean(),
-    tip: z.string(),
+    changed: z.boolean().describe('False: the same decision was made before.'),
+    tip: z.string().describe('The last commit that the decision covers.'),
     landed: landedSchema(z).exactOptional(),
   });
 

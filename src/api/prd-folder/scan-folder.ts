@@ -2,6 +2,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { findHiddenCharacter } from '../../core/text/look-alike.ts';
+import { hasPrdEnding } from '../../prd/dialect-registry.ts';
 
 /** A file of a folder of PRDs. `version` changes with its content. */
 export interface FolderFile {
@@ -34,7 +35,7 @@ export async function scanFolder(folder: string): Promise<FolderScan> {
   const scan: FolderScan = { files: [], refused: [] };
   const order = new Intl.Collator('en', { numeric: true });
   const compare = (a: string, b: string) => order.compare(a, b) || (a < b ? -1 : 1);
-  for (const name of names.filter((each) => /\.(?:json|md)$/i.test(each) && !TEMPORARY.test(each)).sort(compare)) {
+  for (const name of names.filter((each) => hasPrdEnding(each) && !TEMPORARY.test(each)).sort(compare)) {
     const path = join(folder, name);
     const found = await lstat(path).catch(() => undefined);
     if (found === undefined || found.isDirectory()) continue;

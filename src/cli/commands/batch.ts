@@ -14,7 +14,7 @@ export const define: Define = (command, cli) => {
     .description(
       'Shows the runs that one submit created for several repositories, in the order in which they run, with state, dependencies and total usage. Without an id, lists the batches.',
     )
-    .argument('[batchId]', 'a batch, or the start of its id')
+    .argument('[batchId]', 'any unique part of a batch id')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', HELP)
     .action((batchId: string | undefined, flags: { json?: true }) => show(batchId, flags, cli));
@@ -23,14 +23,14 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo batch
-  halo batch 2dhe
-  halo batch 2dhe --json | jq -r '.runs[] | select(.stopReason != "SUCCESS") | .runId'
+  halo batch bjfw
+  halo batch bjfw --json | jq -r '.runs[] | select(.stopReason != "SUCCESS") | .runId'
 
 See also: halo submit, halo status`;
 
-async function show(prefix: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
+async function show(part: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
   const batches = groupRuns(await cli.withOperations((operations) => operations.list()));
-  if (prefix === undefined) {
+  if (part === undefined) {
     if (flags.json) return cli.printJson([...batches].map(([id, runs]) => toJson(id, runs)));
     if (batches.size === 0) return cli.note('No batches yet. Submit one with `halo submit --batch batch.toml`.');
     const priced = [...batches.values()].flat().some(isPriced);
@@ -40,7 +40,7 @@ async function show(prefix: string | undefined, flags: { json?: true }, cli: Cli
       ...table([heading.map((text) => ({ text })), ...rows], { paint: cli.paint, width: terminalColumns(cli) }),
     );
   }
-  const [id, runs] = findBatch(batches, prefix);
+  const [id, runs] = findBatch(batches, part);
   return flags.json ? cli.printJson(toJson(id, runs)) : cli.print(...page(id, runs, cli));
 }
 

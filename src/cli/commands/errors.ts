@@ -42,7 +42,7 @@ async function errors({ json, class: only, ...scope }: Flags, cli: Cli): Promise
 }
 
 function errorTable(groups: readonly ErrorGroup[], cli: Cli): string[] {
-  const heading = ['COUNT', 'RUNS', 'REASON', 'LAST', 'LATEST', 'ERROR'].map((text) => ({ text }));
+  const heading = ['COUNT', 'RUNS', 'REASON', 'LAST SEEN', 'EXAMPLE', 'ERROR'].map((text) => ({ text }));
   const now = new Date().toISOString();
   const rows = groups.map(({ count, runs, stopReason, last, latest }): Cell[] => [
     { text: String(count), tone: 'strong' },

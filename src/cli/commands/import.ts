@@ -24,7 +24,7 @@ export const define: Define = (command, cli) => {
       .argument('<document>', 'a text file, e.g. Markdown')
       .option('--out <file>', 'the PRD file to create or change', 'prd.json'),
   )
-    .option('--yes', 'write without asking, unless finished stories would be replaced')
+    .option('-y, --yes', 'write without asking, unless finished stories would be replaced')
     .addHelpText('after', HELP)
     .action((document: string, flags: Flags) => importDocument(document, flags, cli));
 };

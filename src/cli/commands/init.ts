@@ -63,7 +63,7 @@ async function init(flags: Flags, cli: Cli): Promise<void> {
     ['agent', made.agent],
     ...setup.map((command) => ['setup', command]),
     ...gates.map((command) => ['gate', `${command}${sourceText(sources[command])}`]),
-    ...(reached.length === 0 ? [] : [['network', `${reached.join(', ')}  (setup may read from there, nothing else)`]]),
+    ...(reached.length === 0 ? [] : [['network', `${reached.join(', ')}  (only setup may read from there)`]]),
     ...made.imported.map((line) => ['import', line]),
   ];
   await cli.print(`${cli.paint('good', 'wrote'.padEnd(7))}  ${path}`);

@@ -1,7 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { WantedFiles } from '../logs/attempt-files.ts';
 import type { Cli, Define } from '../cli.ts';
-import { parseLineCount, parseSince } from '../options/log-options.ts';
+import { parseLineCount, parseSince, SINCE } from '../options/log-options.ts';
 import { namedRuns } from '../logs/log-runs.ts';
 import { showEvents } from '../logs/show-events.ts';
 import { showFiles } from '../logs/show-files.ts';
@@ -31,7 +31,7 @@ export const define: Define = (command, cli) => {
       'runs, each by any unique part of its id; @ or -1 for the newest run of this repository (default), -2 for the one before',
     )
     .option('-f, --follow', 'continue until the runs end; without an id: all runs that have not ended')
-    .option('--batch <id>', 'the runs of a batch, by the start of its id')
+    .option('--batch <id>', 'the runs of a batch, by any unique part of its id')
     .option('--story <id>', 'only this story')
     .option(
       '--attempt <n>',
@@ -44,10 +44,7 @@ export const define: Define = (command, cli) => {
     .option('--stderr', 'the stderr of the agent')
     .option('--full', 'shorten nothing: complete messages of the agent, complete logs of setup and gates')
     .option('-t, --timestamps', 'dates and times (UTC) instead of elapsed time')
-    .option(
-      '--since <time>',
-      'only entries after a date (2030-01-31T03:00:00Z), a time of day (03:12) or a time ago (10m, 2h)',
-    )
+    .option('--since <time>', `only entries after ${SINCE}`)
     .option('-n, --tail <lines>', 'only the last lines of each run', parseLineCount)
     .option('--summary', 'each run in figures: times, attempts with their costs, retries and breakers')
     .option('--raw', 'the raw output of the agent, or the raw file, byte for byte (sanitized on a terminal)')
@@ -62,7 +59,7 @@ Examples:
   halo logs 2dhe --story US-002 --gate 2
   halo logs 2dhe --story US-002 --attempt 1 --prompt
   halo logs -f
-  halo logs --batch 5kq -f --since 10m -t
+  halo logs --batch bjfw -f --since 10m -t
   halo logs 2dhe --summary
   halo logs 2dhe --raw > agent.jsonl
   halo logs 2dhe --json | jq 'select(.type == "gate.ended")'

@@ -55,7 +55,7 @@ async function network(runId: string | undefined, { story, json }: Flags, cli: C
 const TONES: Record<NetworkRow['outcome'], Tone> = { served: 'plain', refused: 'bad', failed: 'warn' };
 
 function rowTable(rows: NetworkRow[], cli: Cli): string[] {
-  const heading = ['STORY', 'ATTEMPT', 'PHASE', 'OUTCOME', 'TIMES', 'BYTES', 'DOOR', 'REQUEST'].map((text) => ({
+  const heading = ['STORY', 'ATTEMPT', 'PHASE', 'OUTCOME', 'TIMES', 'BYTES', 'ROUTE', 'REQUEST'].map((text) => ({
     text,
   }));
   const cells = rows.map((row): Cell[] => [

@@ -7,7 +7,7 @@ import { resolveRun } from '../options/resolve-run.ts';
 
 export interface NamedRuns {
   references: readonly string[];
-  /** A batch, by a prefix of its id. */
+  /** A batch, by a part of its id. */
   batch?: string;
   follow?: true;
 }

@@ -16,13 +16,13 @@ function placeOf({ batch }: RunState): number {
   return batch?.place ?? 0;
 }
 
-/** The batch whose id begins with `prefix`, and its runs. Throws RUN_NOT_FOUND. */
-export function findBatch(batches: ReadonlyMap<string, RunState[]>, prefix: string): [string, RunState[]] {
-  const found = [...batches].filter(([id]) => id.startsWith(prefix.toLowerCase()));
+/** The only batch whose id contains `part`, and its runs. Throws RUN_NOT_FOUND. */
+export function findBatch(batches: ReadonlyMap<string, RunState[]>, part: string): [string, RunState[]] {
+  const found = [...batches].filter(([id]) => id.includes(part.toLowerCase()));
   const [only] = found;
   if (only !== undefined && found.length === 1) return only;
-  const what = only === undefined ? 'There is no batch' : `${found.length} batches begin with`;
-  throw new HaloError('RUN_NOT_FOUND', `${what} ${JSON.stringify(prefix.slice(0, 64))}.`, {
+  const what = only === undefined ? 'There is no batch' : `${found.length} batches have ids with`;
+  throw new HaloError('RUN_NOT_FOUND', `${what} ${JSON.stringify(part.slice(0, 64))}.`, {
     hint: 'Run `halo batch` to list them.',
   });
 }

@@ -32,7 +32,7 @@ interface ControlAll {
 export function addAllOptions(command: Command): Command {
   return command
     .option('--all', 'all of your runs that have not ended')
-    .option('--repo <path>', 'with --all: only runs of this repository: its path, URL or directory name')
+    .option('--repo <path>', 'with --all: only runs of this repository: its path, URL or folder name')
     .option('--user <name>', 'with --all: the runs of this user instead of yours')
     .option('--all-users', 'with --all: the runs of all users')
     .option('-y, --yes', 'with --all: do not ask for confirmation');

@@ -3,6 +3,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Cli } from '../cli.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
+import { SINCE } from './log-options.ts';
 import { repoSource } from './run-options.ts';
 import { stateText } from '../../tui/run-text.ts';
 
@@ -24,13 +25,10 @@ export function addRunFilters(command: Command): Command {
       'only runs in this state, e.g. running, queued, ended, failed, SUCCESS',
       parseState,
     )
-    .option('--repo <path>', 'only runs of this repository: its path, URL or directory name')
+    .option('--repo <path>', 'only runs of this repository: its path, URL or folder name')
     .option('--user <name>', 'only runs of this user')
     .option('--mine', 'only your own runs')
-    .option(
-      '--since <time>',
-      'only runs submitted after a date (2030-01-31), a time of day (03:12) or a time ago (10m, 2d)',
-    )
+    .option('--since <time>', `only runs submitted after ${SINCE}`)
     .option('--before <runId>', 'only runs older than this one: the next page', parseRunId)
     .option('--limit <n>', 'only the newest n runs', parseLimit);
 }

@@ -4,18 +4,25 @@ import { parseDuration } from '../../lib/units.ts';
 
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/;
 
+/** What `--since` takes, for help texts. */
+export const SINCE = 'a date (2030-01-31, 2030-01-31T03:00:00Z), a time of day (03:12) or a duration ago (10m, 7d)';
+
 /**
- * Parses `--since` to ISO 8601: a date (local time unless it has a zone), a time of day (its last occurrence), or a
+ * Parses `--since` to ISO 8601: a date or a time of day (its last occurrence), in local time unless it has a zone, or a
  * duration before `now`.
  */
 export function parseSince(text: string, now: Date): string {
   const ago = parseDuration(text);
-  const moment =
-    ago === undefined ? (lastTime(text, now) ?? new Date(DATE.test(text) ? text : NaN)) : new Date(now.getTime() - ago);
+  const moment = ago === undefined ? (lastTime(text, now) ?? parseDate(text)) : new Date(now.getTime() - ago);
   if (!Number.isNaN(moment.getTime())) return moment.toISOString();
   throw new HaloError('USAGE', `--since ${JSON.stringify(text.slice(0, 64))} is neither a date nor a time ago.`, {
     hint: 'Use a date such as 2030-01-31T03:00:00Z, a time of day such as 03:12, or a time ago such as 10m or 2h30m.',
   });
+}
+
+function parseDate(text: string): Date {
+  // Without a time of day, JavaScript reads a date as UTC.
+  return new Date(!DATE.test(text) ? NaN : text.length === 10 ? `${text}T00:00` : text);
 }
 
 function lastTime(text: string, now: Date): Date | undefined {

@@ -3,7 +3,7 @@ import type { ReportQuery } from '../../api/operations/requests.ts';
 import type { UnreadableRun } from '../../api/reports/read-reports.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import { parseSince } from './log-options.ts';
+import { parseSince, SINCE } from './log-options.ts';
 
 /** Options of commands that report over all runs. */
 export interface ReportFlags {
@@ -15,7 +15,7 @@ export interface ReportFlags {
 export function addReportScope(command: Command): Command {
   return command
     .option('--run <id>', 'only this run, by a unique part of its id')
-    .option('--since <time>', 'only what happened after a date (2030-01-31), a time of day (03:12) or a time ago (7d)');
+    .option('--since <time>', `only what happened after ${SINCE}`);
 }
 
 /** The query of these options. Throws USAGE for a time that it cannot read. */

@@ -1,10 +1,25 @@
 import { z } from 'zod';
+import { AGENT_IDS, type AgentId } from '../../core/agent.ts';
 import { key } from './key-metadata.ts';
 import { HOST_FILE } from '../trust/key-trust.ts';
 import { wholeNumber } from './values.ts';
 
 const FLEET = 'Only in `<HALO_HOME>/config.toml`.';
 const Slots = wholeNumber(1, 10_000).optional();
+
+/** The agents, as the meaning of their limit calls them. */
+const AGENT_NAMES: Record<AgentId, string> = {
+  codex: 'Codex',
+  claude: 'Claude Code',
+  opencode: 'opencode',
+  gemini: 'Gemini CLI',
+  command: 'commands',
+};
+
+function limitOf(agent: AgentId) {
+  const meaning = `Maximum number of concurrent stories with ${AGENT_NAMES[agent]}. ${FLEET}`;
+  return key(Slots, ['whole number', undefined, meaning], HOST_FILE);
+}
 
 /** `[fleet]`: limits on concurrent stories. */
 export const Fleet = z.strictObject({
@@ -28,31 +43,7 @@ export const Fleet = z.strictObject({
     ['whole number', undefined, `Maximum number of concurrent stories of one user. ${FLEET}`],
     HOST_FILE,
   ),
-  per_agent: z.strictObject({
-    codex: key(
-      Slots,
-      ['whole number', undefined, `Maximum number of concurrent stories with Codex. ${FLEET}`],
-      HOST_FILE,
-    ),
-    claude: key(
-      Slots,
-      ['whole number', undefined, `Maximum number of concurrent stories with Claude Code. ${FLEET}`],
-      HOST_FILE,
-    ),
-    opencode: key(
-      Slots,
-      ['whole number', undefined, `Maximum number of concurrent stories with opencode. ${FLEET}`],
-      HOST_FILE,
-    ),
-    gemini: key(
-      Slots,
-      ['whole number', undefined, `Maximum number of concurrent stories with Gemini CLI. ${FLEET}`],
-      HOST_FILE,
-    ),
-    command: key(
-      Slots,
-      ['whole number', undefined, `Maximum number of concurrent stories with commands. ${FLEET}`],
-      HOST_FILE,
-    ),
-  }),
+  per_agent: z.strictObject(
+    Object.fromEntries(AGENT_IDS.map((id) => [id, limitOf(id)])) as Record<AgentId, ReturnType<typeof limitOf>>,
+  ),
 });

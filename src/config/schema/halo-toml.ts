@@ -31,11 +31,7 @@ import { TestsTable } from './tests-table.ts';
 
 /** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
 export const HaloToml = z.strictObject({
-  agent: key(oneOf(...AGENT_IDS), [
-    'word',
-    'codex',
-    'The agent: `codex`, `claude`, `opencode`, `gemini` or `command`.',
-  ]),
+  agent: key(oneOf(...AGENT_IDS), ['word', 'codex', `The agent: ${AGENT_IDS.map((id) => `\`${id}\``).join(', ')}.`]),
   agents: AgentsTable,
   setup: key(Commands, [
     'list of strings',

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import { readRegularText } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
+import { hasPrdEnding } from '../../prd/dialect-registry.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 
 /** With more changed files, they are not all marks of halo. */
@@ -18,7 +19,7 @@ export async function findMarkedPrds(
   if (paths.length > MAX_CHANGES) return [];
   const marked = await Promise.all(
     paths.map(async (path) => {
-      if (!/\.(json|md|markdown)$/i.test(path)) return [];
+      if (!hasPrdEnding(path)) return [];
       const [before, now] = await Promise.all([
         readFileAt({ gitDir, commit: head, path, maxBytes: MAX_PRD_BYTES }).catch(() => undefined),
         readRegularText(join(root, path), MAX_PRD_BYTES).catch(() => undefined),

@@ -1,10 +1,13 @@
+import * as z from 'zod';
 import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { buildOpenApi } from '../../../src/api/operations/openapi-document.ts';
 import { pathKeys, type AnyOperation } from '../../../src/api/operations/operation.ts';
+import { submitOptions } from '../../../src/api/operations/schemas.ts';
 
 interface JsonSchema {
   type?: string;
   enum?: unknown[];
+  const?: string | number | boolean;
   anyOf?: JsonSchema[];
   items?: JsonSchema;
   properties?: Record<string, JsonSchema>;
@@ -24,7 +27,7 @@ const HEAD = `# HTTP API
 
 [\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. This page is generated from the operations in \`src/api/operations/\`.
 
-- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`. The token allows everything, also with access \`operate\`.
+- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`. There is one token, and it allows all requests: \`operate\` only marks those that change something.
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
 - **Errors.** The body is \`{code, message, hint?}\`; [codes](errors.md). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\`, 404 for a missing run, story or artifact, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
 - **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive.
@@ -46,16 +49,27 @@ export function writeApiReference(): string {
     return [`[\`${routeOf(operation)}\`](#${name.toLowerCase()})`, access];
   });
   const table = formatTable([['request', 'access'], ...routes]);
-  return [HEAD, table, ...ALL_OPERATIONS.map((operation) => section(operation, described(operation)))].join('\n');
+  const sections = ALL_OPERATIONS.map((operation) => section(operation, described(operation)));
+  const [submit] = ALL_OPERATIONS.filter(({ name }) => name === 'submit').map(described);
+  const options = describeFields(bodyOf(submit!.requestBody)!, isSubmitOption);
+  return [HEAD, table, ...sections, `## Options of a submit\n\n${options.join('\n')}\n`].join('\n');
 }
 
 function section(operation: AnyOperation, { parameters = [], requestBody, responses }: Described): string {
   const { name, summary, input } = operation;
-  const body = requestBody?.content['application/json']?.schema;
+  const body = bodyOf(requestBody);
   const query = parameters.filter((each) => each.in === 'query');
-  const fields = body === undefined ? query.map(describeParameter) : describeFields(body);
+  const isSubmit = 'queueFolder' in (body?.properties ?? {});
+  const fields =
+    body === undefined
+      ? query.map(describeParameter)
+      : [
+          ...describeFields(body, (key) => !isSubmit || !isSubmitOption(key)),
+          ...(isSubmit ? ['- and the [options of a submit](#options-of-a-submit)'] : []),
+        ];
   const [[status = '', response]] = Object.entries(responses) as [[string, Described['responses'][string]]];
   const [[mediaType = '', { schema = undefined } = {}] = []] = Object.entries(response.content ?? {});
+  const notes = schema === undefined || mediaType !== 'application/json' ? [] : describeResponse(schema);
   return [
     `## ${name}\n`,
     `\`${routeOf(operation)}\`\n`,
@@ -64,6 +78,7 @@ function section(operation: AnyOperation, { parameters = [], requestBody, respon
       ? []
       : [`${body === undefined ? 'Query' : 'Body'}:\n`, `${fields.join('\n')}\n`]),
     `Response: ${status === '200' ? '' : `${status}, `}\`${mediaType}\`${schema === undefined ? '' : `, \`${shapeOf(schema)}\``}\n`,
+    ...(notes.length === 0 ? [] : [`${notes.join('\n')}\n`]),
     `\`\`\`sh\n${curlOf(operation)}\n\`\`\`\n`,
   ].join('\n');
 }
@@ -72,9 +87,28 @@ function routeOf({ method, path }: AnyOperation): string {
   return `${method} ${path.replace('*}', '}')}`;
 }
 
-function describeFields(schema: JsonSchema): string[] {
+function bodyOf(requestBody: Described['requestBody']): JsonSchema | undefined {
+  return requestBody?.content['application/json']?.schema;
+}
+
+function isSubmitOption(key: string): boolean {
+  return key in submitOptions(z);
+}
+
+function describeFields(schema: JsonSchema, isShown: (key: string) => boolean = () => true): string[] {
   const { properties = {}, required = [] } = schema;
-  return Object.entries(properties).map(([name, field]) => describeField(name, field, required.includes(name)));
+  return Object.entries(properties)
+    .filter(([name]) => isShown(name))
+    .map(([name, field]) => describeField(name, field, required.includes(name)));
+}
+
+/** The fields of a response that have a description, each once, at any depth. */
+function describeResponse({ properties = {}, items, anyOf = [] }: JsonSchema): string[] {
+  const notes = Object.entries(properties).flatMap(([name, field]) => [
+    ...(field.description === undefined ? [] : [`- \`${name}\`: ${field.description}`]),
+    ...describeResponse(field),
+  ]);
+  return [...new Set([...notes, ...[...anyOf, ...(items === undefined ? [] : [items])].flatMap(describeResponse)])];
 }
 
 function describeParameter({
@@ -104,7 +138,8 @@ function describeField(name: string, schema: JsonSchema, required: boolean): str
 
 /** The shape of a value, e.g. `{runId, changed, owner?}`; that of its parts only where they are small. */
 function shapeOf(schema: JsonSchema, depth = 0): string {
-  if (schema.anyOf !== undefined) return schema.anyOf.map((each) => shapeOf(each, depth)).join(' or ');
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map((each) => shapeOf(each, depth)))].join(' or ');
+  if (schema.const !== undefined) return String(schema.const);
   if (schema.enum !== undefined) return schema.enum.map(String).join(' or ');
   if (schema.items !== undefined) return `[${shapeOf(schema.items, depth + 1)}]`;
   if (schema.properties === undefined) return schema.format ?? schema.type ?? '';

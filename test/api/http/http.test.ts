@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { buildApp } from '../../../src/api/http/http-server.ts';
 import type { SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { errorOf } from '../../support/error-of.ts';
@@ -63,12 +64,15 @@ describe('the HTTP server', () => {
     expect(await home.operations.list()).toEqual([]);
   });
 
-  it.each(['pause', 'resume', 'cancel', 'retry', 'approve', 'reject'])(
+  const withBody = ALL_OPERATIONS.filter(
+    ({ method, path, input }) => method === 'POST' && path.startsWith('/v1/runs/{runId}/') && input !== undefined,
+  );
+  it.each(withBody.map(({ name, path }) => [name, path.replace('{runId}', RUN)]))(
     'refuses %s without a body, also if a query names the story',
-    async (name) => {
+    async (_name, path) => {
       await home.addRun([created(RUN, 1)]);
       const headers = { authorization: `Bearer ${TOKEN}`, host: 'localhost' };
-      const answer = await app.inject({ method: 'POST', url: `/v1/runs/${RUN}/${name}?story=US-001`, headers });
+      const answer = await app.inject({ method: 'POST', url: `${path}?story=US-001`, headers });
       expect(answer.statusCode).toBe(400);
       expect(answer.json()).toMatchObject({ code: 'USAGE' });
       expect((await home.operations.get(RUN)).state.seq).toBe(1);

@@ -4,7 +4,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { EXAMPLE_PRD } from '../../../src/api/operations/schemas.ts';
 import { buildOpenApi } from '../../../src/api/operations/openapi-document.ts';
+import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { writeApiReference } from './api-reference.ts';
 
@@ -48,6 +50,12 @@ it('the server has a route for each operation, which needs the token', async () 
     const { message = '' } = (await (await fetch(url, { method, headers })).json()) as { message?: string };
     expect(message).not.toContain('in this API');
   }
+});
+
+it('the PRD of the examples is valid', () => {
+  const { stories, warnings } = parsePrd(Buffer.from(EXAMPLE_PRD, 'base64'), 'prd.json');
+  expect(stories.map(({ id }) => id)).toEqual(['US-001']);
+  expect(warnings).toEqual([]);
 });
 
 it('docs/api.md is the reference of the operations', async () => {

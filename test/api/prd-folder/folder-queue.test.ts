@@ -228,6 +228,17 @@ describe('the queue of a folder', () => {
     expect(said.filter((text) => text.includes('link'))).toEqual(['0-link.json is not taken: it is a link.']);
   });
 
+  it('takes files with each ending that PRDs have', async () => {
+    for (const [name, title] of [
+      ['1.json', 'first'],
+      ['2.md', 'second'],
+      ['3.markdown', 'third'],
+    ] as const)
+      put(name, name === '1.json' ? prd(title) : `- [ ] **US-001: ${title}**\n`);
+    await work();
+    expect(readdirSync(join(folder, 'done')).sort()).toEqual(['1.json', '2.md', '3.markdown']);
+  });
+
   it('does not run the same PRD again while it is in done', async () => {
     put('1.json', prd('first'));
     await work();

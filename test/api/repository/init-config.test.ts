@@ -10,6 +10,7 @@ import { hostOf } from '../../support/halo/host.ts';
 import { openMemory } from '../../support/memory-operations.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { runCli, type CliOptions } from '../../support/terminal/cli-world.ts';
+import { LISTED_AGENTS } from '../../support/agent-ids.ts';
 
 let home: string;
 
@@ -262,7 +263,7 @@ describe('halo init in a repository of another tool', () => {
     const { root, run } = haloInit(HANK, [], { ask });
     expect((await run()).code).toBe(0);
     expect(questions).toEqual([
-      'Agent: codex, claude, opencode, gemini, command [claude]: ',
+      `Agent: ${LISTED_AGENTS} [claude]: `,
       '  [npm ci]: ',
       '  [npm test]: ',
       'Import the settings of .hankrc, .hank/specs/**/*.md? [yes]: ',

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { asked, created } from '../../support/journal.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 
 let home: ScriptedHome;
@@ -12,6 +13,7 @@ beforeAll(async () => {
   terminal = openHome();
   for (const runId of ['landed01']) await home.addLandedRun(runId);
   for (const runId of ['heldrun1', 'heldrun2']) await home.addHeldRun(runId);
+  await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
   for (const runId of ['running1', 'running2']) await home.addRunningRun(runId, 2);
 });
 afterAll(async () => {
@@ -19,35 +21,72 @@ afterAll(async () => {
   await home.remove();
 });
 
-const same = (printed: unknown) => printed;
+type Name = keyof typeof OPERATIONS;
+
+/** Operations whose result no command prints as JSON in this form. */
+type Other =
+  | (
+      | 'followEvents'
+      | 'followRaw'
+      | 'readDiff'
+      | 'readArtifact' // not JSON
+    )
+  | (
+      | 'listArtifacts'
+      | 'listWorkers'
+      | 'describeApi' // parts of other commands, or of the API
+    )
+  | (
+      | 'validatePrd'
+      | 'previewPrompt'
+      | 'submit'
+      | 'submitBatch'
+      | 'submitIssues' // printed in another form
+    )
+  | ('replay' | 'resetBreaker'); // need a recorded attempt, or an open breaker
+
+/** How the commands of each other operation are called, in an order in which all of them succeed. */
+const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
+  listRuns: ['ls', 'status'],
+  getRun: ['status landed01'],
+  listBreakers: ['breaker list'],
+  listSnapshots: ['snapshot ls'],
+  removeSnapshots: ['snapshot rm --all'],
+  prune: ['prune --dry-run', 'prune --yes'],
+  reportCosts: ['cost'],
+  reportErrors: ['errors'],
+  reportAudit: ['audit'],
+  land: ['land landed01'],
+  approve: ['approve heldrun1 --story US-001'],
+  reject: ['reject heldrun2 --story US-001'],
+  pause: ['pause running1'],
+  resume: ['resume running1'],
+  cancel: ['cancel running2'],
+  retry: ['retry running2'],
+  answer: ['answer asking01 Euro'],
+};
+
+/** What commands print without the name of the list. */
+const TO_OUTPUT: Partial<Record<Name, (printed: unknown) => unknown>> = {
+  listRuns: (runs) => ({ runs }),
+  listBreakers: (breakers) => ({ breakers }),
+  listSnapshots: (snapshots) => ({ snapshots }),
+};
 
 describe('the JSON that a command prints has the schema of its operation', () => {
-  test.each<[command: string, operation: string, toOutput: (printed: unknown) => unknown]>([
-    ['ls', 'listRuns', (runs) => ({ runs })],
-    ['status', 'listRuns', (runs) => ({ runs })],
-    ['status landed01', 'getRun', same],
-    ['breaker list', 'listBreakers', (breakers) => ({ breakers })],
-    ['snapshot ls', 'listSnapshots', (snapshots) => ({ snapshots })],
-    ['snapshot rm --all', 'removeSnapshots', same],
-    ['prune --dry-run', 'prune', same],
-    ['prune --yes', 'prune', same],
-    ['cost', 'reportCosts', same],
-    ['errors', 'reportErrors', same],
-    ['audit', 'reportAudit', same],
-    ['land landed01', 'land', same],
-    ['approve heldrun1 --story US-001', 'approve', same],
-    ['reject heldrun2 --story US-001', 'reject', same],
-    ['pause running1', 'pause', same],
-    ['cancel running2', 'cancel', same],
-  ])('halo %s --json: %s', async (command, name, toOutput) => {
-    const operation = ALL_OPERATIONS.find((each) => each.name === name);
-    if (operation?.output.kind !== 'json') throw new Error(`${name} is no operation that returns JSON`);
+  const calls = Object.entries(COMMANDS).flatMap(([name, commands]) =>
+    commands.map((command) => [command, name as Name] as const),
+  );
+  test.each(calls)('halo %s --json: %s', async (command, name) => {
+    const { output } = OPERATIONS[name];
+    if (output.kind !== 'json') throw new Error(`${name} is no operation that returns JSON`);
     const env = { HALO_HOME: home.host.home };
     const { code, stdout, stderr } = await terminal.halo([...command.split(' '), '--json'], {
       cwd: home.host.home,
       env,
     });
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    operation.output.schema(z).parse(toOutput(JSON.parse(stdout)));
+    const printed = JSON.parse(stdout) as unknown;
+    output.schema(z).parse(TO_OUTPUT[name]?.(printed) ?? printed);
   });
 });

@@ -8,9 +8,8 @@ import { resolveConfig } from '../../../src/config/resolve.ts';
 import { AGENT_IDS } from '../../../src/core/agent.ts';
 import { classifyFailure, decideRetry, type FailureFacts } from '../../../src/core/failure/failure.ts';
 import { failureCauseOf } from '../../../src/gateway/model/provider-error.ts';
+import { PROGRAM_AGENTS, type ProgramAgent } from '../../support/agent-ids.ts';
 import { readRun } from '../../agents/read-run.ts';
-
-const REAL = ['codex', 'claude', 'opencode', 'gemini'] as const;
 
 interface Recording {
   name: string;
@@ -19,7 +18,7 @@ interface Recording {
 }
 
 /** A recorded run of the real program, as a worker reads it. */
-function recorded(id: (typeof REAL)[number], name: string) {
+function recorded(id: ProgramAgent, name: string) {
   const fixtures = join(import.meta.dirname, '../../agents/fixtures', id);
   const index = JSON.parse(readFileSync(join(fixtures, 'index.json'), 'utf8')) as Recording[];
   const { exitCode, stderrTail } = index.find((each) => each.name === name)!;
@@ -43,7 +42,7 @@ const decide = (facts: FailureFacts, failures = 0) =>
 
 describe('the boundary to agents', () => {
   it('gives events of the same shape for every agent', () => {
-    for (const id of REAL) {
+    for (const id of PROGRAM_AGENTS) {
       const { activities, outcome } = recorded(id, 'success');
       expect(outcome, id).toMatchObject({ kind: 'answer', answer: { status: 'ok' } });
       const kinds = new Set(activities.map(({ kind }) => kind));
@@ -56,7 +55,7 @@ describe('the boundary to agents', () => {
   });
 
   it('distinguishes errors, and each kind has its own retry rule', () => {
-    for (const id of REAL) {
+    for (const id of PROGRAM_AGENTS) {
       expect(recorded(id, 'prose').outcome.kind, id).toBe('invalid');
       expect(recorded(id, 'http-401').outcome.kind, id).toBe('error');
     }

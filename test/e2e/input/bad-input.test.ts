@@ -7,6 +7,7 @@ import { expectOneError, leftovers } from '../../support/halo/refusal.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { LISTED_AGENTS } from '../../support/agent-ids.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -195,7 +196,7 @@ describe('halo run refuses settings', () => {
     await expectRefusal(
       await run(['run', prd(), ...AGENT, '--agent', 'codx']),
       2,
-      '--agent cannot be "codx". It must be one of codex, claude, opencode, gemini, command.',
+      `--agent cannot be "codx". It must be one of ${LISTED_AGENTS}.`,
     );
   });
 });

@@ -10,6 +10,8 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { filesWith } from '../../support/text/files-with.ts';
+import { agentAdapter } from '../../../src/agents/registry.ts';
+import { PROGRAM_AGENTS } from '../../support/agent-ids.ts';
 
 const PLAN = {
   status: 'ok',
@@ -169,7 +171,7 @@ describe('halo plan', () => {
 });
 
 describe('halo plan with a real agent', () => {
-  it.each(['codex', 'claude', 'opencode', 'gemini'])('gets the plan of %s, with usage and model', async (agent) => {
+  it.each(PROGRAM_AGENTS)('gets the plan of %s, with usage and model', async (agent) => {
     const KEY = 'sk-test-plan';
     const halo = await openModelHalo(KEY);
     try {
@@ -195,8 +197,7 @@ describe('halo plan with a real agent', () => {
       const result = await halo.operations.artifact(state.runId, `${story!.key}/1/result.json`);
       expect(await session.read(result)).toMatchObject({ added: ['US-002', 'US-003'] });
       expect(server.remaining()).toBe(0);
-      // Codex and Claude Code get the schema of the answer.
-      if (agent === 'codex' || agent === 'claude')
+      if (agentAdapter(agent).hasAnswerSchema === true)
         expect(server.requests[0]!.body).toMatch(/additionalProperties[^]*dependsOn|dependsOn[^]*additionalProperties/);
       const models = halo.journal(state.runId).flatMap((event) => (event.type === 'model.used' ? [event.model] : []));
       expect(models.length).toBeGreaterThan(0);

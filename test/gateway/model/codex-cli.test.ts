@@ -64,7 +64,7 @@ async function run(dir: string, route: ModelRoute, model = 'gpt-5.5') {
     socket.on('error', () => inside.destroy()).pipe(inside);
     inside.on('error', () => socket.destroy()).pipe(socket);
   });
-  const ended = await runAgent(codex, dir, {
+  const ended = await runAgent('codex', dir, {
     api: 'openai',
     model,
     modelUrl: `http://${await listening(forwarder)}/v1`,

@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isDeciding } from '../../../src/mcp/tool.ts';
+import { TOOLS } from '../../../src/mcp/tools/all-tools.ts';
 import { NOTICE } from '../../../src/mcp/tool-result.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
@@ -101,7 +103,7 @@ describe('incident mcp-approve: an agent approves its own story', () => {
   it('has no tool for it unless the owner says so in config.toml', async () => {
     await withClients(async (mcp) => {
       expect(await mcp.tools()).not.toContain('halo_approve');
-      for (const name of ['halo_approve', 'halo_reject', 'halo_answer', 'halo_land', 'halo_cancel'])
+      for (const { name } of TOOLS.filter(isDeciding))
         await expect(mcp.call(name, { runId: HELD, story: 'US-001' })).rejects.toThrow(/not found/);
     });
     const { state } = await scripted.operations.get(HELD);

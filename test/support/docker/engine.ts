@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { vi } from 'vitest';
+import { PROGRAM_AGENTS } from '../agent-ids.ts';
 
 /** A second Docker Engine for one test, with halo's image in it. Faults in it do not affect other tests. */
 export interface TestEngine {
@@ -33,8 +34,7 @@ interface EngineOptions {
 }
 
 /** halo's image without the agents, which no test here starts: a fourth of its size. Node is halo's own, too. */
-const AGENTS = ['claude', 'codex', 'gemini', 'opencode'];
-const SLIM = [...AGENTS.map((name) => `--exclude=./opt/halo/agents/${name}`), '--exclude=./usr/share'];
+const SLIM = [...PROGRAM_AGENTS.map((name) => `--exclude=./opt/halo/agents/${name}`), '--exclude=./usr/share'];
 const AS_BUILT = ['WORKDIR /workspace', 'CMD ["bash"]', 'ENV PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin'];
 
 /** The only reasons for which a machine may have no second engine: the error, and what is missing. */

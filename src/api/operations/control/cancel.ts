@@ -8,7 +8,7 @@ export const cancelOperation: Operation<{ runId: string; story: string | undefin
   path: '/v1/runs/{runId}/cancel',
   access: 'operate',
   decides: true,
-  summary: 'Ends a run, or excludes one of its stories. Nothing of it lands afterwards.',
+  summary: 'Cancels a run, or one of its stories. Nothing of it lands afterwards.',
   input: (z) => z.strictObject(storySchema(z)),
   example: { story: 'US-001' },
   output: { kind: 'json', schema: controlResultSchema },

@@ -10,7 +10,8 @@ export const rejectOperation: Operation<Input, StoryDecisionResult | RunDecision
   path: '/v1/runs/{runId}/reject',
   access: 'operate',
   decides: true,
-  summary: 'Drops the commit of a story that is waiting for approval, or without `story` rejects an ended run.',
+  summary:
+    'Rejects the commit of a story that waits for approval, or without `story` the result of a run that has ended.',
   input: (z) => z.strictObject({ ...storySchema(z), reason: z.string().optional() }),
   example: { story: 'US-001', reason: 'The API must not change.' },
   output: { kind: 'json', schema: decisionSchema },

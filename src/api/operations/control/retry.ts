@@ -10,7 +10,7 @@ export const retryOperation: Operation<Input, ControlResult> = {
   method: 'POST',
   path: '/v1/runs/{runId}/retry',
   access: 'operate',
-  summary: 'Retries failed and cancelled stories, or one story, with fresh attempts.',
+  summary: 'Retries the stories that failed, were cancelled or need a human, or one story, with new attempts.',
   input: (z) =>
     z.strictObject({
       ...storySchema(z),

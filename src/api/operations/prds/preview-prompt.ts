@@ -1,7 +1,7 @@
 import type { PreviewedPrompt, PromptRequest } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { requestedOptions } from '../requested-options.ts';
-import { placeSchema, prdSchema } from '../schemas.ts';
+import { EXAMPLE_PRD, placeSchema, prdSchema } from '../schemas.ts';
 import { fromWirePrd, type WirePrd } from '../wire-prd.ts';
 
 type Input = Omit<PromptRequest, 'prd'> & { prd: WirePrd };
@@ -21,7 +21,7 @@ export const previewPromptOperation: Operation<Input, PreviewedPrompt> = {
       set: z.array(z.string().max(65_536)).describe('Settings, as `key=value`; later ones win.'),
     }),
   example: {
-    prd: { path: 'prd.json', content: 'eyJwcm9qZWN0Ijoi4oCmIn0=' },
+    prd: { path: 'prd.json', content: EXAMPLE_PRD },
     repo: 'https://git.example.com/shop.git',
     story: 'US-001',
     set: ['prompt.max_tokens=15000'],

@@ -1,6 +1,6 @@
 import type { Prd } from '../../../core/prd/prd.ts';
 import type { Operation } from '../operation.ts';
-import { prdSchema } from '../schemas.ts';
+import { EXAMPLE_PRD, prdSchema } from '../schemas.ts';
 import { fromWirePrd, type WirePrd } from '../wire-prd.ts';
 
 interface Input {
@@ -28,7 +28,7 @@ export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
         ),
       requireCriteria: z.boolean().optional().describe('True: refuse open stories without acceptance criteria.'),
     }),
-  example: { prd: { path: 'prd.json', content: 'eyJwcm9qZWN0Ijoi4oCmIn0=' }, as: 'ralph' },
+  example: { prd: { path: 'prd.json', content: EXAMPLE_PRD } },
   output: {
     kind: 'json',
     schema: (z) =>

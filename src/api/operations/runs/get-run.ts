@@ -16,7 +16,7 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
     schema: (z) =>
       z.object({
         state: runStateSchema(z),
-        heldBy: z.string().optional().describe('The fleet limit that delays it.'),
+        heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits.'),
         workers: z.number().int().describe('How many running workers would take its stories.'),
         record: z.record(z.string(), z.unknown()).describe('The content of run.json.'),
         dir: z.string(),

@@ -2,6 +2,7 @@ import type { BatchEntry, Submitted, SubmitOptions } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { requestedOptions } from '../requested-options.ts';
 import {
+  EXAMPLE_PRD,
   MAX_RUNS_PER_SUBMIT,
   placeSchema,
   prdSchema,
@@ -34,7 +35,7 @@ export const submitBatchOperation: Operation<Input, { runs: Submitted[] }> = {
       {
         name: 'shop',
         repo: 'https://git.example.com/shop.git',
-        prd: { path: 'shop.json', content: 'eyJwcm9qZWN0Ijoi4oCmIn0=' },
+        prd: { path: 'shop.json', content: EXAMPLE_PRD },
         deps: [],
       },
     ],

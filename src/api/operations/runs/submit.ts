@@ -1,6 +1,13 @@
 import type { Submitted, SubmitOptions } from '../requests.ts';
 import type { Operation } from '../operation.ts';
-import { MAX_RUNS_PER_SUBMIT, placeSchema, prdSchema, submitOptions, submittedSchema } from '../schemas.ts';
+import {
+  EXAMPLE_PRD,
+  MAX_RUNS_PER_SUBMIT,
+  placeSchema,
+  prdSchema,
+  submitOptions,
+  submittedSchema,
+} from '../schemas.ts';
 import { requestedOptions } from '../requested-options.ts';
 import { fromWirePrd, type WirePrd } from '../wire-prd.ts';
 
@@ -19,7 +26,7 @@ export const submitOperation: Operation<Input, { runs: Submitted[] }> = {
       ...submitOptions(z),
     }),
   example: {
-    prd: { path: 'prd.json', content: 'eyJwcm9qZWN0Ijoi4oCmIn0=' },
+    prd: { path: 'prd.json', content: EXAMPLE_PRD },
     repos: ['https://git.example.com/shop.git'],
     set: ['agent=codex'],
     allowDirty: false,

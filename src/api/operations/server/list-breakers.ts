@@ -13,7 +13,7 @@ export const listBreakersOperation: Operation<{ shared?: true | undefined }, { b
         .union([z.literal(true), z.literal('true')])
         .transform(() => true as const)
         .optional()
-        .describe('Only those that several runs share, which is faster.'),
+        .describe('Only those of repositories and providers, not those of single runs: faster.'),
     }),
   output: {
     kind: 'json',

@@ -1,0 +1,12 @@
+import { AGENT_IDS, type AgentId } from '../../src/core/agent.ts';
+
+/** An agent whose program is in the sandbox image. */
+export type ProgramAgent = Exclude<AgentId, 'command'>;
+
+export const PROGRAM_AGENTS = AGENT_IDS.filter((id): id is ProgramAgent => id !== 'command');
+
+/** All agents, as messages list them. */
+export const LISTED_AGENTS = AGENT_IDS.join(', ');
+
+/** All agents, as messages about a wrong value list them. */
+export const QUOTED_AGENTS = AGENT_IDS.map((id) => `"${id}"`).join(', ');
