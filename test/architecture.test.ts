@@ -27,6 +27,7 @@ import {
   findRecursiveMkdir,
   findRepeatedExports,
   findRepeatedNames,
+  findUnlistedFolders,
   type Exception,
 } from './support/source-rules.ts';
 import { findBannedWords, readProse } from './support/word-list.ts';
@@ -80,6 +81,8 @@ describe('the sources', () => {
   });
   test('carry a story from the command line to its commit through the files that ARCHITECTURE.md lists', () =>
     expect(findPathBreaks(readFileSync(resolve(root, 'ARCHITECTURE.md'), 'utf8'), sources)).toEqual([]));
+  test('are in folders that ARCHITECTURE.md lists', () =>
+    expect(findUnlistedFolders(readFileSync(resolve(root, 'ARCHITECTURE.md'), 'utf8'), sources)).toEqual([]));
   test('have at most ten exceptions from these rules', () =>
     expect(Object.values(EXCEPTIONS).flat().length).toBeLessThanOrEqual(10));
 });
@@ -208,6 +211,14 @@ describe('each rule finds what breaks it', () => {
     'function requireStory(state: RunState): StoryState {\n}',
     'function isRecord(value: unknown): value is Record<string, unknown> {\n}',
   ])('%s is well named', (text) => expect(findMisnamedFunctions(parse('git/a.ts', text))).toEqual([]));
+
+  test('a folder that no table lists', () => {
+    const files = [parseSource('git/land/a.ts', ''), parseSource('git/mirror/a.ts', '')];
+    const table = '| `src/git` | repositories |\n\n| `src/git` | `land/`';
+    expect(findUnlistedFolders(`${table} |\n`, files)).toEqual(['src/git/mirror: is in no table']);
+    expect(findUnlistedFolders(`${table} · `.concat('`mirror/` |\n'), files)).toEqual([]);
+    expect(findUnlistedFolders('', files.slice(1))).toHaveLength(2);
+  });
 
   test('two files with one name', () => {
     const first = parseSource('git/journal.ts', '');

@@ -153,6 +153,34 @@ export function findPathBreaks(architecture: string, files: readonly SourceFile[
   ];
 }
 
+/**
+ * Compares the tables of ARCHITECTURE.md with the folders of src/ and those in them: `| `src/git` | … |`, then a row of the
+ * second table with `commit/` and the others.
+ */
+export function findUnlistedFolders(architecture: string, files: readonly SourceFile[]): Breach[] {
+  const rows = architecture.split('\n').flatMap((line) => {
+    const [, folder, text = ''] = /^\| `src\/(\w+)` +\|(.*)/.exec(line) ?? [];
+    return folder === undefined ? [] : [{ folder, text }];
+  });
+  const inside = groupBy(
+    files.filter(({ path }) => path.includes('/')),
+    ({ path }) => path.split('/')[0] ?? '',
+  );
+  return [...inside].flatMap(([folder, members]) => {
+    const listed = rows.filter((row) => row.folder === folder);
+    const named = listed
+      .slice(1)
+      .flatMap(({ text }) => [...text.matchAll(/`([\w-]+)\/`/g)].map(([, name = '']) => name));
+    const there = new Set(
+      members.map(({ path }) => path.split('/')).flatMap(([, name = '', file]) => (file ? [name] : [])),
+    );
+    return [
+      ...(listed.length === 0 ? [`src/${folder}: is in no table`] : []),
+      ...[...there].filter((name) => !named.includes(name)).map((name) => `src/${folder}/${name}: is in no table`),
+    ];
+  });
+}
+
 /** Words with which the name of a test does not begin: its subject would be elsewhere. */
 const NO_SUBJECT =
   'after|and|as|at|because|before|below|but|by|for|from|if|in|of|on|or|since|so|than|that|to|unless|until|when|where|which|while|who|whose|with|without';
