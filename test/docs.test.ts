@@ -7,6 +7,7 @@ import { COMMANDS } from '../src/cli/program.ts';
 import { parseBatchFile } from '../src/api/submit/batch-file.ts';
 import { parseConfigFile } from '../src/config/load/config-file.ts';
 import { resolveConfig } from '../src/config/resolve.ts';
+import { PROGRAM_AGENTS } from './support/agent-ids.ts';
 import { newRunId } from '../src/lib/run-id.ts';
 import { parsePrd } from '../src/prd/parse-prd.ts';
 import { anchorsOf, codeBlocks, linksOf } from './support/text/markdown.ts';
@@ -33,6 +34,10 @@ describe('links in the documents', () => {
       expect(names.filter((name) => !linked.includes(join('docs', name)))).toEqual([]);
     }
   });
+});
+
+it.each(['README.md', 'docs/agents.md'])('%s names each agent', (page) => {
+  expect(PROGRAM_AGENTS.filter((id) => !read(page).includes(`\`${id}\``))).toEqual([]);
 });
 
 describe('the README', () => {

@@ -24,18 +24,13 @@ export function modelApiOf(
   agent: AgentId,
   chosen: { command: 'none' | ModelApi; opencode: ModelApi },
 ): ModelApi | undefined {
-  switch (agent) {
-    case 'codex':
-      return 'openai';
-    case 'claude':
-      return 'anthropic';
-    case 'gemini':
-      return 'google';
-    case 'opencode':
-      return chosen.opencode;
-    case 'command':
-      return chosen.command === 'none' ? undefined : chosen.command;
-  }
+  const apis: Record<AgentId, 'none' | ModelApi> = {
+    codex: 'openai',
+    claude: 'anthropic',
+    gemini: 'google',
+    ...chosen,
+  };
+  return apis[agent] === 'none' ? undefined : apis[agent];
 }
 
 export interface ResolvedModel {

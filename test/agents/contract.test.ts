@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { formatAnswer } from '../../src/agents/answer.ts';
 import type { AgentIntent } from '../../src/agents/adapter.ts';
 import type { AgentId } from '../../src/core/agent.ts';
@@ -177,6 +177,13 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
     });
     expect(outcome).toMatchObject({ kind: 'error', error: expect.stringMatching(/: no such flag$/) as string });
   });
+});
+
+test('the image has the program of each agent, for each type of processor', () => {
+  const path = new URL('../../docker/sandbox/packages.json', import.meta.url);
+  const { npm } = JSON.parse(readFileSync(path, 'utf8')) as { npm: Record<string, { file: string }[]> };
+  for (const packages of Object.values(npm))
+    expect(packages.map(({ file }) => file)).toEqual(expect.arrayContaining(PROGRAM_AGENTS.map((id) => `${id}.tgz`)));
 });
 
 interface Recording {
