@@ -31,6 +31,11 @@ export interface LocalOptions {
 export interface LocalOperations extends Operations {
   /** The same operations, on behalf of another user. */
   actingAs(by: string): Omit<Operations, 'close'>;
+  /**
+   * Assigns an open run to a worker of this process, unless another worker would take it; from then on, submitted runs
+   * belong to that worker, too. Returns the worker if the run is its own.
+   */
+  claim(runId: string): Promise<{ owner?: string }>;
   /** Runs an operation for a request over the network, with the restrictions of such requests. */
   callRemotely: CallOperation;
   /** The operations with the same restrictions, on behalf of `by`. `submitter` is added to submits without a user. */
@@ -49,7 +54,8 @@ export function openLocal(options: LocalOptions): LocalOperations {
   const store = openStore(host.home, { transcribe, masker });
   const redis = lazily(() => connectQueue(host, store));
   const registration = lazily(() => registerWorker(host.home, 'own'));
-  const ownerId = async () => (owning ? (await registration.get()).id : undefined);
+  let isOwning = owning;
+  const ownerId = async () => (isOwning ? (await registration.get()).id : undefined);
   const shared: Omit<OperationContext, 'by' | 'remote'> = {
     host,
     env: processEnv(),
@@ -74,6 +80,11 @@ export function openLocal(options: LocalOptions): LocalOperations {
   return {
     ...actingAs(whoAmI()),
     actingAs,
+    async claim(runId) {
+      const claimed = await claimRun({ store, home: host.home, owner: (await registration.get()).id }, runId);
+      isOwning ||= claimed.owner !== undefined;
+      return claimed;
+    },
     callRemotely: callAs({ by: TOKEN_HOLDER, remote: true }),
     restrictedFor: (by, submitter) => bindOperations(callAs({ by, remote: true }), submitter),
     close: async () => {

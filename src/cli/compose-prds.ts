@@ -3,6 +3,7 @@ import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
 import type { BatchEntry } from '../api/operations/requests.ts';
 import type { FolderResult } from '../api/prd-folder/folder-queue.ts';
+import type { QueuedPrd } from '../api/prd-folder/list-folder.ts';
 import type { FolderRequest } from '../api/prd-folder/run-folder-queue.ts';
 import type { Prd, PrdFile } from '../core/prd/prd.ts';
 import type { ServiceContext } from './compose-runs.ts';
@@ -22,6 +23,8 @@ export interface PrdServices {
   readBatch(path: string): Promise<BatchEntry[]>;
   /** Runs the PRDs of a folder. Throws PRD_UNREADABLE, USAGE. */
   runFolderQueue(request: FolderRequest): Promise<FolderResult>;
+  /** Lists the PRDs of a folder in the order in which a queue runs them. Throws PRD_UNREADABLE. */
+  listFolder(folder: string): Promise<QueuedPrd[]>;
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
   openImport(request: ImportDocumentRequest): Promise<DocumentImport>;
@@ -58,6 +61,10 @@ export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'
     async runFolderQueue(request) {
       const { runFolderQueue } = await import('../api/prd-folder/run-folder-queue.ts');
       return runFolderQueue((await readHost()).home, request);
+    },
+    async listFolder(folder) {
+      const { listFolder } = await import('../api/prd-folder/list-folder.ts');
+      return listFolder((await readHost()).home, folder);
     },
     async convertPrd({ path, bytes, to }) {
       const [{ convertPrd }, { parseDialectId }] = await Promise.all([

@@ -9,7 +9,7 @@ import type { LocalOperations } from '../api/local.ts';
 import type { Served } from '../api/http/serve-api.ts';
 import type { Verified, VerifyQuery } from '../api/runs/verify-commit.ts';
 import type { WatchRuns } from '../api/runs/watch-runs.ts';
-import type { Host } from '../config/config.ts';
+import type { Config, Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { StdioStreams } from '../mcp/serve-stdio.ts';
 import { openLog } from './run/open-log.ts';
@@ -20,8 +20,11 @@ export interface LocalWorker {
 }
 
 export interface OpenOptions {
-  /** Runs will be executed on this machine, so a missing requirement is an error before anything is queued. */
-  executesHere?: boolean;
+  /**
+   * Runs will be executed by this process, so a missing requirement is an error before anything is queued. `if-needed`: by
+   * this process unless another worker of this machine is running.
+   */
+  executesHere?: boolean | 'if-needed';
 }
 
 /** What the services of one process share. */
@@ -76,12 +79,19 @@ export interface RunServices {
 export function composeRunServices({ args, readHost, masker }: ServiceContext): RunServices {
   const openLocal = async ({ executesHere = false }: OpenOptions = {}) => {
     const [{ openLocal }, host] = await Promise.all([import('../api/local.ts'), readHost()]);
+    const check = executesHere === false ? undefined : await machineCheck();
+    const ifNeeded = async (config: Config) => ((await countWorkers()) === 0 ? check?.(config) : undefined);
     return openLocal({
       host,
       args,
       masker: await masker(),
-      ...(executesHere ? { preflight: await machineCheck(), owning: true } : {}),
+      owning: executesHere === true,
+      ...defined({ preflight: executesHere === 'if-needed' ? ifNeeded : check }),
     });
+  };
+  const countWorkers = async () => {
+    const [{ countWorkers }, { home }] = await Promise.all([import('../store/process-registry.ts'), readHost()]);
+    return countWorkers(home);
   };
   return {
     async openOperations(options) {
@@ -116,10 +126,7 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
     async userName() {
       return (await import('../api/submit/user-name.ts')).userName();
     },
-    async countWorkers() {
-      const [{ countWorkers }, { home }] = await Promise.all([import('../store/process-registry.ts'), readHost()]);
-      return countWorkers(home);
-    },
+    countWorkers,
     async watchRuns(watch) {
       const [{ watchRuns }, { openStore }, { home }] = await Promise.all([
         import('../api/runs/watch-runs.ts'),

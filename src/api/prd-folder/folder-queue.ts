@@ -26,6 +26,8 @@ export interface FolderQueueOptions {
   /** Wait for new files. */
   watch: boolean;
   signal: AbortSignal;
+  /** Aborted: no other PRD is begun. */
+  finishing?: AbortSignal;
   /** The commit that is checked out in the repository; undefined if it is elsewhere. */
   head: () => Promise<string | undefined>;
   /** Reports progress, a sentence each. */
@@ -66,13 +68,13 @@ export class FolderQueue {
 
   /** Ends when the folder has nothing to do, or with `watch` when the signal aborts. */
   async run(): Promise<FolderResult> {
-    const { signal, watch, skip } = this.#with;
-    while (!signal.aborted) {
+    const { signal, finishing = signal, watch, skip } = this.#with;
+    while (!signal.aborted && !finishing.aborted) {
       const before = this.#result.failed;
       const next = await this.#next();
       if (this.#result.failed > before && !skip) break;
       if (next === 'wait' || (next === undefined && watch)) {
-        await sleep(this.#pollMs, signal);
+        await sleep(this.#pollMs, finishing);
         continue;
       }
       if (next === undefined) break;
@@ -193,11 +195,8 @@ export class FolderQueue {
       await this.#with.records.save(archiving);
       return this.#archive(archiving);
     }
-    const why = new HaloError(
-      'INTERNAL',
-      `Run ${state.runId} ended with ${state.stopReason ?? '?'}: ${state.detail ?? ''}`,
-    );
-    await this.#stop(submitted, await this.#contentOf(record), why);
+    const why = `Run ${state.runId} ended with ${state.stopReason ?? '?'}: ${state.detail ?? ''}`;
+    await this.#stop(submitted, await this.#contentOf(record), new HaloError('INTERNAL', why));
   }
 
   /** Undefined if the PRD was refused. */
@@ -266,9 +265,8 @@ export class FolderQueue {
     await rm(this.#noteOf(name), { force: true });
     await records.save({ ...record, state: 'done', content: '' });
     this.#result.done += 1;
-    await say(
-      moved ? `${name} is done: moved to ${to.slice(folder.length + 1)}` : `${name} is done; the file is gone.`,
-    );
+    const where = to.slice(folder.length + 1);
+    await say(moved ? `${name} is done: moved to ${where}` : `${name} is done; the file is gone.`);
   }
 
   /** Leaves a failed PRD in the folder, with a note. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
-import { createFolders, readIfExists, syncPath, writeAtomic } from '../../lib/fs.ts';
+import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../../lib/fs.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 
 const Record = z.object({
@@ -46,7 +46,7 @@ export class FolderRecords {
   /** By name. Throws DISK_FAILED for a damaged record, because its run could be submitted twice. */
   async all(): Promise<Map<string, FolderRecord>> {
     const records = new Map<string, FolderRecord>();
-    for (const file of await readdir(this.dir)) {
+    for (const file of await readFolder(this.dir)) {
       if (!/^[0-9a-f]{64}\.json$/.test(file)) continue;
       const path = join(this.dir, file);
       const text = await readIfExists(path);

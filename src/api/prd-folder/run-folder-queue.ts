@@ -10,12 +10,7 @@ export type FolderRequest = Omit<FolderQueueOptions, 'records' | 'head'>;
 
 /** Runs the PRDs of a folder; only one process at a time does. Throws PRD_UNREADABLE, USAGE, and errors of a submit. */
 export async function runFolderQueue(home: string, request: FolderRequest): Promise<FolderResult> {
-  const found = await stat(request.folder).catch(() => undefined);
-  if (found?.isDirectory() !== true)
-    throw new HaloError('PRD_UNREADABLE', `${request.folder} is not a folder.`, {
-      hint: 'Pass a folder with PRDs; a single PRD is for `halo submit`.',
-    });
-  const folder = await realpath(request.folder);
+  const folder = await resolveFolder(request.folder);
   const records = new FolderRecords(home, folder);
   await records.open();
   const head = async () => (isUrl(request.repo) ? undefined : (await inspectRepo(request.repo)).head);
@@ -29,4 +24,14 @@ export async function runFolderQueue(home: string, request: FolderRequest): Prom
       cause: error,
     });
   }
+}
+
+/** The real path of a folder. Throws PRD_UNREADABLE. */
+export async function resolveFolder(folder: string): Promise<string> {
+  const found = await stat(folder).catch(() => undefined);
+  if (found?.isDirectory() !== true)
+    throw new HaloError('PRD_UNREADABLE', `${folder} is not a folder.`, {
+      hint: 'Pass a folder with PRDs; a single PRD is for `halo submit`.',
+    });
+  return realpath(folder);
 }

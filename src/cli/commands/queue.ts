@@ -4,14 +4,16 @@ import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { waitingFor } from '../../tui/run-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import { listQueue } from '../prds/list-queue.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
-import { stoppable } from '../run/run-until-signal.ts';
+import { QueueWorker } from '../run/queue-worker.ts';
 
 interface Flags extends SettingFlags {
   repo: string;
   onFailure: 'stop' | 'skip';
   watch?: true;
   allowDirty?: true;
+  list?: true;
   json?: true;
 }
 
@@ -19,7 +21,7 @@ export const define: Define = (command, cli) => {
   addSettingOptions(
     command
       .description(
-        'Runs the PRDs of a folder in the order of their names, one run after the other, each on the result of the one before. A finished PRD moves to done/ in the folder; one that failed stays, with a note. Workers (`halo worker`, `halo up`) execute the runs. A queue that was killed continues where it was when it is started again.',
+        'Runs the PRDs of a folder in the order of their names, one run after the other, each on the result of the one before. A finished PRD moves to done/ in the folder; one that failed stays, with a note. Running workers (`halo worker`, `halo up`) execute the runs; if there are none, this process does. A queue that was stopped or killed continues where it was when it is started again.',
       )
       .argument('<folder>', 'the folder with PRDs (*.json, *.md)')
       .option('--repo <repo>', 'path or URL of the repository', '.')
@@ -32,47 +34,65 @@ export const define: Define = (command, cli) => {
   )
     .option(...ASK)
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the runs')
-    .option('--json', 'print the number of finished and failed PRDs as JSON')
+    .option('--list', 'list the PRDs of the folder, in order, with their state; run nothing')
+    .option('--json', 'print the number of finished and failed PRDs, or the list, as JSON')
     .addHelpText('after', HELP)
-    .action((folder: string, flags: Flags) => workOff(folder, flags, cli));
+    .action((folder: string, flags: Flags) =>
+      flags.list ? listQueue(folder, flags.json === true, cli) : workOff(folder, flags, cli),
+    );
 };
 
 const HELP = `
 Examples:
-  halo up & halo queue prds
+  halo queue prds
   halo queue prds --watch --on-failure skip
+  halo queue prds --list
+
+At a terminal, Ctrl-C lets the running story finish and starts no other; a second
+Ctrl-C stops it immediately. If workers execute the runs, Ctrl-C ends only the queue.
+The next queue of the folder continues what was stopped.
 
 Exit codes:
-  0 nothing is left to do    2 wrong usage    6 the folder or a setting is invalid    10 a PRD failed
+  0 nothing is left to do    2 wrong usage       5 something is missing
+  6 the folder or a setting is invalid    10 a PRD failed    130 stopped by Ctrl-C
 
 See also: halo submit, halo worker, halo batch`;
 
 async function workOff(name: string, flags: Flags, cli: Cli): Promise<void> {
+  const { services } = cli;
+  const isRemote = (await services.readHost()).apiUrl !== undefined;
+  const local = isRemote ? undefined : await services.openLocal({ executesHere: 'if-needed' });
+  const operations = local ?? (await services.openOperations());
+  const worker = new QueueWorker(cli, local);
   let said = '';
-  const result = await cli.withOperations((operations) =>
-    stoppable(cli, (signal) =>
-      cli.services.runFolderQueue({
-        operations,
-        folder: resolve(cli.cwd, name),
-        repo: repoSource(cli.cwd, flags.repo),
-        options: {
-          profile: flags.profile,
-          set: settingsOf(flags),
-          allowDirty: flags.allowDirty === true,
-        },
-        skip: flags.onFailure === 'skip',
-        watch: flags.watch === true,
-        signal,
-        say: (text) => cli.note(safeLine(text, 1000)),
-        async observe(view) {
-          const [reason = ''] = waitingFor(view);
-          if (reason !== '' && reason !== said) await cli.note(cli.paintErr('warn', reason));
-          said = reason;
-        },
-      }),
-    ),
-  );
-  if (flags.json) await cli.printJson(result);
-  else await cli.note(`${result.done} done, ${result.failed} failed`);
-  if (result.failed > 0) cli.exitCode = exitCodeOf('GATE_FAILED');
+  try {
+    const result = await services.runFolderQueue({
+      operations,
+      folder: resolve(cli.cwd, name),
+      repo: repoSource(cli.cwd, flags.repo),
+      options: {
+        profile: flags.profile,
+        set: settingsOf(flags),
+        allowDirty: flags.allowDirty === true,
+      },
+      skip: flags.onFailure === 'skip',
+      watch: flags.watch === true,
+      signal: worker.stopped,
+      finishing: worker.finishing,
+      say: (text) => cli.note(safeLine(text, 1000)),
+      async observe(view) {
+        if (await worker.take(view)) return;
+        const [reason = ''] = waitingFor(view);
+        if (reason !== '' && reason !== said) await cli.note(cli.paintErr('warn', reason));
+        said = reason;
+      },
+    });
+    if (flags.json) await cli.printJson(result);
+    else await cli.note(`${result.done} done, ${result.failed} failed`);
+    if (result.failed > 0) cli.exitCode = exitCodeOf('GATE_FAILED');
+    else if (worker.finishing.aborted && !flags.watch) cli.exitCode = exitCodeOf('USER_ABORT');
+  } finally {
+    await worker.close();
+    await operations.close();
+  }
 }

@@ -1,3 +1,7 @@
+import type { Operations } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { defined } from '../../lib/guards.ts';
+import { addSelectOptions, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
 import type { ResumeOptions } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
@@ -5,19 +9,21 @@ import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { readPrd } from '../options/read-prd.ts';
 import { printControlResult } from '../output/print-control-result.ts';
 
-interface Flags extends SettingsFlags {
+interface Flags extends SettingsFlags, AllFlags {
   replan?: true | string;
-  json?: true;
 }
 
 export const define: Define = (command, cli) => {
   const described = command
     .description(
-      'Resumes a paused run. If the PRD file has changed since, --replan is required: landed stories stay, changed and new stories are implemented, and removed stories are dropped.',
+      'Resumes a paused run. If the PRD file has changed since, --replan is required: landed stories stay, changed and new stories are implemented, and removed stories are dropped. With --all, resumes all of your paused runs, after a confirmation.',
     )
     .argument(...RUN_ARGUMENT)
     .option('--replan [prd]', 'use the current PRD file, or another one (- for stdin)');
-  addSettings(described)
+  addSettings(
+    addSelectOptions(described, 'paused runs'),
+    'change gates or image, or resume with --all, without being asked',
+  )
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => resume(runId, flags, cli));
@@ -29,16 +35,28 @@ Examples:
   halo resume 2dhe --replan
   halo resume 2dhe --replan prd-v2.json
   halo resume 2dhe -c limits.wall=90m
+  halo resume --all
 
 Exit codes:
   0 resumed    2 no such run    6 the run has ended, or the PRD has changed
 
 See also: halo pause, halo retry`;
 
-async function resume(runId: string | undefined, { replan, json, ...settings }: Flags, cli: Cli): Promise<void> {
-  const options = { ...(await readOptions(replan, cli)), ...(await settingsFor(settings, cli)) };
-  const result = await cli.withRun(runId, (operations, runId) => operations.resume(runId, options));
-  await printControlResult(result, { word: 'resumed', json: json === true, cli });
+async function resume(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const { replan, config, yes, json = false, ...selection } = flags;
+  // For one run, --yes is about changed gates.
+  assertAll(
+    { ...selection, ...(flags.all && defined({ yes })) },
+    { 'a run': runId, '--replan': replan, '--config': config },
+  );
+  if (flags.all) {
+    const control = (operations: Operations, id: string) => operations.resume(id, {});
+    const affects = ({ paused }: ListedRun) => paused !== undefined;
+    return controlAll(flags, { verb: 'resume', word: 'resumed', affects, control }, cli);
+  }
+  const options = { ...(await readOptions(replan, cli)), ...(await settingsFor(defined({ config, yes }), cli)) };
+  const result = await cli.withRun(runId, (operations, id) => operations.resume(id, options));
+  await printControlResult(result, { word: 'resumed', json, cli });
 }
 
 async function readOptions(replan: Flags['replan'], cli: Cli): Promise<ResumeOptions> {

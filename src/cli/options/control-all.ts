@@ -30,12 +30,19 @@ interface ControlAll {
 }
 
 export function addAllOptions(command: Command): Command {
+  return addSelectOptions(command, 'runs that have not ended').option(
+    '-y, --yes',
+    'with --all: do not ask for confirmation',
+  );
+}
+
+/** The options without `--yes`, for a command in which that has another meaning, too. */
+export function addSelectOptions(command: Command, which: string): Command {
   return command
-    .option('--all', 'all of your runs that have not ended')
+    .option('--all', `all of your ${which}`)
     .option('--repo <path>', 'with --all: only runs of this repository: its path, URL or folder name')
     .option('--user <name>', 'with --all: the runs of this user instead of yours')
-    .option('--all-users', 'with --all: the runs of all users')
-    .option('-y, --yes', 'with --all: do not ask for confirmation');
+    .option('--all-users', 'with --all: the runs of all users');
 }
 
 /** Throws USAGE for options that exclude each other. `single`: what selects one run or story, by its name in messages. */

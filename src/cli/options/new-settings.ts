@@ -13,14 +13,14 @@ export interface SettingsFlags {
 }
 
 /** Adds the options that change the settings of an existing run. */
-export function addSettings(command: Command): Command {
+export function addSettings(command: Command, yes = 'change gates or image without being asked'): Command {
   return command
     .option(
       '-c, --config <key=value>',
       'change a limit, budget, retry, model.name, gates or image (repeatable)',
       collect,
     )
-    .option('-y, --yes', 'change gates or image without being asked');
+    .option('-y, --yes', yes);
 }
 
 /** The settings of the flags, after the user has confirmed them if necessary. Throws USAGE, CONFIG_INVALID. */

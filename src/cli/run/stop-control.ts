@@ -168,7 +168,11 @@ export class StopControl {
 const KEYS_WHILE_STOPPING = 'Ctrl-C again stops it now, d leaves the run to the workers.';
 
 /** Resolves when no attempt of the run is under way, or it has ended. */
-async function untilIdle(operations: Operations, runId: string, signal: AbortSignal): Promise<void> {
+export async function untilIdle(
+  operations: Pick<Operations, 'get' | 'follow'>,
+  runId: string,
+  signal: AbortSignal,
+): Promise<void> {
   let state: RunState | undefined;
   const { seq } = (await operations.get(runId)).state;
   for await (const event of operations.follow(runId, { after: 0, follow: true, signal })) {

@@ -128,3 +128,28 @@ describe('halo pause --all', () => {
     expect((await halo(['pause', '--all', '--now'])).stderr).toContain('There is no run to pause.');
   });
 });
+
+describe('halo resume --all', () => {
+  it('resumes the user’s own runs that are paused', async () => {
+    const paused = { type: 'run.paused', by: 'ann', now: false } as const;
+    addRun('a3', {}, paused);
+    addRun('b2', { user: 'bob' }, paused);
+    const { code, stdout } = await halo(['resume', '--all', '--yes']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'resumed  a3  Done.\n' });
+    const left = (await operations.list()).filter((run) => run.paused !== undefined);
+    expect(left.map(({ runId }) => runId)).toEqual(['b2']);
+    expect((await halo(['resume', '--all'])).stderr).toContain('There is no run to resume.');
+  });
+
+  it.each([
+    [['a1', '--all'], '--all cannot be combined with a run.'],
+    [['--all', '--replan'], '--all cannot be combined with --replan.'],
+    [['--all', '-c', 'limits.wall=1h'], '--all cannot be combined with --config.'],
+    [['--all-users'], '--all-users is only for several runs.'],
+  ])('is refused as %j', async (words, says) => {
+    expect(await halo(['resume', ...words])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(says) as string,
+    });
+  });
+});

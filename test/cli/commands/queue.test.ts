@@ -43,4 +43,25 @@ describe('halo queue', () => {
     expect(stderr).not.toContain('\u001b');
     expect(stderr).toContain('1 done, 0 failed\n');
   });
+
+  it('lists the PRDs with --list, in order, and runs nothing', async () => {
+    const services = {
+      listFolder: () =>
+        Promise.resolve([
+          { name: '1.json', state: 'running' as const, done: 1, total: 3, runId: '0tbq4m8k7xw2dhe' },
+          { name: '2.md', state: 'waiting' as const, done: 0, total: 2 },
+          { name: '3\u001b.json', state: 'refused' as const, done: 0, total: 0, reason: 'it is a link' },
+        ]),
+    };
+    const run = (words: string[]) => runCli(['queue', 'prds', ...words], { operations: openMemory(), services });
+    const { stdout } = await run(['--list']);
+    expect(stdout.split('\n').map((line) => line.split(/\s+/))).toEqual([
+      ['NAME', 'STATE', 'DONE', 'RUN'],
+      ['1.json', 'running', '1/3', '0tbq4m8k7xw2dhe'],
+      ['2.md', 'waiting', '0/2', '-'],
+      ['3<U+001B>.json', 'refused', '-', '-', 'it', 'is', 'a', 'link'],
+      [''],
+    ]);
+    expect(JSON.parse((await run(['--list', '--json'])).stdout)).toHaveLength(3);
+  });
 });

@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 
+const LONG = { timeout: 200_000 };
 const WAIT = { timeout: 150_000, interval: 200 };
 
 let home: HaloHome;
@@ -56,5 +58,68 @@ it(
     for (const name of done()) expect(readFileSync(join(folder, 'done', name), 'utf8')).toContain('"passes":true');
     worker.process.kill('SIGTERM');
     await worker.ended;
+  },
+);
+
+it('a folder of PRDs is run by the queue itself if no worker is running', LONG, async () => {
+  add('1.json', 'ONE');
+  add('2.json', 'TWO');
+  const words = scripted(`grep -oE 'ONE|TWO' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
+    '-c',
+    pair,
+  ]);
+  const { code, stderr } = await home.halo(['queue', 'prds', ...words], { cwd: repository.root });
+  expect(code, stderr).toBe(0);
+  expect(stderr).toContain('no worker is running: this process executes the runs\n');
+  expect(stderr).toContain('2 done, 0 failed');
+  expect(done()).toEqual(['1.json', '2.json']);
+  const [tip = ''] = repository
+    .git('for-each-ref', '--sort=-refname', '--format=%(refname)', 'refs/heads/halo')
+    .split('\n');
+  expect(repository.git('show', `${tip}:order.txt`)).toBe('ONE\nTWO');
+});
+
+it('a folder of PRDs is continued by the next queue after a stop', LONG, async () => {
+  add('1.json', 'ONE');
+  add('2.json', 'TWO');
+  const settings = (agent: string) => scripted(agent, ['true']).flatMap((pair) => ['-c', pair]);
+  const at = { cwd: repository.root };
+  const first = home.start(['queue', 'prds', ...settings(`sleep 12; date +%N > file.txt; ${OK}`)], at);
+  await first.says('this process executes the runs');
+  const [runId = ''] = home.runIds();
+  await vi.waitFor(async () => expect((await home.halo(['status', runId], at)).stdout).toMatch(/agent/), WAIT);
+  first.process.kill('SIGTERM');
+  const stopped = await first.ended;
+  expect(stopped.code, stopped.stderr).toBe(130);
+  expect(stopped.stderr).toContain('the next `halo queue` repeats it');
+  expect(done()).toEqual([]);
+  const next = await home.halo(['queue', 'prds', ...settings(`date +%N > file.txt; ${OK}`)], at);
+  expect(next.code, next.stderr).toBe(0);
+  expect(done()).toEqual(['1.json', '2.json']);
+  expect(home.runIds()).toHaveLength(2);
+  expect(home.runIds()[0]).toBe(runId);
+});
+
+it(
+  'a folder of PRDs at a terminal finishes the running story at Ctrl-C, and the next queue continues',
+  LONG,
+  async () => {
+    writeFileSync(join(folder, '1.json'), prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
+    const agent = scripted(`sleep 5; date +%N > file.txt; ${OK}`, ['true']).flatMap((pair) => ['-c', pair]);
+    const at = { cwd: repository.root, env: { HALO_HOME: home.dir } };
+    const queue = startAtTerminal(['queue', 'prds', ...agent], at);
+    await queue.shows('this process executes the runs');
+    const [runId = ''] = home.runIds();
+    const status = async () => (await home.halo(['status', runId], at)).stdout;
+    await vi.waitFor(async () => expect(await status()).toMatch(/agent/), WAIT);
+    queue.press('\u0003');
+    await queue.shows('stopping after A: no other story starts');
+    expect(await queue.ended, queue.shown()).toBe(130);
+    expect(await status()).toContain('1 of 2 stories landed');
+    expect(await status()).not.toContain('paused');
+    const next = await home.halo(['queue', 'prds', ...agent], at);
+    expect(next.code, next.stderr).toBe(0);
+    expect(done()).toEqual(['1.json']);
+    expect(home.runIds()).toEqual([runId]);
   },
 );

@@ -54,6 +54,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
           actingAs: () => operations,
           restrictedFor: () => operations,
           callRemotely: notHere,
+          claim: () => Promise.resolve({}),
         });
       },
       assertResumable: notHere,
@@ -79,6 +80,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       readBatch: notHere,
       convertPrd: notHere,
       runFolderQueue: notHere,
+      listFolder: notHere,
       openImport: notHere,
       openPlan: notHere,
       performTask: notHere,
