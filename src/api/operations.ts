@@ -110,7 +110,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     rejectRun: async (runId: string, reason: string | undefined) =>
       (await call(table.reject, { runId, reason })) as RunDecisionResult,
     /**
-     * Repeats an attempt at a story, by default the last one, with the answers of its cassette and in the same image.
+     * Repeats an attempt at a story, by default the last one, with the responses of its cassette and in the same image.
      * Nothing lands. Throws STORY_NOT_FOUND, CASSETTE_MISSING, IMAGE_MISSING.
      */
     replay: (runId: string, { storyId, attempt, signal }: ReplayOptions) =>

@@ -73,9 +73,9 @@ export function createCli({ stdout, stderr, ...io }: ProcessIo): Cli {
       } finally {
         await pager.close();
         off();
-        const held = later.join('');
+        const postponed = later.join('');
         [out, later] = [stdout, undefined];
-        await note(held);
+        await note(postponed);
       }
     },
     async withOperations(work) {

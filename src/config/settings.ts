@@ -42,9 +42,9 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
   if (source.problems.length > MAX_PROBLEMS) return [];
   const rule =
     known !== undefined
-      ? findFault(known.schema, key, value)
+      ? findValueFault(known.schema, key, value)
       : open !== undefined
-        ? findFault(CONFIG_KEYS.get(open.table)?.schema, open.table, { [open.member]: value })
+        ? findValueFault(CONFIG_KEYS.get(open.table)?.schema, open.table, { [open.member]: value })
         : `${key}: ${isTableName(key) ? 'must be a table' : describeUnknownKey(key)}`;
   if (rule !== undefined) {
     const isLast = source.problems.length === MAX_PROBLEMS;
@@ -56,7 +56,7 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
 }
 
 /** Returns `key: rule` for the first rule that a value violates. */
-function findFault(schema: z.ZodType | undefined, key: string, value: unknown): string | undefined {
+function findValueFault(schema: z.ZodType | undefined, key: string, value: unknown): string | undefined {
   const issue = schema?.safeParse(value).error?.issues[0];
   if (issue === undefined) return undefined;
   const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');

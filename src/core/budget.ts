@@ -45,10 +45,10 @@ export function describeOverrun({ scope, unit, limit, spent, reserved, needed }:
     );
   }
   const left = amount(Math.max(0, limit - spent - reserved));
-  const held = reserved > 0 ? `, ${amount(reserved)} held for other requests` : '';
+  const reservedText = reserved > 0 ? `, ${amount(reserved)} reserved for other requests` : '';
   return (
     `The next request may ${unit === 'usd' ? 'cost' : 'take'} up to ${amount(needed)}, more than what is left of ` +
-    `${budget} (${left} of ${number(limit)}${held}); raise budget.${scope}_${unit} to continue.`
+    `${budget} (${left} of ${number(limit)}${reservedText}); raise budget.${scope}_${unit} to continue.`
   );
 }
 

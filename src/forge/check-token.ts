@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ForgeName } from '../core/issues/issue-source.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { defined } from '../lib/guards.ts';
-import { ForgeClient, type ForgeAnswer, type Route } from './forge-client.ts';
+import { ForgeClient, type ForgeResponse, type Route } from './forge-client.ts';
 import { giteaHeaders } from './gitea/gitea.ts';
 import { githubHeaders } from './github/github.ts';
 import { gitlabHeaders } from './gitlab/gitlab.ts';
@@ -18,13 +18,13 @@ interface TokenProbe {
   /** A read that every sufficient token may make, whatever its projects are. */
   route: Route;
   headers: (token: string) => Record<string, string>;
-  findMissing: (answer: ForgeAnswer, withReports: boolean) => string | undefined;
+  findMissing: (response: ForgeResponse, withReports: boolean) => string | undefined;
 }
 
 const REQUEST_MS = 10_000;
 
 const PROBES: Record<ForgeName, TokenProbe> = {
-  // GitHub Enterprise answers 404 if it has no rate limits.
+  // GitHub Enterprise responds with 404 if it has no rate limits.
   github: { route: 'GET /rate_limit', headers: githubHeaders, findMissing: findMissingGitHubScope },
   gitlab: { route: 'GET /personal_access_tokens/self', headers: gitlabHeaders, findMissing: findMissingGitLabScope },
   // Needs the scope `read:issue`; whether the token may write cannot be read.
@@ -47,7 +47,7 @@ export async function checkToken(
 }
 
 /** Only classic tokens have scopes; the permissions of others are known per project only. */
-function findMissingGitHubScope({ scopes }: ForgeAnswer): string | undefined {
+function findMissingGitHubScope({ scopes }: ForgeResponse): string | undefined {
   if (scopes === undefined) return undefined;
   const has = scopes.split(',').map((scope) => scope.trim());
   return has.includes('repo') || has.includes('public_repo') ? undefined : 'the scope `repo` or `public_repo`';
@@ -56,7 +56,7 @@ function findMissingGitHubScope({ scopes }: ForgeAnswer): string | undefined {
 const GitLabTokenShape = z.looseObject({ scopes: z.array(z.string()) });
 
 /** A server before 15.5 does not know this request. */
-function findMissingGitLabScope({ value, isMissing }: ForgeAnswer, withReports: boolean): string | undefined {
+function findMissingGitLabScope({ value, isMissing }: ForgeResponse, withReports: boolean): string | undefined {
   const scopes = isMissing ? undefined : GitLabTokenShape.safeParse(value).data?.scopes;
   if (scopes === undefined || scopes.includes('api') || (!withReports && scopes.includes('read_api'))) return undefined;
   return `the scope \`${withReports ? 'api' : 'read_api'}\`: it has ${safeLine(scopes.join(', '), 200) || 'none'}`;

@@ -16,7 +16,7 @@ export interface ForgeAccess {
   headers: Record<string, string>;
   /** How long a request waits for a rate limit at most, in ms. */
   maxWaitMs?: number;
-  /** How long an answer may take, and how often a read is tried. */
+  /** How long a response may take, and how often a read is tried. */
   requestMs?: number;
   maxTries?: number;
   /** How to reach the forge; directly if absent. */
@@ -28,22 +28,22 @@ export interface ForgeCall {
   params?: Record<string, string | number>;
   query?: Record<string, string | number>;
   body?: unknown;
-  /** A redirect is an answer: what was asked for is elsewhere now. It is not followed. */
+  /** A redirect is a result: what was asked for is elsewhere now. It is not followed. */
   mayMove?: boolean;
 }
 
-export interface ForgeAnswer {
+export interface ForgeResponse {
   value: unknown;
   /** Whether there is another page. */
   hasNext: boolean;
-  /** The answer was 404 or 410, or with `mayMove` a redirect. */
+  /** The response was 404 or 410, or with `mayMove` a redirect. */
   isMissing: boolean;
   /** What GitHub says that a classic token may do, as in `repo, read:org`; empty: nothing. */
   scopes: string | undefined;
 }
 
 const REQUEST_MS = 30_000;
-const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 const MAX_PAGES = 20;
 const MAX_TRIES = 4;
 const FIRST_WAIT_MS = 250;
@@ -55,14 +55,14 @@ const REDIRECTS = [301, 302, 307, 308];
 
 /**
  * Sends requests to the API of a forge: only the given routes, below the base URL, without following redirects, with limits
- * of time, size and pages. Waits for rate limits, and repeats reads after faults of the server. Unchanged answers are not
+ * of time, size and pages. Waits for rate limits, and repeats reads after faults of the server. Unchanged responses are not
  * transferred again.
  */
 export class ForgeClient<R extends string> {
   private readonly routes: Record<R, Route>;
   private readonly access: ForgeAccess;
   private readonly connections: Connections;
-  private readonly cached = new Map<string, { etag: string; answer: ForgeAnswer }>();
+  private readonly cached = new Map<string, { etag: string; result: ForgeResponse }>();
 
   constructor(routes: Record<R, Route>, access: ForgeAccess) {
     this.routes = routes;
@@ -70,8 +70,8 @@ export class ForgeClient<R extends string> {
     this.connections = access.connections ?? openConnections();
   }
 
-  /** One answer. Throws FORGE_FAILED for every status that is not a success, except 404 and 410. */
-  async call(route: R, { params = {}, query = {}, body, mayMove = false }: ForgeCall = {}): Promise<ForgeAnswer> {
+  /** One response. Throws FORGE_FAILED for every status that is not a success, except 404 and 410. */
+  async call(route: R, { params = {}, query = {}, body, mayMove = false }: ForgeCall = {}): Promise<ForgeResponse> {
     const [method = '', path = ''] = this.routes[route].split(' ');
     const url = `${this.access.baseUrl}${fillIn(path, params)}${queryOf(query)}`;
     const isRead = method === 'GET';
@@ -86,7 +86,7 @@ export class ForgeClient<R extends string> {
         continue;
       }
       const { response, value } = sent;
-      if (response.status === 304 && known !== undefined) return known.answer;
+      if (response.status === 304 && known !== undefined) return known.result;
       const waitMs = rateLimitWait(response, value);
       if (waitMs !== undefined && nth < maxTries) {
         assertShortWait(waitMs, this.access);
@@ -101,10 +101,10 @@ export class ForgeClient<R extends string> {
       const isMissing = response.status === 404 || response.status === 410 || isMoved;
       if (!response.ok && !isMissing) throw refused(this.access.baseUrl, { response, value });
       const scopes = response.headers.get('x-oauth-scopes') ?? undefined;
-      const answer = { value, hasNext: hasNextPage(response), isMissing, scopes };
+      const result: ForgeResponse = { value, hasNext: hasNextPage(response), isMissing, scopes };
       const etag = response.headers.get('etag');
-      if (isRead && etag !== null && response.ok) this.remember(url, { etag, answer });
-      return answer;
+      if (isRead && etag !== null && response.ok) this.remember(url, { etag, result });
+      return result;
     }
   }
 
@@ -154,13 +154,13 @@ export class ForgeClient<R extends string> {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return { response, value: await readLimited(response, MAX_ANSWER_BYTES) };
+    return { response, value: await readLimited(response, MAX_RESPONSE_BYTES) };
   }
 
-  private remember(url: string, answer: { etag: string; answer: ForgeAnswer }): void {
+  private remember(url: string, entry: { etag: string; result: ForgeResponse }): void {
     const [oldest] = this.cached.keys();
     if (this.cached.size >= MAX_CACHED && oldest !== undefined) this.cached.delete(oldest);
-    this.cached.set(url, answer);
+    this.cached.set(url, entry);
   }
 }
 
@@ -173,13 +173,13 @@ function queryOf(query: Record<string, string | number>): string {
   return entries.length === 0 ? '' : `?${new URLSearchParams(entries).toString()}`;
 }
 
-/** URLs in answers are never followed: the next page is a number. */
+/** URLs in responses are never followed: the next page is a number. */
 function hasNextPage({ headers }: Response): boolean {
   const next = headers.get('x-next-page');
   return next === null ? /rel="?next"?/.test(headers.get('link') ?? '') : next !== '';
 }
 
-/** Undefined: the answer is not about a rate limit. GitHub's secondary limits may show only in the message. */
+/** Undefined: the response is not about a rate limit. GitHub's secondary limits may show only in the message. */
 function rateLimitWait({ status, headers }: Response, value: unknown): number | undefined {
   const after = headers.get('retry-after');
   const remaining = headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining');
@@ -243,7 +243,7 @@ export function notFound(baseUrl: string): HaloError {
 }
 
 export function malformed(baseUrl: string): HaloError {
-  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} gave an answer that halo does not understand.`, {
+  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} sent a response that halo does not understand.`, {
     hint: 'Check `url` below [forge]: it is the base URL of the API.',
   });
 }

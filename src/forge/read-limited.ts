@@ -8,7 +8,7 @@ export async function readLimited(response: Response, maxBytes: number): Promise
   for await (const chunk of response.body ?? []) {
     bytes += (chunk as Uint8Array).byteLength;
     if (bytes > maxBytes)
-      throw new HaloError('FORGE_FAILED', `An answer of the forge is longer than ${maxBytes} bytes.`, {
+      throw new HaloError('FORGE_FAILED', `A response of the forge is longer than ${maxBytes} bytes.`, {
         hint: 'Use a label that fewer issues have.',
       });
     chunks.push(chunk as Uint8Array);

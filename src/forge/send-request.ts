@@ -30,15 +30,15 @@ export async function sendRequest(
     headers: { ...request.headers, ...length },
   });
   sent.end(body);
-  const answer = await awaitResponse(sent);
-  const status = answer.statusCode ?? 0;
+  const response = await awaitResponse(sent);
+  const status = response.statusCode ?? 0;
   const headers = new Headers(
-    Object.entries(answer.headers).flatMap(([name, value]) =>
+    Object.entries(response.headers).flatMap(([name, value]) =>
       [value ?? []].flat().map((each): [string, string] => [name, each]),
     ),
   );
-  if (WITHOUT_BODY.includes(status)) answer.resume();
-  return new Response(WITHOUT_BODY.includes(status) ? null : (Readable.toWeb(answer) as ReadableStream), {
+  if (WITHOUT_BODY.includes(status)) response.resume();
+  return new Response(WITHOUT_BODY.includes(status) ? null : (Readable.toWeb(response) as ReadableStream), {
     status,
     headers,
   });

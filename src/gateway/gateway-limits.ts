@@ -15,7 +15,7 @@ export interface GatewayLimits {
   tunnelUpBytes: number;
   tunnelDownBytes: number;
   /** Maximum bytes of one response of a registry or a plain HTTP server. */
-  answerBytes: number;
+  responseBytes: number;
   /** Maximum time until the client of a tunnel has sent its TLS ClientHello. */
   helloMs: number;
 }
@@ -32,7 +32,7 @@ export const LIMITS: GatewayLimits = {
   // Downloads send only a few KiB; a larger upload may be exfiltration.
   tunnelUpBytes: 64 * 1024 * 1024,
   tunnelDownBytes: 4 * 1024 * 1024 * 1024,
-  answerBytes: 2 * 1024 * 1024 * 1024,
+  responseBytes: 2 * 1024 * 1024 * 1024,
   helloMs: 30_000,
 };
 

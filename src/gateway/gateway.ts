@@ -21,7 +21,7 @@ import { errorCode } from './network-error.ts';
 import { serveRequest, type GatewayContext } from './serve-request.ts';
 import { createAddressResolver, type Lookup } from './egress/addresses.ts';
 import type { EgressContext } from './egress/egress-rules.ts';
-import { openGitPlaces, type GitRoute } from './git-server/git-places.ts';
+import { parseAllowedRepositories, type GitRoute } from './git-server/allowed-repositories.ts';
 import { openArchives, type ArchiveOptions } from './registry/archives.ts';
 import { openRegistryTunnels } from './registry/registry-tunnel.ts';
 import { openRegistries, type RegistryRoute } from './registry/registries.ts';
@@ -72,7 +72,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const gateway = new Gateway(options.socketPath, {
     log,
     tunnels: options.authority && openRegistryTunnels(network.registries, options.authority),
-    git: { places: openGitPlaces(options.git?.urls ?? []), credentials: options.git?.credentials ?? [] },
+    git: { places: parseAllowedRepositories(options.git?.urls ?? []), credentials: options.git?.credentials ?? [] },
     proxy: {
       network,
       archives: options.archives === undefined ? undefined : openArchives(options.archives),
@@ -228,7 +228,7 @@ function openNetwork(options: GatewayOptions, log: RequestLog, limits: GatewayLi
   // An address in the configuration, or a configured upstream, is explicitly trusted to be non-public.
   const addresses = [...allowed].filter((name) => isIP(parseEndpoint(name)?.host ?? '') !== 0);
   const named = [...opened.values()].flatMap((registry) => registry.named);
-  const gitServers = openGitPlaces(options.git?.urls ?? []).map(({ authority }) => authority);
+  const gitServers = parseAllowedRepositories(options.git?.urls ?? []).map(({ authority }) => authority);
   return {
     allow: allowed,
     registries: opened,

@@ -13,28 +13,28 @@ export function replaceText(replacements: readonly Replacement[]): Transform {
     'g',
   );
   const meaning = new Map(replacements.map(({ from, to }) => [from, to]));
-  let held = '';
+  let pending = '';
   // latin1 preserves every byte.
   const replaceUpTo = (end: number): Buffer => {
     let out = '';
     let at = 0;
-    for (const match of held.matchAll(pattern)) {
+    for (const match of pending.matchAll(pattern)) {
       if (match.index >= end) break;
-      out += held.slice(at, match.index) + (meaning.get(match[0]) ?? '');
+      out += pending.slice(at, match.index) + (meaning.get(match[0]) ?? '');
       at = match.index + match[0].length;
     }
     const rest = Math.max(at, end);
-    out += held.slice(at, rest);
-    held = held.slice(rest);
+    out += pending.slice(at, rest);
+    pending = pending.slice(rest);
     return Buffer.from(out, 'latin1');
   };
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      held += chunk.toString('latin1');
-      done(null, replaceUpTo(Math.max(0, held.length - longest + 1)));
+      pending += chunk.toString('latin1');
+      done(null, replaceUpTo(Math.max(0, pending.length - longest + 1)));
     },
     flush(done) {
-      done(null, replaceUpTo(held.length));
+      done(null, replaceUpTo(pending.length));
     },
   });
 }

@@ -64,7 +64,7 @@ export async function serveRequest(context: GatewayContext, req: IncomingMessage
       log.reportProblem({ sentence: request.reason });
       return refuseRequest(log, { req, res, ...request });
     }
-    await model.answer(request, res);
+    await model.respond(request, res);
   } finally {
     context.modelRequests -= 1;
   }

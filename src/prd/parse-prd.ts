@@ -10,11 +10,11 @@ import { findCutTexts } from './story/cut-texts.ts';
 import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { describeDocument, openDocument } from './open-document.ts';
 import { describeProblems, describeWarnings, listProblems, type Diagnostics } from './diagnostics.ts';
-import { checkTestsFirst } from './story/check-tests-first.ts';
+import { addTestsFirstDiagnostics } from './story/tests-first-rules.ts';
 import { reportLookAlikeIds } from './story/story-ids.ts';
 import { positionAt } from './json/json-positions.ts';
 import { resolveDependencies } from './story/dependencies.ts';
-import { checkContract } from './contract/contract-rules.ts';
+import { addContractDiagnostics } from './contract/contract-rules.ts';
 import { detectDialect, DIALECTS, matchesDialect } from './dialect-registry.ts';
 import { hashSpecification } from './spec-hash.ts';
 
@@ -78,8 +78,8 @@ export function readPrdFile(
   const { document, hadMark } = openDocument(bytes, path, diagnostics);
   const dialect = chooseDialect(document, path, as);
   const draft = readDraft(dialect, document, diagnostics);
-  checkTestsFirst(draft, diagnostics);
-  if (isStrict) checkContract(dialect.id, document, diagnostics);
+  addTestsFirstDiagnostics(draft, diagnostics);
+  if (isStrict) addContractDiagnostics(dialect.id, document, diagnostics);
   reportLookAlikeIds(draft.stories, diagnostics);
   const stories = resolveDependencies(draft.stories, diagnostics);
   if (diagnostics.problems.length > 0) throw invalid(diagnostics, document, { dialect, path, isStrict });

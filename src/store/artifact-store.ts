@@ -16,28 +16,28 @@ import { createByteBuffer, splitLines, type OnLines } from '../lib/streams.ts';
 /** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface ArtifactStore {
   /** The path of an artifact, whether or not it exists. Its folder is not created. */
-  artifactPath(place: AttemptLocation, name: string): string;
+  artifactPath(location: AttemptLocation, name: string): string;
   /**
    * Writes an artifact atomically and returns its path relative to the run directory. With `durable`, it is on the disk
    * when this resolves.
    */
   writeArtifact(
-    place: AttemptLocation,
+    location: AttemptLocation,
     name: string,
     data: string | Uint8Array,
     how?: { durable: boolean },
   ): Promise<string>;
   /** Writes `diff.patch`. Only known secrets are masked in it, because text that looks like a secret may be code. */
-  writePatch(place: AttemptLocation, patch: Uint8Array): Promise<void>;
+  writePatch(location: AttemptLocation, patch: Uint8Array): Promise<void>;
   /** Opens a stream that writes an artifact. It fails, and touches no file, if `mayWrite` throws. */
-  openArtifact(place: AttemptLocation, name: string, mayWrite?: () => Promise<void>): Writable;
+  openArtifact(location: AttemptLocation, name: string, mayWrite?: () => Promise<void>): Writable;
   /** The text of an artifact, or undefined when it does not exist. */
-  readArtifact(place: AttemptLocation, name: string): Promise<string | undefined>;
+  readArtifact(location: AttemptLocation, name: string): Promise<string | undefined>;
   /**
    * Opens a stream that keeps an agent's raw output and passes its lines on, both masked. End or destroy it when the agent
    * has exited. `mayWrite`: as above.
    */
-  openRaw(place: AttemptLocation, onLines?: OnLines, mayWrite?: () => Promise<void>): Writable;
+  openRaw(location: AttemptLocation, onLines?: OnLines, mayWrite?: () => Promise<void>): Writable;
   followRaw(runId: string, options: FollowOutputOptions): AsyncIterable<Uint8Array>;
   /** The artifacts of a run and the files of its debug bundle, sorted by path. */
   listArtifacts(runId: string): Promise<Artifact[]>;
@@ -54,21 +54,21 @@ export interface ArtifactStore {
 export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
   const paths = (runId: string) => runPaths(home, runId);
   return {
-    artifactPath: (place, name) => artifactPath(home, place, name),
-    async writeArtifact(place, name, data, { durable } = { durable: false }) {
-      const path = artifactPath(home, place, name);
+    artifactPath: (location, name) => artifactPath(home, location, name),
+    async writeArtifact(location, name, data, { durable } = { durable: false }) {
+      const path = artifactPath(home, location, name);
       await writeInFolder(path, typeof data === 'string' ? masker.text(data) : masker.bytes(data), durable);
-      return path.slice(paths(place.runId).dir.length + 1);
+      return path.slice(paths(location.runId).dir.length + 1);
     },
-    writePatch: (place, patch) => writeInFolder(artifactPath(home, place, 'diff.patch'), masker.known(patch)),
-    openArtifact: (place, name, mayWrite) =>
-      maskingSink(masker, openFileSink(artifactPath(home, place, name), mayWrite)),
-    readArtifact(place, name) {
-      const path = artifactPath(home, place, name);
+    writePatch: (location, patch) => writeInFolder(artifactPath(home, location, 'diff.patch'), masker.known(patch)),
+    openArtifact: (location, name, mayWrite) =>
+      maskingSink(masker, openFileSink(artifactPath(home, location, name), mayWrite)),
+    readArtifact(location, name) {
+      const path = artifactPath(home, location, name);
       return withDiskErrors(path, () => readIfExists(path));
     },
-    openRaw: (place, onLines, mayWrite) => {
-      const files = { own: artifactPath(home, place, 'events.jsonl'), shared: paths(place.runId).raw };
+    openRaw: (location, onLines, mayWrite) => {
+      const files = { own: artifactPath(home, location, 'events.jsonl'), shared: paths(location.runId).raw };
       const keep = openRawOutput(files, mayWrite);
       return maskingSink(masker, onLines === undefined ? keep : splitLines({ keep, onLines }));
     },

@@ -51,13 +51,14 @@ export function pathsIn(dir: string): RunPaths {
 }
 
 /** The path of an artifact. `name` may contain folders (`gates/1.log`) and only plain characters. Throws INTERNAL. */
-export function artifactPath(home: string, place: AttemptLocation, name: string): string {
-  const { artifacts } = runPaths(home, place.runId);
+export function artifactPath(home: string, location: AttemptLocation, name: string): string {
+  const { artifacts } = runPaths(home, location.runId);
   const isValid =
-    /^[a-z0-9-]{1,64}$/.test(place.storyKey) &&
-    Number.isInteger(place.attempt) &&
-    place.attempt > 0 &&
+    /^[a-z0-9-]{1,64}$/.test(location.storyKey) &&
+    Number.isInteger(location.attempt) &&
+    location.attempt > 0 &&
     name.split('/').every((part) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(part));
-  if (!isValid) throw new HaloError('INTERNAL', `${place.storyKey}/${place.attempt}/${name} is not an artifact name.`);
-  return join(artifacts, place.storyKey, String(place.attempt), name);
+  if (!isValid)
+    throw new HaloError('INTERNAL', `${location.storyKey}/${location.attempt}/${name} is not an artifact name.`);
+  return join(artifacts, location.storyKey, String(location.attempt), name);
 }

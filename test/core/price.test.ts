@@ -53,7 +53,7 @@ test('a used-up budget is reported in one sentence, with reservations of other r
     "The next request may cost up to $0.31, more than what is left of this run's budget ($0.13 of $5.00); raise budget.run_usd to continue.",
   );
   expect(describeOverrun({ ...overrun, unit: 'tokens', reserved: 1_200 })).toContain(
-    ', 1,200 tokens held for other requests)',
+    ', 1,200 tokens reserved for other requests)',
   );
 });
 

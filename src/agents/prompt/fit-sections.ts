@@ -22,7 +22,7 @@ const CUT_MARK = '[…]';
 export function fitSections(sections: readonly PromptSection[], maxTokens: number): BuiltPrompt {
   const whole = new Map(sections.map((section) => [section, section]));
   if (maxTokens === 0 || countTokens(renderSections(sections)) <= maxTokens)
-    return describe(sections, whole, maxTokens);
+    return toBuiltPrompt(sections, whole, maxTokens);
   // The note needs room, too; how much depends on what is cut.
   let kept = chooseKept(sections, maxTokens, 0);
   for (const known of [kept, new Map<PromptSection, PromptSection>()]) {
@@ -45,7 +45,7 @@ function describeKept(
     const rest = section === note ? note : kept.get(section);
     return rest === undefined ? [] : [[section, rest]];
   });
-  return describe(all, new Map(shown), maxTokens);
+  return toBuiltPrompt(all, new Map(shown), maxTokens);
 }
 
 /** What is left of each section that is not cut as a whole. `reserve`: tokens that the note needs. */
@@ -70,7 +70,7 @@ function chooseKept(
 }
 
 /** `shown`: what is left of each section. */
-function describe(
+function toBuiltPrompt(
   given: readonly PromptSection[],
   shown: ReadonlyMap<PromptSection, PromptSection>,
   maxTokens: number,

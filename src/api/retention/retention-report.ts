@@ -64,7 +64,7 @@ export async function reportPrune({ home, store, by, signal }: PruneHost, reques
   return {
     removed,
     bytes: removed.reduce((sum, { bytes }) => sum + bytes, 0),
-    heldBack: plan.heldBack,
+    heldBack: plan.kept,
     failed: [...plan.unreadable, ...done.failed].map(({ runId, error }) => ({ runId, error: error.message })),
     hasLimits: hasRetention(limits),
   };

@@ -34,12 +34,12 @@ export async function replayAttempt(
   const scratch = await mkdtemp(join(tmpdir(), 'halo-replay-'));
   const cleaning = new Set<Promise<void>>();
   try {
-    const { place } = recorded;
+    const { location } = recorded;
     const cassettes = join(scratch, 'cassettes');
     await fetchCassettes(store, recorded, cassettes);
     const worker = createIdleContext({ host, log: pino({ level: 'silent' }), cleaning });
     const copy = openStore(scratch, { transcribe, masker: worker.masker });
-    await copyFailures(store, copy, place);
+    await copyFailures(store, copy, location);
     const hostGitDir = await hostGitDirOf(host.home, recorded.state.repo);
     return await replayStory(
       { ...worker, store: copy },
@@ -85,32 +85,32 @@ async function readAttempt(
     );
   }
   const { verdict, stopReason, summary } = ended;
-  const place = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
+  const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
   const config = applyDefaults(record.config);
   const phases = events.flatMap((event) =>
     event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],
   );
-  return { place, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary }, phases };
+  return { location, prd, story, state, config, image: started.image, end: { verdict, stopReason, summary }, phases };
 }
 
 /** Copies the cassettes that the attempt recorded, or from which it was replayed: of the tests that it wrote, and of the story. */
 async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, folder: string): Promise<void> {
-  const { place, story, config, phases } = recorded;
+  const { location, story, config, phases } = recorded;
   const { cassettes, mode } = config.model;
   const source = mode === 'replay' ? cassettes : undefined;
-  const ofStory = source && resolveCassettePath(source, { id: story.id, key: place.storyKey });
+  const ofStory = source && resolveCassettePath(source, { id: story.id, key: location.storyKey });
   await createFolders(folder);
   for (const task of ['tests', 'refactor'] as const) {
     if (!phases.includes(task)) continue;
-    const from = source && taskCassettePath(source, place.storyKey, task);
+    const from = source && taskCassettePath(source, location.storyKey, task);
     await copyCassette(
-      from ?? store.artifactPath(place, `${task}/${CASSETTE}`),
-      taskCassettePath(folder, place.storyKey, task),
+      from ?? store.artifactPath(location, `${task}/${CASSETTE}`),
+      taskCassettePath(folder, location.storyKey, task),
     );
   }
   // Tests that are not accepted end the attempt.
   if (phases.includes('tests') && !phases.includes('agent')) return;
-  await copyCassette(ofStory ?? store.artifactPath(place, CASSETTE), join(folder, `${place.storyKey}.jsonl`));
+  await copyCassette(ofStory ?? store.artifactPath(location, CASSETTE), join(folder, `${location.storyKey}.jsonl`));
 }
 
 async function copyCassette(from: string, to: string): Promise<void> {
@@ -127,9 +127,9 @@ async function copyCassette(from: string, to: string): Promise<void> {
 }
 
 /** Copies the logs of earlier failures, which the prompt quotes. */
-async function copyFailures(from: ArtifactStore, to: ArtifactStore, place: AttemptLocation): Promise<void> {
-  for (let attempt = 1; attempt < place.attempt; attempt += 1) {
-    const text = await from.readArtifact({ ...place, attempt }, 'failure.log');
-    if (text !== undefined) await to.writeArtifact({ ...place, attempt }, 'failure.log', text);
+async function copyFailures(from: ArtifactStore, to: ArtifactStore, location: AttemptLocation): Promise<void> {
+  for (let attempt = 1; attempt < location.attempt; attempt += 1) {
+    const text = await from.readArtifact({ ...location, attempt }, 'failure.log');
+    if (text !== undefined) await to.writeArtifact({ ...location, attempt }, 'failure.log', text);
   }
 }

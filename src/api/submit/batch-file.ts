@@ -72,7 +72,7 @@ export async function readBatch(path: string): Promise<BatchEntry[]> {
 /** The text of a batch file from any source; `path` is for messages. Throws USAGE. */
 export function parseBatchFile(path: string, text: string): Batch {
   const data = parseText(path, text);
-  return Array.isArray(data) ? { repositories: check(path, HANK, data) } : check(path, BATCH, data);
+  return Array.isArray(data) ? { repositories: parseWith(path, HANK, data) } : parseWith(path, BATCH, data);
 }
 
 async function readBatchText(path: string): Promise<string> {
@@ -96,7 +96,7 @@ function parseText(path: string, text: string): unknown {
   }
 }
 
-function check<T>(path: string, schema: z.ZodType<T>, data: unknown): T {
+function parseWith<T>(path: string, schema: z.ZodType<T>, data: unknown): T {
   const parsed = schema.safeParse(data);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'file'}: ${issue.message}`);

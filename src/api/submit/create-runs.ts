@@ -3,7 +3,7 @@ import { defined } from '../../lib/guards.ts';
 import { haloVersion } from '../../lib/version.ts';
 import type { SubmitOptions } from '../operations/requests.ts';
 import type { ResolvedSubmission } from './resolve-submission.ts';
-import { linkRunFiles, type PrdPlace } from './prd-place.ts';
+import { linkRunFiles, type PrdOwnership } from './prd-ownership.ts';
 import type { Member } from './batch-members.ts';
 import type { SubmitContext } from './submit-context.ts';
 
@@ -12,7 +12,7 @@ export interface PlannedMember {
   member: Member;
   runId: string;
   run: ResolvedSubmission;
-  place: PrdPlace;
+  place: PrdOwnership;
 }
 
 /** What the runs of a submit share. */

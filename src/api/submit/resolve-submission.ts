@@ -58,14 +58,14 @@ export async function resolveSubmission(
   const asked: RequestedRepo = remote
     ? await resolveRequestedRepo(source, resolveConfig({ home: own, cwd: '/' }).server)
     : { source };
-  const place = isUrl(asked.source)
-    ? await lookAtUrl(home, asked.source, asked.pinned)
+  const inspected = isUrl(asked.source)
+    ? await inspectUrl(home, asked.source, asked.pinned)
     : await inspectFolder(source, request.allowDirty ? undefined : prd.path, request.queueFolder).catch(
         remote ? hideDetails(source) : undefined,
       );
   const { config: resolved } = resolveConfig({
     home: own,
-    repo: place.file,
+    repo: inspected.file,
     profile: request.profile,
     env: context.env,
     set: request.set,
@@ -74,26 +74,26 @@ export async function resolveSubmission(
   });
   const trusting = request.withoutGates === true && !request.dryRun && (resolved.gates ?? []).length === 0;
   const config = request.dryRun ? toDryConfig(resolved) : trusting ? toTrustingConfig(resolved) : resolved;
-  if (needsGates) assertGates(config, place.repo.source, place.file?.path);
-  const away = isUrl(place.repo.source);
-  const { base: commit, mirror } = place.repo;
-  const gitDir = away ? mirrorPath(home, mirror) : place.from;
+  if (needsGates) assertGates(config, inspected.repo.source, inspected.file?.path);
+  const away = isUrl(inspected.repo.source);
+  const { base: commit, mirror } = inspected.repo;
+  const gitDir = away ? mirrorPath(home, mirror) : inspected.from;
   const guarded = await findGuarded({
-    root: away ? undefined : place.repo.source,
+    root: away ? undefined : inspected.repo.source,
     gitDir,
     commit,
     prd,
     config,
     remote,
   });
-  const repo = guarded.length === 0 ? place.repo : { ...place.repo, guarded };
+  const repo = guarded.length === 0 ? inspected.repo : { ...inspected.repo, guarded };
   const warnings = [
-    ...(trusting ? [warnOfTrust(place.repo.source, config)] : []),
-    ...place.warnings,
+    ...(trusting ? [warnOfTrust(inspected.repo.source, config)] : []),
+    ...inspected.warnings,
     ...warnOfNetwork(config),
     ...(await warnOfContents({ gitDir, commit })),
   ];
-  return { repo, from: place.from, access: place.access, config, warnings };
+  return { repo, from: inspected.from, access: inspected.access, config, warnings };
 }
 
 /** The configuration of a dry run, in which no gate runs and nothing is written or landed. */
@@ -120,7 +120,7 @@ export function assertGates({ gates }: Config, source: string, file: string | un
   });
 }
 
-interface Place {
+interface InspectedSource {
   repo: RunRepo;
   from: string;
   access?: RemoteAccess | undefined;
@@ -129,7 +129,11 @@ interface Place {
 }
 
 /** With `cleanBut`, only this file, and files in `folder`, may have uncommitted changes. Throws NOT_A_GIT_REPO, NO_COMMITS, LAND_REFUSED, DIRTY_WORKTREE. */
-export async function inspectFolder(source: string, cleanBut: string | undefined, folder?: string): Promise<Place> {
+export async function inspectFolder(
+  source: string,
+  cleanBut: string | undefined,
+  folder?: string,
+): Promise<InspectedSource> {
   const facts = await inspectRepo(source);
   const { root, gitDir, branch, head } = facts;
   await assertRunBranchesAllowed(gitDir);
@@ -188,7 +192,7 @@ function isBelow(path: string): boolean {
   return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
 }
 
-async function lookAtUrl(home: string, url: string, pinned: string | undefined): Promise<Place> {
+async function inspectUrl(home: string, url: string, pinned: string | undefined): Promise<InspectedSource> {
   const { address, login } = parseRemote(url);
   const access = { login, pinned };
   const name = mirrorName(address);

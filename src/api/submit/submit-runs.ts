@@ -15,11 +15,11 @@ import { updateDependencies } from '../../worker/recovery/update-dependencies.ts
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
 import { nextJobs } from '../../worker/run/next-jobs.ts';
 import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations/requests.ts';
-import { checkPrompts } from '../prompts/check-prompts.ts';
+import { requireUsablePrompts } from '../prompts/usable-prompts.ts';
 import { createRuns, type PlannedMember } from './create-runs.ts';
 import { submitOnce } from './idempotent-submit.ts';
 import { resolveSubmission, type ResolvedSubmission } from './resolve-submission.ts';
-import { placePrd } from './prd-place.ts';
+import { resolvePrdOwnership } from './prd-ownership.ts';
 import { assertNamedOnce, hasOpenStory, readBatchMembers, type CheckedBatch, type Member } from './batch-members.ts';
 import { resolveStartingPoint } from './starting-point.ts';
 import type { SubmitContext } from './submit-context.ts';
@@ -91,7 +91,7 @@ async function planMember(context: SubmitContext, member: Member, options: Submi
   // A run without open stories ends immediately and needs no preflight check.
   if (hasOpenStory(parsed, options.stories)) await context.preflight?.(run.config);
   if (!options.dryRun) assertTestsCommand(parsed, run.config.tests.command, prd.path);
-  const place = await placePrd(prd, { root: run.repo.source, remote: options.remote === true });
+  const place = await resolvePrdOwnership(prd, { root: run.repo.source, remote: options.remote === true });
   return { member, run, place, runId: newRunId(new Date(), randomBytes) };
 }
 
@@ -149,7 +149,7 @@ async function findWarnings(
   const { parsed: prd } = member;
   const isAlone = dependsOnRuns(planned, after) || scratch === true || dryRun === true;
   const [ofPrompts, ofOpenRuns] = await Promise.all([
-    scratch === true ? [] : checkPrompts({ gitDir: mirrorPath(home, run.repo.mirror), run, prd }),
+    scratch === true ? [] : requireUsablePrompts({ gitDir: mirrorPath(home, run.repo.mirror), run, prd }),
     isAlone ? [] : warnOfOpenRuns(store, run.repo),
   ]);
   return [

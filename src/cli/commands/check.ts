@@ -27,7 +27,7 @@ export const define: Define = (command, cli) => {
     .option('-c, --config <key=value>', 'override one setting, e.g. -c setup=[] (repeatable)', collect)
     .option('--json', 'print only the results, as JSON')
     .addHelpText('after', HELP)
-    .action((flags: Flags) => checkProject(flags, cli));
+    .action((flags: Flags) => runCheck(flags, cli));
 };
 
 const HELP = `
@@ -42,7 +42,7 @@ Exit codes:
 
 See also: halo init, halo run, halo verify`;
 
-async function checkProject({ repo, profile, config = [], json }: Flags, cli: Cli): Promise<void> {
+async function runCheck({ repo, profile, config = [], json }: Flags, cli: Cli): Promise<void> {
   const show = progressPrinter(cli);
   let begun: CheckBegun | undefined;
   let prepareMs = 0;

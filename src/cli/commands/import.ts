@@ -67,7 +67,7 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
   }
 }
 
-interface TakeOver {
+interface ImportResult {
   imported: DocumentImport;
   out: string;
   flags: Flags;
@@ -77,7 +77,7 @@ interface TakeOver {
 /** Shows the imported PRD and, if the user confirms, writes it. Throws PRD_INVALID if the agent wrote no valid PRD. */
 async function saveImport(
   { operations, runId, end }: Followed,
-  { imported, out, flags, cli }: TakeOver,
+  { imported, out, flags, cli }: ImportResult,
 ): Promise<void> {
   const { state, dir } = await operations.get(runId);
   if (end !== 'SUCCESS') {

@@ -99,14 +99,14 @@ async function usualPlan(repo: string, { format }: Flags): Promise<string> {
   return resolve(repo, format === 'markdown' ? markdown : 'prd.json');
 }
 
-interface TakeOver {
+interface PlanResult {
   session: PlanSession;
   flags: Flags;
   cli: Cli;
 }
 
 /** Shows the plan and writes it, if the user confirms. Throws PRD_INVALID if the agent gave no valid plan. */
-async function savePlan({ operations, runId, end }: Followed, { session, flags, cli }: TakeOver): Promise<void> {
+async function savePlan({ operations, runId, end }: Followed, { session, flags, cli }: PlanResult): Promise<void> {
   const { state, dir } = await operations.get(runId);
   const [story] = state.stories;
   if (end !== 'SUCCESS' || story === undefined) {
@@ -120,7 +120,7 @@ async function savePlan({ operations, runId, end }: Followed, { session, flags, 
   });
   if (!flags.json) {
     await showDiff(proposed.patch, cli);
-    await cli.note(safeText(story.summary ?? '').trim(), describe(proposed));
+    await cli.note(safeText(story.summary ?? '').trim(), describePlan(proposed));
   }
   const isChanged = proposed.patch.length > 0;
   const answer = isChanged ? await confirm(session.path, flags, cli) : 'unchanged';
@@ -138,7 +138,7 @@ async function savePlan({ operations, runId, end }: Followed, { session, flags, 
 
 const MAX_NAMED = 10;
 
-function describe({ added, changed, removed, kept, ignored }: ProposedPlan): string {
+function describePlan({ added, changed, removed, kept, ignored }: ProposedPlan): string {
   const parts = [
     ['added', added],
     ['changed', changed],

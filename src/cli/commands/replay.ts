@@ -1,7 +1,7 @@
 import type { Replayed } from '../../api/operations/requests.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
-import { checkTable } from '../output/print-checks.ts';
+import { formatChecks } from '../output/format-checks.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { parseCount, stoppable } from '../run/run-until-signal.ts';
@@ -15,7 +15,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Repeats an attempt at a story without a model: the real agent runs in the same image on the same commit with the recorded answers of its cassette, and the gates check the result. Nothing lands. Reports the first request that differs from the recording.',
+      'Repeats an attempt at a story without a model: the real agent runs in the same image on the same commit with the recorded responses of its cassette, and the gates check the result. Nothing lands. Reports the first request that differs from the recording.',
     )
     .argument(...RUN_ARGUMENT)
     .requiredOption('--story <id>', 'the story (required)')
@@ -52,7 +52,7 @@ async function replay(runId: string | undefined, { story, attempt, json }: Flags
 function page({ story, attempt, divergence, checks }: Replayed, cli: Cli): string[] {
   return [
     `${cli.paint('strong', safeLine(story))}  attempt ${attempt}`,
-    ...checkTable(checks, cli),
+    ...formatChecks(checks, cli),
     divergence === undefined ? 'All requests match the recording.' : safeLine(divergence, 400),
   ];
 }

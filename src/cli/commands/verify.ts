@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { Verified } from '../../api/runs/verify-commit.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
-import { checkTable } from '../output/print-checks.ts';
+import { formatChecks } from '../output/format-checks.ts';
 import type { Cli, Define } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 
@@ -54,5 +54,5 @@ async function verify(target: string, { repo, trustRecord, json }: Flags, cli: C
 }
 
 function page({ commit, story, checks }: Verified, cli: Cli): string[] {
-  return [`${cli.paint('strong', commit.slice(0, 12))}  ${safeLine(story)}`, ...checkTable(checks, cli)];
+  return [`${cli.paint('strong', commit.slice(0, 12))}  ${safeLine(story)}`, ...formatChecks(checks, cli)];
 }

@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts';
 import { listPrdNames } from '../options/named-prds.ts';
 import { buildProgram } from '../program.ts';
 
-interface Candidate {
+interface Completion {
   word: string;
   meaning: string;
 }
@@ -16,7 +16,7 @@ interface Candidate {
 export async function complete(words: string[], cli: Cli): Promise<number> {
   const current = words.at(-1) ?? '';
   const before = words.slice(0, -1);
-  const found = await candidates(before, current, cli).catch(() => []);
+  const found = await findCompletions(before, current, cli).catch(() => []);
   await cli.print(
     ...found
       .filter(({ word }) => word.startsWith(current) && PLAIN.test(word))
@@ -28,7 +28,7 @@ export async function complete(words: string[], cli: Cli): Promise<number> {
 /** The shell inserts a word unquoted: one with a blank, quote or dollar sign would be interpreted. */
 const PLAIN = /^[\w.:@/+=-]+$/;
 
-async function candidates(before: string[], current: string, cli: Cli): Promise<Candidate[]> {
+async function findCompletions(before: string[], current: string, cli: Cli): Promise<Completion[]> {
   const name = before.find((word) => !word.startsWith('-'));
   let command: Command = await buildProgram(cli, name === undefined ? [] : [name]);
   let positionals = 0;
@@ -56,7 +56,7 @@ async function candidates(before: string[], current: string, cli: Cli): Promise<
   return takesPrdName(argument?.name(), command) ? prdNames(cli) : [];
 }
 
-function optionsOf(command: Command): Candidate[] {
+function optionsOf(command: Command): Completion[] {
   return command
     .createHelp()
     .visibleOptions(command)
@@ -64,7 +64,7 @@ function optionsOf(command: Command): Candidate[] {
 }
 
 /** The possible values of an option; none if it takes a file or any text. */
-async function valuesOf(option: Option, { before, cli }: { before: string[]; cli: Cli }): Promise<Candidate[]> {
+async function valuesOf(option: Option, { before, cli }: { before: string[]; cli: Cli }): Promise<Completion[]> {
   if (option.argChoices !== undefined) return option.argChoices.map((word) => ({ word, meaning: '' }));
   switch (option.long) {
     case '--story':
@@ -82,7 +82,7 @@ async function valuesOf(option: Option, { before, cli }: { before: string[]; cli
 }
 
 /** For the run that the words before name, by default the newest one of this repository. */
-async function storyIds(before: readonly string[], cli: Cli): Promise<Candidate[]> {
+async function storyIds(before: readonly string[], cli: Cli): Promise<Completion[]> {
   const [, named] = before.filter((word) => !word.startsWith('-'));
   const stories = await cli.withRun(named, async (operations, id) => (await operations.get(id)).state.stories);
   return stories.map(({ id, title }) => ({ word: id, meaning: title }));
@@ -93,11 +93,11 @@ function takesPrdName(argument: string | undefined, command: Command): boolean {
   return argument === 'prd' || (argument === 'name' && command.name() !== 'new');
 }
 
-async function prdNames({ cwd }: Cli): Promise<Candidate[]> {
+async function prdNames({ cwd }: Cli): Promise<Completion[]> {
   return (await listPrdNames(cwd)).map((word) => ({ word, meaning: 'a PRD of this repository' }));
 }
 
-async function runIds(cli: Cli): Promise<Candidate[]> {
+async function runIds(cli: Cli): Promise<Completion[]> {
   const runs = await cli.withOperations((operations) => operations.list());
   return runs.map((run) => ({ word: run.runId, meaning: `${run.stopReason ?? run.status}, ${run.project}` }));
 }

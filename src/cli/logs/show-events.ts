@@ -30,7 +30,7 @@ export interface ShowEvents {
 }
 
 /** A run whose events are shown. */
-interface Source {
+interface EventSource {
   run: RunState;
   /** seq of the last event read. */
   seen: number;
@@ -49,8 +49,8 @@ export async function showEvents(options: ShowEvents, cli: Cli): Promise<void> {
   const [first] = options.runs;
   if (story !== undefined && runs.length === 0 && first !== undefined) storyOf(first, story);
   const name = namer(runs, cli);
-  const sources = runs.map((run): Source => ({ run, seen: 0, linesOf: openLines(run, name(run), options, cli) }));
-  const kept: { source: Source; line: string }[] = [];
+  const sources = runs.map((run): EventSource => ({ run, seen: 0, linesOf: openLines(run, name(run), options, cli) }));
+  const kept: { source: EventSource; line: string }[] = [];
   for await (const { source, event } of inOrder(sources, options)) {
     const lines = await source.linesOf(event);
     if (tail === undefined) await cli.print(...lines);
@@ -72,12 +72,12 @@ async function noteNextSteps(operations: Operations, runId: string, cli: Cli): P
   if (steps.length > 0) await cli.note('', ...steps);
 }
 
-async function followOn(source: Source, { operations }: ShowEvents, signal: AbortSignal, cli: Cli): Promise<void> {
+async function followOn(source: EventSource, { operations }: ShowEvents, signal: AbortSignal, cli: Cli): Promise<void> {
   const following = operations.follow(source.run.runId, { after: source.seen, follow: true, signal });
   for await (const event of following) await cli.print(...(await source.linesOf(event)));
 }
 
-function keep(kept: { source: Source; line: string }[], source: Source, lines: string[], most: number): void {
+function keep(kept: { source: EventSource; line: string }[], source: EventSource, lines: string[], most: number): void {
   kept.push(...lines.map((line) => ({ source, line })));
   let excess = kept.filter((each) => each.source === source).length - most;
   for (let index = 0; excess > 0 && index < kept.length;) {
@@ -91,9 +91,9 @@ function keep(kept: { source: Source; line: string }[], source: Source, lines: s
 
 /** The existing events of the journals, earliest first. */
 async function* inOrder(
-  sources: readonly Source[],
+  sources: readonly EventSource[],
   { operations, signal }: ShowEvents,
-): AsyncGenerator<{ source: Source; event: JournalEvent }> {
+): AsyncGenerator<{ source: EventSource; event: JournalEvent }> {
   const heads = await Promise.all(
     sources.map(async (source) => {
       const events = operations.follow(source.run.runId, { after: 0, follow: false, signal });
@@ -124,7 +124,7 @@ function namer(runs: readonly RunState[], cli: Cli): (run: RunState) => string {
   return (run) => `${cli.paint('strong', padToWidth(text(run), width))} ${cli.paint('quiet', '|')} `;
 }
 
-function openLines(run: RunState, name: string, options: ShowEvents, cli: Cli): Source['linesOf'] {
+function openLines(run: RunState, name: string, options: ShowEvents, cli: Cli): EventSource['linesOf'] {
   const { runId } = run;
   const { story, attempt, since, json, full, timestamps, operations } = options;
   const isWanted = (event: JournalEvent) =>

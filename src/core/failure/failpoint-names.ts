@@ -66,8 +66,8 @@ export const FAILPOINTS = {
   'report.shown': 'the issue shows the state of its story; this is not recorded',
   'report.recorded': 'it is recorded what the issue shows',
   'report.closed': 'the issue is closed; this is not recorded',
-  'word.before': 'a user’s command is not yet in the journal',
-  'word.after': 'the command is in the journal; it has had no effect yet',
+  'command.before': 'a user’s command is not yet in the journal',
+  'command.after': 'the command is in the journal; it has had no effect yet',
   'prune.before': 'retention has chosen a run; nothing is removed',
   'prune.noted': 'the journal has the removal of the artifacts; they still exist',
   'prune.moved': 'a removed run has a temporary name; its files still exist',
@@ -94,16 +94,17 @@ export interface ArmedFault {
 const DELAY_MS = 1000;
 const FORM = /^([a-z.-]+)(?:@([1-9]\d*))?:(?:(kill|hang|throw)|(delay|block)(?:=(\d+))?)$/;
 
-/** Reads `<failpoint>[@n]:<kill|hang|throw|delay[=ms]|block[=ms]>`, several with commas. Throws CONFIG_INVALID. */
+/** Reads `<failpoint>[@n]:<kill|hang|throw|delay[=ms]|block[=ms]>`, several with commas. Throws CONFIG_INVALID. `command.…` was `word.…` in older versions. */
 export function parseFailpoints(text: string): ArmedFault[] {
   return text.split(',').map((part) => {
-    const [, at = '', nth, fault, lasting, ms] = FORM.exec(part.trim()) ?? [];
+    const [, given = '', nth, fault, lasting, ms] = FORM.exec(part.trim()) ?? [];
     const what = fault ?? lasting;
     if (what === undefined) {
       throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: ${JSON.stringify(part.trim())} is not a fault.`, {
         hint: `Write <failpoint>:<${[...FAULTS, 'block'].join('|')}>, e.g. ref.before:kill, agent.after@2:throw or gates.before:delay=500.`,
       });
     }
+    const at = given.replace(/^word\./, 'command.');
     if (!isFailpoint(at)) {
       throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: there is no failpoint ${at}.`, {
         hint: `Use one of: ${namesLike(at).join(', ')}.`,

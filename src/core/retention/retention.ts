@@ -25,7 +25,7 @@ export interface RunSize {
   /** Its journal, and everything else that stays when its artifacts are removed. */
   otherBytes: number;
   /** Why retention must not remove anything of it, as a clause. */
-  heldBack?: string;
+  keptBecause?: string;
 }
 
 /** Something that retention removes: the artifacts of a run, or the whole run. `why` is a clause. */
@@ -43,17 +43,17 @@ export function hasRetention(limits: RetentionLimits): boolean {
 
 /**
  * What to remove so that the limits hold, in this order: artifacts, then whole runs, the oldest first. Runs that have not
- * ended, or are held back, stay and count.
+ * ended, or must be kept, stay and count.
  */
 export function planRetention(runs: readonly RunSize[], limits: RetentionLimits, now: Date): RunRemoval[] {
   const ended = runs.flatMap((run) => (run.endedAt === undefined ? [] : [{ ...run, endedAt: run.endedAt }]));
   ended.sort((a, b) => (a.endedAt < b.endedAt ? 1 : a.endedAt > b.endedAt ? -1 : a.runId < b.runId ? 1 : -1));
   const chosen = new Map<string, RunRemoval>();
   ended.forEach((run, rank) => {
-    const removal = run.heldBack === undefined ? removalOf(run, rank, limits, now) : undefined;
+    const removal = run.keptBecause === undefined ? removalOf(run, rank, limits, now) : undefined;
     if (removal !== undefined) chosen.set(run.runId, removal);
   });
-  const oldest = ended.filter(({ heldBack }) => heldBack === undefined).reverse();
+  const oldest = ended.filter(({ keptBecause: keptBecause }) => keptBecause === undefined).reverse();
   let total = runs.reduce((sum, { artifactBytes, otherBytes }) => sum + artifactBytes + otherBytes, 0);
   for (const { bytes } of chosen.values()) total -= bytes;
   const { maxBytes = Infinity } = limits;

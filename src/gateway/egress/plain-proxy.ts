@@ -39,7 +39,7 @@ export async function servePlainProxy(context: ProxyContext, req: IncomingMessag
   try {
     const found = await network.addresses.find(target, 'http:');
     if ('reason' in found) return refuseTarget(403, found.reason);
-    const answer = await sendUpstream(network, {
+    const response = await sendUpstream(network, {
       method,
       target,
       protocol: 'http:',
@@ -48,10 +48,10 @@ export async function servePlainProxy(context: ProxyContext, req: IncomingMessag
       found,
       signal: abort.signal,
     });
-    const status = answer.statusCode ?? 502;
+    const status = response.statusCode ?? 502;
     const carried = network.log.record({ ...entry, outcome: 'served', status }, egress);
-    res.writeHead(status, responseHeaders(answer.headers));
-    await pipeline(answer, createByteLimiter(network.limits.answerBytes, carried), res);
+    res.writeHead(status, responseHeaders(response.headers));
+    await pipeline(response, createByteLimiter(network.limits.responseBytes, carried), res);
   } catch (error) {
     if (res.headersSent || res.destroyed) return void res.destroy();
     const reason = `network: ${formatEndpoint(target)} could not be reached: ${describeNetworkError(error)}`;

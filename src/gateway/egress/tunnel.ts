@@ -89,17 +89,17 @@ function join({ limits }: EgressContext, { socket, upstream, head, target, carri
     if (!endedCleanly(upstream)) socket.destroy();
   });
   socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-  const answer = () => {
+  const forward = () => {
     upstream.on('data', counter(limits.tunnelDownBytes, 'in'));
     upstream.pipe(socket);
   };
   // On other ports the server may send first.
-  if (target.port !== TLS_PORT) answer();
+  if (target.port !== TLS_PORT) forward();
   const sent = counter(limits.tunnelUpBytes, 'out');
   awaitHello(socket, { head, ms: target.port === TLS_PORT ? limits.helloMs : IDLE_MS }, (first) => {
     const fault = findHelloFault(target, first);
     if (fault !== undefined) return cut(`network: ${name} cut off; ${fault}`);
-    if (target.port === TLS_PORT) answer();
+    if (target.port === TLS_PORT) forward();
     upstream.write(first);
     sent(first);
     socket.on('data', sent);

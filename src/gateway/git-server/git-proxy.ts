@@ -10,19 +10,19 @@ import { createByteLimiter } from '../limit-bytes.ts';
 import { describeNetworkError } from '../network-error.ts';
 import { authorizationFor, type UpstreamCredential } from '../registry/upstream-credentials.ts';
 import { sendUpstream } from '../upstream-request.ts';
-import { gitProxyPath, resolveGitRequest, type GitPlace, type GitRequest } from './git-places.ts';
+import { gitProxyPath, resolveGitRequest, type AllowedRepositories, type GitRequest } from './allowed-repositories.ts';
 
 /** A fetch sends the ids of the commits that it has; this is enough for thousands. */
 const MAX_BODY_BYTES = 1024 * 1024;
 const REQUEST_TYPE = 'application/x-git-upload-pack-request';
-const ANSWER_TYPES = {
+const RESPONSE_TYPES = {
   'info/refs': 'application/x-git-upload-pack-advertisement',
   'git-upload-pack': 'application/x-git-upload-pack-result',
 };
 
 /** The repositories that a gateway serves. */
 export interface GitAccess {
-  places: readonly GitPlace[];
+  places: readonly AllowedRepositories[];
   credentials: readonly UpstreamCredential[];
 }
 
@@ -58,7 +58,7 @@ export async function serveGit(
     if ('reason' in found) return refuse(403, found.reason);
     const body = isFetch ? await readStream(req, MAX_BODY_BYTES) : undefined;
     const authorization = authorizationFor(credentials, { url, authority: asked.authority });
-    const answer = await sendUpstream(network, {
+    const response = await sendUpstream(network, {
       method: isFetch ? 'POST' : 'GET',
       protocol: url.protocol === 'http:' ? 'http:' : 'https:',
       target,
@@ -68,21 +68,21 @@ export async function serveGit(
       signal: abort.signal,
       ...defined({ body }),
     });
-    const status = answer.statusCode ?? 502;
-    const moved = [301, 302, 307, 308].includes(status) ? movedTo(places, asked, answer) : undefined;
+    const status = response.statusCode ?? 502;
+    const moved = [301, 302, 307, 308].includes(status) ? movedTo(places, asked, response) : undefined;
     if (moved !== undefined) {
-      answer.destroy();
+      response.destroy();
       network.log.record({ ...entry, outcome: 'served', status }, egress);
       return void res.writeHead(status, { location: moved }).end();
     }
-    const fault = findFault(asked, answer);
+    const fault = findResponseFault(asked, response);
     if (fault !== undefined) {
-      answer.destroy();
+      response.destroy();
       return refuse(status === 404 ? 404 : 502, fault);
     }
     const carried = network.log.record({ ...entry, outcome: 'served', status }, egress);
-    res.writeHead(200, { 'content-type': ANSWER_TYPES[service], 'cache-control': 'no-cache' });
-    await pipeline(answer, createByteLimiter(network.limits.answerBytes, carried), res);
+    res.writeHead(200, { 'content-type': RESPONSE_TYPES[service], 'cache-control': 'no-cache' });
+    await pipeline(response, createByteLimiter(network.limits.responseBytes, carried), res);
   } catch (error) {
     if (res.headersSent || res.destroyed) return void res.destroy();
     const reason = `network: the repository ${name} could not be reached: ${describeNetworkError(error)}`;
@@ -96,7 +96,7 @@ function requestHeaders(req: IncomingMessage, { service }: GitRequest, body: Buf
   const protocol = /^version=[0-2]$/.exec(String(req.headers['git-protocol'] ?? ''))?.[0];
   return {
     'user-agent': 'git/2 (halo)',
-    accept: ANSWER_TYPES[service],
+    accept: RESPONSE_TYPES[service],
     'accept-encoding': 'identity',
     ...(protocol === undefined ? {} : { 'git-protocol': protocol }),
     ...(body === undefined ? {} : { 'content-type': REQUEST_TYPE, 'content-length': body.length }),
@@ -105,20 +105,27 @@ function requestHeaders(req: IncomingMessage, { service }: GitRequest, body: Buf
 }
 
 /** The path in the proxy where a repository is now. git itself follows it. */
-function movedTo(places: readonly GitPlace[], { url }: GitRequest, { headers }: IncomingMessage): string | undefined {
+function movedTo(
+  places: readonly AllowedRepositories[],
+  { url }: GitRequest,
+  { headers }: IncomingMessage,
+): string | undefined {
   const { location = '' } = headers;
   return URL.canParse(location, url.href) ? gitProxyPath(places, new URL(location, url)) : undefined;
 }
 
-/** Why an answer is not passed on, as a reason for users. */
-function findFault({ service, name }: GitRequest, { statusCode = 502, headers }: IncomingMessage): string | undefined {
+/** Why a response is not passed on, as a reason for users. */
+function findResponseFault(
+  { service, name }: GitRequest,
+  { statusCode = 502, headers }: IncomingMessage,
+): string | undefined {
   if (statusCode >= 300 && statusCode < 400)
     return `network: the repository ${name} redirects to an address that is not below a URL of [network] git`;
   if (statusCode === 401 || statusCode === 403)
     return `network: the git server refused the repository ${name} (HTTP status ${statusCode}); see [network.credentials]`;
   if (statusCode !== 200) return `network: the git server answered ${statusCode} for the repository ${name}`;
   if (
-    headers['content-type'] !== ANSWER_TYPES[service] ||
+    headers['content-type'] !== RESPONSE_TYPES[service] ||
     !['identity', undefined].includes(headers['content-encoding'])
   )
     return `network: the server of ${name} does not answer as a git server with the smart HTTP protocol`;

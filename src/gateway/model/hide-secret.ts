@@ -8,7 +8,7 @@ import { compileMatcher } from '../../lib/secrets/multi-pattern-matcher.ts';
  */
 export function hideSecret(secret: string): Transform {
   const needles = compileMatcher(secretEncodings(secret));
-  let held = Buffer.alloc(0);
+  let pending = Buffer.alloc(0);
   const hide = (data: Buffer): Buffer => {
     let copy: Buffer | undefined;
     needles.find(data, (from, to) => void (copy ??= Buffer.from(data)).fill('*', from, to));
@@ -16,13 +16,13 @@ export function hideSecret(secret: string): Transform {
   };
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
-      const data = hide(held.length === 0 ? chunk : Buffer.concat([held, chunk]));
+      const data = hide(pending.length === 0 ? chunk : Buffer.concat([pending, chunk]));
       const sure = needles.beginning(data);
-      held = Buffer.from(data.subarray(sure));
+      pending = Buffer.from(data.subarray(sure));
       done(null, data.subarray(0, sure));
     },
     flush(done) {
-      done(null, held);
+      done(null, pending);
     },
   });
 }

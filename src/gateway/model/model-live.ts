@@ -53,7 +53,7 @@ export async function createLiveHandler(
       ? await createCassetteRecorder({ path: route.cassette, api: route.api, masker, timed: route.timed === true, log })
       : undefined;
   return {
-    answer(request, res) {
+    respond(request, res) {
       const budget = route.budget ?? UNLIMITED_BUDGET;
       const recording = recorder?.begin(request) ?? NO_RECORDING;
       return serve({ provider, log, key, budget, overrun, recording, request, res });
@@ -91,28 +91,29 @@ async function serve(service: Service): Promise<void> {
       return void res.destroy();
     }
     if ('sentence' in reservation) return sendRefusal(service, reservation);
-    const response = await askProvider(service, reservation, signal);
-    if (response === undefined) return;
-    const answer = await readPauseBody(response);
+    const raw = await askProvider(service, reservation, signal);
+    if (raw === undefined) return;
+    const response = await readPauseBody(raw);
     // Token counting has its own rate limit at the provider, so its retry-after concerns only this agent.
-    const pauseMs = request.operation.free ? undefined : readRetryAfter(answer);
+    const pauseMs = request.operation.free ? undefined : readRetryAfter(response);
     if (pauseMs !== undefined) await budget.pauseModel(request.model, pauseMs);
     const isForAgent = pauseMs !== undefined && pauseMs > patience.ms && pauseMs <= budget.longestPauseMs;
-    if (pauseMs === undefined || isForAgent || budget === UNLIMITED_BUDGET) return reply(service, answer, reservation);
-    answer.stream.destroy();
+    if (pauseMs === undefined || isForAgent || budget === UNLIMITED_BUDGET)
+      return reply(service, response, reservation);
+    response.stream.destroy();
     await settle(service, reservation, { usage: NOTHING_USED, reported: 'all' });
   }
 }
 
-/** The answer of a provider. */
-interface ProviderAnswer extends Pick<IncomingMessage, 'statusCode' | 'headers'> {
+/** The response of a provider. */
+interface ProviderResponse extends Pick<IncomingMessage, 'statusCode' | 'headers'> {
   stream: Readable;
   /** Its body, if it was read before it is streamed. */
   body?: string;
 }
 
-/** Reads the body of an answer if that is where the provider may request a pause. */
-async function readPauseBody(response: IncomingMessage): Promise<ProviderAnswer> {
+/** Reads the body of a response if that is where the provider may request a pause. */
+async function readPauseBody(response: IncomingMessage): Promise<ProviderResponse> {
   const { statusCode, headers } = response;
   if (!mayRequestPause(response)) return { statusCode, headers, stream: response };
   const body = await readErrorBody(response);
@@ -161,23 +162,23 @@ async function askProvider(
   }
 }
 
-async function reply(service: Service, answer: ProviderAnswer, reservation: Reservation): Promise<void> {
-  const refusal = findRefusal(answer, service.provider.name);
-  if (refusal === undefined) return passOn(service, answer, reservation);
-  answer.stream.destroy();
+async function reply(service: Service, response: ProviderResponse, reservation: Reservation): Promise<void> {
+  const refusal = findRefusal(response, service.provider.name);
+  if (refusal === undefined) return passOn(service, response, reservation);
+  response.stream.destroy();
   await settle(service, reservation, { usage: NOTHING_USED, reported: 'all' });
   return sendRefusal(service, refusal);
 }
 
 /** Streams the response to the client with back-pressure, and meters and records it. */
-async function passOn(service: Service, answer: ProviderAnswer, reservation: Reservation): Promise<void> {
+async function passOn(service: Service, response: ProviderResponse, reservation: Reservation): Promise<void> {
   const { provider, log, key, recording, request, res } = service;
-  const status = answer.statusCode ?? 502;
-  const meter = createTokenMeter(request.operation.answers, answer.headers['content-type'] ?? '');
+  const status = response.statusCode ?? 502;
+  const meter = createTokenMeter(request.operation.responseFormat, response.headers['content-type'] ?? '');
   if (status < 400) log.clearProblem();
   let errorText = '';
   note({ log, request }, 'served', status);
-  recording.start(status, answer.headers);
+  recording.start(status, response.headers);
   const tap = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       meter.push(chunk);
@@ -188,11 +189,11 @@ async function passOn(service: Service, answer: ProviderAnswer, reservation: Res
       done(null, chunk);
     },
   });
-  res.writeHead(status, modelResponseHeaders(answer.headers, key));
+  res.writeHead(status, modelResponseHeaders(response.headers, key));
   res.flushHeaders();
   let complete = false;
   try {
-    const { stream } = answer;
+    const { stream } = response;
     await (key === undefined ? pipeline(stream, tap, res) : pipeline(stream, hideSecret(key), tap, res));
     complete = true;
   } catch {
@@ -206,8 +207,8 @@ async function passOn(service: Service, answer: ProviderAnswer, reservation: Res
 }
 
 /** Finds responses that must not be forwarded, because they may contain the key or redirect the client. */
-function findRefusal(answer: ProviderAnswer, provider: string): Refusal | undefined {
-  const status = answer.statusCode ?? 0;
+function findRefusal(response: ProviderResponse, provider: string): Refusal | undefined {
+  const status = response.statusCode ?? 0;
   if (status === 401 || status === 403)
     return { status, sentence: `The model provider ${provider} refused the key (HTTP status ${status}).` };
   if (status >= 300 && status < 400)
@@ -215,7 +216,7 @@ function findRefusal(answer: ProviderAnswer, provider: string): Refusal | undefi
       status: 502,
       sentence: `The model provider ${provider} responded with a redirect (HTTP status ${status}).`,
     };
-  if (!['identity', undefined].includes(answer.headers['content-encoding']))
+  if (!['identity', undefined].includes(response.headers['content-encoding']))
     return {
       status: 502,
       sentence: `The model provider ${provider} sent a compressed response, which was not requested.`,

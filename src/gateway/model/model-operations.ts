@@ -15,7 +15,7 @@ export interface ModelOperation {
   /** Exact query strings that are accepted and forwarded to the provider. */
   queries: readonly string[];
   /** The format in which responses report their usage. */
-  answers: 'responses' | 'chat' | 'messages' | 'gemini';
+  responseFormat: 'responses' | 'chat' | 'messages' | 'gemini';
   /** The requested model, when the path contains it instead of the body. */
   model?: string;
   /** Whether it is free of charge and its response contains no model output. */
@@ -26,13 +26,13 @@ export interface ModelOperation {
 
 const OPERATIONS: Record<Exclude<ModelApi, 'google'>, readonly ModelOperation[]> = {
   openai: [
-    createOperation('/responses', { answers: 'responses', body: ResponsesBody }),
-    createOperation('/chat/completions', { answers: 'chat', body: ChatBody }),
+    createOperation('/responses', { responseFormat: 'responses', body: ResponsesBody }),
+    createOperation('/chat/completions', { responseFormat: 'chat', body: ChatBody }),
   ],
   anthropic: [
-    createOperation('/messages', { answers: 'messages', body: MessagesBody, queries: ['?beta=true'] }),
+    createOperation('/messages', { responseFormat: 'messages', body: MessagesBody, queries: ['?beta=true'] }),
     createOperation('/messages/count_tokens', {
-      answers: 'messages',
+      responseFormat: 'messages',
       body: CountTokensBody,
       queries: ['?beta=true'],
       free: true,
@@ -67,12 +67,21 @@ function findGoogleOperation(method: string, url: string): ModelOperation | unde
     /^(\/v1beta(\/models\/([\w.-]+):([A-Za-z]+)))(\?alt=sse)?$/.exec(url) ?? [];
   const body = Object.hasOwn(GOOGLE_BODIES, name) ? GOOGLE_BODIES[name] : undefined;
   if (method !== 'POST' || body === undefined) return undefined;
-  return { method, path, suffix, model, queries: ['?alt=sse'], answers: 'gemini', free: name === 'countTokens', body };
+  return {
+    method,
+    path,
+    suffix,
+    model,
+    queries: ['?alt=sse'],
+    responseFormat: 'gemini',
+    free: name === 'countTokens',
+    body,
+  };
 }
 
 function createOperation(
   suffix: string,
-  rest: Pick<ModelOperation, 'answers' | 'body'> & { queries?: readonly string[]; free?: boolean },
+  rest: Pick<ModelOperation, 'responseFormat' | 'body'> & { queries?: readonly string[]; free?: boolean },
 ): ModelOperation {
   return { method: 'POST', path: `/v1${suffix}`, suffix, queries: [], free: false, ...rest };
 }

@@ -26,7 +26,7 @@ export async function createReplayHandler(
   let mismatch: string | undefined;
   return {
     close: () => Promise.resolve(),
-    async answer(request, res) {
+    async respond(request, res) {
       const exchange = exchanges[count];
       count += 1;
       const { method } = request.operation;
@@ -39,7 +39,7 @@ export async function createReplayHandler(
         return;
       }
       const { status, headers, body, complete, times } = exchange.response;
-      const meter = createTokenMeter(request.operation.answers, headers['content-type'] ?? '');
+      const meter = createTokenMeter(request.operation.responseFormat, headers['content-type'] ?? '');
       meter.push(Buffer.from(body));
       log.addUsage(meter.end().usage);
       log.record({ method, target: request.url, outcome: 'served', status });

@@ -41,6 +41,6 @@ export interface ModelRequest {
 
 /** Serves model requests. Call `close` once, after the last response. */
 export interface ModelHandler {
-  answer(request: ModelRequest, res: ServerResponse): Promise<void>;
+  respond(request: ModelRequest, res: ServerResponse): Promise<void>;
   close(): Promise<void>;
 }

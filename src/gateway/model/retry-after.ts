@@ -6,7 +6,7 @@ const RETRY_STATUSES = [429, 503, 529];
 /** Longer pauses are shortened to this one. */
 const MAX_PAUSE_MS = 30 * 86_400_000;
 
-/** The parts of a provider's answer that may request a pause. */
+/** The parts of a provider's response that may request a pause. */
 export interface PauseSource {
   statusCode?: number | undefined;
   headers: IncomingHttpHeaders;
@@ -25,7 +25,7 @@ export function readRetryAfter({ statusCode = 0, headers, body }: PauseSource, n
   return ms > 0 ? Math.min(Math.ceil(ms), MAX_PAUSE_MS) : undefined;
 }
 
-/** Whether the body of an answer may request a pause, because its status does and its headers do not. */
+/** Whether the body of a response may request a pause, because its status does and its headers do not. */
 export function mayRequestPause({ statusCode, headers }: PauseSource): boolean {
   return statusCode === 429 && readRetryAfter({ statusCode, headers }) === undefined;
 }
@@ -40,7 +40,7 @@ const RESETS = [
   ['x-ratelimit-reset', 'x-ratelimit-remaining'],
 ] as const;
 
-/** The time until all used-up limits are reset, in ms; NaN if the answer names none. */
+/** The time until all used-up limits are reset, in ms; NaN if the response names none. */
 function findReset(headers: IncomingHttpHeaders, body: string | undefined, now: number): number {
   const named = RESETS.filter(([, remaining]) => ['0', undefined].includes(headers[remaining] as string | undefined));
   const waits = named.map(([reset]) => readReset(headers[reset], now)).filter((ms) => ms > 0);

@@ -9,7 +9,7 @@ const MAX_VALUES = 100_000;
 export function parseStrictJson(text: string): { value: unknown } | { fault: string } {
   try {
     // Checked first, so that a text that is too large or too deep is not parsed.
-    const fault = findFault(text);
+    const fault = findJsonFault(text);
     return fault === undefined ? { value: JSON.parse(text) as unknown } : { fault };
   } catch {
     return { fault: 'is not JSON' };
@@ -24,7 +24,7 @@ interface Level {
 }
 
 /** Finds duplicate keys, which parsers interpret differently, and exceeded limits. Throws when a key is not JSON. */
-function findFault(text: string): string | undefined {
+function findJsonFault(text: string): string | undefined {
   const levels: Level[] = [];
   let values = 0;
   for (const token of jsonTokens(text)) {

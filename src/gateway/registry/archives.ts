@@ -34,7 +34,7 @@ export interface ArchiveSource {
   /** The request for an item in the cache; undefined if it is not an archive that never changes. */
   requestOf(item: RegistryItem): ArchiveRequest | undefined;
   find(request: ArchiveRequest): Promise<CachedArchive | undefined>;
-  /** Starts to keep the answer of a registry. Undefined if the disk does not allow it. */
+  /** Starts to keep the response of a registry. Undefined if the disk does not allow it. */
   write(request: ArchiveRequest): Promise<ArchiveWriter | undefined>;
 }
 

@@ -18,7 +18,7 @@ export interface RegistryRoute {
 }
 
 /** Where a registry, or a scope of it, is. */
-interface Place {
+interface RegistryAddress {
   /** Path without a trailing slash. */
   basePath: string;
   /** Canonical `host:port`. */
@@ -26,14 +26,14 @@ interface Place {
 }
 
 /** A parsed route. */
-export interface Registry extends Place {
+export interface Registry extends RegistryAddress {
   name: RegistryName;
   /** The protocol of each allowed host. */
   protocols: ReadonlyMap<string, 'http:' | 'https:'>;
   /** The hosts that are configured explicitly; they may have non-public addresses. */
   named: readonly string[];
   /** By scope. */
-  scopes: ReadonlyMap<string, Place>;
+  scopes: ReadonlyMap<string, RegistryAddress>;
   credentials: readonly UpstreamCredential[];
 }
 
@@ -182,9 +182,9 @@ export function isPlainUrlPath(path: string): boolean {
 }
 
 function openRegistry({ name, upstream, hosts, named, scopes = {}, credentials = [] }: RegistryRoute): Registry {
-  const main = openPlace(`[network.upstreams] ${name}`, upstream);
+  const main = parseAddress(`[network.upstreams] ${name}`, upstream);
   const others = Object.entries(scopes).map(
-    ([scope, url]) => [scope, openPlace(`[network.scopes] "${scope}"`, url)] as const,
+    ([scope, url]) => [scope, parseAddress(`[network.scopes] "${scope}"`, url)] as const,
   );
   const places = [...others.map(([, place]) => place), main];
   return {
@@ -202,7 +202,7 @@ function openRegistry({ name, upstream, hosts, named, scopes = {}, credentials =
 }
 
 /** `key`: the setting that has the URL. */
-function openPlace(key: string, text: string): Place & { protocol: 'http:' | 'https:' } {
+function parseAddress(key: string, text: string): RegistryAddress & { protocol: 'http:' | 'https:' } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const protocol = url?.protocol;
   const target = url === undefined ? undefined : endpointOfUrl(url);

@@ -85,13 +85,13 @@ async function serveItem(context: ProxyContext, { req, res, item }: Wanted): Pro
     const wanted = method === 'GET' && headers['range'] === undefined ? archives?.requestOf(item) : undefined;
     const cached = wanted === undefined ? undefined : await archives?.find(wanted);
     if (cached !== undefined) return await sendCached(res, cached, served(200));
-    const answer = await follow(context, { item, method, headers, signal: abort.signal });
-    if ('reason' in answer) return refuseItem(502, answer.reason);
-    const { response, isSameAuthority } = answer;
+    const followed = await follow(context, { item, method, headers, signal: abort.signal });
+    if ('reason' in followed) return refuseItem(502, followed.reason);
+    const { response, isSameAuthority } = followed;
     const isKept = wanted !== undefined && response.statusCode === 200 && isSameAuthority;
     const writer = isKept ? await archives?.write(wanted) : undefined;
     try {
-      await passOn(network, { req, res, item, answer: response, writer, carried: served(response.statusCode ?? 502) });
+      await passOn(network, { req, res, item, response, writer, carried: served(response.statusCode ?? 502) });
       await writer?.keep();
     } finally {
       await writer?.discard();
@@ -158,8 +158,8 @@ interface Passing {
   req: IncomingMessage;
   res: ServerResponse;
   item: RegistryItem;
-  answer: IncomingMessage;
-  /** Keeps the answer, if set. */
+  response: IncomingMessage;
+  /** Keeps the response, if set. */
   writer: ArchiveWriter | undefined;
   carried: (bytes: number) => void;
 }
@@ -176,11 +176,11 @@ async function sendCached(
 
 /** Streams the response, rewrites its links to the proxy and limits its size. */
 async function passOn({ limits }: EgressContext, passing: Passing): Promise<void> {
-  const { req, res, item, answer, writer, carried } = passing;
-  const status = answer.statusCode ?? 502;
+  const { req, res, item, response, writer, carried } = passing;
+  const status = response.statusCode ?? 502;
   const links = status === 200 && item.rewritten && req.method === 'GET' ? linksOf(req, item) : [];
-  if (links.length > 0 && !['identity', undefined].includes(answer.headers['content-encoding'])) {
-    answer.destroy();
+  if (links.length > 0 && !['identity', undefined].includes(response.headers['content-encoding'])) {
+    response.destroy();
     return sendText(
       res,
       502,
@@ -189,13 +189,13 @@ async function passOn({ limits }: EgressContext, passing: Passing): Promise<void
   }
   const kept = ['content-encoding', 'content-length'].filter(() => links.length === 0);
   const headers = [...FROM_REGISTRY, ...kept].flatMap((name) => {
-    const value = answer.headers[name];
+    const value = response.headers[name];
     return value === undefined ? [] : [[name, value]];
   });
-  const counted = createByteLimiter(limits.answerBytes, carried);
+  const counted = createByteLimiter(limits.responseBytes, carried);
   res.writeHead(status, Object.fromEntries(headers) as OutgoingHttpHeaders);
   const steps = links.length > 0 ? [replaceText(links)] : writer !== undefined ? [writer.through] : [];
-  await pipeline([answer, counted, ...steps, res]);
+  await pipeline([response, counted, ...steps, res]);
 }
 
 const WITHOUT_TOKEN = ['"auth-required":true', '"auth-required": true'].map((from) => ({

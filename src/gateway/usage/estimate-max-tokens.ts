@@ -16,7 +16,7 @@ const LIMITS = {
   chat: [['max_completion_tokens'], ['max_tokens']],
   messages: [['max_tokens']],
   gemini: [['generationConfig', 'maxOutputTokens']],
-} as const satisfies Record<ModelOperation['answers'], readonly FieldPath[]>;
+} as const satisfies Record<ModelOperation['responseFormat'], readonly FieldPath[]>;
 
 type FieldPath = readonly [string] | readonly [string, string];
 
@@ -41,7 +41,7 @@ function mayCompact({ context_management }: Record<string, unknown>): boolean {
 export function limitOutput(request: ModelRequest, outputTokens: number): ModelRequest {
   const { body, operation } = request;
   if (operation.free || (askedOutput(request) ?? MAX_OUTPUT) <= outputTokens) return request;
-  const places: readonly [FieldPath, ...FieldPath[]] = LIMITS[operation.answers];
+  const places: readonly [FieldPath, ...FieldPath[]] = LIMITS[operation.responseFormat];
   const [key, inner] = places.find((path) => isCount(readField(body, path))) ?? places[0];
   const limit = inner === undefined ? outputTokens : { ...(body[key] as object | undefined), [inner]: outputTokens };
   return { ...request, body: { ...body, [key]: limit } };
@@ -49,7 +49,7 @@ export function limitOutput(request: ModelRequest, outputTokens: number): ModelR
 
 /** The output limit of a request, or undefined when it has none. */
 function askedOutput({ body, operation }: ModelRequest): number | undefined {
-  const places: readonly FieldPath[] = LIMITS[operation.answers];
+  const places: readonly FieldPath[] = LIMITS[operation.responseFormat];
   const asked = places.map((path) => readField(body, path)).find(isCount);
   if (asked === undefined) return undefined;
   // A thinking budget above the output limit is not part of it.

@@ -8,7 +8,7 @@ const MAX_CONTEXT_TOKENS = 2_100_000;
  * Maximum tokens that providers count for one image, rounded up. OpenAI: 10,000 patches at `detail: original`; servers of
  * open models that speak its APIs: 16,384. Anthropic: 4,784. Gemini: 3072 × 3072 pixels in tiles of 258 tokens.
  */
-const IMAGE_TOKENS: Record<ModelOperation['answers'], number> = {
+const IMAGE_TOKENS: Record<ModelOperation['responseFormat'], number> = {
   responses: 16_400,
   chat: 16_400,
   messages: 5_000,
@@ -32,7 +32,7 @@ export function maxInputTokens({ model, operation, body }: ModelRequest): number
   if (media.some(({ kind }) => kind === 'file')) return MAX_CONTEXT_TOKENS;
   const hidden = media.reduce((sum, { data }) => sum + Buffer.byteLength(JSON.stringify(data)), 0);
   const text = Buffer.byteLength(JSON.stringify(body)) - hidden;
-  const each = EXPENSIVE_IMAGE.models.test(model) ? EXPENSIVE_IMAGE.tokens : IMAGE_TOKENS[operation.answers];
+  const each = EXPENSIVE_IMAGE.models.test(model) ? EXPENSIVE_IMAGE.tokens : IMAGE_TOKENS[operation.responseFormat];
   const tools = Array.isArray(body.tools) && body.tools.length > 0 ? TOOL_OVERHEAD : 0;
   return Math.min(text + media.length * each + tools, MAX_CONTEXT_TOKENS);
 }

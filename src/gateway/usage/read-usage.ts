@@ -45,7 +45,7 @@ const geminiUsage = z.object({
   candidatesTokenCount: count.default(0),
   thoughtsTokenCount: count.default(0),
 });
-const geminiAnswer = z.object({
+const geminiResponse = z.object({
   usageMetadata: geminiUsage,
   candidates: z.array(z.object({ finishReason: z.unknown().optional() })).catch([]),
   promptFeedback: z.unknown().optional(),
@@ -64,8 +64,8 @@ export interface UsageReader {
 }
 
 /** Creates a reader for the response to one request. */
-export function createUsageReader(answers: ModelOperation['answers']): UsageReader {
-  switch (answers) {
+export function createUsageReader(format: ModelOperation['responseFormat']): UsageReader {
+  switch (format) {
     case 'responses':
       return {
         event: (event) => fromResponses(responsesEvent.safeParse(event).data?.response.usage),
@@ -78,7 +78,7 @@ export function createUsageReader(answers: ModelOperation['answers']): UsageRead
     case 'messages':
       return readMessages();
     case 'gemini': {
-      const read = (body: unknown) => fromGemini(geminiAnswer.safeParse(body).data);
+      const read = (body: unknown) => fromGemini(geminiResponse.safeParse(body).data);
       return { event: read, document: read };
     }
   }
@@ -131,9 +131,9 @@ function fromChat(usage: z.infer<typeof chatUsage> | undefined): UsageReport | u
 }
 
 /** Every event of a stream reports the usage so far, and the last one has a finish reason. */
-function fromGemini(answer: z.infer<typeof geminiAnswer> | undefined): UsageReport | undefined {
-  if (answer === undefined) return undefined;
-  const { usageMetadata: used, candidates, promptFeedback } = answer;
+function fromGemini(response: z.infer<typeof geminiResponse> | undefined): UsageReport | undefined {
+  if (response === undefined) return undefined;
+  const { usageMetadata: used, candidates, promptFeedback } = response;
   const usage: Usage = {
     requests: 1,
     inputTokens: used.promptTokenCount + used.toolUsePromptTokenCount,

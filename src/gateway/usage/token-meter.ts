@@ -21,8 +21,8 @@ const NOTHING_REPORTED: UsageReport = { usage: { ...NO_USAGE, requests: 1 }, las
 const DELTA = /"(?:[a-z_.]*\.delta|content_block_delta|delta)"/;
 
 /** Creates a meter. It buffers the current line of an event stream, or a whole JSON body. */
-export function createTokenMeter(answers: ModelOperation['answers'], contentType: string): TokenMeter {
-  const reader = createUsageReader(answers);
+export function createTokenMeter(format: ModelOperation['responseFormat'], contentType: string): TokenMeter {
+  const reader = createUsageReader(format);
   return contentType.includes('text/event-stream') ? meterStream(reader) : meterDocument(reader);
 }
 

@@ -31,7 +31,7 @@ export async function assertNoEmbeddedRepositories({
   changes,
   signal,
 }: EmbeddedCheck): Promise<void> {
-  const present = changes.filter(({ newMode }) => newMode !== ABSENT).flatMap(({ path }) => placesIn(path));
+  const present = changes.filter(({ newMode }) => newMode !== ABSENT).flatMap(({ path }) => gitFilesIn(path));
   const folders = [...new Set(present.map(({ folder }) => folder))];
   const names = folders.flatMap((folder) => [`${tree}:${folder}`, `${base}:${folder}`]);
   const contents = await readObjects(gitDir, names, signal);
@@ -48,14 +48,14 @@ export async function assertNoEmbeddedRepositories({
   });
 }
 
-interface Place {
+interface GitFilePath {
   path: string;
   folder: string;
   /** Of the entry of the folder that the path leads to. */
   name: string;
 }
 
-function placesIn(path: string): Place[] {
+function gitFilesIn(path: string): GitFilePath[] {
   const names = path.split('/');
   const places = names.map((name, index) => ({ path, folder: names.slice(0, index).join('/'), name }));
   return places.filter(({ name }) => REPOSITORY_FILES.has(foldName(name)) || CONTROL_FILES.has(foldName(name)));

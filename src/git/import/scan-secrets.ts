@@ -1,7 +1,7 @@
 import { openHiddenScan, type HiddenBudget, type HiddenLine } from '../../core/text/hidden-scan.ts';
 import { collectHidden, type HiddenPlaces } from '../../core/text/hidden-places.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
-import type { Found } from '../../lib/secrets/search.ts';
+import type { Match } from '../../lib/secrets/search.ts';
 import { scanBlobs, type BlobScan, type ScanRequest } from './scan-blobs.ts';
 import { ABSENT, type RawChange } from '../objects/tree-diff.ts';
 import { policyViolation } from './policy-violation.ts';
@@ -46,7 +46,7 @@ export async function scanChanges(search: ChangeScan): Promise<Additions> {
 }
 
 interface Seen {
-  secrets: Found[];
+  secrets: Match[];
   hidden: HiddenLine[];
 }
 
@@ -100,11 +100,11 @@ async function rejectSecret({ onSecret }: ChangeScan, path: string): Promise<nev
   throw policyViolation(undefined, 'it contains a secret of the machine that halo runs on');
 }
 
-function isKnown({ kind }: Found): boolean {
+function isKnown({ kind }: Match): boolean {
   return kind === 'known';
 }
 
-function scanText(masker: ChangeScan['masker'], text: string): Found[] {
+function scanText(masker: ChangeScan['masker'], text: string): Match[] {
   const scanning = masker.scan();
   scanning.push(Buffer.from(text));
   return scanning.end();

@@ -142,12 +142,12 @@ async function linkWhole(mirrorDir: string, to: string, commit: string): Promise
   await linkPacks(join(mirrorDir, 'objects', 'pack'), to);
   const names = await readdir(to);
   const indexes = names.filter((name) => name.endsWith('.idx'));
-  const held = await Promise.all(indexes.map((name) => countObjects(join(to, name))));
+  const counts = await Promise.all(indexes.map((name) => countObjects(join(to, name))));
   const reached = await gitText(['rev-list', '--objects', '--count', commit], {
     gitDir: mirrorDir,
     timeoutMs: PACK_MS,
   });
-  if (held.reduce((sum, count) => sum + count, 0) === Number(reached)) return true;
+  if (counts.reduce((sum, count) => sum + count, 0) === Number(reached)) return true;
   for (const name of names) await rm(join(to, name));
   return false;
 }

@@ -73,7 +73,7 @@ export async function gitText(args: string[], options: GitOptions = {}): Promise
 
 /** Like `git`, but returns failures instead of throwing: for commands with hostile input. Throws GIT_MISSING. */
 export async function tryGit(args: string[], options: GitOptions = {}): Promise<GitOutcome> {
-  const command = describe(await locateGit(), args, options);
+  const command = describeCall(await locateGit(), args, options);
   const result = await (isLaunchable(options) && shared !== undefined
     ? shared.launcher.run(command)
     : startProcess(command, options.input));
@@ -94,7 +94,7 @@ export interface GitStream {
 
 /** Runs one git command whose output is too large to keep. `maxBytes` does not count here. */
 export async function gitStream(args: string[], options: GitOptions = {}): Promise<GitStream> {
-  const child = startProcess(describe(await locateGit(), args, options, { keep: false }), options.input);
+  const child = startProcess(describeCall(await locateGit(), args, options, { keep: false }), options.input);
   const stderr: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => {
     if (stderr.length < 64) stderr.push(chunk);
@@ -111,7 +111,7 @@ export async function gitStream(args: string[], options: GitOptions = {}): Promi
 }
 
 /** How a command is started. `keep`: its output is kept, up to a limit. */
-function describe(program: GitProgram, args: string[], options: GitOptions, { keep = true } = {}) {
+function describeCall(program: GitProgram, args: string[], options: GitOptions, { keep = true } = {}) {
   const { trust = 'sealed', protocols = '', durable = false, input, signal } = options;
   const { env, inherit, config } = environmentFor(program, { trust, protocols, durable });
   const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
@@ -137,7 +137,7 @@ function describe(program: GitProgram, args: string[], options: GitOptions, { ke
   } as const;
 }
 
-function startProcess({ command, options, signal }: ReturnType<typeof describe>, input: GitOptions['input']) {
+function startProcess({ command, options, signal }: ReturnType<typeof describeCall>, input: GitOptions['input']) {
   const [program, ...args] = command;
   const child = execa(program ?? '', args, { ...options, ...defined({ cancelSignal: signal }) });
   if (input !== undefined && child.stdin !== null) feed(input, child.stdin);

@@ -48,7 +48,7 @@ const INCLUDES = /^include(?:if\..*)?\.path$/s;
 export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPathsRequest): Promise<NamedPath[]> {
   const others = (await listWorktrees(gitDir)).map(({ path }) => path).slice(0, MAX_WORKTREES);
   const tops = [...new Set([root, ...others])].filter((path) => path !== gitDir);
-  const candidates = new Map<string, Candidate>();
+  const candidates = new Map<string, PathCandidate>();
   for (const { setting, value, kind } of own) {
     const found = kind === 'path' ? [{ place: absolute(value, root), setting, kind }] : wordsIn(value, setting, root);
     for (const each of found) candidates.set(`${each.kind} ${each.place}`, each);
@@ -81,16 +81,16 @@ export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPa
 /** `command`: a whole command; `word`: a part of it. Either may not be a path. */
 const RANKS = ['path', 'command', 'word'] as const;
 
-interface Candidate {
+interface PathCandidate {
   /** Absolute. */
   place: string;
   setting: string;
   kind: (typeof RANKS)[number];
 }
 
-function candidatesIn({ key, value, origin }: GitSetting, top: string): Candidate[] {
+function candidatesIn({ key, value, origin }: GitSetting, top: string): PathCandidate[] {
   const file = origin.startsWith('file:') ? join(isAbsolute(origin.slice(5)) ? '' : top, origin.slice(5)) : undefined;
-  const own: Candidate[] = file === undefined ? [] : [{ place: file, setting: 'include.path', kind: 'path' }];
+  const own: PathCandidate[] = file === undefined ? [] : [{ place: file, setting: 'include.path', kind: 'path' }];
   if (INCLUDES.test(key)) {
     const from = file === undefined ? top : dirname(file);
     return [...own, { place: absolute(value, from), setting: 'include.path', kind: 'path' }];
@@ -101,7 +101,7 @@ function candidatesIn({ key, value, origin }: GitSetting, top: string): Candidat
 }
 
 /** Returns a command and each of its words that could be a path. */
-function wordsIn(command: string, setting: string, top: string): Candidate[] {
+function wordsIn(command: string, setting: string, top: string): PathCandidate[] {
   const words = command.split(/[\s'"`;|&()<>{}$=,!]+/).filter((word) => /^[^-]/.test(word));
   const found = [
     { text: command, kind: 'command' as const },
@@ -117,9 +117,9 @@ function absolute(path: string, from: string): string {
 
 /** Returns the path of a candidate in the tree; undefined if it is outside or in a `.git`. */
 async function inTree(
-  { place, ...facts }: Candidate,
+  { place, ...facts }: PathCandidate,
   tops: readonly string[],
-): Promise<(Omit<Candidate, 'place'> & { path: string }) | undefined> {
+): Promise<(Omit<PathCandidate, 'place'> & { path: string }) | undefined> {
   const real = await realpath(dirname(place)).then(
     (folder) => join(folder, basename(place)),
     () => place,

@@ -6,18 +6,18 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
  */
 export function awaitResponse(outgoing: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const refuseAnswer = (why: string) => {
+    const refuseResponse = (why: string) => {
       outgoing.destroy();
       reject(Object.assign(new Error(why), { code: 'EPROTO' }));
     };
-    outgoing.once('response', (answer: IncomingMessage) => {
-      const { statusCode = 0 } = answer;
-      if (statusCode >= 200 && statusCode <= 599) resolve(answer);
-      else refuseAnswer(`status ${statusCode}`);
+    outgoing.once('response', (response: IncomingMessage) => {
+      const { statusCode = 0 } = response;
+      if (statusCode >= 200 && statusCode <= 599) resolve(response);
+      else refuseResponse(`status ${statusCode}`);
     });
     // Not removed: an abort during the response also emits an error on the request.
     outgoing.on('error', reject);
     // Node can close a request without an error.
-    outgoing.once('close', () => refuseAnswer('no response'));
+    outgoing.once('close', () => refuseResponse('no response'));
   });
 }

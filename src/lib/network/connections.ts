@@ -126,9 +126,9 @@ function connectThrough(proxy: URL, target: Target, trust: SecureContext | undef
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });
-    asked.once('response', (answer) => {
-      answer.destroy();
-      fail(`answered ${answer.statusCode}`);
+    asked.once('response', (response) => {
+      response.destroy();
+      fail(`answered ${response.statusCode}`);
     });
     asked.once('timeout', () => asked.destroy(new Error('it did not answer in time')));
     asked.on('error', (error) => fail(`could not be reached: ${error.message}`, error));

@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream';
 import { secretEncodings } from './encodings.ts';
 import { compileMatcher } from './multi-pattern-matcher.ts';
-import { openSearch, type Found, type Wanted } from './search.ts';
+import { openSearch, type Match, type Wanted } from './search.ts';
 import { compilePattern, type Pattern } from './user-patterns.ts';
 
 /**
@@ -31,7 +31,7 @@ export interface Masker {
 export interface Scan {
   push(chunk: Buffer): void;
   /** The secrets that were found, without duplicates. */
-  end(): Found[];
+  end(): Match[];
 }
 
 /** Shorter secrets would match unrelated text. */
@@ -83,7 +83,7 @@ export function openMasker(): Masker {
     },
     scan() {
       const search = openSearch();
-      const found = new Map<string, Found>();
+      const found = new Map<string, Match>();
       const look = (chunk: Buffer, isLast: boolean) => {
         for (const each of search(chunk, wanted(), isLast).found) found.set(each.id, each);
       };

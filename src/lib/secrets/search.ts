@@ -11,7 +11,7 @@ export interface Wanted {
 }
 
 /** What was found: a secret of the worker's (`known`), what a pattern of the user's describes, or what looks like one. */
-export interface Found {
+export interface Match {
   kind: 'known' | 'pattern' | 'shape';
   /** For people. */
   name: string;
@@ -22,7 +22,7 @@ export interface Found {
 export interface Searched {
   /** What is done, in order, with asterisks in place of secrets. */
   bytes: Buffer;
-  found: Found[];
+  found: Match[];
 }
 
 /** A longer line is searched in parts. */
@@ -76,13 +76,13 @@ const [LF, CR, ASTERISK] = [0x0a, 0x0d, 0x2a];
 
 interface Cover {
   bytes(): Buffer;
-  found: Found[];
-  add(kind: Found['kind'], name: string, range: readonly [from: number, to: number]): void;
+  found: Match[];
+  add(kind: Match['kind'], name: string, range: readonly [from: number, to: number]): void;
 }
 
 /** Puts asterisks over ranges of bytes, in a copy; line ends stay, so that lines remain lines. */
 function openCover(original: Buffer): Cover {
-  const found: Found[] = [];
+  const found: Match[] = [];
   let bytes = original;
   return {
     bytes: () => bytes,

@@ -8,10 +8,13 @@ import type { JsonValue } from '../json/json-positions.ts';
 type ContractRules = (document: JsonDocument, diagnostics: Diagnostics) => void;
 
 /** The dialects whose tools have rules of their own. */
-const RULES: Partial<Record<DialectId, ContractRules>> = { daedalus: checkDaedalus, swanson: checkSwanson };
+const RULES: Partial<Record<DialectId, ContractRules>> = {
+  daedalus: addDaedalusDiagnostics,
+  swanson: addSwansonDiagnostics,
+};
 
 /** Checks a document with the rules of the tool that the dialect is named after; other dialects have none. */
-export function checkContract(dialect: DialectId, document: PrdDocument, diagnostics: Diagnostics): void {
+export function addContractDiagnostics(dialect: DialectId, document: PrdDocument, diagnostics: Diagnostics): void {
   if (document.format === 'json') RULES[dialect]?.(document, diagnostics);
 }
 
@@ -19,7 +22,7 @@ const TYPES = ['feature', 'bug', 'enhancement', 'spike', 'chore', 'tech-debt'];
 /** The two editions of the schema call the second one differently. */
 const COMPLEXITIES = ['simple', 'medium', 'moderate', 'complex'];
 
-function checkSwanson({ json }: JsonDocument, diagnostics: Diagnostics): void {
+function addSwansonDiagnostics({ json }: JsonDocument, diagnostics: Diagnostics): void {
   const file = checkerOf(json, diagnostics);
   file.text('type');
   file.oneOf('type', TYPES);
@@ -28,21 +31,21 @@ function checkSwanson({ json }: JsonDocument, diagnostics: Diagnostics): void {
   const stories = storiesOf(json, diagnostics);
   for (const at of stories) {
     const story = checkerOf(at, diagnostics);
-    checkFields(story, /^(?:US|BUG|TECH)-\d{3,}$/, 'US-001, BUG-001 or TECH-001');
+    addFieldDiagnostics(story, /^(?:US|BUG|TECH)-\d{3,}$/, 'US-001, BUG-001 or TECH-001');
     story.wholeNumber('priority', 1);
     story.oneOf('complexity', COMPLEXITIES);
   }
   findRepeated(stories, 'id', diagnostics);
 }
 
-function checkDaedalus({ json }: JsonDocument, diagnostics: Diagnostics): void {
+function addDaedalusDiagnostics({ json }: JsonDocument, diagnostics: Diagnostics): void {
   const file = checkerOf(json, diagnostics);
   file.text('project');
   file.string('description');
   const stories = storiesOf(json, diagnostics);
   for (const at of stories) {
     const story = checkerOf(at, diagnostics);
-    checkFields(story, /^US-\d{3,}$/, 'US-001');
+    addFieldDiagnostics(story, /^US-\d{3,}$/, 'US-001');
     story.wholeNumber('priority', 1);
     const [passes, inProgress] = [at.members.get('passes'), at.members.get('inProgress')];
     if (inProgress !== undefined && passes?.value === true && inProgress.value === true)
@@ -53,7 +56,7 @@ function checkDaedalus({ json }: JsonDocument, diagnostics: Diagnostics): void {
 }
 
 /** The fields that both tools require of a story. */
-function checkFields(story: Checker, id: RegExp, example: string): void {
+function addFieldDiagnostics(story: Checker, id: RegExp, example: string): void {
   story.text('id');
   story.matches('id', id, `must have the form ${example}`);
   story.text('title');

@@ -36,10 +36,10 @@ export const daedalus: JsonDialect = {
   doneWord: 'done',
   detects: hasUserStories,
   read(document, diagnostics) {
-    checkRequiredFields(readMembers(document.json, diagnostics), DOCUMENT);
+    addRequiredDiagnostics(readMembers(document.json, diagnostics), DOCUMENT);
     const draft = readJsonPrd(document, diagnostics, (story, reader) => {
-      checkRequiredFields(reader, STORY);
-      checkFields(reader, OPTIONAL);
+      addRequiredDiagnostics(reader, STORY);
+      addFieldDiagnostics(reader, OPTIONAL);
       return story;
     });
     warnOfOrder(draft.stories, diagnostics);
@@ -52,13 +52,13 @@ export const daedalus: JsonDialect = {
     }),
 };
 
-function checkRequiredFields(reader: MemberReader, fields: Fields): void {
+function addRequiredDiagnostics(reader: MemberReader, fields: Fields): void {
   for (const key of Object.keys(fields).filter((name) => !reader.at.members.has(name)))
     addProblem(reader, missing(reader.at, key), 'is missing');
-  checkFields(reader, fields);
+  addFieldDiagnostics(reader, fields);
 }
 
-function checkFields(reader: MemberReader, fields: Fields): void {
+function addFieldDiagnostics(reader: MemberReader, fields: Fields): void {
   for (const [key, kind] of Object.entries(fields)) {
     const member = reader.at.members.get(key);
     if (member === undefined) continue;

@@ -125,7 +125,7 @@ function readStory(at: JsonValue, diagnostics: Diagnostics): DraftStory[] {
   const fault = id === '' ? undefined : findIdProblem(id);
   if (fault !== undefined) addProblem(reader, findMember(at, 'id') ?? at, fault);
   const title = oneLine(takeRequiredText(reader, 'title'));
-  checkSize(reader);
+  addSizeDiagnostics(reader);
   const story = {
     id,
     ownId: id,
@@ -143,7 +143,7 @@ function readStory(at: JsonValue, diagnostics: Diagnostics): DraftStory[] {
 }
 
 /** Checks the size, which only this dialect requires; it stays in `extra`. */
-function checkSize(reader: MemberReader): void {
+function addSizeDiagnostics(reader: MemberReader): void {
   const size = reader.at.members.get('size');
   if (size === undefined) addProblem(reader, missing(reader.at, 'size'), 'is missing; it must be "S" or "M"');
   else if (!SIZES.includes(size.value as string)) {

@@ -53,7 +53,7 @@ export function parseJsonWithPositions(text: string, path: string, diagnostics: 
       text: `raw control characters in a string, line ${[...lines].join(', ')}`,
     });
   }
-  const source: Source = { text, diagnostics, twice: [] };
+  const source: SourceText = { text, diagnostics, twice: [] };
   const value = toJsonValue(root, { where: '', keyOffset: undefined }, source);
   warnOfDuplicateKeys(text, source);
   return value;
@@ -94,14 +94,14 @@ interface Position {
   keyOffset: number | undefined;
 }
 
-interface Source {
+interface SourceText {
   text: string;
   diagnostics: Diagnostics;
   /** Duplicate keys that are only worth a warning. */
   twice: SourceLocation[];
 }
 
-function toJsonValue(node: Node, { where, keyOffset }: Position, source: Source): JsonValue {
+function toJsonValue(node: Node, { where, keyOffset }: Position, source: SourceText): JsonValue {
   const { offset } = node;
   const place = { where, offset, end: offset + node.length, keyOffset, digits: '' };
   if (node.type === 'array') {
@@ -125,7 +125,7 @@ export function plainOf({ value, digits }: JsonValue): unknown {
   return /^-?\d+$/.test(digits) && !Number.isSafeInteger(value) ? digits : value;
 }
 
-function toMembers(object: Node, where: string, source: Source): Map<string, JsonValue> {
+function toMembers(object: Node, where: string, source: SourceText): Map<string, JsonValue> {
   const members = new Map<string, JsonValue>();
   for (const { children = [] } of object.children ?? []) {
     const [key, child] = children;
@@ -146,7 +146,7 @@ const DECISIVE = new Set([...ID_KEYS, ...DONE_KEYS, ...DEPENDENCY_KEYS]);
 function reportDuplicateKey(
   name: string,
   [first, second]: [JsonValue, JsonValue],
-  { diagnostics, twice }: Source,
+  { diagnostics, twice }: SourceText,
 ): void {
   const matters = [first, second].some(({ kind }) => kind === 'array' || kind === 'object') || DECISIVE.has(name);
   const differs = JSON.stringify(first.value) !== JSON.stringify(second.value);
@@ -159,7 +159,7 @@ function reportDuplicateKey(
   }
 }
 
-function warnOfDuplicateKeys(text: string, { diagnostics, twice }: Source): void {
+function warnOfDuplicateKeys(text: string, { diagnostics, twice }: SourceText): void {
   for (const { where, offset } of twice.slice(0, MAX_SHOWN)) {
     const { line } = positionAt(text, offset);
     diagnostics.warnings.push({

@@ -13,7 +13,7 @@ export function resolveDependencies(drafts: DraftStory[], diagnostics: Diagnosti
   const byId = new Map(stories.map((story) => [story.id, story]));
   for (const story of stories) {
     for (const { id, at } of story.dependsOn) {
-      const rule = findFault(story, byId.get(id), id);
+      const rule = findDependencyFault(story, byId.get(id), id);
       if (rule !== undefined) diagnostics.problems.push({ where: at.where, offset: at.offset, rule });
     }
   }
@@ -42,7 +42,7 @@ function dropUnknownLooseDependencies(stories: DraftStory[], diagnostics: Diagno
   });
 }
 
-function findFault(story: DraftStory, needed: DraftStory | undefined, id: string): string | undefined {
+function findDependencyFault(story: DraftStory, needed: DraftStory | undefined, id: string): string | undefined {
   const pair = `"${story.id}" depends on ${safeJson(id)}`;
   if (needed === undefined) return `${pair}, which is not in this file`;
   return needed === story ? `${pair}, which is the story itself` : undefined;

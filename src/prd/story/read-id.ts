@@ -13,7 +13,7 @@ export interface ReadId {
 export function readId(reader: MemberReader, position: number, key?: string): ReadId {
   const placeholder = `item-${position}`;
   const member = take(reader, ...ID_KEYS);
-  if (member === undefined && key !== undefined) return checkId(reader, key, placeholder);
+  if (member === undefined && key !== undefined) return toReadId(reader, key, placeholder);
   if (member === undefined) {
     addWarning(reader, placeholder, 'no id; the id was generated from the position');
     return { id: placeholder, ownId: undefined };
@@ -26,10 +26,10 @@ export function readId(reader: MemberReader, position: number, key?: string): Re
   if (member.kind === 'number' && !/^-?\d+$/.test(id)) {
     addWarning(reader, id, 'the id is not an integer; write it in quotes');
   }
-  return checkId({ ...reader, at: member }, id, placeholder);
+  return toReadId({ ...reader, at: member }, id, placeholder);
 }
 
-function checkId(reader: MemberReader, text: string, placeholder: string): ReadId {
+function toReadId(reader: MemberReader, text: string, placeholder: string): ReadId {
   const id = text.trim();
   const fault = findIdProblem(id);
   if (fault === undefined) return { id, ownId: id };

@@ -26,7 +26,7 @@ export interface LedgerRequest {
   scopes: readonly SpendScope[];
   input: number;
   inputUsd: number;
-  /** Maximum and minimum useful tokens of the answer, and the price of one token. */
+  /** Maximum and minimum useful tokens of the response, and the price of one token. */
   output: number;
   least: number;
   outputPrice: number;
@@ -50,7 +50,7 @@ export interface LedgerPause {
 }
 
 export type LedgerReply =
-  /** `output`: the available answer tokens, at least `least`. */
+  /** `output`: the available output tokens, at least `least`. */
   | ({ kind: 'granted'; output: number; hour: number } & ReservedAmount)
   | LedgerPause
   | ({ kind: 'full' } & Overrun)
@@ -73,7 +73,7 @@ export interface LedgerSettlement {
 
 const LEASE_MS = 60_000;
 const RENEW_MS = 20_000;
-const ANSWER_MS = 4_000;
+const REPLY_MS = 4_000;
 /** Delays between retries, enough for a restart of the server. */
 const RETRY_DELAYS_MS = [200, 500, 1_000, 2_000];
 
@@ -81,7 +81,7 @@ const RETRY_DELAYS_MS = [200, 500, 1_000, 2_000];
 export async function openBudgetLedger(link: Pick<RedisLink, 'address' | 'prefix'>): Promise<BudgetLedger> {
   // A command that cannot be sent must fail: a queued one would run after its caller has given up.
   const client = await connectRedisClient(link.address, {
-    commandTimeout: ANSWER_MS,
+    commandTimeout: REPLY_MS,
     autoResendUnfulfilledCommands: false,
   });
   client.options.enableOfflineQueue = false;
@@ -171,8 +171,8 @@ export class BudgetLedger {
 
   private async run(operation: string, argument: unknown): Promise<unknown> {
     const key = `${this.link.prefix}:allowance:`;
-    const answer = await this.client.eval(SCRIPT, 1, key, operation, JSON.stringify(argument));
-    return answer === 'ok' ? undefined : JSON.parse(answer as string);
+    const reply = await this.client.eval(SCRIPT, 1, key, operation, JSON.stringify(argument));
+    return reply === 'ok' ? undefined : JSON.parse(reply as string);
   }
 }
 

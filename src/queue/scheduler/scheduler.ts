@@ -116,10 +116,10 @@ export function openScheduler(
   };
 }
 
-function readReply(answer: unknown): SchedulerReply {
+function readReply(reply: unknown): SchedulerReply {
   const [started = '', soonest, ...pairs] = z
     .array(z.union([z.string(), z.number()]))
-    .parse(answer)
+    .parse(reply)
     .map(String);
   const granted: SchedulerReply['granted'] = [];
   for (let at = 0; at + 1 < pairs.length; at += 2)

@@ -33,11 +33,11 @@ async function readOrCheckIsolation(engine: SandboxEngine, home: string, wanted:
   const kept = await readCachedReports(file);
   const known = kept[key];
   if (known !== undefined) return { ...known, runtime: known.runtime ?? undefined };
-  const proof = await checkIsolation(engine, facts, wanted);
+  const report = await checkIsolation(engine, facts, wanted);
   await createFolders(dirname(file), 0o700);
   const last = Object.entries(kept).slice(-9);
-  await writeAtomic(file, JSON.stringify({ ...Object.fromEntries(last), [key]: proof }, null, 2));
-  return proof;
+  await writeAtomic(file, JSON.stringify({ ...Object.fromEntries(last), [key]: report }, null, 2));
+  return report;
 }
 
 /** Reads the engine's properties and the cache key, which covers everything that may change the result. */

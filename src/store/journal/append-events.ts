@@ -180,7 +180,7 @@ const USER_COMMANDS =
 /** The failpoints of an event (core/failure/failpoint-names.ts), if any. */
 function failpointsOf({ type }: JournalEvent): string[] {
   if (MILESTONES.includes(type)) return [type];
-  return USER_COMMANDS.test(type) ? ['word'] : [];
+  return USER_COMMANDS.test(type) ? ['command'] : [];
 }
 
 function changesRecord({ type }: JournalEvent): boolean {

@@ -7,10 +7,10 @@ import { paintDiffLine, remarksText } from '../diff/paint-diff.ts';
 import type { DiffLine } from '../diff/read-diff.ts';
 import type { LogLine } from './followed-run.ts';
 import { KEYS, keyLabel } from './key-table.ts';
-import { bodyHeight, currentPlace, isMatch, type Place, type TopState } from './model.ts';
+import { bodyHeight, currentTopView, isMatch, type TopView, type TopState } from './model.ts';
 
 /** The lines of the log that the kind and the filter of a place select. */
-export function selectLogLines(state: TopState, place: Place): readonly LogLine[] {
+export function selectLogLines(state: TopState, place: TopView): readonly LogLine[] {
   const { run } = state;
   if (run === undefined || run.runId !== place.runId) return [];
   const { story, kind, filter } = place;
@@ -24,7 +24,7 @@ export function selectLogLines(state: TopState, place: Place): readonly LogLine[
 
 /** The end of the log, or the part before the line to which it is scrolled. */
 export function logLines(state: TopState, paint: Paint): string[] {
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   const { run, width } = state;
   const height = bodyHeight(state);
   const all = selectLogLines(state, place);
@@ -51,7 +51,7 @@ export function logLines(state: TopState, paint: Paint): string[] {
   return shown.slice(-height);
 }
 
-function emptyLog({ run }: TopState, { filter, kind }: Place): string {
+function emptyLog({ run }: TopState, { filter, kind }: TopView): string {
   if (run?.state === undefined) return 'Reading the log …';
   return filter === '' && kind === 'all' ? 'No line yet.' : 'No line matches. Esc shows everything.';
 }
@@ -59,7 +59,7 @@ function emptyLog({ run }: TopState, { filter, kind }: Place): string {
 /** The diff, with warnings above it. */
 export function diffLines(state: TopState, paint: Paint): string[] {
   const { diff, width } = state;
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   if (diff === undefined || diff.runId !== place.runId || diff.story !== place.story)
     return state.failures.diff === undefined ? [`  ${paint('quiet', 'Reading the diff …')}`] : [];
   const { lines, remarks } = diff.read;
@@ -93,7 +93,7 @@ function safeLengthOf(text: string, width: number): string {
 /** The number of the first line of the next or previous file, or of the next or previous match. */
 export function findDiffLine(state: TopState, { by, filter }: { by: 1 | -1; filter?: string }): number | undefined {
   const lines = state.diff?.read.lines ?? [];
-  const from = currentPlace(state).offset ?? 0;
+  const from = currentTopView(state).offset ?? 0;
   const isWanted = ({ kind, text }: DiffLine) =>
     filter === undefined ? kind === 'head' && text.startsWith('diff --git ') : isMatch(text, filter);
   for (let index = from + by; index >= 0 && index < lines.length; index += by) {
@@ -105,7 +105,7 @@ export function findDiffLine(state: TopState, { by, filter }: { by: 1 | -1; filt
 
 /** The settings of the run as `key = value`. */
 export function settingLines(state: TopState, paint: Paint): string[] {
-  const { filter, runId } = currentPlace(state);
+  const { filter, runId } = currentTopView(state);
   if (state.view?.state.runId !== runId) return [`  ${paint('quiet', 'Reading the settings …')}`];
   const rows = flatten(state.view?.record['config'], '').filter(([key, value]) => isMatch(`${key} ${value}`, filter));
   if (rows.length === 0) return [`  ${paint('quiet', 'No setting matches. Esc shows everything.')}`];
@@ -124,7 +124,7 @@ function flatten(value: unknown, path: string): [key: string, value: string][] {
 /** Every key, from the table of keys. */
 export function helpLines(state: TopState, paint: Paint): string[] {
   const before = state.stack.at(-2)?.view ?? 'runs';
-  const { filter } = currentPlace(state);
+  const { filter } = currentTopView(state);
   const here = KEYS.filter(({ views }) => views?.includes(before) ?? true);
   const other = KEYS.filter((binding) => !here.includes(binding));
   const keyWidth = Math.max(...KEYS.map(({ keys }) => keys.map(keyLabel).join(', ').length));

@@ -19,7 +19,7 @@ import { completeCommand } from './command-line.ts';
 import { KEYS, keyLabel, type KeyCommand } from './key-table.ts';
 import { inboxItems } from './inbox-items.ts';
 import { findListing, selectedIndex } from './listing.ts';
-import { bodyHeight, currentPlace, type Place, type TopState } from './model.ts';
+import { bodyHeight, currentTopView, type TopView, type TopState } from './model.ts';
 import { answerPanel, runPanel, storyDetails } from './run-panel.ts';
 import { tableLines } from './table-lines.ts';
 
@@ -65,7 +65,7 @@ function countsText(runs: readonly ListedRun[], older: number): string {
 
 /** Where the user is, and what the view is limited to. */
 function pathLine(state: TopState, paint: Paint): string {
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   const parts = state.stack.map(({ view, runId, story, prd }) =>
     [view, runId ?? nameOfPrd(state, prd), story === undefined ? undefined : safeLine(story, 30)]
       .filter((each) => each !== undefined)
@@ -86,7 +86,7 @@ function nameOfPrd({ prds }: TopState, prd: string | undefined): string | undefi
 }
 
 function bodyOf(state: TopState, paint: Paint): string[] {
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   switch (place.view) {
     case 'logs':
       return logLines(state, paint);
@@ -106,7 +106,7 @@ function bodyOf(state: TopState, paint: Paint): string[] {
   }
 }
 
-function listBody(state: TopState, place: Place, paint: Paint): string[] {
+function listBody(state: TopState, place: TopView, paint: Paint): string[] {
   const panel = panelOf(state, place, paint);
   if (place.view !== 'stories' && state.runs === undefined) {
     const reading = state.failures.runs === undefined ? ['Reading the runs …'] : [];
@@ -122,7 +122,7 @@ function listBody(state: TopState, place: Place, paint: Paint): string[] {
 }
 
 /** What a list has above its rows. */
-function panelOf(state: TopState, { view, runId }: Place, paint: Paint): string[] {
+function panelOf(state: TopState, { view, runId }: TopView, paint: Paint): string[] {
   if (view === 'stories' && runId !== undefined) return [...runPanel(state, runId, paint), ''];
   if (view === 'spend') return [...spendPanel(state, paint), ''];
   if (view === 'workers') return [...workerPanel(state, paint), ''];
@@ -214,7 +214,7 @@ const ALWAYS_SHOWN: readonly KeyCommand[] = ['back', 'command', 'filter', 'help'
 
 /** The most useful keys of the view that fit. */
 function keyLine(state: TopState, paint: Paint): string {
-  const { view } = currentPlace(state);
+  const { view } = currentTopView(state);
   const here = KEYS.filter(({ short, views }) => short !== undefined && (views?.includes(view) ?? true));
   const fixed = here.filter(({ command }) => ALWAYS_SHOWN.includes(command));
   const texts = [...here.filter((binding) => !fixed.includes(binding)), ...fixed].map(

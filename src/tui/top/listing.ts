@@ -9,12 +9,12 @@ import { prdListing } from './prds/prd-listing.ts';
 import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
 import { formatCount } from '../usage-text.ts';
 import { inboxItems } from './inbox-items.ts';
-import { currentPlace, findRun, isMatch, type Place, type TopState } from './model.ts';
+import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
 
 /** The rows of the current view that match its filter; undefined for views without rows. */
 export function findListing(state: TopState): Listing | undefined {
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   const listing = listingOf(state, place);
   if (listing === undefined || place.filter === '') return listing;
   const rows = listing.rows.filter(({ cells }) => isMatch(cells.map(({ text }) => text).join(' '), place.filter));
@@ -22,14 +22,14 @@ export function findListing(state: TopState): Listing | undefined {
 }
 
 /** The position of the selected row. */
-export function selectedIndex({ rows }: Listing, { selected, index }: Place): number {
+export function selectedIndex({ rows }: Listing, { selected, index }: TopView): number {
   const found = rows.findIndex(({ id }) => id === selected);
   return found >= 0 ? found : Math.max(0, Math.min(index, rows.length - 1));
 }
 
 /** The run and story that actions apply to: those of the selected row, or of the view. */
 export function findTarget(state: TopState): { runId: string; story?: string } | undefined {
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   const listing = findListing(state);
   const row = listing?.rows[selectedIndex(listing, place)];
   const runId = row?.runId ?? place.runId;
@@ -37,7 +37,7 @@ export function findTarget(state: TopState): { runId: string; story?: string } |
   return runId === undefined ? undefined : { runId, ...(story !== undefined && { story }) };
 }
 
-function listingOf(state: TopState, place: Place): Listing | undefined {
+function listingOf(state: TopState, place: TopView): Listing | undefined {
   const { view, runId } = place;
   switch (view) {
     case 'prds':

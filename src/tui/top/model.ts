@@ -24,7 +24,7 @@ export const VIEWS = [
 export type ViewName = (typeof VIEWS)[number];
 
 /** A view that is open, with what it shows and where it is scrolled to. */
-export interface Place {
+export interface TopView {
   view: ViewName;
   runId?: string;
   /** In the views of a run: only this story. */
@@ -68,7 +68,7 @@ export interface Failure {
 }
 
 /** The data that views show; each part is read from one operation. */
-export type Source = 'runs' | 'workers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
+export type TopSource = 'runs' | 'workers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
 
 /** Everything that a frame depends on. */
 export interface TopState {
@@ -79,7 +79,7 @@ export interface TopState {
   /** Where the runs are: a folder or a URL. */
   where: string;
   /** The open views; the last one is shown. Never empty. */
-  stack: readonly Place[];
+  stack: readonly TopView[];
   runs?: readonly ListedRun[];
   /** How many older runs are not in `runs`. */
   older: number;
@@ -91,7 +91,7 @@ export interface TopState {
   /** The last answer about the run, for what its events do not contain. */
   view?: RunView;
   diff?: { runId: string; story: string | undefined; read: ReadDiff };
-  failures: Partial<Record<Source, Failure>>;
+  failures: Partial<Record<TopSource, Failure>>;
   inputLine?: InputLine;
   question?: Confirmation;
   notice?: Notice;
@@ -114,7 +114,7 @@ export type TopEvent =
   | { type: 'viewed'; view: RunView }
   | { type: 'followed'; runId: string; events: readonly JournalEvent[] }
   | { type: 'diff-read'; runId: string; story: string | undefined; read: ReadDiff }
-  | { type: 'failed'; source: Source; failure: Failure }
+  | { type: 'failed'; source: TopSource; failure: Failure }
   | { type: 'acted'; text: string }
   | { type: 'refused'; failure: Failure };
 
@@ -122,24 +122,24 @@ export type TopEvent =
 const FRAME_LINES = 4;
 
 export function openState(start: Pick<TopState, 'now' | 'width' | 'height' | 'where'>): TopState {
-  return { ...start, stack: [newPlace('runs')], failures: {}, older: 0, reload: 0, ended: false };
+  return { ...start, stack: [newTopView('runs')], failures: {}, older: 0, reload: 0, ended: false };
 }
 
-export function newPlace(view: ViewName, of: Pick<Place, 'runId' | 'story'> = {}): Place {
+export function newTopView(view: ViewName, of: Pick<TopView, 'runId' | 'story'> = {}): TopView {
   return { view, ...of, index: 0, filter: '', kind: 'all', wrap: true };
 }
 
-export function currentPlace({ stack }: Pick<TopState, 'stack'>): Place {
-  return stack.at(-1) ?? newPlace('runs');
+export function currentTopView({ stack }: Pick<TopState, 'stack'>): TopView {
+  return stack.at(-1) ?? newTopView('runs');
 }
 
 export function bodyHeight({ height }: Pick<TopState, 'height'>): number {
   return Math.max(1, height - FRAME_LINES);
 }
 
-/** Replaces the current place. */
-export function withPlace(state: TopState, change: Partial<Place>): TopState {
-  return { ...state, stack: [...state.stack.slice(0, -1), { ...currentPlace(state), ...change }] };
+/** Replaces the current view. */
+export function withTopView(state: TopState, change: Partial<TopView>): TopState {
+  return { ...state, stack: [...state.stack.slice(0, -1), { ...currentTopView(state), ...change }] };
 }
 
 /** Whether a text has all words of a filter; with a leading `!`, whether it does not. Upper and lower case are equal. */
@@ -163,8 +163,8 @@ export function findRun(state: TopState, runId: string | undefined): ListedRun |
 }
 
 /** The parts of the data that the current view needs, as keys; `runs`, `workers` and `costs` are polled. */
-export function neededSources(state: TopState): { source: Source; runId?: string; story?: string | undefined }[] {
-  const { view, runId, story } = state.stack.findLast((place) => place.view !== 'help') ?? newPlace('runs');
+export function neededSources(state: TopState): { source: TopSource; runId?: string; story?: string | undefined }[] {
+  const { view, runId, story } = state.stack.findLast((place) => place.view !== 'help') ?? newTopView('runs');
   if (view === 'workers') return [{ source: 'workers' }, { source: 'runs' }];
   if (view === 'prds') return [{ source: 'prds' }, { source: 'runs' }];
   if (view === 'spend') return [{ source: 'costs' }, { source: 'runs' }];

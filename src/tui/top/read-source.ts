@@ -3,11 +3,11 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { sleep } from '../../lib/async.ts';
 import { readDiff } from '../diff/read-diff.ts';
-import type { Source, TopEvent } from './model.ts';
+import type { TopSource, TopEvent } from './model.ts';
 import type { PrdFiles } from './prds/prd-files.ts';
 
 interface NeededSource {
-  source: Source;
+  source: TopSource;
   runId?: string;
   story?: string | undefined;
   /** The `seq` of the last event that is known. */

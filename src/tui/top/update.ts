@@ -9,16 +9,16 @@ import { addEvents, followNothing, LOG_KINDS } from './followed-run.ts';
 import { activeFirst, findTarget } from './listing.ts';
 import {
   bodyHeight,
-  currentPlace,
+  currentTopView,
   findRun,
-  newPlace,
-  withPlace,
-  type Source,
+  newTopView,
+  withTopView,
+  type TopSource,
   type TopEvent,
   type TopState,
   type ViewName,
 } from './model.ts';
-import { move, refuse, toMatch } from './navigate.ts';
+import { move, showRefusal, toMatch } from './navigate.ts';
 import { editInputLine, paste } from './edit-input-line.ts';
 import { currentStory } from './run-panel.ts';
 
@@ -62,7 +62,7 @@ export function update(state: TopState, event: TopEvent): TopState {
   }
 }
 
-function received(state: TopState, source: Source, data: Partial<TopState>): TopState {
+function received(state: TopState, source: TopSource, data: Partial<TopState>): TopState {
   const failures = Object.fromEntries(Object.entries(state.failures).filter(([name]) => name !== source));
   return { ...state, ...data, failures };
 }
@@ -76,7 +76,7 @@ function press(before: TopState, key: string): TopState {
   if (before.question !== undefined) return answer(before, key);
   const state = omit(before, 'notice');
   if (state.inputLine !== undefined) return typed(state, key);
-  const command = commandOf(key, currentPlace(state).view);
+  const command = commandOf(key, currentTopView(state).view);
   return command === undefined ? state : perform(state, command);
 }
 
@@ -94,15 +94,15 @@ function typed(state: TopState, key: string): TopState {
   const { inputLine, ...rest } = state;
   if (inputLine === undefined) return state;
   const edited = editInputLine(inputLine, key, state.runs);
-  if (edited === 'closed') return inputLine.kind === 'filter' ? withPlace(rest, { filter: '' }) : rest;
+  if (edited === 'closed') return inputLine.kind === 'filter' ? withTopView(rest, { filter: '' }) : rest;
   if (edited !== 'entered') {
     const next = { ...state, inputLine: edited };
     // The filter applies while it is typed.
-    return inputLine.kind === 'filter' ? withPlace(next, { filter: edited.text.trim() }) : next;
+    return inputLine.kind === 'filter' ? withTopView(next, { filter: edited.text.trim() }) : next;
   }
   switch (inputLine.kind) {
     case 'filter':
-      return currentPlace(rest).view === 'diff' ? toMatch(rest, 1) : rest;
+      return currentTopView(rest).view === 'diff' ? toMatch(rest, 1) : rest;
     case 'reason': {
       const text = inputLine.text.trim();
       return inputLine.action === undefined
@@ -129,7 +129,7 @@ function enter(state: TopState, text: string): TopState {
     case 'quit':
       return { ...state, ended: true };
     case 'invalid':
-      return refuse(state, parsed.message);
+      return showRefusal(state, parsed.message);
     case 'view':
       return show(state, parsed.view, parsed.runId);
     case 'action':
@@ -139,14 +139,14 @@ function enter(state: TopState, text: string): TopState {
 
 /** Asks for the confirmation of an action. */
 function act(state: TopState, name: ActionName | PrdActionName, named?: string): TopState {
-  if (state.acting !== undefined) return refuse(state, `${state.acting.name} is still in progress.`);
+  if (state.acting !== undefined) return showRefusal(state, `${state.acting.name} is still in progress.`);
   if (isPrdAction(name)) return planPrdAction(state, name);
   const target = named === undefined ? findTarget(state) : { runId: named };
-  if (target === undefined) return refuse(state, 'No run is selected.');
+  if (target === undefined) return showRefusal(state, 'No run is selected.');
   const run = findRun(state, target.runId);
-  if (run === undefined) return refuse(state, `Run ${target.runId} was not read yet. Try again.`);
+  if (run === undefined) return showRefusal(state, `Run ${target.runId} was not read yet. Try again.`);
   const planned = planAction(name, run, 'story' in target ? target.story : undefined);
-  if ('refusal' in planned) return refuse(state, planned.refusal);
+  if ('refusal' in planned) return showRefusal(state, planned.refusal);
   if (planned.action.name === 'answer')
     return { ...state, inputLine: { kind: 'answer', text: '', action: planned.action } };
   return { ...state, question: { action: planned.action, text: planned.question } };
@@ -156,25 +156,25 @@ function act(state: TopState, name: ActionName | PrdActionName, named?: string):
 function show(state: TopState, view: ViewName, named?: string): TopState {
   switch (view) {
     case 'help':
-      return currentPlace(state).view === 'help' ? state : { ...state, stack: [...state.stack, newPlace('help')] };
+      return currentTopView(state).view === 'help' ? state : { ...state, stack: [...state.stack, newTopView('help')] };
     case 'runs':
     case 'inbox':
     case 'workers':
     case 'spend':
     case 'prds':
-      return { ...state, stack: view === 'runs' ? [newPlace('runs')] : [newPlace('runs'), newPlace(view)] };
+      return { ...state, stack: view === 'runs' ? [newTopView('runs')] : [newTopView('runs'), newTopView(view)] };
     case 'stories':
     case 'logs':
     case 'diff':
     case 'settings': {
       const target = named === undefined ? findTarget(state) : { runId: named };
-      if (target === undefined) return refuse(state, 'No run is selected.');
+      if (target === undefined) return showRefusal(state, 'No run is selected.');
       const { runId } = target;
       const story = view === 'logs' || view === 'diff' ? ('story' in target ? target.story : undefined) : undefined;
       const run = findRun(state, runId);
       const selected = ('story' in target ? target.story : undefined) ?? (run && currentStory(run)?.id);
       const place = {
-        ...newPlace(view, { runId, ...(story !== undefined && { story }) }),
+        ...newTopView(view, { runId, ...(story !== undefined && { story }) }),
         ...(view === 'stories' && selected !== undefined && { selected }),
       };
       return forRun({ ...state, stack: [...belowView(state, view), place] }, runId);
@@ -201,7 +201,7 @@ function forRun(state: TopState, runId: string): TopState {
 
 function perform(state: TopState, command: KeyCommand): TopState {
   if (isAction(command)) return act(state, command);
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   const page = Math.max(1, bodyHeight(state) - 2);
   switch (command) {
     case 'up':
@@ -220,7 +220,7 @@ function perform(state: TopState, command: KeyCommand): TopState {
       if (place.view === 'prds' && place.prd === undefined) return openPrd(state);
       return show(state, place.view === 'stories' ? 'logs' : 'stories');
     case 'back':
-      if (place.filter !== '' || place.kind !== 'all') return withPlace(state, { filter: '', kind: 'all' });
+      if (place.filter !== '' || place.kind !== 'all') return withTopView(state, { filter: '', kind: 'all' });
       return state.stack.length === 1 ? state : { ...state, stack: state.stack.slice(0, -1) };
     case 'quit':
       return { ...state, ended: true };
@@ -241,7 +241,7 @@ function perform(state: TopState, command: KeyCommand): TopState {
       return { ...state, stack: [...state.stack.slice(0, -1), { ...omit(place, 'offset'), kind }] };
     }
     case 'wrap':
-      return withPlace(state, { wrap: !place.wrap });
+      return withTopView(state, { wrap: !place.wrap });
     case 'next-match':
       return toMatch(state, 1);
     case 'previous-match':
@@ -249,7 +249,7 @@ function perform(state: TopState, command: KeyCommand): TopState {
     case 'next-file':
     case 'previous-file': {
       const line = findDiffLine(state, { by: command === 'next-file' ? 1 : -1 });
-      return line === undefined ? refuse(state, 'There is no other file.') : withPlace(state, { offset: line });
+      return line === undefined ? showRefusal(state, 'There is no other file.') : withTopView(state, { offset: line });
     }
     case 'help':
     case 'logs':
@@ -271,13 +271,13 @@ function perform(state: TopState, command: KeyCommand): TopState {
 
 /** The same view of the next active run; without active runs, of the next run. */
 function otherRun(state: TopState, by: 1 | -1): TopState {
-  const { runId, view } = currentPlace(state);
+  const { runId, view } = currentTopView(state);
   const all = activeFirst(state.runs ?? []);
   const active = all.filter((run) => run.status !== 'ended' || run.runId === runId);
   const order = active.length > 1 ? active : all;
   const at = order.findIndex((run) => run.runId === runId);
   const next = order[(at + by + order.length) % order.length];
   return next === undefined || next.runId === runId
-    ? refuse(state, 'There is no other run.')
+    ? showRefusal(state, 'There is no other run.')
     : show(state, view, next.runId);
 }

@@ -8,14 +8,14 @@ export interface AttemptIdentity extends AttemptRef, AttemptLocation {
   /** Unique over all attempts, repeated ones included: run, story key, attempt number and epoch. */
   id: string;
   /** Where artifacts are stored. */
-  place: AttemptLocation;
+  location: AttemptLocation;
 }
 
-/** The identity of an attempt. Without a `place`, artifacts are stored below its own run. */
+/** The identity of an attempt. Without a `location`, artifacts are stored below its own run. */
 export function identifyAttempt(
-  { runId, story, storyKey, attempt, epoch }: Omit<AttemptIdentity, 'id' | 'place'>,
-  place: AttemptLocation = { runId, storyKey, attempt },
+  { runId, story, storyKey, attempt, epoch }: Omit<AttemptIdentity, 'id' | 'location'>,
+  location: AttemptLocation = { runId, storyKey, attempt },
 ): AttemptIdentity {
   const id = `${runId}-${storyKey}-a${attempt}-e${epoch}`;
-  return Object.freeze({ runId, story, storyKey, attempt, epoch, id, place });
+  return Object.freeze({ runId, story, storyKey, attempt, epoch, id, location });
 }

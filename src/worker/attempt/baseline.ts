@@ -90,7 +90,7 @@ async function runOnBase(given: Attempt, base: string): Promise<GateResults | un
   const results: GateResults = { v: 1, setupFailed: false, gates: [], tests: null };
   const logs: string[] = [];
   const logOf = ({ name }: NextCommand) => `baseline/${name}`;
-  const openLog = (next: NextCommand) => worker.store.openArtifact(identity.place, logOf(next));
+  const openLog = (next: NextCommand) => worker.store.openArtifact(identity.location, logOf(next));
   const commands = setupAndGates(config);
   for await (const ended of runCommands(attempt, clean, { commands, phase: 'baseline', openLog })) {
     const { kind, command, exit } = ended;

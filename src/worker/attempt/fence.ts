@@ -47,7 +47,7 @@ export function fenceArtifacts<S extends ArtifactStore & JournalStore>(
       await fence();
       return store.writePatch(...patch);
     },
-    openArtifact: (place, name) => store.openArtifact(place, name, fence),
-    openRaw: (place, onLines) => store.openRaw(place, onLines, fence),
+    openArtifact: (location, name) => store.openArtifact(location, name, fence),
+    openRaw: (location, onLines) => store.openRaw(location, onLines, fence),
   };
 }

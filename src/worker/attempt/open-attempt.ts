@@ -76,7 +76,7 @@ export interface AttemptRequest {
   /** The repository in which the run's branch lands. */
   hostGitDir: string;
   /** Where artifacts are stored. Default: below the attempt's own run. */
-  place?: AttemptLocation;
+  location?: AttemptLocation;
   signal: AbortSignal;
 }
 
@@ -94,9 +94,9 @@ export async function openAttempt(
   request: AttemptRequest,
   journal: AttemptJournal,
 ): Promise<Attempt> {
-  const { runId, state, prd, story, number, epoch, base, config, hostGitDir, place, signal } = request;
+  const { runId, state, prd, story, number, epoch, base, config, hostGitDir, location, signal } = request;
   const { key: storyKey } = storyOf(state, story.id);
-  const identity = identifyAttempt({ runId, story: story.id, storyKey, attempt: number, epoch }, place);
+  const identity = identifyAttempt({ runId, story: story.id, storyKey, attempt: number, epoch }, location);
   const { channel, repo } = state;
   await worker.learnSecrets(config);
   const resources = await AttemptResources.open(worker, identity, { config, mirror: repo.mirror, channel });

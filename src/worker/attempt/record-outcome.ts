@@ -39,10 +39,10 @@ async function recordEnd(
   measured: AgentMeasurements,
 ): Promise<FailureNote | 'postponed' | undefined> {
   const { worker, identity, config, signal } = attempt;
-  const { runId, place } = identity;
+  const { runId, location } = identity;
   // The user who cancelled it has recorded the outcome already, or the job goes back to the queue.
   if (outcome.stopReason === 'USER_ABORT') throw signal.reason;
-  if (outcome.tail !== undefined) await worker.store.writeArtifact(place, 'failure.log', outcome.tail);
+  if (outcome.tail !== undefined) await worker.store.writeArtifact(location, 'failure.log', outcome.tail);
   const attemptRef = { story: identity.story, attempt: identity.attempt };
   const { usage, files, ...signs } = measured;
   const testOnly = files?.every(({ path }) => isTestPath(path));

@@ -27,9 +27,9 @@ export async function approveRun(keeper: RunKeeper, runId: string, by: string): 
   const gitDir = await hostGitDirOf(home, state.repo);
   for (const { id, key, attempts, commit, progress } of state.stories) {
     if (commit === undefined || progress !== 'passed') continue;
-    const place = { runId, storyKey: key, attempt: attempts };
+    const location = { runId, storyKey: key, attempt: attempts };
     const attemptRef = { story: id, attempt: attempts };
-    const noted = await writeProofNote({ store, place, attemptRef, gitDir, commit, git: config.git, approvedBy });
+    const noted = await writeProofNote({ store, location, attemptRef, gitDir, commit, git: config.git, approvedBy });
     if (noted.length > 0) await store.append(runId, noted);
   }
   const decided = { runId, changed, tip: state.tip };

@@ -64,10 +64,10 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
     );
     if (recovered.length > 0)
       return { entries: [...recovered, { type: 'approval.given', ...approval }], result: false };
-    const place = { runId, storyKey: key, attempt: attempts };
+    const location = { runId, storyKey: key, attempt: attempts };
     const noted = await writeProofNote({
       store,
-      place,
+      location,
       attemptRef,
       gitDir: hostGitDir,
       commit,

@@ -28,7 +28,7 @@ export async function isIssueWithdrawn(
   const number = issueNumber(story.id);
   const isRunning = story.progress === 'in_progress' || story.approved !== undefined;
   if (source === undefined || number === undefined || isRunning || !isDue(planned, worker.now())) return false;
-  const found = await checkIssue(worker, { source, number, prd });
+  const found = await findIssueChange(worker, { source, number, prd });
   if (found === undefined) return false;
   const ref = { story: story.id, attempt };
   return worker.store.transact<boolean>(runId, (current) => {
@@ -48,7 +48,7 @@ interface IssueFinding {
   why: string;
 }
 
-async function checkIssue(
+async function findIssueChange(
   context: ForgeContext,
   { source, number, prd }: { source: IssueSource; number: number; prd: Prd },
 ): Promise<IssueFinding | undefined> {

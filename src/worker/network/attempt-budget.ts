@@ -128,7 +128,7 @@ async function reserveOrRestore(
     if (reserved.kind !== 'unknown') return reserved;
     const scope = ask.scopes.find(({ name }) => name === reserved.scope);
     if (scope === undefined) throw new HaloError('INTERNAL', `There is no budget scope ${reserved.scope}.`);
-    // Twice, because an answer may have been recorded and settled between reading and restoring.
+    // Twice, because a response may have been recorded and settled between reading and restoring.
     for (let pass = 0; pass < 2; pass++) await shared.restore(scope.key, await readSpending(attempt, scope));
   }
 }
@@ -157,10 +157,10 @@ function permit(attempt: Attempt, asked: Asked, reserved: Exclude<LedgerReply, {
 function grantOf(
   attempt: Attempt,
   { ask, model }: Asked,
-  held: { output: number; usd: number; tokens: number },
+  reserved: { output: number; usd: number; tokens: number },
 ): Reservation {
   return {
-    outputTokens: held.output,
+    outputTokens: reserved.output,
     async settle(used, told) {
       const price = attempt.config.prices[model];
       const known: Charge = {
@@ -170,11 +170,11 @@ function grantOf(
       const charge =
         told === 'all'
           ? known
-          : { microUsd: Math.max(held.usd, known.microUsd), tokens: Math.max(held.tokens, known.tokens) };
+          : { microUsd: Math.max(reserved.usd, known.microUsd), tokens: Math.max(reserved.tokens, known.tokens) };
       const usage = price === undefined ? used : { ...used, costUsd: charge.microUsd / 1e6 };
       try {
         // Without a reservation, the request only counts for the rate.
-        if (held.tokens > 0)
+        if (reserved.tokens > 0)
           await attempt.journal.report({ type: 'model.used', model, told, usage, tokens: charge.tokens });
         const over = await ledgerOf(attempt).settle({ request: ask, charge, load: known.tokens });
         return over === undefined ? { usage } : { usage, overrun: describeOverrun(over) };

@@ -81,7 +81,7 @@ export interface Channel {
   hasCaFile: boolean;
   /** Distinct reasons for which the gateway refused requests, as sentences. */
   refusals: ReadonlySet<string>;
-  /** Records why the sandbox no longer gets answers. */
+  /** Records why the sandbox no longer gets responses. */
   reportProblem(sentence: string): void;
   close(): Promise<void>;
 }
@@ -95,7 +95,7 @@ export interface ChannelOptions extends Omit<GatewayOptions, 'socketPath' | 'onR
 }
 
 /** The attempt that a channel belongs to; it is part of the folder's name, so that a sweep can find orphans. */
-export interface ChannelPlace {
+export interface ChannelOwner {
   home: string;
   runId: string;
   epoch: number;
@@ -106,11 +106,11 @@ export interface ChannelPlace {
  * other users of the machine out.
  */
 export async function openChannel(
-  place: ChannelPlace,
+  owner: ChannelOwner,
   { port, caFile, certificates = '', ...options }: ChannelOptions,
 ): Promise<Channel> {
-  const name = `${place.runId}-e${place.epoch}-${randomBytes(3).toString('hex')}`;
-  const sockets = join(place.home, 'sockets');
+  const name = `${owner.runId}-e${owner.epoch}-${randomBytes(3).toString('hex')}`;
+  const sockets = join(owner.home, 'sockets');
   const dir = join(sockets, name);
   await ensurePrivateFolder(sockets);
   await mkdir(dir, { mode: 0o711 });

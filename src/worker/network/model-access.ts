@@ -23,14 +23,14 @@ export async function modelRoute(attempt: Attempt, api: ModelApi): Promise<Model
     timed: timing === 'recorded',
     masker,
   };
-  // A cassette answers at no cost.
+  // A cassette responds at no cost.
   return mode === 'replay' ? route : { ...route, budget: await openAttemptBudget(attempt) };
 }
 
 /** Recorded among the attempt's artifacts; replayed from the configured folder, with one file per story. */
 function cassettePath({ config, worker, identity, task }: Attempt): string {
   const { cassettes, mode } = config.model;
-  if (mode !== 'replay') return worker.store.artifactPath(identity.place, 'cassette.jsonl');
+  if (mode !== 'replay') return worker.store.artifactPath(identity.location, 'cassette.jsonl');
   if (cassettes === undefined) {
     throw new HaloError('CASSETTE_MISSING', 'The model mode is replay, but [model] cassettes is not set.');
   }

@@ -29,7 +29,7 @@ export async function readSpending(
 /** A run that cannot be read counts as zero: it must not stop all others. */
 async function ofDay(store: JournalStore & RunCatalog, day: string): Promise<Charge> {
   let spent = NO_CHARGE;
-  // Answers may arrive after their run was cancelled.
+  // Responses may arrive after their run was cancelled.
   const dayBefore = new Date(Date.parse(day) - DAY_MS).toISOString();
   for (const runId of await store.runIds()) {
     const state = await store.readState(runId).catch(() => undefined);

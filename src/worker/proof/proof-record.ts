@@ -50,34 +50,34 @@ export async function recordProof(
   };
   await failpoint('proof.before');
   // A commit that has landed always has its proof, also after a power failure.
-  await worker.store.writeArtifact(identity.place, ARTIFACT, proofText(proof), { durable: true });
+  await worker.store.writeArtifact(identity.location, ARTIFACT, proofText(proof), { durable: true });
   await failpoint('proof.after');
 }
 
 /** The proof of an attempt, if it is for this commit. */
 export async function readProof(
   store: ArtifactStore,
-  place: AttemptLocation,
+  location: AttemptLocation,
   commit: string,
 ): Promise<Proof | undefined> {
-  const proof = await readNewestProof(store, place);
+  const proof = await readNewestProof(store, location);
   return proof?.commit === commit ? proof : undefined;
 }
 
 /** The newest proof of an attempt, for any of its commits. */
-export async function readNewestProof(store: ArtifactStore, place: AttemptLocation): Promise<Proof | undefined> {
-  const text = await readStoredProofText(store, place);
+export async function readNewestProof(store: ArtifactStore, location: AttemptLocation): Promise<Proof | undefined> {
+  const text = await readStoredProofText(store, location);
   return text === undefined ? undefined : parseProof(text);
 }
 
 /** The text of that proof, which is also the text of the note. */
-export function readStoredProofText(store: ArtifactStore, place: AttemptLocation): Promise<string | undefined> {
-  return store.readArtifact(place, ARTIFACT);
+export function readStoredProofText(store: ArtifactStore, location: AttemptLocation): Promise<string | undefined> {
+  return store.readArtifact(location, ARTIFACT);
 }
 
 export interface LandedProof {
   store: ArtifactStore;
-  place: AttemptLocation;
+  location: AttemptLocation;
   attemptRef: AttemptRef;
   gitDir: string;
   commit: string;
@@ -92,12 +92,12 @@ export interface LandedProof {
  * written, returns the journal entry that says so. Safe to repeat.
  */
 export async function writeProofNote(landed: LandedProof): Promise<JournalEntry[]> {
-  const { store, place, attemptRef, gitDir, commit, git, approvedBy } = landed;
+  const { store, location, attemptRef, gitDir, commit, git, approvedBy } = landed;
   try {
-    const proof = await readProof(store, place, commit);
+    const proof = await readProof(store, location, commit);
     if (proof === undefined) return [];
     const text = proofText(approvedBy === undefined ? proof : { ...proof, approved: true, approvedBy });
-    if (approvedBy !== undefined) await store.writeArtifact(place, ARTIFACT, text, { durable: true });
+    if (approvedBy !== undefined) await store.writeArtifact(location, ARTIFACT, text, { durable: true });
     await failpoint('note.before');
     await writeNote({ gitDir, commit, text, key: signingKey(git) });
     await failpoint('note.after');

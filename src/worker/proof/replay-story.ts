@@ -15,7 +15,7 @@ import { defined } from '../../lib/guards.ts';
 
 /** A recorded attempt. */
 export interface Recorded {
-  place: AttemptLocation;
+  location: AttemptLocation;
   prd: Prd;
   story: Story;
   /** The run's state in which it began. */
@@ -35,7 +35,7 @@ export interface ReplayRequest extends Recorded {
   signal: AbortSignal;
 }
 
-interface Found {
+interface ReplayResult {
   story: string;
   attempt: number;
   image: string;
@@ -43,9 +43,9 @@ interface Found {
   checks: FactCheck[];
 }
 
-/** Repeats an attempt with the model's recorded answers and compares the results. Nothing lands. Throws IMAGE_MISSING. */
-export async function replayStory(worker: WorkerContext, request: ReplayRequest): Promise<Found> {
-  const { place, originals, story, end, config } = request;
+/** Repeats an attempt with the model's recorded responses and compares the results. Nothing lands. Throws IMAGE_MISSING. */
+export async function replayStory(worker: WorkerContext, request: ReplayRequest): Promise<ReplayResult> {
+  const { location, originals, story, end, config } = request;
   // By its id, because the name may refer to a different image now.
   const image = await resolveImage(worker, request.image ?? config.image, {
     subject: `story ${JSON.stringify(story.id)}`,
@@ -53,17 +53,17 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
   });
   const again = await rehearse(worker, request, image);
   const [before, now, ...divergences] = await Promise.all([
-    originals.readArtifact(place, 'diff.patch'),
-    worker.store.readArtifact(place, 'diff.patch'),
-    worker.store.readArtifact(place, 'tests/divergence.txt'),
-    worker.store.readArtifact(place, 'divergence.txt'),
-    worker.store.readArtifact(place, 'refactor/divergence.txt'),
+    originals.readArtifact(location, 'diff.patch'),
+    worker.store.readArtifact(location, 'diff.patch'),
+    worker.store.readArtifact(location, 'tests/divergence.txt'),
+    worker.store.readArtifact(location, 'divergence.txt'),
+    worker.store.readArtifact(location, 'refactor/divergence.txt'),
   ]);
   const divergence = divergences.find((each) => each !== undefined);
   const parted = again.summary.startsWith('Replay: ') ? again.summary : divergence?.trim();
   return {
     story: story.id,
-    attempt: place.attempt,
+    attempt: location.attempt,
     image,
     ...defined({ divergence: parted }),
     checks: [
@@ -75,13 +75,13 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
 }
 
 async function rehearse(worker: WorkerContext, request: ReplayRequest, image: string): Promise<AttemptOutcome> {
-  const { place, config, cassettes } = request;
+  const { location, config, cassettes } = request;
   const runId: CheckName = 'replaying';
   const replayed = {
     ...request,
     runId,
     base: request.state.tip,
-    number: place.attempt,
+    number: location.attempt,
     epoch: randomEpoch(),
     config: { ...config, image, model: { ...config.model, mode: 'replay' as const, cassettes } },
   };

@@ -11,14 +11,14 @@ type Settling = Pick<WorkerContext, 'store' | 'log'>;
  * same repository, the run builds on its result.
  */
 export async function updateDependencies(worker: Settling, state: RunState): Promise<RunState> {
-  const entries = await Promise.all(unmetNeeds(state).map((need) => checkDependency(worker, state, need)));
+  const entries = await Promise.all(unmetNeeds(state).map((need) => findChangedDependency(worker, state, need)));
   const changes = entries.flatMap((entry) => entry ?? []);
   if (changes.length === 0) return state;
   await worker.store.append(state.runId, changes);
   return worker.store.readState(state.runId);
 }
 
-async function checkDependency(
+async function findChangedDependency(
   { store, log }: Settling,
   state: RunState,
   need: Need,

@@ -11,7 +11,7 @@ import { acquireLock, LockBusyError } from '../../lib/lock.ts';
 import { OpenRuns } from '../../store/open-runs.ts';
 import { finishRemovals, measureRun, removeArtifacts, removeRun } from '../../store/run/remove-run.ts';
 import type { Store } from '../../store/store.ts';
-import { findHeldBack, type IdentifiedRun } from './held-back.ts';
+import { findKeptRuns, type IdentifiedRun } from './kept-runs.ts';
 import { finishMirrorRemovals, findUnusedMirrors, removeMirror, type UnusedMirror } from './unused-mirrors.ts';
 
 /** What retention needs of this machine. */
@@ -26,7 +26,7 @@ export interface PrunePlan {
   removals: RunRemoval[];
   mirrors: UnusedMirror[];
   /** Ended runs that stay whatever the limits are, with the reason as a clause. */
-  heldBack: { runId: string; why: string }[];
+  kept: { runId: string; why: string }[];
   /** Runs that cannot be read; they stay. */
   unreadable: { runId: string; error: HaloError }[];
   /** The size of all runs. */
@@ -58,12 +58,18 @@ export async function planPrune({ home, store, now }: PruneContext, limits: Rete
       unreadable.push({ runId, error: toHaloError(error) });
     }
   });
-  const held = await findHeldBack(home, runs);
+  const kept = await findKeptRuns(home, runs);
   const sized = runs.map(({ runId, state }): RunSize => {
     const { artifacts, other } = sizes.get(runId) ?? { artifacts: 0, other: 0 };
-    const heldBack = held.get(runId);
+    const keptBecause = kept.get(runId);
     const endedAt = state.status === 'ended' ? (state.endedAt ?? state.createdAt) : undefined;
-    return { runId, endedAt, artifactBytes: artifacts, otherBytes: other, ...(heldBack !== undefined && { heldBack }) };
+    return {
+      runId,
+      endedAt,
+      artifactBytes: artifacts,
+      otherBytes: other,
+      ...(keptBecause !== undefined && { keptBecause }),
+    };
   });
   const removals = planRetention(sized, limits, now());
   const ended = sized.filter(({ endedAt }) => endedAt !== undefined);
@@ -71,10 +77,10 @@ export async function planPrune({ home, store, now }: PruneContext, limits: Rete
     removals,
     // An unreadable run may use any mirror.
     mirrors: unreadable.length > 0 ? [] : await findUnusedMirrors(home, usedMirrors(runs), now()),
-    heldBack: ended.flatMap(({ runId, heldBack: why }) => (why === undefined ? [] : [{ runId, why }])),
+    kept: ended.flatMap(({ runId, keptBecause: why }) => (why === undefined ? [] : [{ runId, why }])),
     unreadable,
     runBytes: sized.reduce((sum, run) => sum + run.artifactBytes + run.otherBytes, 0),
-    artifactBytes: ended.reduce((sum, run) => sum + (run.heldBack === undefined ? run.artifactBytes : 0), 0),
+    artifactBytes: ended.reduce((sum, run) => sum + (run.keptBecause === undefined ? run.artifactBytes : 0), 0),
   };
 }
 

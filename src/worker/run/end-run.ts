@@ -75,11 +75,11 @@ export async function refreshDebugBundle(worker: RunKeeper, { runId, config, end
     if (end.stopReason === 'SUCCESS') return await store.dropDebugBundle(runId);
     const state = await store.readState(runId);
     const story = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
-    const place = story && { runId, storyKey: story.key, attempt: Math.max(1, story.attempts) };
-    const diff = place && (await store.readArtifact(place, 'diff.patch'));
+    const location = story && { runId, storyKey: story.key, attempt: Math.max(1, story.attempts) };
+    const diff = location && (await store.readArtifact(location, 'diff.patch'));
     await store.writeDebugBundle(runId, {
       end: { stopReason: end.stopReason, detail: end.detail },
-      ...(place === undefined ? {} : { storyKey: place.storyKey, attempt: place.attempt }),
+      ...(location === undefined ? {} : { storyKey: location.storyKey, attempt: location.attempt }),
       gitStatus: await gitStatusText(state.repo.source),
       ...defined({ gitDiff: diff }),
       container: { image: config.image, limits: config.limits },

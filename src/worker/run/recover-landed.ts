@@ -45,8 +45,8 @@ export async function recoverLanded(
     const commit = await findLandedCommit({ hostGitDir, ref: runRef(runId), base: repo.base, runId, story, others });
     if (commit === undefined) continue;
     const attemptRef = { story: id, attempt: attempts };
-    const place = { runId, storyKey: key, attempt: attempts };
-    const noted = await writeProofNote({ store, place, attemptRef, gitDir: hostGitDir, commit, git: config.git });
+    const location = { runId, storyKey: key, attempt: attempts };
+    const noted = await writeProofNote({ store, location, attemptRef, gitDir: hostGitDir, commit, git: config.git });
     if (story.approved !== undefined) await releaseHeldCommit(mirrorPath(home, repo.mirror), runId, key);
     const summary = 'landed before the worker stopped';
     entries.push(...noted, storyEnded(attemptRef, { verdict: 'passed', stopReason: 'SUCCESS', summary, commit }));

@@ -62,7 +62,7 @@ export async function buildSnapshot(
   });
   await workspace.checkOut(checkout.commit, checkout.gitDir, checkout.sources);
   const restorer = openRestorer(attempt, volume, checkout);
-  const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.place, `${folder}/${name}`);
+  const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.location, `${folder}/${name}`);
   await failpoint('snapshot.setup');
   const begun = performance.now();
   for await (const ended of runCommands(attempt, workspace, { commands: setupCommands(config), phase, openLog }))

@@ -131,10 +131,10 @@ async function holdLayer(
   stored: Usable,
   phase: 'setup' | 'gates' | undefined,
 ): Promise<SnapshotLayer | undefined> {
-  const held = await worker.snapshots.hold(stored, `${identity.id}-${randomBytes(3).toString('hex')}`);
-  if (held === undefined) return undefined;
+  const hold = await worker.snapshots.hold(stored, `${identity.id}-${randomBytes(3).toString('hex')}`);
+  if (hold === undefined) return undefined;
   // Closers run in reverse order: after those of the workspaces that begin with it.
-  resources.onClose(() => held.release());
+  resources.onClose(() => hold.release());
   const { volume, key, digest } = stored.record;
   const mode = await worker.layerMode(config);
   if (phase !== undefined) await journal.report({ type: 'snapshot.used', phase, key, digest, mode });

@@ -5,18 +5,18 @@ import { resolveConfig } from '../../config/resolve.ts';
 import type { StoredSnapshot } from '../../store/snapshot-files.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-type Place = Pick<WorkerContext, 'snapshots' | 'engine' | 'homeId' | 'log'>;
+type SnapshotContext = Pick<WorkerContext, 'snapshots' | 'engine' | 'homeId' | 'log'>;
 
 /** Limits of all snapshots of a HALO_HOME together. */
-type Limits = Pick<Config, 'snapshot' | 'limits'>;
+type TrimLimits = Pick<Config, 'snapshot' | 'limits'>;
 
 /** `snapshot.max_size` and `limits.free_disk` of `config.toml`. Throws CONFIG_INVALID. */
-export async function readSnapshotLimits(home: string): Promise<Limits> {
+export async function readSnapshotLimits(home: string): Promise<TrimLimits> {
   return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).config;
 }
 
 /** Removes snapshots if the engine's disk is short, before anything else is written to it. Throws DOCKER_UNAVAILABLE. */
-export async function makeRoom(worker: Place, limits: Limits): Promise<void> {
+export async function makeRoom(worker: SnapshotContext, limits: TrimLimits): Promise<void> {
   if (await isShort(worker, limits)) await trimSnapshots(worker, limits);
 }
 
@@ -24,7 +24,7 @@ export async function makeRoom(worker: Place, limits: Limits): Promise<void> {
  * Removes the snapshots that were not used for the longest time until all together are within `snapshot.max_size` and the
  * engine's disk has the free space that `limits.free_disk` demands. Snapshots in use stay.
  */
-export async function trimSnapshots(worker: Place, limits: Limits): Promise<void> {
+export async function trimSnapshots(worker: SnapshotContext, limits: TrimLimits): Promise<void> {
   const stored = (await worker.snapshots.list()).sort((a, b) => a.usedAt - b.usedAt);
   let total = stored.reduce((sum, { record }) => sum + bytesOf(record), 0);
   for (const each of stored) {
@@ -37,7 +37,7 @@ export async function trimSnapshots(worker: Place, limits: Limits): Promise<void
   await removeUnusedVolumes(worker);
 }
 
-async function isShort({ engine }: Place, { limits }: Limits): Promise<boolean> {
+async function isShort({ engine }: SnapshotContext, { limits }: TrimLimits): Promise<boolean> {
   const free = await engine.freeBytes();
   return free !== undefined && free < limits.freeDiskBytes;
 }
@@ -57,7 +57,7 @@ export async function removeSnapshot(
 }
 
 /** Removes volumes that no record names: their build was interrupted, or they were removed while in use. */
-async function removeUnusedVolumes(worker: Place): Promise<void> {
+async function removeUnusedVolumes(worker: SnapshotContext): Promise<void> {
   // Listed first: a volume that is published meanwhile is in the records.
   const volumes = await worker.engine.listSnapshotVolumes(worker.homeId);
   const named = new Set(

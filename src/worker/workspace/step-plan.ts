@@ -2,10 +2,10 @@ import { rootCertificates } from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import type { RegistryName } from '../../core/journal/egress-events.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
-import { caFileInSandbox, openChannel, type ChannelOptions, type ChannelPlace } from '../network/channel.ts';
+import { caFileInSandbox, openChannel, type ChannelOptions, type ChannelOwner } from '../network/channel.ts';
 import { readConnectionOptions } from '../network/machine-connections.ts';
 import { createCertificateAuthority } from '../../lib/network/certificate-authority.ts';
-import { gitClientEnv } from '../../gateway/git-server/git-places.ts';
+import { gitClientEnv } from '../../gateway/git-server/allowed-repositories.ts';
 import { modelRoute } from '../network/model-access.ts';
 import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
 import { clientSettings, WITHOUT_RETRIES } from '../network/registry-client-env.ts';
@@ -143,7 +143,7 @@ function agentStep(attempt: Attempt): Step {
   };
 }
 
-function channelPlace({ worker, identity }: StepContext): ChannelPlace {
+function channelPlace({ worker, identity }: StepContext): ChannelOwner {
   const { runId, epoch } = identity;
   return { home: worker.home, runId, epoch };
 }

@@ -31,13 +31,13 @@ async function survive(fault: Fault, { task }: TestContext): Promise<void> {
       runs.push({ runId: await onlyRun(world, repository), repository });
     }
     const [first, second, third] = runs.map(({ runId }) => runId) as [string, string, string];
-    await give('word.before', ['pause', first], world.tmp);
-    await give('word.after', ['resume', first], world.tmp);
+    await give('command.before', ['pause', first], world.tmp);
+    await give('command.after', ['resume', first], world.tmp);
     const worker = world.startWorker();
     await Promise.all(runs.map(({ runId }) => untilHeld(world, runId)));
-    await give('word.before', ['approve', second, '--story', 'A'], world.tmp);
-    await give('word.after', ['approve', third, '--story', 'A'], world.tmp);
-    await give('word.before', ['reject', first, '--story', 'A'], world.tmp);
+    await give('command.before', ['approve', second, '--story', 'A'], world.tmp);
+    await give('command.after', ['approve', third, '--story', 'A'], world.tmp);
+    await give('command.before', ['reject', first, '--story', 'A'], world.tmp);
     await Promise.all([...runs.map(({ runId }) => untilSettled(world, runId)), world.untilEnded(spared)]);
     await stopWorker(worker);
     await tidyUp(world);

@@ -78,7 +78,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   row('open-runs/*', `open-runs/(?:\\.complete|[0-9a-z]{15}(?:\\.started)?)`, {
     what: 'an empty file for each run that may not have ended, for lists and workers; `.complete` lists runs that were found to have ended',
     damaged: 'rebuilt',
-    how: 'added and synced before the run is open (failpoints `submit.listed`, `word.before`), removed after its end (`run.ended.after`); found again from the journals if they are missing',
+    how: 'added and synced before the run is open (failpoints `submit.listed`, `command.before`), removed after its end (`run.ended.after`); found again from the journals if they are missing',
   }),
   row('cache/registry/**', 'cache/registry/(?:sha256|urls|tmp)/.+', {
     what: 'archives of package registries',

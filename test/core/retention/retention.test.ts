@@ -45,7 +45,9 @@ describe('retention', () => {
   });
 
   it('leaves runs that have not ended, and those that are held back', () => {
-    const held = RUNS.map((each) => (each.runId === 'd' ? { ...each, heldBack: 'its commits have not landed' } : each));
+    const held = RUNS.map((each) =>
+      each.runId === 'd' ? { ...each, keptBecause: 'its commits have not landed' } : each,
+    );
     expect(plan(held, { artifactsMs: 0, journalsMs: 0, runs: 0, maxBytes: 1 })).toEqual(['run c', 'run b', 'run a']);
   });
 

@@ -233,7 +233,7 @@ describe('the mirror of a registry', () => {
 
   it('aborts an endless answer', async () => {
     const host = await httpServer((_req, res) => res.end('x'.repeat(5000)));
-    const gate = await mirror(routeTo('go', `http://${host}`), { limits: { answerBytes: 1000 } });
+    const gate = await mirror(routeTo('go', `http://${host}`), { limits: { responseBytes: 1000 } });
     await expect(gate.get(`/~go/${host}/example.com/m/@v/v1.zip`)).rejects.toThrow('socket hang up');
   });
 

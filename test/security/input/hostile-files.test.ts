@@ -9,7 +9,7 @@ import { openImport } from '../../../src/api/repository/import-document.ts';
 import { resolvePlaces } from '../../../src/api/compat/lever/task-paths.ts';
 import { openRunFolder } from '../../../src/api/compat/lever/run-folder.ts';
 import { resolveTasksFile, readTasks } from '../../../src/api/compat/lever/tasks-file.ts';
-import { isFileHere } from '../../../src/api/submit/prd-place.ts';
+import { isFileHere } from '../../../src/api/submit/prd-ownership.ts';
 import { readBatch } from '../../../src/api/submit/batch-file.ts';
 import { initConfig } from '../../../src/api/repository/init-config.ts';
 import type { Operations } from '../../../src/api/operations.ts';

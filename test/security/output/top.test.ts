@@ -7,7 +7,7 @@ import { Canvas, type Screen } from '../../../src/tui/canvas.ts';
 import { readDiff } from '../../../src/tui/diff/read-diff.ts';
 import { paintColor } from '../../../src/tui/paint.ts';
 import { frameOf } from '../../../src/tui/top/frame.ts';
-import { currentPlace, openState, VIEWS, type TopEvent, type TopState } from '../../../src/tui/top/model.ts';
+import { currentTopView, openState, VIEWS, type TopEvent, type TopState } from '../../../src/tui/top/model.ts';
 import { update } from '../../../src/tui/top/update.ts';
 import { created, held, stateOf } from '../../support/journal.ts';
 import { after, followed, listed, RUN, typing } from '../../tui/top/top-world.ts';
@@ -182,7 +182,7 @@ describe('incident top-display: everything that halo top shows was written by an
         const before = process.cpuUsage();
         frameOf(shown, paintColor);
         const { user } = process.cpuUsage(before);
-        expect(user / 1000, currentPlace(shown).view).toBeLessThan(500);
+        expect(user / 1000, currentTopView(shown).view).toBeLessThan(500);
       }
     }
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { keyName } from '../../../src/cli/run/read-keys.ts';
 import { KEYS } from '../../../src/tui/top/key-table.ts';
-import { currentPlace, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
+import { currentTopView, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
 import { asked, created, stateOf } from '../../support/journal.ts';
 import {
   after,
@@ -24,19 +24,19 @@ const open = () => after(start(), listed());
 describe('keys', () => {
   it('select a run, open it, its log and its diff, and go back', () => {
     const run = after(open(), 'down', 'enter');
-    expect(currentPlace(run)).toMatchObject({ view: 'stories', runId: HELD });
+    expect(currentTopView(run)).toMatchObject({ view: 'stories', runId: HELD });
     const log = after(run, followed(HELD, []), 'l');
-    expect(currentPlace(log)).toMatchObject({ view: 'logs', runId: HELD });
-    expect(currentPlace(after(log, 'd')).view).toBe('diff');
+    expect(currentTopView(log)).toMatchObject({ view: 'logs', runId: HELD });
+    expect(currentTopView(after(log, 'd')).view).toBe('diff');
     expect(after(log, 'd', 'escape', 'escape', 'escape').stack).toHaveLength(1);
     expect(after(open(), 'escape').stack).toHaveLength(1);
   });
 
   it('keep the selected run when others appear above it', () => {
     const selected = after(open(), 'end');
-    expect(currentPlace(selected).selected).toBe(DONE);
+    expect(currentTopView(selected).selected).toBe(DONE);
     const newer = stateOf(created('0tbq4dddddddddd', 1));
-    expect(currentPlace(after(selected, listed([newer, ...someRuns()]), 'up')).selected).toBe(HELD);
+    expect(currentTopView(after(selected, listed([newer, ...someRuns()]), 'up')).selected).toBe(HELD);
   });
 
   it('pause, stop, resume, retry and cancel only after y', () => {
@@ -129,9 +129,9 @@ describe('keys', () => {
   });
 
   it('open the stories of a PRD, then its newest run', () => {
-    expect(currentPlace(prds('down', 'enter'))).toMatchObject({ view: 'prds', prd: PRDS.entries[1]!.path });
+    expect(currentTopView(prds('down', 'enter'))).toMatchObject({ view: 'prds', prd: PRDS.entries[1]!.path });
     expect(textOf(prds('down', 'enter'))).toMatch(/B +· pending +2 +1 +Send a receipt/);
-    expect(currentPlace(prds('enter', 'enter'))).toMatchObject({ view: 'stories', runId: HELD });
+    expect(currentTopView(prds('enter', 'enter'))).toMatchObject({ view: 'stories', runId: HELD });
     expect(prds('down', 'enter', 'enter').notice?.text).toContain('No run is selected.');
   });
 
@@ -150,8 +150,8 @@ describe('keys', () => {
 
   it('switch to the next active run with Tab', () => {
     const run = after(open(), 'enter');
-    expect(currentPlace(after(run, 'tab'))).toMatchObject({ view: 'stories', runId: HELD });
-    expect(currentPlace(after(run, 'tab', 'shift-tab')).runId).toBe(RUN);
+    expect(currentTopView(after(run, 'tab'))).toMatchObject({ view: 'stories', runId: HELD });
+    expect(currentTopView(after(run, 'tab', 'shift-tab')).runId).toBe(RUN);
   });
 
   it('pasted keys press nothing, and are input of a line', () => {
@@ -184,8 +184,8 @@ describe('the filter', () => {
     expect(linesOf(only).filter((line) => line.includes('0tbq'))).toHaveLength(1);
     const without = after(open(), '/', ...typing('!success'), 'enter');
     expect(linesOf(without).join('\n')).not.toContain('SUCCESS');
-    expect(currentPlace(after(without, 'escape')).filter).toBe('');
-    expect(currentPlace(after(open(), '/', 'x', 'escape')).filter).toBe('');
+    expect(currentTopView(after(without, 'escape')).filter).toBe('');
+    expect(currentTopView(after(open(), '/', 'x', 'escape')).filter).toBe('');
   });
 
   it('says when nothing matches', () => {
@@ -195,8 +195,8 @@ describe('the filter', () => {
 
 describe('the command line', () => {
   it('opens views, takes abbreviations and parts of run ids, and completes with Tab', () => {
-    expect(currentPlace(after(open(), ':', ...typing('work'), 'enter')).view).toBe('workers');
-    expect(currentPlace(after(open(), ':', ...typing('logs 0tbq2'), 'enter'))).toMatchObject({
+    expect(currentTopView(after(open(), ':', ...typing('work'), 'enter')).view).toBe('workers');
+    expect(currentTopView(after(open(), ':', ...typing('logs 0tbq2'), 'enter'))).toMatchObject({
       view: 'logs',
       runId: DONE,
     });

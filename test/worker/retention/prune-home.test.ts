@@ -110,7 +110,7 @@ describe('a whole run', () => {
 });
 
 describe('retention leaves', () => {
-  const why = async () => (await planPrune(context(), ALL)).heldBack;
+  const why = async () => (await planPrune(context(), ALL)).kept;
 
   it('a run whose commits are only on its branch, until a branch of the user has them', async () => {
     const repository = await home.addLandedRun(RUN);

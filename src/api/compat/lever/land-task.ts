@@ -6,7 +6,7 @@ import { restoreStash, stashChanges } from '../../../git/repository/stash.ts';
 import type { Operations } from '../../operations.ts';
 import { taskName } from './run-folder.ts';
 
-export interface TakeOver {
+export interface TaskLanding {
   operations: Operations;
   runId: string;
   taskId: string;
@@ -21,7 +21,15 @@ export interface TakeOver {
  * Sets the branch `ralph/<task>` to the result of a task, and fast-forwards the checked-out branch to it. Uncommitted
  * changes are stashed meanwhile. Throws LAND_REFUSED; then only the task's own branch has moved.
  */
-export async function landTask({ operations, runId, taskId, commit, repo, tasksFile, log }: TakeOver): Promise<void> {
+export async function landTask({
+  operations,
+  runId,
+  taskId,
+  commit,
+  repo,
+  tasksFile,
+  log,
+}: TaskLanding): Promise<void> {
   const branch = `ralph/${taskName(taskId)}`;
   await createBranch({ root: repo.root, gitDir: repo.gitDir, branch, commit }).catch(async (error: unknown) => {
     if (!(error instanceof HaloError)) throw error;

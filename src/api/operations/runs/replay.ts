@@ -13,7 +13,7 @@ export const replayOperation: Operation<Input, Replayed> = {
   path: '/v1/runs/{runId}/replay',
   access: 'operate',
   summary:
-    'Repeats an attempt, by default the last one of a story, with the recorded answers of its model. Nothing lands.',
+    'Repeats an attempt, by default the last one of a story, with the recorded responses of its model. Nothing lands.',
   input: (z) => z.strictObject({ story: z.string(), attempt: z.number().int().positive().optional() }),
   example: { story: 'US-001' },
   output: {

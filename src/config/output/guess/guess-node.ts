@@ -1,7 +1,7 @@
 import { parseCommands } from '../../../core/command-needs.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import type { Guess, RootFiles } from './guess.ts';
-import { asTable, checksIn, type Workflow } from './workflows.ts';
+import { asTable, findChecks, type Workflow } from './workflows.ts';
 
 /** Scripts that are gates, cheapest first. */
 const GATE_SCRIPTS = ['lint', 'typecheck', 'type-check', 'check', 'build', 'test'];
@@ -24,7 +24,7 @@ export function guessNode(files: RootFiles, workflows: readonly Workflow[] = [])
   const manifest = text === undefined ? undefined : parseManifest(text);
   if (manifest === undefined) return { setup: [], gates: [], reasons: [] };
   const { name, install, reason } = resolveManager(files, manifest);
-  const names = new Set([...GATE_SCRIPTS, ...checksIn(workflows, 'script')]);
+  const names = new Set([...GATE_SCRIPTS, ...findChecks(workflows, 'script')]);
   const possible = [...names].filter((script) => isGate(manifest.scripts[script]));
   const scripts = possible.filter(
     (script) => !possible.some((other) => other !== script && runsScript(manifest.scripts, other, script)),

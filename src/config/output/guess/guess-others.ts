@@ -1,5 +1,5 @@
 import type { Guess, RootFiles } from './guess.ts';
-import { checksIn, type Workflow } from './workflows.ts';
+import { findChecks, type Workflow } from './workflows.ts';
 
 const NOTHING: Guess = { setup: [], gates: [], reasons: [] };
 
@@ -71,7 +71,7 @@ export function guessJvm(files: RootFiles): Guess {
 /** Make: the targets lint, check and test, and the check targets that workflows run. */
 export function guessMake(files: RootFiles, workflows: readonly Workflow[] = []): Guess {
   const text = files.get('GNUmakefile') ?? files.get('makefile') ?? files.get('Makefile') ?? '';
-  const names = new Set(['lint', 'check', 'test', ...checksIn(workflows, 'make')]);
+  const names = new Set(['lint', 'check', 'test', ...findChecks(workflows, 'make')]);
   const targets = [...names].filter((target) => new RegExp(`^${target}\\s*:(?!=)`, 'm').test(text));
   if (targets.length === 0) return NOTHING;
   const gates = targets.map((target) => `make ${target}`);

@@ -75,7 +75,7 @@ const NO_CHECK =
   /(?:^|[:-])(?:fix|write|update|watch|dev|ui|release|deploy|publish|docs?|e2e|integration|browsers?)(?:$|[:-])/;
 
 /** Returns the scripts (`script`) or targets (`make`) with the name of a check that workflows run, each once. */
-export function checksIn(workflows: readonly Workflow[], kind: 'script' | 'make'): string[] {
+export function findChecks(workflows: readonly Workflow[], kind: 'script' | 'make'): string[] {
   const subjects = workflows.flatMap(({ commands }) => commands.flatMap((words) => subjectOf(words) ?? []));
   const names = subjects.filter((each) => each.startsWith(`${kind} `)).map((each) => each.slice(kind.length + 1));
   return [...new Set(names)].filter((name) => CHECK.test(name) && !NO_CHECK.test(name));

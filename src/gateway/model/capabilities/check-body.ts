@@ -14,13 +14,13 @@ export function filterBody(
   return { reason: describeBodyIssue(body, issue.path) };
 }
 
-interface Finding {
+interface BodyIssue {
   path: PropertyKey[];
 }
 
 /** Finds the deepest issue: among the branches of a union, that is the intended one. */
-function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []): Finding {
-  const found = issues.map((issue): Finding => {
+function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []): BodyIssue {
+  const found = issues.map((issue): BodyIssue => {
     const path = [...prefix, ...issue.path];
     if (issue.code !== 'invalid_union') return { path };
     const inner = issue.errors.filter((branch) => branch.length > 0).map((branch) => deepest(branch, path));

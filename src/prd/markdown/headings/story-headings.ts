@@ -11,7 +11,7 @@ import type { MarkdownDocument } from '../scan-markdown.ts';
  * criteria: see `findWithoutCriteria`.
  */
 export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[] {
-  const headings = outline.flatMap((section): Found[] => {
+  const headings = outline.flatMap((section): HeadingLine[] => {
     const { heading } = section;
     return heading === undefined ? [] : [{ ...readHeading(heading), heading, section }];
   });
@@ -31,10 +31,10 @@ export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[]
   return withLines(findWithoutCriteria(withLines(possible, outline), { outline, kindOf }), outline);
 }
 
-type Found = Omit<StoryHeading, 'lines'>;
+type HeadingLine = Omit<StoryHeading, 'lines'>;
 
 /** Finds headings without ids that have criteria, if nothing else in the file can be a story. */
-function findNameless(headings: Found[], outline: OutlineSection[]): Found[] {
+function findNameless(headings: HeadingLine[], outline: OutlineSection[]): HeadingLine[] {
   const owners = new Set(outline.flatMap((section) => (section.lines.some(isCriteriaLine) ? [ownerOf(section)] : [])));
   for (const section of outline)
     if (section.heading !== undefined && isCriteriaLine(section.heading)) owners.add(ownerOf(section));
@@ -62,7 +62,7 @@ function criteriaOf(lines: Line[]): Line[] {
   });
 }
 
-function withLines(stories: Found[], outline: OutlineSection[]): StoryHeading[] {
+function withLines(stories: HeadingLine[], outline: OutlineSection[]): StoryHeading[] {
   const lines = linesByOwner(outline, new Set(stories.map(({ section }) => section)));
   return stories.map((story) => ({ ...story, lines: lines.get(story.section) ?? [] }));
 }
@@ -85,6 +85,6 @@ function linesByOwner(
 }
 
 /** Ids of the same kind have the same prefix and heading level. */
-function kindOf({ id, heading }: Found): string {
+function kindOf({ id, heading }: HeadingLine): string {
   return `${heading.level} ${/^[^\d]*/.exec(id ?? '')?.[0] ?? ''}`;
 }

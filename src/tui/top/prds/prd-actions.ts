@@ -4,14 +4,14 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import { NO_WORKER } from '../../run-text.ts';
 import type { Action, PrdActionName } from '../actions.ts';
 import { findListing, selectedIndex } from '../listing.ts';
-import { currentPlace, newPlace, type TopState } from '../model.ts';
-import { refuse } from '../navigate.ts';
+import { currentTopView, newTopView, type TopState } from '../model.ts';
+import { showRefusal } from '../navigate.ts';
 import type { PrdEntry, PrdFiles } from './prd-files.ts';
 import { findNewestRun, openStories } from './prd-listing.ts';
 
 /** The PRD of the selected row, or of the view. */
 export function findPrd(state: TopState): PrdEntry | undefined {
-  const place = currentPlace(state);
+  const place = currentTopView(state);
   if (place.view !== 'prds') return undefined;
   const listing = findListing(state);
   const path = listing?.rows[selectedIndex(listing, place)]?.prd ?? place.prd;
@@ -22,23 +22,23 @@ export function findPrd(state: TopState): PrdEntry | undefined {
 export function openPrd(state: TopState): TopState {
   const entry = findPrd(state);
   return entry === undefined
-    ? refuse(state, 'No PRD is selected.')
-    : { ...state, stack: [...state.stack, { ...newPlace('prds'), prd: entry.path }] };
+    ? showRefusal(state, 'No PRD is selected.')
+    : { ...state, stack: [...state.stack, { ...newTopView('prds'), prd: entry.path }] };
 }
 
 /** Asks for the confirmation or the name that an action needs, or starts it. */
 export function planPrdAction(state: TopState, name: PrdActionName): TopState {
   if (name === 'create') return { ...state, inputLine: { kind: 'name', text: '' } };
   const entry = findPrd(state);
-  if (entry === undefined) return refuse(state, 'No PRD is selected: 5 shows those of this repository.');
+  if (entry === undefined) return showRefusal(state, 'No PRD is selected: 5 shows those of this repository.');
   const action: Action = { name, runId: '', prd: entry.path };
   if (name === 'edit')
     return entry.isNamed
       ? { ...state, acting: { ...action, text: entry.name } }
-      : refuse(state, `${safeLine(entry.name, 60)} is not a named PRD: change the file in your editor.`);
-  if (entry.problem !== undefined) return refuse(state, safeLine(entry.problem, 300));
+      : showRefusal(state, `${safeLine(entry.name, 60)} is not a named PRD: change the file in your editor.`);
+  if (entry.problem !== undefined) return showRefusal(state, safeLine(entry.problem, 300));
   const open = openStories(entry);
-  if (open.length === 0) return refuse(state, `No story of ${safeLine(entry.name, 60)} is open.`);
+  if (open.length === 0) return showRefusal(state, `No story of ${safeLine(entry.name, 60)} is open.`);
   const ids = open.slice(0, 3).map(({ id }) => safeLine(id, 20));
   const which = `${open.length} ${open.length === 1 ? 'story' : 'stories'} (${ids.join(', ')}${open.length > 3 ? ', …' : ''})`;
   const run = findNewestRun(state, entry);
@@ -53,7 +53,7 @@ export function planPrdAction(state: TopState, name: PrdActionName): TopState {
 export function nameEntered(state: TopState, text: string): TopState {
   const name = text.trim();
   if (name === '') return state;
-  if (!isPrdName(name)) return refuse(state, `Not a name of a PRD: use ${NAME_RULE}.`);
+  if (!isPrdName(name)) return showRefusal(state, `Not a name of a PRD: use ${NAME_RULE}.`);
   return { ...state, acting: { name: 'create', runId: '', text: name } };
 }
 

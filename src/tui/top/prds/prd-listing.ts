@@ -1,12 +1,12 @@
 import type { ListedRun } from '../../../api/runs/limited-runs.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { stateCell } from '../../run-text.ts';
-import type { Place, TopState } from '../model.ts';
+import type { TopView, TopState } from '../model.ts';
 import type { Column, Listing, Row, TableCell } from '../table-lines.ts';
 import type { PrdEntry } from './prd-files.ts';
 
 /** The PRDs of the repository or, in the place of a PRD, its stories. */
-export function prdListing(state: TopState, { prd }: Pick<Place, 'prd'>): Listing {
+export function prdListing(state: TopState, { prd }: Pick<TopView, 'prd'>): Listing {
   const entries = state.prds?.entries ?? [];
   const opened = entries.find(({ path }) => path === prd);
   if (opened !== undefined) return storiesOf(opened, findNewestRun(state, opened));

@@ -89,13 +89,13 @@ function listPaths(texts: string[]): string {
 export async function openApproved(attempt: Attempt, { commit, by }: Approval): Promise<Work> {
   const { worker, identity, inputs, resources } = attempt;
   const { mirrorDir, candidateDir } = resources;
-  const { place } = identity;
+  const { location } = identity;
   const heldDir = await openHeldRepository(mirrorDir);
   const { parent, tree, changed } = await readHeldCommit(heldDir, commit);
   // Merges and gates read it from the attempt's own repository.
   await resources.exposeCommit(parent);
   await sendCommit({ from: heldDir, stores: [candidateDir], commit });
-  const [proof, summary] = await Promise.all([readNewestProof(worker.store, place), readSummary(attempt)]);
+  const [proof, summary] = await Promise.all([readNewestProof(worker.store, location), readSummary(attempt)]);
   const origin: WorkOrigin = {
     startedFrom: proof?.startedFrom ?? parent,
     startedAt: proof?.startedAt ?? inputs.startedAt,
@@ -110,6 +110,6 @@ export async function openApproved(attempt: Attempt, { commit, by }: Approval): 
 
 /** The summary that the agent gave when it ended. */
 async function readSummary({ worker, identity }: Attempt): Promise<string> {
-  const outcome = readAnswer(await worker.store.readArtifact(identity.place, 'result.json'));
+  const outcome = readAnswer(await worker.store.readArtifact(identity.location, 'result.json'));
   return outcome.kind === 'answer' ? outcome.answer.summary : '';
 }

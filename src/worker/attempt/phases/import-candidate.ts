@@ -18,7 +18,7 @@ import type { Attempt } from '../open-attempt.ts';
 import type { Suspect } from '../../../git/import/scan-secrets.ts';
 import { signingKey } from '../../repository/host-repository.ts';
 import { AttemptEnded, attemptFailed, withCause } from '../attempt-outcome.ts';
-import { checkLocks } from '../tests-first/check-locks.ts';
+import { assertLockedTests } from '../tests-first/locked-tests.ts';
 import type { ExportedTree } from './export-tree.ts';
 
 /** The commit that the gates check and that lands if they pass. */
@@ -105,7 +105,7 @@ export async function importCandidate(
     const candidate = await importWork(attempt, exported, summary);
     const end = findImportFailure(candidate, attempt.config, summary);
     if (end !== undefined) throw end;
-    await checkLocks(attempt, attempt.locked, candidate?.commit ?? attempt.inputs.base);
+    await assertLockedTests(attempt, attempt.locked, candidate?.commit ?? attempt.inputs.base);
     return candidate;
   });
 }
@@ -156,7 +156,7 @@ export async function importWork(
   if (changed.length === 0) return undefined;
   const commit = await commitTree(attempt, { tree, parent: base, summary });
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
-  await worker.store.writePatch(identity.place, patch);
+  await worker.store.writePatch(identity.location, patch);
   if (suspects.length > 0)
     await journal.report({ type: 'secrets.suspected', suspects: suspects.slice(0, MAX_NAMED_PATHS) });
   if (hidden !== undefined) await journal.report({ type: 'hidden.added', hidden });

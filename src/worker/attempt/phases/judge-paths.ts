@@ -61,13 +61,16 @@ export async function judgePaths(attempt: PathRules, candidate: ChangedCommit): 
     );
     return of.filter(({ path }) => names.get(path)?.some((name) => found.has(name)));
   };
-  const held = await match(changed, [...guardGlobs([...folders, ...guarded.map(({ path }) => path)]), ...protect]);
-  if (held.length === 0) return { paths: [], named: [], prds: [] };
+  const protectedChanges = await match(changed, [
+    ...guardGlobs([...folders, ...guarded.map(({ path }) => path)]),
+    ...protect,
+  ]);
+  if (protectedChanges.length === 0) return { paths: [], named: [], prds: [] };
   const ownPrds = guarded.filter(({ setting }) => setting === undefined).map(({ path }) => path);
-  const prds = new Set(await match(held, ['!**', ...PROTECTED_GROUPS.PRDs, ...guardGlobs(ownPrds)]));
-  const asked = new Set(await match(held, ['!**', ...protect]));
+  const prds = new Set(await match(protectedChanges, ['!**', ...PROTECTED_GROUPS.PRDs, ...guardGlobs(ownPrds)]));
+  const asked = new Set(await match(protectedChanges, ['!**', ...protect]));
   const judged = await Promise.all(
-    held.map(async (change) => ({
+    protectedChanges.map(async (change) => ({
       change,
       prd: prds.has(change) ? await judgePrd(attempt, candidate, change) : undefined,
     })),

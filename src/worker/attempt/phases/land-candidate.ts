@@ -29,7 +29,7 @@ export async function landCandidate(
   const { hostGitDir } = inputs;
   const { commit, parent } = candidate;
   const { approval } = origin;
-  const { runId, place } = identity;
+  const { runId, location } = identity;
   const started = performance.now();
   await attempt.journal.report({ type: 'phase.started', phase: 'land' });
   const landing = {
@@ -56,7 +56,7 @@ export async function landCandidate(
     if (recovered.length > 0)
       return { entries: recovered, result: { kind: 'overtaken', tip: tipAfter(recovered, now) } };
     const attemptRef = { story: identity.story, attempt: identity.attempt };
-    const proof = { store: worker.store, place, attemptRef, gitDir: hostGitDir, commit, git: config.git };
+    const proof = { store: worker.store, location, attemptRef, gitDir: hostGitDir, commit, git: config.git };
     const noted = await writeProofNote({ ...proof, ...(approval && { approvedBy: approval.by }) });
     const ms = Math.round(performance.now() - started);
     const ended: JournalEntry = { type: 'phase.ended', phase: 'land', ms, ...attemptRef };

@@ -3,7 +3,7 @@ import { diffCommits } from '../../../git/commit/commit-diff.ts';
 import { mergeOnto } from '../../../git/land/merge-commits.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { AttemptEnded } from '../attempt-outcome.ts';
-import { checkLocks } from '../tests-first/check-locks.ts';
+import { assertLockedTests } from '../tests-first/locked-tests.ts';
 import { commitTree, type Work } from './import-candidate.ts';
 
 /** How often work is merged and gated again because another story landed first. */
@@ -39,8 +39,8 @@ async function mergeCandidate(attempt: Attempt, work: Work, onto: string): Promi
   if (merged.kind === 'conflict') throw conflictIn(merged.paths);
   const { tree, changed } = merged;
   const commit = await commitTree(attempt, { tree, parent: onto, summary });
-  await checkLocks(attempt, locked, commit);
-  await worker.store.writePatch(identity.place, await diffCommits({ gitDir: candidateDir, from: onto, to: commit }));
+  await assertLockedTests(attempt, locked, commit);
+  await worker.store.writePatch(identity.location, await diffCommits({ gitDir: candidateDir, from: onto, to: commit }));
   await journal.report({ type: 'story.merged', commit: candidate.commit, onto, merged: commit });
   return {
     gatesFolder: `gates/onto-${onto.slice(0, 12)}`,

@@ -35,7 +35,7 @@ export async function runSetup(attempt: Attempt, work: Workspace): Promise<void>
   if (commands.length === 0) return;
   const logOf = (name: string) => `setup/${name}`;
   await journal.phase('setup', async () => {
-    const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.place, logOf(name));
+    const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.location, logOf(name));
     for await (const ended of runCommands(attempt, work, { commands, phase: 'setup', openLog }))
       await recordSetup(attempt, ended, { phase: 'setup', log: logOf(ended.name) });
   });

@@ -21,7 +21,7 @@ export async function readTestReports(attempt: Attempt, clean: Workspace, logs: 
   let found: TestCase[] | undefined;
   // Sequentially, because each may be megabytes long.
   for (const log of logs)
-    found = readTests((await worker.store.readArtifact(identity.place, log)) ?? '', tests) ?? found;
+    found = readTests((await worker.store.readArtifact(identity.location, log)) ?? '', tests) ?? found;
   for (const text of written) found = readTests(text, tests) ?? found;
   return found ?? null;
 }

@@ -67,7 +67,7 @@ async function followAgent(
 ): Promise<{ run: AgentRun; judgement: AgentJudgement }> {
   const { config, worker, journal, signal } = attempt;
   const { adapter } = attempt.agent;
-  const { place } = attempt.identity;
+  const { location } = attempt.identity;
   const prompt = await writePrompt(attempt);
   const { agent, agentOptions, model } = config;
   const ofModel = model.api === undefined ? {} : { model: model.name };
@@ -80,7 +80,7 @@ async function followAgent(
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
   );
-  const stdout = worker.store.openRaw(place, async (lines) => {
+  const stdout = worker.store.openRaw(location, async (lines) => {
     const activities: AgentActivity[] = [];
     for (const line of lines) {
       const parsed = read(line);
@@ -105,7 +105,7 @@ async function followAgent(
     .finally(() => batcher.flush());
   const stderrTail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
-  await worker.store.writeArtifact(place, 'agent.stderr.log', `${missing}${stderrTail}`);
+  await worker.store.writeArtifact(location, 'agent.stderr.log', `${missing}${stderrTail}`);
   const denied = run.denied ?? adapter.findDenial?.(stderrTail);
   const gateway = egress?.channel.gateway;
   const judgement = judgeAgentRun(run, {
@@ -114,7 +114,7 @@ async function followAgent(
     problem: gateway?.problem(),
   });
   if (judgement.answer !== undefined)
-    await worker.store.writeArtifact(place, 'result.json', formatAnswer(asResult(attempt, judgement.answer)));
+    await worker.store.writeArtifact(location, 'result.json', formatAnswer(asResult(attempt, judgement.answer)));
   return { run: { ...run, denied }, judgement };
 }
 
@@ -139,9 +139,10 @@ function agentScript({ agent, resources }: Attempt, egress: StepEgress | undefin
 async function recordUsage(attempt: Attempt, { sandbox, egress }: StartedStep, usage: Usage): Promise<void> {
   const { worker, identity } = attempt;
   const channel = egress?.channel;
-  await worker.store.writeArtifact(identity.place, 'usage.json', `${JSON.stringify(usage, null, 2)}\n`);
+  await worker.store.writeArtifact(identity.location, 'usage.json', `${JSON.stringify(usage, null, 2)}\n`);
   const divergence = channel?.gateway.divergence();
-  if (divergence !== undefined) await worker.store.writeArtifact(identity.place, 'divergence.txt', `${divergence}\n`);
+  if (divergence !== undefined)
+    await worker.store.writeArtifact(identity.location, 'divergence.txt', `${divergence}\n`);
   if (channel !== undefined) await recordNetwork(attempt, 'agent', channel);
   worker.inBackground(sandbox.remove());
 }

@@ -19,7 +19,7 @@ import { saveGateResults } from '../gate-results.ts';
 import type { ImplementedWork } from './import-candidate.ts';
 import { readTestReports } from './read-test-reports.ts';
 import { recordSetup } from './prepare-workspace.ts';
-import { checkGreen } from '../tests-first/check-locks.ts';
+import { requirePassedTests } from '../tests-first/locked-tests.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
 
@@ -77,7 +77,7 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
   const commands = runCommands(attempt, clean, {
     commands: setupAndGates(config),
     phase: 'gates',
-    openLog: (next) => worker.store.openArtifact(identity.place, logOf(next)),
+    openLog: (next) => worker.store.openArtifact(identity.location, logOf(next)),
     // Of the locked tests, then of the project.
     staleReports: { paths: config.tests.reports, gates: attempt.locked === undefined ? 0 : 2 },
     onNext: async ({ kind, command }) => {
@@ -100,7 +100,7 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
     }
     proofs.push(await recordGate(attempt, ended, { log, restored, baseline }));
     if (attempt.locked !== undefined && proofs.length === 1)
-      lockedTests = await checkGreen(attempt, attempt.locked, { clean, log });
+      lockedTests = await requirePassedTests(attempt, attempt.locked, { clean, log });
     else logs.push(log);
   }
   const tests = await readTestReports(project, clean, logs);
@@ -130,7 +130,7 @@ async function recordGate(
   { log, restored, baseline }: GateFacts,
 ): Promise<GateProof> {
   const { command, exit, sha256 } = ended;
-  const printed = exit.exitCode === 0 ? undefined : await worker.store.readArtifact(identity.place, log);
+  const printed = exit.exitCode === 0 ? undefined : await worker.store.readArtifact(identity.location, log);
   const failed = printed === undefined ? undefined : findFailedTests(printed);
   await journal.report({ type: 'gate.ended', ...resultOf(ended), ...(failed && { failed }), log, sha256 });
   assertExited(exit, { what: `gate \`${command}\``, limits: config.limits }, ended.tail);

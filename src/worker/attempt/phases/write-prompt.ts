@@ -30,8 +30,8 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
   const { text, tokens, maxTokens, sections } = prompt;
   const missing = problems.length === 0 ? {} : { missing: problems };
   const record = { tokens, maxTokens, sections, ...missing };
-  await worker.store.writeArtifact(identity.place, 'prompt.md', text);
-  await worker.store.writeArtifact(identity.place, 'prompt.json', `${JSON.stringify(record, null, 2)}\n`);
+  await worker.store.writeArtifact(identity.location, 'prompt.md', text);
+  await worker.store.writeArtifact(identity.location, 'prompt.json', `${JSON.stringify(record, null, 2)}\n`);
   await journal.report({ type: 'prompt.built', ...record });
   return text;
 }
@@ -52,7 +52,7 @@ function testsFirstOf({ config, task, locked }: Attempt): TestsFirst | undefined
 }
 
 async function readFailure({ worker, identity }: Attempt, { attempt, reason, summary, withLog }: Hint) {
-  const place = { ...identity.place, attempt };
-  const log = withLog ? await worker.store.readArtifact(place, 'failure.log') : undefined;
+  const location = { ...identity.location, attempt };
+  const log = withLog ? await worker.store.readArtifact(location, 'failure.log') : undefined;
   return { reason, summary, tail: log ?? '' };
 }

@@ -34,7 +34,7 @@ export function runControl(attempt: Attempt, command: string): Promise<TestsRun>
   return runOn(attempt, { name: 'control', commit: inputs.base, gitDir: resources.mirrorDir, tests });
 }
 
-interface Place {
+interface TestsCheckout {
   /** Of the workspace, and of the folder of the logs. */
   name: string;
   commit: string;
@@ -42,13 +42,13 @@ interface Place {
   tests: Pick<LockedTests, 'command' | 'files'>;
 }
 
-async function runOn(attempt: Attempt, { name, commit, gitDir, tests }: Place): Promise<TestsRun> {
+async function runOn(attempt: Attempt, { name, commit, gitDir, tests }: TestsCheckout): Promise<TestsRun> {
   const { config, worker, identity } = attempt;
   const only = withTestsGate({ ...attempt, config: { ...config, gates: [] } }, { ...tests, cases: [] });
   const clean = new Workspace(only, name, planCleanSteps(only));
   await clean.checkOut(commit, gitDir, [VIEW, CANDIDATE]);
   const logOf = (next: NextCommand) => `${name}/${next.name}`;
-  const openLog = (next: NextCommand) => worker.store.openArtifact(identity.place, logOf(next));
+  const openLog = (next: NextCommand) => worker.store.openArtifact(identity.location, logOf(next));
   const plan = {
     commands: setupAndGates(only.config),
     phase: 'baseline' as const,

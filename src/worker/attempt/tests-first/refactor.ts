@@ -13,7 +13,7 @@ import { findImportFailure, importWork, type Candidate, type Work } from '../pha
 import { runSetup } from '../phases/prepare-workspace.ts';
 import { runAgent } from '../phases/run-agent.ts';
 import { runGates, type PassedGates } from '../phases/run-gates.ts';
-import { checkLocks } from './check-locks.ts';
+import { assertLockedTests } from './locked-tests.ts';
 import { inFolder, withTestsGate } from './tests-attempt.ts';
 
 /** Work that passed its gates, and their results. */
@@ -76,7 +76,7 @@ async function refactorAndGate(attempt: Attempt, work: Work, measured: Measureme
     const found = await importWork(pending, await readWorkspace(pending, exporter), work.summary);
     return requireOther(attempt, found, work);
   });
-  await checkLocks(pending, work.locked, candidate.commit);
+  await assertLockedTests(pending, work.locked, candidate.commit);
   const { origin, summary, merges, locked } = work;
   const clean = new Workspace(pending, 'refactored', planCleanSteps(withTestsGate(pending, locked)));
   const refactored: Work = {
@@ -85,7 +85,7 @@ async function refactorAndGate(attempt: Attempt, work: Work, measured: Measureme
   };
   const gates = await runGates({ ...attempt, journal }, refactored);
   await worker.store.writePatch(
-    identity.place,
+    identity.location,
     await diffCommits({ gitDir: candidateDir, from: parent, to: candidate.commit }),
   );
   return { refactored, gates, entries };

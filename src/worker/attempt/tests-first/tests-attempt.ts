@@ -21,11 +21,11 @@ export function inFolder(store: Store, folder: string): Store {
   const below = (name: string) => `${folder}/${name}`;
   return {
     ...store,
-    artifactPath: (place, name) => store.artifactPath(place, below(name)),
-    writeArtifact: (place, name, data, how) => store.writeArtifact(place, below(name), data, how),
-    openArtifact: (place, name, mayWrite) => store.openArtifact(place, below(name), mayWrite),
-    writePatch: async (place, patch) => {
-      await store.writeArtifact(place, below('diff.patch'), patch);
+    artifactPath: (location, name) => store.artifactPath(location, below(name)),
+    writeArtifact: (location, name, data, how) => store.writeArtifact(location, below(name), data, how),
+    openArtifact: (location, name, mayWrite) => store.openArtifact(location, below(name), mayWrite),
+    writePatch: async (location, patch) => {
+      await store.writeArtifact(location, below('diff.patch'), patch);
     },
   };
 }

@@ -9,7 +9,7 @@ import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
 import { importWork, type Candidate } from '../phases/import-candidate.ts';
 import { runAgent } from '../phases/run-agent.ts';
-import { isRegularFile, judgeTests, nameTests } from './check-locks.ts';
+import { isRegularFile, judgeTests, nameTests } from './locked-tests.ts';
 import { lockKeptTests, lockNewTests } from './kept-tests.ts';
 import { runControl, runNewTests, type TestsRun } from './red-run.ts';
 import { asTestsAttempt } from './tests-attempt.ts';

@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { checkLocks } from '../../../src/worker/attempt/tests-first/check-locks.ts';
+import { assertLockedTests } from '../../../src/worker/attempt/tests-first/locked-tests.ts';
 import { it } from '../../support/fixtures.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
@@ -30,7 +30,7 @@ async function check(repository: TestRepository, change: () => void, first: Firs
       },
     },
   };
-  await checkLocks(attempt, { command: 'npm test {files}', files, cases: [] }, commit);
+  await assertLockedTests(attempt, { command: 'npm test {files}', files, cases: [] }, commit);
   return reported;
 }
 

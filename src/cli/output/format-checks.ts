@@ -5,7 +5,7 @@ import { terminalColumns } from './run-table.ts';
 import { table, type Cell } from './table.ts';
 
 /** Formats checks as rows; differences are highlighted. */
-export function checkTable(checks: Replayed['checks'], cli: Cli): string[] {
+export function formatChecks(checks: Replayed['checks'], cli: Cli): string[] {
   const heading = ['', 'WHAT', 'RECORDED', 'FOUND'].map((text) => ({ text }));
   const rows = checks.map(({ what, recorded, found, ok }): Cell[] => [
     ok === null ? { text: ' ' } : { text: ok ? '✓' : '✗', tone: ok ? 'good' : 'bad' },

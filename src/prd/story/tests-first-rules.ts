@@ -3,7 +3,7 @@ import type { Draft } from '../dialect.ts';
 import type { Diagnostics, SourceLocation } from '../diagnostics.ts';
 
 /** Adds a problem for each field `testsFirst`, of a story or of the file, that is none of its values. */
-export function checkTestsFirst({ stories, about }: Draft, diagnostics: Diagnostics): void {
+export function addTestsFirstDiagnostics({ stories, about }: Draft, diagnostics: Diagnostics): void {
   const fields: { key: string; value: unknown; at: SourceLocation }[] = [
     ...about
       .filter(({ stories: places }) => places === undefined)

@@ -19,7 +19,7 @@ export interface PromptCheck {
  * Checks the files that `[prompt]` names and the length of all prompts; returns warnings. Throws CONFIG_INVALID and
  * PROMPT_TOO_LARGE.
  */
-export async function checkPrompts({ gitDir, run: { repo, config }, prd }: PromptCheck): Promise<string[]> {
+export async function requireUsablePrompts({ gitDir, run: { repo, config }, prd }: PromptCheck): Promise<string[]> {
   const { prompt, gates = [] } = config;
   const { files, problems, warnings } = await readPromptFiles({ gitDir, commit: repo.base, prompt });
   if (problems.length > 0)

@@ -11,7 +11,7 @@ export interface GitRoute {
 }
 
 /** Where repositories are that may be fetched. */
-export interface GitPlace {
+export interface AllowedRepositories {
   protocol: 'http:' | 'https:';
   /** Canonical `host:port`. */
   authority: string;
@@ -20,7 +20,7 @@ export interface GitPlace {
 }
 
 /** Parses the URLs. Throws CONFIG_INVALID. */
-export function openGitPlaces(urls: readonly string[]): GitPlace[] {
+export function parseAllowedRepositories(urls: readonly string[]): AllowedRepositories[] {
   return urls.map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined;
     const target = url === undefined ? undefined : endpointOfUrl(url);
@@ -58,7 +58,10 @@ export interface GitRequest {
 const REQUEST = /^\/~git\/([^/]+)(\/.+)\/(info\/refs\?service=git-upload-pack|git-upload-pack)$/;
 
 /** Finds the request of a proxy path, `/~git/<host:port>/<path of the repository>/…`. Only fetches are requests. */
-export function resolveGitRequest(places: readonly GitPlace[], path: string): GitRequest | { reason: string } {
+export function resolveGitRequest(
+  places: readonly AllowedRepositories[],
+  path: string,
+): GitRequest | { reason: string } {
   const [, host = '', repository = '', tail = ''] = REQUEST.exec(path) ?? [];
   if (tail === '') return { reason: `network: ${path} refused; repositories can only be fetched` };
   const target = parseEndpoint(host);
@@ -78,7 +81,7 @@ export function resolveGitRequest(places: readonly GitPlace[], path: string): Gi
 }
 
 /** The path in the proxy of a URL that the server redirects to; undefined if it is not a request for an allowed repository. */
-export function gitProxyPath(places: readonly GitPlace[], url: URL): string | undefined {
+export function gitProxyPath(places: readonly AllowedRepositories[], url: URL): string | undefined {
   const target = endpointOfUrl(url);
   if (target === undefined || url.username !== '' || url.password !== '') return undefined;
   const path = `/~git/${formatEndpoint(target)}${url.pathname}${url.search}`;
@@ -89,7 +92,7 @@ export function gitProxyPath(places: readonly GitPlace[], url: URL): string | un
 /** Variables that let git, and the package managers that call it, fetch the repositories through a port of the loopback interface. */
 export function gitClientEnv(urls: readonly string[], port: number): Record<string, string> {
   if (urls.length === 0) return {};
-  const rules = openGitPlaces(urls).flatMap(({ protocol, authority, path }) => {
+  const rules = parseAllowedRepositories(urls).flatMap(({ protocol, authority, path }) => {
     const proxy = `url.http://127.0.0.1:${port}/~git/${authority}${path}.insteadOf`;
     const host = authority.replace(protocol === 'https:' ? /:443$/ : /:80$/, '');
     const name = authority.replace(/:\d+$/, '');

@@ -11,7 +11,7 @@ export interface IdentifiedRun {
 }
 
 /** Why retention must not touch runs, by run id, as clauses; runs that it may touch are not listed. */
-export async function findHeldBack(home: string, runs: readonly IdentifiedRun[]): Promise<Map<string, string>> {
+export async function findKeptRuns(home: string, runs: readonly IdentifiedRun[]): Promise<Map<string, string>> {
   const open = runs.filter(({ state }) => state.status !== 'ended');
   const needed = new Map<string, string>();
   const bases = new Map<string, string>();
@@ -20,7 +20,7 @@ export async function findHeldBack(home: string, runs: readonly IdentifiedRun[])
     bases.set(state.repo.base, runId);
   }
   const reports = new IssueReportFiles(home);
-  const held = new Map<string, string>();
+  const kept = new Map<string, string>();
   for (const { runId, state } of runs) {
     const user = needed.get(runId) ?? state.stories.map(({ commit = '' }) => bases.get(commit)).find(Boolean);
     const why =
@@ -28,9 +28,9 @@ export async function findHeldBack(home: string, runs: readonly IdentifiedRun[])
       (user === undefined ? undefined : `the open run ${user} continues it`) ??
       ((await reports.has(runId)) ? 'its issues do not show its result yet' : undefined) ??
       (await reasonInGit(state));
-    if (why !== undefined) held.set(runId, why);
+    if (why !== undefined) kept.set(runId, why);
   }
-  return held;
+  return kept;
 }
 
 function reasonInJournal(state: RunState): string | undefined {

@@ -25,7 +25,7 @@ interface Judged {
 }
 
 /** Ends the attempt if locked tests of a commit were changed or removed. */
-export async function checkLocks(
+export async function assertLockedTests(
   attempt: Judged & Pick<Attempt, 'signal'> & { resources: Pick<Attempt['resources'], 'candidateDir'> },
   locked: LockedTests | undefined,
   commit: string,
@@ -46,7 +46,7 @@ export async function checkLocks(
  * Ends the attempt unless each locked test ran after the change and passed. `log`: of the command that runs them. Returns
  * the reported tests.
  */
-export async function checkGreen(
+export async function requirePassedTests(
   attempt: Attempt,
   locked: LockedTests,
   { clean, log }: { clean: Workspace; log: string },
@@ -56,12 +56,12 @@ export async function checkGreen(
   const unproven = findUnprovenTests(locked.cases, reported && selectTestsOf(locked.files, reported));
   if (unproven.length === 0) return reported ?? [];
   const why = `tests of the story did not run and pass after its change: ${nameTests(unproven)}`;
-  const printed = await attempt.worker.store.readArtifact(attempt.identity.place, log);
+  const printed = await attempt.worker.store.readArtifact(attempt.identity.location, log);
   await judgeTests(attempt, 'green', { stopReason: 'GATE_FAILED', why, tail: printed?.slice(-MAX_TAIL) });
   return reported ?? [];
 }
 
-interface Finding {
+interface TestsFault {
   stopReason: StopReason;
   why: string;
   tail?: string | undefined;
@@ -71,7 +71,7 @@ interface Finding {
 export async function judgeTests(
   attempt: Judged,
   step: TestsStep,
-  { stopReason, why, tail }: Finding,
+  { stopReason, why, tail }: TestsFault,
 ): Promise<undefined> {
   await attempt.journal.report({ type: 'tests.judged', step, why });
   if (attempt.config.tests.first !== 'report') throw attemptFailed(stopReason, why, tail);

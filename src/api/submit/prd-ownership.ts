@@ -6,7 +6,7 @@ import { readRegularFile } from '../../lib/fs.ts';
 import type { SubmitRequest } from '../operations/requests.ts';
 
 /** What halo may do with the PRD file of a run, in addition to reading what was sent. */
-export interface PrdPlace {
+export interface PrdOwnership {
   /** The path that the run stores. */
   path: string;
   /** Whether it is a file on this machine with the content that was sent, and belongs to the run. */
@@ -21,17 +21,20 @@ export interface PrdPlace {
  * Decides to whom a PRD file belongs. In the repository, it belongs to the run. Elsewhere, a request over the network has no
  * files, and a user of this machine only their own.
  */
-export async function placePrd(prd: PrdFile, { root, remote }: { root: string; remote: boolean }): Promise<PrdPlace> {
+export async function resolvePrdOwnership(
+  prd: PrdFile,
+  { root, remote }: { root: string; remote: boolean },
+): Promise<PrdOwnership> {
   const { path } = prd;
   const file = (await isFileHere(prd)) ? await realpath(path) : undefined;
   const isOwn = file !== undefined && (await liesIn(file, root));
   if (file === undefined || isOwn || remote) return { path, isHere: isOwn, mayMark: isOwn };
   // A link in the repository may later point to another file.
-  const place = { path: (await liesIn(path, root)) ? file : path, isHere: true };
+  const ownership = { path: (await liesIn(path, root)) ? file : path, isHere: true };
   const who = process.geteuid?.();
   return who === undefined || (await lstat(file)).uid === who
-    ? { ...place, mayMark: true, warning: `what lands is marked in ${file}, which is not in the repository` }
-    : { ...place, mayMark: false, warning: `what lands is not marked in ${file}, which belongs to another user` };
+    ? { ...ownership, mayMark: true, warning: `what lands is marked in ${file}, which is not in the repository` }
+    : { ...ownership, mayMark: false, warning: `what lands is not marked in ${file}, which belongs to another user` };
 }
 
 /** Whether a path is below a folder, but not in a git directory. */
