@@ -361,6 +361,9 @@ describe.each(WAYS)('operations %s', (name, open) => {
     expect(await open().approveRun(RUN)).toEqual({ runId: RUN, changed: true, tip });
     expect(await open().approveRun(RUN)).toEqual({ runId: RUN, changed: false, tip });
     expect(await open().land(RUN)).toMatchObject({ branch: 'main', to: tip });
+    const by = name === 'over HTTP' ? 'api-token' : (expect.stringContaining('@') as string);
+    const { entries } = await open().audit({ type: 'run.landed', limit: 1 });
+    expect(entries).toMatchObject([{ commit: tip, by }]);
     expect(repository.git('rev-parse', 'main')).toBe(tip);
   });
 

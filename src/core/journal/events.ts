@@ -92,7 +92,8 @@ export type JournalEntry =
   /** A user approved or rejected the whole run up to `tip`; the last decision counts. */
   | { type: 'run.approved'; by: string; tip: string }
   | { type: 'run.rejected'; by: string; tip: string; reason: string }
-  | { type: 'run.landed'; branch: string; from: string; to: string }
+  /** `by`: the user who landed the run; absent: halo did, with `land.mode`, or the journal is older. */
+  | { type: 'run.landed'; branch: string; from: string; to: string; by?: string }
   /** Retention removes the artifacts of the ended run, of so many bytes; `by`: a user, or `retention`. */
   | { type: 'run.pruned'; by: string; bytes: number }
   /** These stories have landed but could not be marked in the PRD file. */

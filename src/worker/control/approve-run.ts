@@ -34,7 +34,7 @@ export async function approveRun(keeper: RunKeeper, runId: string, by: string): 
   }
   const decided = { runId, changed, tip: state.tip };
   if (config.land.mode !== 'ff' || state.stopReason !== 'SUCCESS') return decided;
-  return { ...decided, landed: await landRun(store, home, runId) };
+  return { ...decided, landed: await landRun(store, home, { runId, by }) };
 }
 
 /** Rejects an ended run: `halo land` then refuses it. Throws LAND_REFUSED. */

@@ -46,7 +46,7 @@ export async function endRun(
   if (isRecovered) await markPrdProgress(worker, { runId, config });
   if (end?.stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
   try {
-    await landRun(worker.store, worker.home, runId);
+    await landRun(worker.store, worker.home, { runId });
   } catch (error) {
     if (!(error instanceof HaloError)) throw error;
     worker.log.warn({ runId, reason: error.message }, 'fast-forward failed, run branch kept');

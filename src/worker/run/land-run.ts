@@ -3,11 +3,13 @@ import { relative } from 'node:path';
 import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
 import { type RunState, currentDecision } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
 import { PRDS_FOLDER } from '../../core/prd/prd-names.ts';
+import { defined } from '../../lib/guards.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../../git/land/fast-forward.ts';
 import { listRunsBetween } from '../../git/repository/unmerged-runs.ts';
@@ -24,7 +26,11 @@ import type { JournalStore } from '../../store/journal-store.ts';
  * branch of the run or, with `land.push = "base"`, the branch that it started from. Throws LAND_REFUSED with the reason;
  * then nothing has moved.
  */
-export async function landRun(store: JournalStore, home: string, runId: string): Promise<LandedRun> {
+export async function landRun(
+  store: JournalStore,
+  home: string,
+  { runId, by }: { runId: string; by?: string },
+): Promise<LandedRun> {
   const state = await store.readState(runId);
   const { repo, tip, status } = state;
   if (status !== 'ended') {
@@ -62,24 +68,27 @@ export async function landRun(store: JournalStore, home: string, runId: string):
     : await fastForwardCheckout(repo, state);
   await failpoint('ff.after');
   const { branch, from, to } = landed;
-  await store.append(runId, [{ type: 'run.landed', branch, from, to }]);
-  if (!isUrl(repo.source)) await recordLandedWith(store, { runId, repo }, landed);
+  const entry: LandedEntry = { type: 'run.landed', branch, from, to, ...defined({ by }) };
+  await store.append(runId, [entry]);
+  if (!isUrl(repo.source)) await recordLandedWith(store, { runId, repo }, entry);
   return landed;
 }
+
+type LandedEntry = Extract<JournalEntry, { type: 'run.landed' }>;
 
 /** Records that the runs whose results this one continued have landed with it. */
 async function recordLandedWith(
   store: JournalStore,
   { runId, repo }: Pick<RunState, 'runId' | 'repo'>,
-  { branch, from, to }: LandedRun,
+  entry: LandedEntry,
 ): Promise<void> {
   const { gitDir } = await inspectRepo(repo.source);
-  for (const other of await listRunsBetween(gitDir, from, to)) {
+  for (const other of await listRunsBetween(gitDir, entry.from, entry.to)) {
     if (other === runId) continue;
     // A branch may be of a run of another home, or of one that was removed.
     const state = await store.readState(other).catch(() => undefined);
     const isLanded = state?.status !== 'ended' || state.landed !== undefined || state.repo.source !== repo.source;
-    if (!isLanded) await store.append(other, [{ type: 'run.landed', branch, from, to }]);
+    if (!isLanded) await store.append(other, [entry]);
   }
 }
 

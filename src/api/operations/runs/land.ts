@@ -10,8 +10,8 @@ export const landOperation: Operation<{ runId: string }, LandedRun> = {
   decides: true,
   summary: 'Fast-forwards the branch from which the run started, or pushes the branch of the run to a URL.',
   output: { kind: 'json', schema: landedSchema },
-  async run({ host, store }, { runId }) {
+  async run({ host, store, by }, { runId }) {
     const { landRun } = await import('../../../worker/run/land-run.ts');
-    return landRun(store, host.home, await store.find(runId));
+    return landRun(store, host.home, { runId: await store.find(runId), by });
   },
 };
