@@ -116,8 +116,9 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Operate:', ['up', 'serve', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion']],
 ];
 
-const PURPOSE = `halo runs coding agents on PRDs. An agent implements each story in a sealed container,
-gates check the result in a second one, and it lands as one commit on the branch of the run.`;
+const PURPOSE = `halo runs coding agents on PRDs, files of small stories. An agent implements each story in a
+sealed container, gates check the result in a second one, and it lands as one commit on the
+branch of the run.`;
 
 const FOOTER = `
 Examples:

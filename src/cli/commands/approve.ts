@@ -14,7 +14,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Approves the commit of a story that is waiting for approval. The commit that passed the gates lands and the run continues. If other stories have landed since, a worker first merges the commit onto them and runs the gates again. Without --story, approves the result of a finished run, so that `halo land` can take it.',
+      'Approves the commit of a story that is waiting for approval. The commit that passed the gates lands and the run continues. If other stories have landed since, a worker first merges the commit onto them and runs the gates again. Without --story, approves the result of a run that has ended, so that `halo land` accepts it.',
     )
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'the story that is waiting')

@@ -20,7 +20,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Runs setup and gates on the checked-out commit, in the same sandboxes as for a story, and prints their output. Needs no PRD, agent or key, and creates no run.',
+      'Runs setup and gates on the checked-out commit, in the same sandboxes as for a story, and prints their output. Needs no PRD and no key, starts no agent, and creates no run.',
     )
     .option('-C, --repo <path>', 'the repository', '.')
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')

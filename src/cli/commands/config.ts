@@ -9,7 +9,7 @@ interface Flags extends SettingFlags {
 }
 
 export const define: Define = (command, cli) => {
-  command.description('Shows the settings of runs and where they come from.').addHelpText('after', HELP);
+  command.description('Shows settings and where they come from.').addHelpText('after', HELP);
   const show = command
     .command('show')
     .summary('print each setting and its origin')

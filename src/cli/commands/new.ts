@@ -7,7 +7,7 @@ import type { Cli, Define } from '../cli.ts';
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Creates a folder with a new git repository: halo.toml, an example PRD, a small program with a test, and the first commit. The folder must not exist, or be empty. Edit prd.json, or run the example as it is.',
+      'Creates a folder with a new git repository: halo.toml, an example PRD, a small program with a test, and the first commit. The folder must not exist, or must be empty. Edit prd.json, or run the example as it is.',
     )
     .argument('<folder>', 'the folder to create')
     .addOption(new Option('--agent <name>', 'the agent in halo.toml').choices(AGENT_IDS).default('codex'))
@@ -21,7 +21,7 @@ Examples:
   halo new shop --agent claude && cd shop && halo run
 
 Exit codes:
-  0 created    2 the folder is not empty
+  0 created    2 the folder exists and is not empty
 
 See also: halo init, halo check, halo run`;
 

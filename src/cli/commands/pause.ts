@@ -27,6 +27,7 @@ Examples:
   halo pause 2dhe
   halo pause 2dhe --now
   halo pause --all
+  halo pause --all --all-users --now
 
 Exit codes:
   0 paused or pausing    2 no such run    6 the run has ended

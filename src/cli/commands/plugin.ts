@@ -14,7 +14,7 @@ interface Flags extends SettingFlags {
 
 export const define: Define = (command, cli) => {
   command
-    .description('The actions of halo for plugins of agents: each prints one JSON document on stdout.')
+    .description('Commands for plugins of agents. Each prints one JSON document on stdout.')
     .argument('[action]', 'run')
     .addHelpText('after', HELP)
     .action((action: string | undefined) => {

@@ -33,7 +33,7 @@ export const define: Define = (command, cli) => {
       '[prd]',
       'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD, else the PRD that halo run would use)',
     )
-    .option('--as <dialect>', 'read it as this dialect, with all rules of daedalus or swanson')
+    .option('--as <dialect>', 'read it as this dialect; daedalus and swanson also apply all rules of that tool')
     .option('-c, --config <key=value>', 'override one setting, e.g. -c prd.criteria=required (repeatable)', collect)
     .option('--json', 'print the PRD as halo sees it, as JSON')
     .addHelpText('after', VALIDATE_HELP)

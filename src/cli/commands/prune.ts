@@ -21,7 +21,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Removes artifacts of ended runs (logs, raw output of agents, debug bundles), then whole runs, the oldest first, as `[keep]` or the options say, and mirrors that no run uses. Runs that have not ended, that wait for approval, or whose commits have not landed on your branch stay.',
+      'Removes artifacts of ended runs (logs, raw output of agents, debug bundles), then whole runs, the oldest first, as `[keep]` or the options say, and mirrors that no run uses. Runs that have not ended, that wait for approval, or whose commits have not landed on your branch stay. Without `[keep]` and options, no run is removed.',
     )
     .option('--older-than <time>', 'remove artifacts of runs that ended this long ago, e.g. 30d', parseAge)
     .option('--runs <n>', 'only this many ended runs, the newest, keep their artifacts', parseRuns)
@@ -41,7 +41,8 @@ Examples:
   halo prune --max-size 20g --yes --json | jq .bytes
 
 Exit codes:
-  0 removed    1 some runs could not be removed    2 not confirmed    6 another process is removing
+  0 removed          1 some runs could not be read or removed
+  2 not confirmed    6 another process is removing
 
 See also: halo doctor, halo config, halo snapshot`;
 

@@ -23,11 +23,11 @@ export const define: Define = (command, cli) => {
       .description(
         'Runs the PRDs of a folder in the order of their names, one run after the other, each on the result of the one before. A finished PRD moves to done/ in the folder; one that failed stays, with a note. Running workers (`halo worker`, `halo up`) execute the runs; if there are none, this process does. A queue that was stopped or killed continues where it was when it is started again.',
       )
-      .argument('<folder>', 'the folder with PRDs (*.json, *.md)')
+      .argument('<folder>', 'the folder with PRDs (*.json, *.md, *.markdown)')
       .option('--repo <repo>', 'path or URL of the repository', '.')
       .option('--watch', 'wait for new PRDs in the folder until Ctrl-C')
       .addOption(
-        new Option('--on-failure <what>', 'after a PRD that failed: stop, or skip it')
+        new Option('--on-failure <what>', 'what to do with a PRD that failed, now or in an earlier call')
           .choices(['stop', 'skip'])
           .default('stop'),
       ),

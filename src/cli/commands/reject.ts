@@ -11,7 +11,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Rejects the commit of a story that is waiting for approval. The run ends with APPROVAL_DENIED; landed stories stay. Without --story, rejects the result of a finished run: `halo land` then refuses it.',
+      'Rejects the commit of a story that is waiting for approval. The run ends with APPROVAL_DENIED; landed stories stay. Without --story, rejects the result of a run that has ended: `halo land` then refuses it.',
     )
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'the story that is waiting')

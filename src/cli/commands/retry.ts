@@ -21,11 +21,11 @@ interface Flags extends SettingsFlags {
 
 export const define = controlCommand<Flags>({
   description:
-    'Reopens a finished run: stories that failed, were cancelled or need a human start again with fresh attempts; landed stories stay. With --story, retries one such story, also in an active run.',
+    'Continues a run that has ended: stories that failed, were cancelled or need a human get new attempts; landed stories stay. The run keeps its settings: only -c changes them. With --story, retries one such story, also in an active run.',
   help: HELP,
   word: 'retried',
   options: (command) =>
-    addSettings(command).option('--new-tests', 'write the tests of tests first again, instead of the locked ones'),
+    addSettings(command).option('--new-tests', 'discard the locked tests of tests first, and write new ones'),
   prepare: async (flags, cli) => {
     const settings = await settingsFor(flags, cli);
     const options = { ...settings, ...(flags.newTests && { newTests: true }) };

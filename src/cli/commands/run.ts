@@ -48,7 +48,7 @@ export const define: Define = (command, cli) => {
         )
         .option(
           '--prd <path>',
-          'the same, for scripts: refused runs get a run directory; without a terminal, stdout contains only its path; gates are optional',
+          'the same, for scripts: refused runs get a run directory; without a terminal, stdout contains only its path; a repository without gates is accepted',
         )
         .option('--resume <run>', 'continue a run, given by its directory or id')
         .option('--repo <path>', 'the repository', '.'),

@@ -25,7 +25,7 @@ Examples:
   halo show 2dhe US-001
   halo show 2dhe --json | jq '.stories[] | {id, doubts}'
 
-✓ criterion with tests that ran, ? criterion without such a test, ! needs a second look.
+✓ criterion with tests that ran, ? criterion without such a test, ! needs a closer look.
 
 Exit codes:
   0 shown    2 no such run or story

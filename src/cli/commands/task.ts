@@ -19,7 +19,7 @@ export const define: Define = (command, cli) => {
       .option('--next', 'run the first task that is not completed (the default)'),
     'task-agent',
   )
-    .option('--reset-task', 'reset the task: status unstarted, no attempts')
+    .option('--reset-task', 'run it as if it had never been run: status unstarted, no attempts')
     .addHelpText('after', HELP)
     .action((flags: Flags) => task(flags, cli));
 };
@@ -35,10 +35,10 @@ pytest -q that the repository has, else the gates of halo.toml. A task that chan
 that script or the makefile waits for approval.
 
 Exit codes:
-  0 completed              3 all are completed      4 needs a human
-  5 something is missing   6 cannot start, or another task comes first
-  10 no result             11 out of attempts       12 not completed yet
-  2 wrong usage            130 stopped by Ctrl-C    1 infrastructure
+  0 completed              1 infrastructure         2 wrong usage
+  3 all are completed      4 needs a human          5 something is missing
+  6 cannot start, or another task comes first       10 no result
+  11 out of attempts       12 failed: run it again  130 stopped by Ctrl-C
 
 See also: halo loop, halo prd validate`;
 

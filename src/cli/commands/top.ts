@@ -6,7 +6,7 @@ import { openPrdFiles } from '../prds/open-prd-files.ts';
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Shows all runs on the whole terminal: stories, logs, diffs, what waits for a decision, costs, workers, and the PRDs of the current repository. Starts PRDs, approves, rejects, answers, pauses, resumes, cancels, retries and lands after a confirmation. `halo` alone at a terminal does the same. Runs continue when it ends.',
+      'Shows all runs in a full-screen view: stories, logs, diffs, what waits for a decision, costs, workers, and the PRDs of the current repository. Starts PRDs, approves, rejects, answers, pauses, resumes, cancels, retries and lands after a confirmation. `halo` alone at a terminal does the same. Runs continue when it ends.',
     )
     .addHelpText('after', HELP)
     .action(() => top(cli));

@@ -10,7 +10,7 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Runs Redis, the HTTP API and workers in one foreground process. Prints a line for each run and story that starts or ends.',
+      'Runs Redis, the HTTP API and workers in one foreground process. Prints a line when a run or story starts or ends.',
     )
     .option('--workers <n>', 'number of stories to run in parallel', parseCount, 2)
     .option(

@@ -17,9 +17,12 @@ export const define: Define = (command, cli) => {
     .description(
       'Verifies landed commits on this machine. Compares each commit with its record (refs/notes/halo), and the record with the run directory, a signature or the configuration of the base commit. Then runs setup and gates on exactly that tree, in a clean container of the recorded image.',
     )
-    .argument('<target>', 'a run, any unique part of its id, or a commit')
+    .argument('<target>', 'a run (any unique part of its id) or a commit')
     .option('--repo <path>', 'the repository of the commit', '.')
-    .option('--trust-record', 'use settings from the record even if nothing on this machine confirms them')
+    .option(
+      '--trust-record',
+      'use the settings of the record even if nothing on this machine confirms them; runs its commands',
+    )
     .option('--json', 'print one commit per line as JSON')
     .addHelpText('after', HELP)
     .action((target: string, flags: Flags) => verify(target, flags, cli));

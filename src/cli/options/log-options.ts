@@ -5,7 +5,8 @@ import { parseDuration } from '../../lib/units.ts';
 const DATE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?$/;
 
 /** What `--since` takes, for help texts. */
-export const SINCE = 'a date (2030-01-31, 2030-01-31T03:00:00Z), a time of day (03:12) or a duration ago (10m, 7d)';
+export const SINCE =
+  'a date (2030-01-31, 2030-01-31T03:00:00Z), a local time of day (03:12) or a duration ago (10m, 7d)';
 
 /**
  * Parses `--since` to ISO 8601: a date or a time of day (its last occurrence), in local time unless it has a zone, or a

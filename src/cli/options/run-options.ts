@@ -14,7 +14,7 @@ export interface SettingFlags {
 /** Adds the options that change settings: --agent, --profile, -c. */
 export function addSettingOptions(command: Command): Command {
   return command
-    .addOption(new Option('--agent <name>', 'the agent that works on the stories').choices(AGENT_IDS))
+    .addOption(new Option('--agent <name>', 'the agent to use').choices(AGENT_IDS))
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
     .option('-c, --config <key=value>', 'override one setting, e.g. -c retry.attempts=1 (repeatable)', collect);
 }

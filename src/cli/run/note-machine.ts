@@ -4,6 +4,10 @@ import type { Cli } from '../cli.ts';
 
 /** Commands that always use this machine, even if HALO_URL is set. */
 const HERE = new Set([
+  'check',
+  'new',
+  'plan',
+  'snapshot build',
   'verify',
   'import',
   'init',
@@ -33,8 +37,8 @@ export async function noteMachine(action: Command, cli: Cli): Promise<void> {
 }
 
 function machineText({ group, name }: { group: string; name: string }, server: string) {
-  if (HERE.has(group) || (group === 'prd' && !BOTH.has(name))) {
-    const words = group === name ? name : `${group} ${name}`;
+  const words = group === name ? name : `${group} ${name}`;
+  if (HERE.has(group) || HERE.has(words) || (group === 'prd' && !BOTH.has(name))) {
     return { says: `on this machine: \`halo ${words}\` does not use the server ${server} (HALO_URL)`, always: true };
   }
   if (group === 'prd') return { says: `PRDs of this machine, runs of the server ${server} (HALO_URL)`, always: true };
