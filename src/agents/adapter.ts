@@ -15,8 +15,8 @@ export interface AgentIntent {
   home: string;
   /** Options of the program, which the configuration has checked. */
   options?: AgentOptions;
-  /** The agent answers with a plan; absent: with the end of a story. */
-  planning?: true;
+  /** What the agent answers with: the end of a story (default), the tests that it wrote for one, or a plan. */
+  answers?: 'story' | 'tests' | 'plan';
   /** The user's command line, for the `command` agent. */
   commandLine: string | undefined;
 }

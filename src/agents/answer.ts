@@ -11,8 +11,13 @@ const MAX_PLAN = 400_000;
 
 const criterion = z.object({
   n: z.int().min(1).max(1000),
-  tests: z.array(z.string().min(1).max(200)).max(10).default([]),
+  tests: z.array(z.string().min(1).max(200)).max(30).default([]),
   files: z.array(z.string().min(1).max(200)).max(10).default([]),
+  holds: z
+    .boolean()
+    .nullish()
+    .catch(undefined)
+    .transform((holds) => holds ?? undefined),
 });
 
 const answerShape = z.looseObject({
@@ -52,6 +57,26 @@ export const ANSWER_SCHEMA = {
 
 const text = { type: 'string' } as const;
 const texts = { type: 'array', items: text } as const;
+
+/** The JSON schema of the answer of a session that writes tests, in the strict form. */
+export const TESTS_SCHEMA = {
+  type: 'object',
+  properties: {
+    status: ANSWER_SCHEMA.properties.status,
+    summary: text,
+    criteria: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { n: { type: 'integer' }, tests: texts, holds: { type: 'boolean' } },
+        required: ['n', 'tests', 'holds'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['status', 'summary', 'criteria'],
+  additionalProperties: false,
+};
 
 /** The JSON schema of the answer of `halo plan`, in the strict form. */
 export const PLAN_SCHEMA = {

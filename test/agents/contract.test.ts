@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
-import { formatAnswer } from '../../src/agents/answer.ts';
+import { formatAnswer, readAnswer } from '../../src/agents/answer.ts';
 import type { AgentIntent } from '../../src/agents/adapter.ts';
 import type { AgentId } from '../../src/core/agent.ts';
 import { agentAdapter, AGENTS } from '../../src/agents/registry.ts';
@@ -295,4 +295,24 @@ describe('recordings of the real Codex CLI', () => {
     const { activities } = readRun(agentAdapter('codex'), { stdout: read('prose.jsonl'), exitCode: 0, stderrTail: '' });
     expect(activities).toEqual([{ kind: 'say', text: 'All done, enjoy!' }]);
   });
+});
+
+it.each(Object.values(AGENTS).filter(({ hasAnswerSchema }) => hasAnswerSchema))(
+  '$title gets the schema of the answer that a session is asked for',
+  (adapter) => {
+    const launched = (answers: NonNullable<AgentIntent['answers']>) =>
+      JSON.stringify(adapter.launch({ ...INTENT, answers }));
+    expect(launched('tests')).toMatch(/criteria[^]*holds/);
+    expect(launched('story')).not.toContain('holds');
+    expect(launched('plan')).toContain('dependsOn');
+  },
+);
+
+it.each<[string, unknown, boolean | undefined]>([
+  ['true', true, true],
+  ['null', null, undefined],
+  ['no boolean', 'yes', undefined],
+])('the answer of a session with tests may say that a criterion holds: %s', (_what, holds, expected) => {
+  const outcome = readAnswer(JSON.stringify({ status: 'ok', summary: '', criteria: [{ n: 1, tests: ['a'], holds }] }));
+  expect(outcome).toMatchObject({ kind: 'answer', answer: { criteria: [{ n: 1, tests: ['a'], holds: expected }] } });
 });

@@ -43,7 +43,8 @@ describe('the prompt', () => {
       .split('\n## ')
       .at(-1)!;
     expect(answer).toMatch(/^Your answer\n.*single JSON object.*\n- ok: the tests are written/s);
-    expect(answer).not.toMatch(/story is done|"criteria"/);
+    expect(answer).toContain('"criteria": [{"n": 1, "tests": ["name of a test"], "holds": false}]');
+    expect(answer).not.toMatch(/story is done|"files"/);
   });
 
   it('omits empty parts', () => {

@@ -497,7 +497,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident tests-not-red',
     'write tests that pass without the story, that are empty, skipped or cannot be loaded, or code beside the tests',
-    'tests run on the base commit in a clean container, where each must run and fail; they are in new test files alone',
+    'tests run on the base commit in a clean container, where each must run and fail, except those that the answer names as met already, which are shown; they are in new test files alone',
   ],
   [
     'incident tests-changed',

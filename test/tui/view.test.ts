@@ -428,6 +428,22 @@ describe('nextSteps', () => {
     ]);
   });
 
+  it('suggests other tests after an implementation failed the locked ones', () => {
+    const [started, ...rest] = failed('US-001');
+    const locked: JournalEntry = {
+      ...{ type: 'tests.locked', story: 'US-001', attempt: 1, command: 'node --test {files}', cases: ['adds'] },
+      ...{ files: [{ path: 'a.test.mjs', blob: '1' }], base: COMMIT, commit: COMMIT },
+    };
+    const failure = { class: 'gate', rule: 'halt', sign: MISSING_PROGRAM } as const;
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const stepsOf = (entries: JournalEntry[]) => {
+      const changed = entries.map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
+      return nextSteps(foldRun(journalOf([created('r1', 1), ...changed, end]))!).map(({ command }) => command);
+    };
+    expect(stepsOf([started!, locked, ...rest])).toContain('halo retry r1 --new-tests');
+    expect(stepsOf([started!, ...rest])).not.toContain('halo retry r1 --new-tests');
+  });
+
   it('suggests a new run if only a setting that is fixed for the run would help', () => {
     const sign = { error: 'network-missing', changed: undefined, denied: false, kind: 'environment' } as const;
     const failure = { class: 'environment', rule: 'halt', cause: 'network-missing', sign } as const;

@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
-import { ANSWER_SCHEMA, PLAN_SCHEMA } from '../answer.ts';
+import { ANSWER_SCHEMA, PLAN_SCHEMA, TESTS_SCHEMA } from '../answer.ts';
 import { launchScript } from '../launch-script.ts';
 import { shellQuote } from '../../lib/text.ts';
 
@@ -21,11 +21,13 @@ export function launchClaude(intent: AgentIntent): AgentLaunch {
   };
 }
 
+const SCHEMAS = { story: ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA };
+
 /**
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
  * the model. `--tools` and `--disallowedTools` take lists, so another flag must follow them.
  */
-function writeScript({ model, planning, options = {} }: AgentIntent): string {
+function writeScript({ model, answers = 'story', options = {} }: AgentIntent): string {
   const { effort, tools = DEFAULT_TOOLS, disallowedTools = [], subagents, teams, config } = options;
   const more = [...(subagents ? ['Agent'] : []), ...(teams ? TEAM_TOOLS : [])];
   const flags = [
@@ -37,7 +39,7 @@ function writeScript({ model, planning, options = {} }: AgentIntent): string {
     ...(effort === undefined ? [] : [`--effort ${effort}`]),
     ...(config === undefined ? [] : [`--settings ${shellQuote(JSON.stringify(config))}`]),
     `--model ${shellQuote(model)}`,
-    `--json-schema ${shellQuote(JSON.stringify(planning ? PLAN_SCHEMA : ANSWER_SCHEMA))}`,
+    `--json-schema ${shellQuote(JSON.stringify(SCHEMAS[answers]))}`,
   ];
   return launchScript({ title: 'Claude Code', program: PROGRAM, command: `${PROGRAM} -p ${flags.join(' ')}` });
 }

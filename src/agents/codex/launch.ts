@@ -1,7 +1,7 @@
 import { stringify } from 'smol-toml';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
-import { PLAN_SCHEMA, STRICT_ANSWER_SCHEMA } from '../answer.ts';
+import { PLAN_SCHEMA, STRICT_ANSWER_SCHEMA, TESTS_SCHEMA } from '../answer.ts';
 import { shellQuote } from '../../lib/text.ts';
 
 const AGENT_DIR = '/opt/halo/agents/codex';
@@ -19,10 +19,12 @@ export function launchCodex(intent: AgentIntent): AgentLaunch {
     env: { CODEX_HOME: codexHome, HALO_MODEL_KEY: intent.gatewayToken },
     files: {
       [`${codexHome}/config.toml`]: writeConfig(intent, intent.modelUrl),
-      [schemaFile]: `${JSON.stringify(intent.planning ? PLAN_SCHEMA : STRICT_ANSWER_SCHEMA, null, 2)}\n`,
+      [schemaFile]: `${JSON.stringify(SCHEMAS[intent.answers ?? 'story'], null, 2)}\n`,
     },
   };
 }
+
+const SCHEMAS = { story: STRICT_ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA };
 
 function writeScript(schemaFile: string): string {
   return `for codex in ${PROGRAMS}; do

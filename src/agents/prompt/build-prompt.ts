@@ -7,6 +7,7 @@ import { describeAnswers } from './describe-answers.ts';
 import { fitSections, type BuiltPrompt } from './fit-sections.ts';
 import { bulletList, codeSpan, fence, quoteName } from './markdown-text.ts';
 import type { PromptSection } from './prompt-section.ts';
+import { describeTestRules, testsAnswerRules } from './tests-rules.ts';
 
 /** What the configuration says about prompts, as texts. */
 export interface PromptFile {
@@ -115,7 +116,7 @@ function rulesOfAnswer({ story, answer, dry, testsFirst }: PromptInput): string 
   const isOfTests = testsFirst !== undefined && 'write' in testsFirst;
   if (answer === 'signals') return signalRules(story, isOfTests ? 'TESTS_GENERATED' : 'STORY_DONE');
   if (dry) return DRY_ANSWER_RULES;
-  return isOfTests ? TESTS_ANSWER_RULES : answerRules(story);
+  return isOfTests ? testsAnswerRules(story) : answerRules(story);
 }
 
 function signalRules({ id }: Story, done: string): string {
@@ -138,13 +139,6 @@ End with one message that is a single JSON object and nothing else: no prose aro
 {"status": "ok" | "needs_human" | "failed", "summary": "what you did, one to three sentences"}
 - ok: the story is done, every acceptance criterion holds, and you have seen it.
 - needs_human: only a person can decide or provide what is missing; the summary says what.
-- failed: you could not do it; the summary says why.`;
-
-const TESTS_ANSWER_RULES = `## Your answer
-End with one message that is a single JSON object and nothing else: no prose around it, no code fence.
-{"status": "ok" | "needs_human" | "failed", "summary": "which tests you wrote, one to three sentences"}
-- ok: the tests are written, at least one for every acceptance criterion, and you have seen each of them fail.
-- needs_human: a criterion cannot be tested before a person decides something; the summary says what.
 - failed: you could not do it; the summary says why.`;
 
 const DRY_ANSWER_RULES = `## Your answer
@@ -257,15 +251,6 @@ function rulesOf(gates: readonly string[], testsFirst: TestsFirst | undefined): 
   return `${describeRules(gates)}
 - The tests of this story are written already, and they fail: ${locked.map(codeSpan).join(', ')}. Make them pass. Do not change, move or remove them; add no configuration that skips them.
 - First, ${codeSpan(command)} runs, and each of these tests must run and pass.`;
-}
-
-function describeTestRules({ write, command }: { write: readonly string[]; command: string }): string {
-  return `## Rules
-- Write tests only; do not implement the story. Write at least one test for each acceptance criterion, in new files that match ${write.map(codeSpan).join(', ')}. Any other added, changed or removed file is refused.
-- Your tests run before the story is implemented with ${codeSpan(command)}, and each of them must run and fail because the behaviour is missing. A test that passes or is skipped is refused.
-- A file that cannot be loaded counts as no test: import what does not exist yet inside each test, for example with a dynamic import, not at the top of the file.
-- Afterwards the tests are locked: the story is implemented so that they pass, and they cannot be corrected. Test behaviour that the criteria state, not details of an implementation.
-- There is no network. Do not commit, and leave no temporary files behind.`;
 }
 
 function describeRules(gates: readonly string[]): string {

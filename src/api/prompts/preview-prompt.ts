@@ -2,6 +2,7 @@ import { agentAdapter } from '../../agents/registry.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Story } from '../../core/prd/prd.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
+import { testGlobsOf } from '../../core/review/tests-first.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
@@ -42,7 +43,7 @@ export async function previewPrompt(
     story,
     config,
     adapter: agentAdapter(config.agent),
-    ...(first !== 'off' && { testsFirst: { command, write: files } }),
+    ...(first !== 'off' && { testsFirst: { command, write: testGlobsOf(files, story) } }),
   });
   return {
     story: story.id,

@@ -2,7 +2,7 @@ import { buildPrompt } from '../../agents/prompt/build-prompt.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { listSome } from '../../lib/text.ts';
-import { readPromptFiles } from '../../worker/prompt/read-prompt-files.ts';
+import { filesOfSession, readPromptFiles } from '../../worker/prompt/read-prompt-files.ts';
 import { maxTokensOf } from '../../worker/prompt/story-prompt.ts';
 import type { ResolvedSubmission } from '../submit/resolve-submission.ts';
 
@@ -21,11 +21,12 @@ export interface PromptCheck {
  */
 export async function requireUsablePrompts({ gitDir, run: { repo, config }, prd }: PromptCheck): Promise<string[]> {
   const { prompt, gates = [] } = config;
-  const { files, problems, warnings } = await readPromptFiles({ gitDir, commit: repo.base, prompt });
+  const { files: named, problems, warnings } = await readPromptFiles({ gitDir, commit: repo.base, prompt });
   if (problems.length > 0)
     throw new HaloError('CONFIG_INVALID', problems.map((problem) => `${problem}.`).join('\n'), {
       hint: 'Commit the file, or correct its path in the table [prompt]; paths start at the top of the repository.',
     });
+  const files = filesOfSession(named, { testsOnly: false });
   const maxTokens = maxTokensOf(config, prd);
   if (maxTokens === 0) return warnings;
   const tooLong = prd.stories.flatMap((story) => {

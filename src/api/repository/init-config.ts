@@ -111,6 +111,7 @@ export async function initConfig(init: Init): Promise<Initialised> {
   const warnings = [
     ...(await warnOfTools(config.image, programsOf([...setup, ...gates]), missingIn)),
     ...(await warnOfKept(root, keeps)),
+    ...(await warnOfLeft(root, [...setup, ...gates])),
     ...(facts === undefined ? [] : await warnOfContents({ gitDir: facts.gitDir, commit: facts.head })),
     ...imports.refused,
   ];
@@ -168,6 +169,25 @@ async function warnOfKept(root: string, keeps: readonly string[]): Promise<strin
   if (open.length === 0) return [];
   const lines = open.map((path) => `/${path}/`).join(' and ');
   return [`Add ${lines} to .gitignore: what setup puts there is removed before the gates unless git ignores it.`];
+}
+
+/** What commands leave in the workspace is part of an agent's change unless git ignores it. */
+const LEFT_BY: [command: RegExp, folder: string][] = [
+  [/^(?:npm|pnpm|yarn|bun)\b/, 'node_modules'],
+  [/\bvenv \.venv\b/, '.venv'],
+  // Next to each module that it loads.
+  [/\bpytest\b/, '__pycache__'],
+];
+
+async function warnOfLeft(root: string, commands: readonly string[]): Promise<string[]> {
+  const left = LEFT_BY.filter(([command]) => commands.some((each) => command.test(each)));
+  const open = await findUnignoredFolders(
+    root,
+    left.map(([, folder]) => folder),
+  );
+  if (open.length === 0) return [];
+  const lines = open.map((folder) => `${folder}/`).join(' and ');
+  return [`Add ${lines} to .gitignore: otherwise what setup and tests leave there is part of each change.`];
 }
 
 function asClause(message: string): string {

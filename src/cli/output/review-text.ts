@@ -1,5 +1,5 @@
 import { formatUsd } from '../../core/budget.ts';
-import { isCovered, type CheckedClaim, type TestFinding } from '../../core/review/criteria.ts';
+import { isTested, type TestFinding } from '../../core/review/criteria.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { ChangedFile, StoryReview } from '../../core/review/review.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
@@ -30,10 +30,10 @@ export function reviewText({ review, files, doubts }: ReviewedStory, shown: Show
   const lines: [Tone, string][] = [];
   if (review.description !== undefined)
     return [...headLines({ review, files, doubts }, shown), ...descriptionLines(review.description, width)];
-  for (const { text, claim } of review.criteria) {
-    const good = isCovered(claim);
-    lines.push([good ? 'good' : 'warn', `  ${good ? '✓' : '?'} ${safeLine(text, MAX_TEXT_LENGTH)}`]);
-    lines.push(['quiet', `      ${claimText(claim, files)}`]);
+  for (const criterion of review.criteria) {
+    const good = isTested(criterion);
+    lines.push([good ? 'good' : 'warn', `  ${good ? '✓' : '?'} ${safeLine(criterion.text, MAX_TEXT_LENGTH)}`]);
+    lines.push(['quiet', `      ${evidenceText(criterion, files)}`]);
   }
   if (review.criteria.length === 0) lines.push(['quiet', '  the PRD has no acceptance criteria for this story']);
   if (review.gates.length > 0) lines.push(['plain', `  gates    ${gatesText(review.gates)}`]);
@@ -61,7 +61,7 @@ function descriptionLines(description: string, width: number): string[] {
 
 /** The same in one or two lines, for a question or a command that decides. */
 export function shortReviewText({ review, doubts }: ReviewedStory, { paint, width }: Shown): string[] {
-  const covered = review.criteria.filter(({ claim }) => isCovered(claim)).length;
+  const covered = review.criteria.filter(isTested).length;
   const count = review.criteria.length;
   const criteria = count === 0 ? 'no criteria' : `${covered} of ${count} criteria with a test that ran`;
   const tests = review.tests === undefined ? [] : [`tests ${review.tests.before} → ${review.tests.after}`];
@@ -102,14 +102,19 @@ const FINDINGS: Record<TestFinding, string> = {
   unknown: ' (no test report)',
 };
 
-function claimText(claim: CheckedClaim | undefined, files: readonly ChangedFile[] | undefined): string {
+function evidenceText(
+  { claim, locked = [] }: StoryReview['criteria'][number],
+  files: readonly ChangedFile[] | undefined,
+): string {
+  const own = locked.map((name) => `"${safeLine(name, 200)}" (locked)`);
   const tests = (claim?.tests ?? []).map(({ name, found }) => `"${safeLine(name, 200)}"${FINDINGS[found]}`);
   const named = (claim?.files ?? []).map((path) => {
     if (files === undefined) return safeLine(path);
     const file = files.find((each) => each.path === path);
     return file === undefined ? `${safeLine(path)} (not changed)` : fileText(file);
   });
-  return [tests.length === 0 ? 'no test named' : tests.join(', '), ...named].join(' · ');
+  const all = [...own, ...tests];
+  return [all.length === 0 ? 'no test named' : all.join(', '), ...named].join(' · ');
 }
 
 function gatesText(gates: ReviewedStory['review']['gates']): string {

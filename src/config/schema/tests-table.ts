@@ -29,7 +29,7 @@ export const TestsTable = z.strictObject({
     [
       'list of globs',
       ['**/*.{test,spec}.*', '**/test_*'],
-      'Files that the tests of a story may be written to, if `tests.first` is not `off`. Requests over the network cannot set it.',
+      'Files that the tests of a story may be written to, if `tests.first` is not `off`; `{id}` is replaced by the id of the story. Requests over the network cannot set it.',
     ],
     LOCAL,
   ),

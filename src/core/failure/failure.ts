@@ -30,6 +30,8 @@ const CAUSES = {
   /** The agent printed or stored more than `[limits]` allows. */
   'agent-overflow': { class: 'agent' },
   'context-overflow': { class: 'story', rule: 'fresh' },
+  /** The session that writes tests changed other files. */
+  'other-files': { class: 'tests' },
   'permission-denied': { class: 'policy', rule: 'halt' },
   // Each retry would show the agent whether its guess is closer.
   'known-secret': { class: 'policy', rule: 'halt' },

@@ -23,7 +23,8 @@ export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryStat
   // `wait` keeps the hint of an earlier failure. After a conflict the agent must know about the other story.
   const keepsHint = rule === 'wait' && conflicts === undefined;
   return {
-    ...counted,
+    // Tests that are wrong are written again.
+    ...(failureClass === 'tests' ? omit(counted, 'keptTests') : counted),
     lastFailure: { class: failureClass, rule, ...(cause && { cause }) },
     ...(keepsHint ? {} : { hint }),
   };

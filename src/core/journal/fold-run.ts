@@ -1,5 +1,6 @@
 import { addUsage } from '../agent.ts';
 import { joinRestored } from '../review/restored-paths.ts';
+import { lockedTestsOf } from '../review/tests-first.ts';
 import { createState } from '../run/initial-state.ts';
 import { changeNeed } from '../run/run-dependencies.ts';
 import { omit, type RunState, type StoryState } from '../run/state.ts';
@@ -105,8 +106,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, tests }));
     }
     case 'tests.locked': {
-      const { command, files, cases, base, commit, from: attempt = event.attempt } = event;
-      const locked = { command, files, cases };
+      const { base, commit, from: attempt = event.attempt } = event;
+      const locked = lockedTestsOf(event);
       const kept =
         base === undefined || commit === undefined ? {} : { keptTests: { ...locked, base, commit, attempt } };
       return withStory(next, event.story, (story) => ({ ...story, locked, ...kept }));

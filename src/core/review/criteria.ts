@@ -6,13 +6,15 @@ export interface CriterionClaim {
   tests: string[];
   /** Paths from the top of the repository. */
   files: string[];
+  /** From the session that writes tests: the criterion is met before the story, so its tests pass then. */
+  holds?: boolean | undefined;
 }
 
 /** `unknown`: no gate reported its tests. */
 export type TestFinding = 'ran' | 'skipped' | 'missing' | 'unknown';
 
 /** A claim whose tests were looked up in the gates' reports. */
-export interface CheckedClaim extends Omit<CriterionClaim, 'tests'> {
+export interface CheckedClaim extends Omit<CriterionClaim, 'tests' | 'holds'> {
   tests: { name: string; found: TestFinding }[];
 }
 
@@ -35,7 +37,8 @@ export function checkClaims(
   return claims.map(({ n, tests, files }) => ({ n, tests: tests.map((name) => ({ name, found: find(name) })), files }));
 }
 
-/** Whether tests are named for a criterion, and all of them ran. */
-export function isCovered(claim: CheckedClaim | undefined): boolean {
+/** Whether locked tests of a criterion passed after the change, or the agent named tests for it and all of them ran. */
+export function isTested({ claim, locked = [] }: { claim?: CheckedClaim; locked?: readonly string[] }): boolean {
+  if (locked.length > 0) return true;
   return claim !== undefined && claim.tests.length > 0 && claim.tests.every(({ found }) => found === 'ran');
 }

@@ -80,6 +80,8 @@ export const Proof = z.object({
         .min(1)
         .max(MAX_ITEMS),
       cases: z.array(z.string().max(MAX_CASE_LENGTH)).max(MAX_CASES),
+      /** Those that passed before the change, because their criterion was met already. */
+      holding: z.array(z.string().max(MAX_CASE_LENGTH)).max(MAX_CASES).optional(),
       /** The result after the change. */
       green: GateProof,
     })

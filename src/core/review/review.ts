@@ -26,8 +26,8 @@ export interface StoryReview {
   commit?: string;
   /** In a dry run: what the agent would change. */
   description?: string;
-  /** `n` counts from 1. `claim`: the agent's claim about it. */
-  criteria: { n: number; text: string; claim?: CheckedClaim }[];
+  /** `n` counts from 1. `claim`: the agent's claim about it; `locked`: its locked tests, which passed after the change. */
+  criteria: { n: number; text: string; claim?: CheckedClaim; locked?: string[] }[];
   /** Of the latest attempt. */
   gates: Pick<CommandResult, 'command' | 'exitCode' | 'ms'>[];
   tests?: TestChanges;
@@ -82,8 +82,10 @@ export function reviewRun(
       attempt: attempts,
       maxAttempts,
       criteria: acceptance.map((text, index) => {
-        const claim = claims.find(({ n }) => n === index + 1);
-        return { n: index + 1, text, ...(claim && { claim }) };
+        const isOfIt = ({ n }: { n: number }) => n === index + 1;
+        const claim = claims.find(isOfIt);
+        const locked = commit === undefined ? undefined : story.locked?.criteria?.find(isOfIt)?.tests;
+        return { n: index + 1, text, ...(claim && { claim }), ...(locked && { locked }) };
       }),
       gates,
       findings: findStoryFindings(story),

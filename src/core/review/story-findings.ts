@@ -4,7 +4,7 @@ import { hasLostTests } from '../test-report/test-report.ts';
 import { describeHidden } from '../text/hidden-places.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { testsText } from '../transcript/story-lines.ts';
-import { describeTestProblem } from './tests-first.ts';
+import { describeHolding, describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */
 export interface StoryFinding {
@@ -23,7 +23,9 @@ export function findStoryFindings({
   large = [],
   locks = [],
   testProblems = [],
+  locked,
 }: StoryState): StoryFinding[] {
+  const { holding = [] } = locked ?? {};
   const more = suspects.length - MAX_SUSPECTS;
   return [
     ...suspects.slice(0, MAX_SUSPECTS).map(({ path, names }): StoryFinding => ({
@@ -36,6 +38,7 @@ export function findStoryFindings({
       label: 'unproven',
       text: `tests first, ${describeTestProblem(problem)}`,
     })),
+    ...(holding.length === 0 ? [] : [{ label: 'unproven', text: describeHolding(holding) } as const]),
     ...(hidden === undefined ? [] : [{ label: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
     ...(large.length === 0 ? [] : [{ label: 'large', text: describeLargeFiles(large) } as const]),
     ...(locks.length === 0 ? [] : [{ label: 'locks', text: describeLockFiles(locks) } as const]),

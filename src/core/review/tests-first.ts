@@ -1,6 +1,8 @@
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { TestCase } from '../test-report/formats/collect-tests.ts';
 import { safeLine } from '../text/safe-text.ts';
+import type { CriterionClaim } from './criteria.ts';
+import { findCriterionTests, findUntestedCriteria, type CriterionTests } from './criterion-tests.ts';
 
 /** A run of a story's new tests on the commit that the story builds on. */
 export interface RedRun {
@@ -8,26 +10,31 @@ export interface RedRun {
   files: readonly { path: string; size: number }[];
   /** Number of acceptance criteria that need a test each; 0: none does. */
   criteria: number;
+  /** The tests of each criterion, as far as the session that wrote them names them. */
+  claims?: readonly CriterionClaim[] | undefined;
   exitCode: number;
   /** The tests that the run reported; null if it printed no report in a known format. */
   tests: readonly TestCase[] | null;
 }
 
-/** Whether the tests may be locked: all of them fail, or the reason why they may not. */
+/** Whether the tests may be locked: all of them fail, or are of a criterion that already holds. Or why they may not. */
 export type RedVerdict =
-  | { red: true; evidence: 'report'; cases: string[] }
+  | ({ red: true; evidence: 'report' } & Pick<LockedTests, 'cases' | 'holding' | 'criteria'>)
   /** Without a report only the exit code shows that something failed. */
   | { red: true; evidence: 'exit-code' }
   | { red: false; stopReason: Extract<StopReason, 'TESTS_MISSING' | 'TESTS_NOT_RED'>; why: string };
 
 const MAX_NAMED = 5;
 
-/** Judges a red run: each criterion has a test, and each test runs and fails. */
-export function judgeRedRun({ files, criteria, exitCode, tests: reported }: RedRun): RedVerdict {
+/**
+ * Judges a red run: each criterion has a test, and each test runs and fails. Tests of criteria that already hold, as the
+ * session that wrote them says, may pass; at least one other test must fail.
+ */
+export function judgeRedRun({ files, criteria, claims, exitCode, tests: reported }: RedRun): RedVerdict {
   const tests = reported && selectTestsOf(files, reported);
   if (files.length === 0) return missing('no test file was written');
   const empty = files.filter(({ size }) => size === 0).map(({ path }) => path);
-  if (empty.length > 0) return missing(`empty: ${nameSome(empty)}`);
+  if (empty.length === files.length) return missing(`empty: ${nameSome(empty)}`);
   if (exitCode === 0 && tests === null) return notRed('the tests exited 0 before the change that they test');
   if (tests === null) return { red: true, evidence: 'exit-code' };
   const unloaded = tests.filter(({ name }) => files.some(({ path }) => isNameOfFile(name, path)));
@@ -36,10 +43,18 @@ export function judgeRedRun({ files, criteria, exitCode, tests: reported }: RedR
   if (ran.length === 0)
     return missing(tests.length > 0 ? 'all tests are skipped' : 'no test ran: the test files could not be loaded');
   if (ran.length < criteria) return missing(`${ran.length} of at least ${criteria} tests, one for each criterion`);
+  const names = ran.map(({ name }) => name);
+  const tested = claims === undefined ? undefined : findCriterionTests(claims, names);
+  const untested = tested === undefined ? [] : findUntestedCriteria(tested, criteria);
+  if (untested.length > 0) return missing(`no test that ran is named for criterion ${untested.join(', ')}`);
   const passing = ran.filter(({ failed }) => failed !== true).map(({ name }) => name);
-  if (passing.length > 0) return notRed(`passed before the change that they test: ${nameSome(passing)}`);
+  const holding = findCriterionTests(claims?.filter(({ holds }) => holds === true) ?? [], names);
+  const early = passing.filter((name) => !holding.some(({ tests }) => tests.includes(name)));
+  if (early.length > 0) return notRed(`passed before the change that they test: ${nameSome(early)}`);
+  if (passing.length === ran.length) return notRed('all criteria are said to hold already: no test failed');
   if (exitCode === 0) return notRed('the tests exited 0 although the report says that they failed');
-  return { red: true, evidence: 'report', cases: ran.map(({ name }) => name) };
+  const more = { ...(passing.length > 0 && { holding: passing }), ...(tested && criteria > 0 && { criteria: tested }) };
+  return { red: true, evidence: 'report', cases: names, ...more };
 }
 
 /**
@@ -78,8 +93,17 @@ export interface LockedTests {
   /** `tests.command`, with a placeholder for the files. */
   command: string;
   files: LockedFile[];
-  /** The names of the tests that failed; empty if the command reported none. */
+  /** The names of the tests, which failed before the change; empty if the command reported none. */
   cases: string[];
+  /** Those of them that passed before the change, because their criterion was met already. */
+  holding?: string[];
+  /** The tests of each acceptance criterion, as far as they are known. */
+  criteria?: CriterionTests[];
+}
+
+/** The locked tests alone of an event or a record with more fields. */
+export function lockedTestsOf({ command, files, cases, holding, criteria }: LockedTests): LockedTests {
+  return { command, files, cases, ...(holding && { holding }), ...(criteria && { criteria }) };
 }
 
 /** Locked tests that later attempts at the story use, instead of writing others. */
@@ -113,12 +137,36 @@ export function describeTestProblem({ step, why }: TestProblem): string {
   return `${STEP_NAMES[step]}: ${safeLine(why, 500)}`;
 }
 
+/** Says that tests passed before the change, because their criterion is said to hold already. */
+export function describeHolding(holding: readonly string[]): string {
+  return `tests first, passed before the change, as declared: ${nameSome(holding)}`;
+}
+
 /** Replaced by the test files in `tests.command`. */
 export const FILES_PLACEHOLDER = '{files}';
 
-/** The command that runs exactly these test files. An agent chose their names: none may be an option. */
+/** Replaced by the id of the story in `tests.files`, in a form that every file system and glob takes literally. */
+export const ID_PLACEHOLDER = '{id}';
+
+/** The globs of the files that the tests of a story may be written to. */
+export function testGlobsOf(globs: readonly string[], { id }: { id: string }): string[] {
+  const name = id.normalize('NFC').replace(/[^\p{L}\p{N}._-]+/gu, '_');
+  return globs.map((glob) => glob.replaceAll(ID_PLACEHOLDER, () => name));
+}
+
+/** An empty file in a repository of SHA-1, or of SHA-256. */
+const EMPTY_BLOBS = [
+  'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391',
+  '473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813',
+];
+
+/**
+ * The command that runs exactly these test files; empty ones, such as `tests/__init__.py`, have no tests. An agent chose
+ * their names: none may be an option.
+ */
 export function commandFor({ command, files }: Pick<LockedTests, 'command' | 'files'>): string {
-  const plain = files.map(({ path }) => (path.startsWith('-') ? `./${path}` : path));
+  const written = files.filter(({ blob }) => !EMPTY_BLOBS.includes(blob));
+  const plain = written.map(({ path }) => (path.startsWith('-') ? `./${path}` : path));
   const quoted = plain.map((path) => `'${path.replaceAll("'", "'\\''")}'`);
   return command.replaceAll(FILES_PLACEHOLDER, () => quoted.join(' '));
 }
@@ -141,6 +189,11 @@ export function findUnprovenTests(cases: readonly string[], after: readonly Test
     left.set(name, count - 1);
     return count <= 0;
   });
+}
+
+/** The locked tests that passed without any assertion, as far as the report counts them. */
+export function findTestsWithoutAsserts(cases: readonly string[], after: readonly TestCase[] | null): string[] {
+  return cases.filter((name) => after?.some((test) => test.name === name && !test.skipped && test.asserts === 0));
 }
 
 /**

@@ -123,6 +123,9 @@ function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
     ...(isOfText(stuck) ? [{ command: `halo resume ${runId} --replan`, why: clear }] : []),
     ...(failsWithoutAgent(stuck) && state.repo.source.startsWith('/') ? [check] : []),
     ...(repair === undefined ? [] : [{ command: fresh, why: `start a new run, after ${repair}` }]),
+    ...(failsItsTests(stuck)
+      ? [{ command: `halo retry ${runId} --new-tests`, why: 'let other tests be written, if these cannot be met' }]
+      : []),
     { command, why: repair === undefined || once !== undefined ? why : 'retry on the same commit' },
   ];
 }
@@ -147,6 +150,11 @@ function isOfText(story: Story | undefined): boolean {
 function failsWithoutAgent(story: Story | undefined): boolean {
   if (story?.stopReason !== 'GATE_FAILED') return false;
   return story.lastFailure?.class === 'environment' || story.summary?.includes('fails on the base commit') === true;
+}
+
+/** Whether an implementation failed after the tests of the story were locked. */
+function failsItsTests(story: Story | undefined): boolean {
+  return story?.keptTests !== undefined && story.lastFailure?.class === 'gate';
 }
 
 /** The setting whose limit a story ran into, as an option. The user chooses the value. */

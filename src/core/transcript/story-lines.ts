@@ -157,7 +157,9 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [{ label: 'tests', tone: 'warn', text: describeTestProblem({ step: event.step, why: event.why }) }];
     case 'tests.locked': {
       const named = event.files.map(({ path }) => safeLine(path)).join(', ');
-      const failed = event.cases.length === 0 ? '' : ` (${event.cases.length} failed as they must)`;
+      const held = event.holding?.length ?? 0;
+      const early = held === 0 ? '' : `, ${held} passed as declared`;
+      const failed = event.cases.length === 0 ? '' : ` (${event.cases.length - held} failed as they must${early})`;
       const from = event.from === undefined ? '' : `, written by attempt ${event.from}`;
       return [{ label: 'tests', tone: 'plain', text: safeLine(`locked: ${named}${failed}${from}`, LINE_LENGTH) }];
     }

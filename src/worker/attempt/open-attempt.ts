@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { AgentAdapter, AgentLaunch } from '../../agents/adapter.ts';
+import type { AgentAdapter, AgentIntent, AgentLaunch } from '../../agents/adapter.ts';
 import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
@@ -106,12 +106,18 @@ export async function openAttempt(
   return { worker, identity, config: ofStory, resources, journal, signal, inputs, agent: prepareAgent(config, state) };
 }
 
-function prepareAgent(
-  { agent, agentCommand, agentOptions: options, model }: Config,
-  { planning }: RunState,
-): AttemptAgent {
-  const adapter = agentAdapter(agent);
+function prepareAgent(config: Config, { planning }: RunState): AttemptAgent {
   const gatewayToken = `halo-${randomBytes(24).toString('base64url')}`;
+  return agentAnswering(planning ? 'plan' : 'story', { config, gatewayToken });
+}
+
+/** The configured agent, asked for an answer of this kind. */
+export function agentAnswering(
+  answers: NonNullable<AgentIntent['answers']>,
+  { config, gatewayToken }: { config: Config; gatewayToken: string },
+): AttemptAgent {
+  const { agent, agentCommand, agentOptions: options, model } = config;
+  const adapter = agentAdapter(agent);
   const launch = adapter.launch({
     model: model.name,
     api: model.api,
@@ -120,7 +126,7 @@ function prepareAgent(
     home: AGENT_HOME,
     commandLine: agentCommand,
     options,
-    ...(planning && { planning }),
+    answers,
   });
   return { adapter, launch, gatewayToken };
 }

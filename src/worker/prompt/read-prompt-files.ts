@@ -55,6 +55,17 @@ export async function readPromptFiles({ gitDir, commit, prompt }: PromptSource):
   return found;
 }
 
+/**
+ * The files of one session. One that only writes tests gets the standards for tests in place of all others, if there are
+ * any; for other sessions, a section of a file that is there as a whole would be said twice.
+ */
+export function filesOfSession(files: readonly PromptFile[], { testsOnly }: { testsOnly: boolean }): PromptFile[] {
+  const hasOwn = files.some(({ use }) => use === 'test standards');
+  if (testsOnly && hasOwn) return files.filter(({ use }) => use !== 'standards');
+  const whole = files.filter(({ use }) => use === 'standards').map(({ name }) => name);
+  return files.filter(({ use, name }) => use !== 'test standards' || !whole.includes(name.replace(/#.*/, '')));
+}
+
 /** The paths that `[prompt]` names, with their keys. */
 export function namedFiles({ before, standards, testStandards, vision }: Config['prompt']) {
   const of = (use: PromptFile['use'], key: string, names: readonly (string | undefined)[]) =>
@@ -68,8 +79,7 @@ export function namedFiles({ before, standards, testStandards, vision }: Config[
     ...of('before', 'before', [before]),
     ...of('vision', 'vision', [vision]),
     ...of('standards', 'standards', standards),
-    // A section of a file that is there as a whole would be said twice.
-    ...of('test standards', 'test_standards', testStandards).filter(({ path }) => !standards.includes(path)),
+    ...of('test standards', 'test_standards', testStandards),
   ];
 }
 

@@ -5,7 +5,7 @@ import type { BuiltPrompt } from '../../agents/prompt/fit-sections.ts';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
-import { readPromptFiles, type ReadPromptFiles } from './read-prompt-files.ts';
+import { filesOfSession, readPromptFiles, type ReadPromptFiles } from './read-prompt-files.ts';
 import { defined } from '../../lib/guards.ts';
 
 const MAX_GUIDANCE_BYTES = 64 * 1024;
@@ -45,6 +45,8 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     readPromptFiles({ gitDir, commit: runBase, prompt: config.prompt }),
     readGuidance(request),
   ]);
+  const { testsFirst } = request;
+  const testsOnly = testsFirst !== undefined && 'write' in testsFirst;
   const build = request.planning ? buildPlanPrompt : buildPrompt;
   const prompt = build({
     prd,
@@ -52,9 +54,9 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     ...(config.prompt.prd === 'whole' ? { stories: prd.stories.filter(({ id }) => id !== story.id) } : {}),
     progress,
     guidance,
-    files,
+    files: filesOfSession(files, { testsOnly }),
     gates: config.gates ?? [],
-    ...defined({ lastFailure, answered: request.answered, dry: request.dry, testsFirst: request.testsFirst }),
+    ...defined({ lastFailure, answered: request.answered, dry: request.dry, testsFirst }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config, request.adapter),
   });

@@ -1,4 +1,5 @@
-import { parseProof, proofText, type Proof } from '../../core/review/proof.ts';
+import { parseProof, proofText, type GateProof, type Proof } from '../../core/review/proof.ts';
+import type { LockedTests } from '../../core/review/tests-first.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { AttemptRef, JournalEntry } from '../../core/journal/events.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -22,7 +23,7 @@ export async function recordProof(
   const { story, prd } = inputs;
   const { startedFrom, startedAt, usage, approval } = origin;
   const [first, ...others] = results;
-  const [tests, gates] = locked && first ? [{ ...locked, green: first }, others] : [undefined, results];
+  const [tests, gates] = locked && first ? [testsOf(locked, first), others] : [undefined, results];
   const id = await worker.engine.imageId(config.image);
   const proof: Proof = {
     v: 1,
@@ -52,6 +53,10 @@ export async function recordProof(
   // A commit that has landed always has its proof, also after a power failure.
   await worker.store.writeArtifact(identity.location, ARTIFACT, proofText(proof), { durable: true });
   await failpoint('proof.after');
+}
+
+function testsOf({ command, files, cases, holding }: LockedTests, green: GateProof): Proof['tests'] {
+  return { command, files, cases, ...(holding && { holding }), green };
 }
 
 /** The proof of an attempt, if it is for this commit. */

@@ -1,12 +1,9 @@
 import type { Config } from '../../config/config.ts';
 import type { Proof } from '../../core/review/proof.ts';
-import { commandFor, findChangedLocks } from '../../core/review/tests-first.ts';
-import { commitFiles } from '../../git/commit/commit-files.ts';
-import { listFiles } from '../../git/objects/tree-list.ts';
+import { commandFor } from '../../core/review/tests-first.ts';
 import { gitText } from '../../git/process/git.ts';
 import { readParents } from '../../git/commit/read-parents.ts';
 import { mirrorName } from '../../git/repository/repo-url.ts';
-import { discardSink } from '../../lib/streams.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { allowsPrivateAddress } from '../../config/trust/trust.ts';
 import {
@@ -17,8 +14,9 @@ import {
   type ReferenceSettings,
 } from './compare-record.ts';
 import { openCheckContext } from './open-check-context.ts';
+import { checkGreenAgain, describeExitCode, openPrinted, repeatRedRun } from './verify-tests.ts';
 import { runCommands, setupAndGates, type CommandPlan } from '../workspace/run-commands.ts';
-import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
+import { VIEW } from '../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../workspace/step-plan.ts';
 import { withIntactMirror } from '../repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -96,56 +94,30 @@ function settingsOf(proof: Proof, { config }: ReferenceSettings, same: boolean):
     image: proof.image.id,
     env: proof.env,
     setup: proof.setup,
-    gates: [...testsGate(proof), ...proof.gates.map(({ command }) => command)],
+    gates: [...(proof.tests ? [commandFor(proof.tests)] : []), ...proof.gates.map(({ command }) => command)],
     tests: { ...config.tests, reports: proof.reports ?? [] },
     network: same ? network : { ...network, allow: proof.allow, registries: proof.registries ?? [], mayBePrivate: [] },
   };
 }
 
-async function runGatesAgain(context: SandboxContext, { commit }: VerifyRequest): Promise<FactCheck[]> {
+async function runGatesAgain(context: SandboxContext, { commit, proof }: VerifyRequest): Promise<FactCheck[]> {
   const clean = new Workspace(context, 'clean', planCleanSteps(context));
   await clean.checkOut(commit, context.resources.mirrorDir, [VIEW]);
   const checks: FactCheck[] = [];
-  const plan: CommandPlan = { commands: setupAndGates(context.config), phase: 'baseline', openLog: discardSink };
-  for await (const { kind, command, exit } of runCommands(context, clean, plan))
-    checks.push(compareFact(`${kind} ${command}`, 'exit 0', exitText(exit.exitCode)));
-  return checks;
-}
-
-/** The command of the tests that were written first. */
-function testsGate({ tests }: Proof): string[] {
-  return tests === undefined ? [] : [commandFor(tests)];
-}
-
-/** Checks that the commit has the locked tests, and that they fail on the commit that the agent started from. */
-async function repeatRedRun(context: SandboxContext, { proof, commit, gitDir }: VerifyRequest): Promise<FactCheck[]> {
-  const { tests, startedFrom, base } = proof;
-  if (tests === undefined) return [];
-  const paths = new Set(tests.files.map(({ path }) => path));
-  const files = await listFiles({ gitDir, commit }, ({ path }) => paths.has(path));
-  const changed = findChangedLocks(tests.files, new Map(files.map(({ path, id }) => [path, id])));
-  const locks = compareFact('locked tests', 'unchanged', changed.length === 0 ? 'unchanged' : 'changed or missing');
-  if (changed.length > 0) return [locks];
-  const { config, resources } = context;
-  const { candidateDir } = resources;
-  const from = startedFrom ?? base;
-  await resources.exposeCommit(commit);
-  const red = await commitFiles({ gitDir: candidateDir, parent: from, files });
-  const only = { ...context, config: { ...config, gates: testsGate(proof) } };
-  const clean = new Workspace(only, 'red', planCleanSteps(only));
-  await resources.exposeCommit(from);
-  await clean.checkOut(red, candidateDir, [VIEW, CANDIDATE]);
-  const plan: CommandPlan = { commands: setupAndGates(only.config), phase: 'baseline', openLog: discardSink };
-  const checks = [locks];
-  for await (const { kind, exit } of runCommands(only, clean, plan)) {
-    const failed = exit.exitCode !== undefined && exit.exitCode !== 0;
-    if (kind === 'gate')
-      checks.push(compareFact('tests on the base', 'fail', failed ? 'fail' : exitText(exit.exitCode)));
-    else if (failed) checks.push(compareFact('setup on the base', 'exit 0', exitText(exit.exitCode)));
+  const printed = openPrinted();
+  const plan: CommandPlan = {
+    commands: setupAndGates(context.config),
+    phase: 'baseline',
+    openLog: printed.openLog,
+    staleReports: { paths: context.config.tests.reports, gates: proof.tests === undefined ? 0 : 2 },
+  };
+  let gates = 0;
+  for await (const { kind, command, exit } of runCommands(context, clean, plan)) {
+    checks.push(compareFact(`${kind} ${command}`, 'exit 0', describeExitCode(exit.exitCode)));
+    if (kind !== 'gate') continue;
+    gates += 1;
+    if (proof.tests !== undefined && gates === 1)
+      checks.push(...(await checkGreenAgain(context, clean, { tests: proof.tests, printed })));
   }
   return checks;
-}
-
-function exitText(exitCode: number | undefined): string {
-  return exitCode === undefined ? 'stopped' : `exit ${exitCode}`;
 }

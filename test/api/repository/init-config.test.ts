@@ -62,6 +62,16 @@ test('halo init names what git must ignore so that the gates find it', async () 
   ]);
 });
 
+test('halo init names what setup and tests leave behind, so that it is part of no change', async () => {
+  const project = { 'requirements.txt': 'pytest==8.0\n' };
+  const { warnings, setup } = await init(project);
+  expect(setup).toEqual(['python3 -m venv .venv && .venv/bin/pip install -r requirements.txt']);
+  expect(warnings).toEqual([
+    'Add .venv/ and __pycache__/ to .gitignore: otherwise what setup and tests leave there is part of each change.',
+  ]);
+  expect((await init({ ...project, '.gitignore': '.venv/\n__pycache__/\n' })).warnings).toEqual([]);
+});
+
 const WORKFLOW = `
 on: [push, pull_request]
 jobs:

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import type { LockedTests } from '../../../src/core/review/tests-first.ts';
 import { historyText } from '../../../src/core/report/history.ts';
 import { COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';
 
@@ -13,6 +14,7 @@ const used: JournalEntry = {
   ...{ type: 'model.used', story: 'US-001', attempt: 1, model: 'large', told: 'all', tokens: 10 },
   usage: { requests: 1, inputTokens: 10, cachedTokens: 0, outputTokens: 0, costUsd: 0.25 },
 };
+const ONE_FAILED = { count: 1, tests: [{ name: 'rounds', message: '' }] };
 const claimed: JournalEntry = {
   ...{ type: 'criteria.claimed', story: 'US-001', attempt: 1, reported: true },
   criteria: [
@@ -51,6 +53,54 @@ it('history.md says of a story what was done, with which model, at what cost, an
 - [x] It adds up.
 - [ ] It rounds.
 `);
+});
+
+const locked = (more: Partial<LockedTests>): JournalEntry => ({
+  ...{ type: 'tests.locked', story: 'US-001', attempt: 1, command: 'node --test {files}' },
+  ...{ files: [{ path: 'a.test.mjs', blob: '1' }], cases: ['adds', 'rounds'], ...more },
+});
+const CRITERIA = ['It adds up.', 'It rounds.'];
+
+it.each([
+  [
+    'its locked tests',
+    locked({
+      criteria: [
+        { n: 1, tests: ['adds'] },
+        { n: 2, tests: [] },
+      ],
+    }),
+    ['x', ' '],
+  ],
+  ['locked tests that are not named by criterion, if there are enough', locked({}), ['x', 'x']],
+  ['fewer locked tests than criteria', locked({ cases: ['adds'] }), [' ', ' ']],
+])('history.md ticks criteria by %s', (_what, entry, ticks) => {
+  const entries = passed('US-001');
+  const text = historyText(journalOf([withCriteria(...CRITERIA), entries[0]!, entry, ...entries.slice(1)]));
+  expect([...text.matchAll(/^- \[(.)\]/gm)].map(([, tick]) => tick)).toEqual(ticks);
+});
+
+it('history.md says how many locked tests passed', () => {
+  const [started, ...after] = passed('US-001');
+  const [failedStart, ...failure] = failed('US-001');
+  const [one, two] = [
+    [started!, locked({}), ...after],
+    [
+      failedStart!,
+      locked({}),
+      ...failure.map((each) => (each.type === 'gate.ended' ? { ...each, failed: ONE_FAILED } : each)),
+    ],
+  ].map((entries) => historyText(journalOf([withCriteria(...CRITERIA), ...entries])));
+  expect(one).toContain('- locked tests: 2 of 2 passed\n');
+  expect(two).toContain('- locked tests: 1 of 2 passed\n');
+});
+
+it('history.md counts no locked test that a runner skipped', () => {
+  const entries = passed('US-001');
+  const judged: JournalEntry = { type: 'tests.judged', story: 'US-001', attempt: 1, step: 'green', why: 'skipped' };
+  const attempt = [entries[0]!, locked({}), ...entries.slice(1, -1), judged, ...entries.slice(-1)];
+  const text = historyText(journalOf([withCriteria(...CRITERIA), ...attempt]));
+  expect(text).not.toMatch(/locked tests|\[x\]/);
 });
 
 it('history.md ticks nothing of a story that failed, and has a section for each attempt', () => {

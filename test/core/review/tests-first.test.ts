@@ -5,11 +5,14 @@ import { describe, expect, it } from 'vitest';
 import {
   commandFor,
   findChangedLocks,
+  findTestsWithoutAsserts,
   findUnprovenTests,
   judgeControl,
   judgeRedRun,
+  testGlobsOf,
   type RedRun,
 } from '../../../src/core/review/tests-first.ts';
+import type { CriterionClaim } from '../../../src/core/review/criteria.ts';
 import { readTests } from '../../../src/core/test-report/test-report.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -64,6 +67,11 @@ describe('judgeRedRun', () => {
     expect(judgeRedRun(run({ tests: readTests(report) ?? null }))).toMatchObject({ red: true });
   });
 
+  it('ignores an empty file beside one with tests', () => {
+    const files = [{ path: 'tests/__init__.py', size: 0 }, file];
+    expect(judgeRedRun(run({ files }))).toMatchObject({ red: true, cases: ['a'] });
+  });
+
   it('ignores tests of other files that a runner matched as well', () => {
     const other = { ...passes('old'), file: '/workspace/tests/test_a.pyx/old.test.ts' };
     const own = { ...fails('a'), file: `/workspace/${file.path}` };
@@ -82,6 +90,83 @@ describe('judgeRedRun', () => {
       stopReason: 'TESTS_NOT_RED',
       why: `passed before the change that they test: ${names.join(', ')}`,
     });
+  });
+});
+
+describe('judgeRedRun with the tests of each criterion', () => {
+  const claim = (n: number, tests: string[], holds?: boolean) => ({ n, tests, files: [], holds });
+  const tests = [fails('test_a.py::test_sum'), passes('test_a.py::test_greets')];
+  const judge = (claims: CriterionClaim[], more: Partial<RedRun> = {}) =>
+    judgeRedRun(run({ criteria: 2, tests, claims, ...more }));
+
+  it('accepts a test that passes if its criterion is said to hold already, and names both', () => {
+    expect(judge([claim(1, ['test_sum']), claim(2, ['test_greets'], true)])).toEqual({
+      red: true,
+      evidence: 'report',
+      cases: ['test_a.py::test_sum', 'test_a.py::test_greets'],
+      holding: ['test_a.py::test_greets'],
+      criteria: [
+        { n: 1, tests: ['test_a.py::test_sum'] },
+        { n: 2, tests: ['test_a.py::test_greets'] },
+      ],
+    });
+  });
+
+  it.each<[string, CriterionClaim[], Partial<RedRun>, string, string]>([
+    [
+      'a passing test of a criterion that does not hold',
+      [claim(1, ['sum']), claim(2, ['test_greets'])],
+      {},
+      'TESTS_MISSING',
+      'criterion 1',
+    ],
+    [
+      'a passing test',
+      [claim(1, ['test_sum']), claim(2, ['test_greets'])],
+      {},
+      'TESTS_NOT_RED',
+      'passed before the change',
+    ],
+    [
+      'a passing test whose name only ends like one that is said to pass',
+      [claim(1, ['test_sum']), claim(2, ['greets'], true)],
+      {},
+      'TESTS_MISSING',
+      'criterion 2',
+    ],
+    ['a criterion without a test', [claim(1, ['test_sum', 'test_greets'])], {}, 'TESTS_MISSING', 'criterion 2'],
+    [
+      'a criterion whose test is not in the report',
+      [claim(1, ['test_sum']), claim(2, ['test_none'])],
+      {},
+      'TESTS_MISSING',
+      'criterion 2',
+    ],
+    [
+      'tests that all pass, whatever is said',
+      [claim(1, ['test_a'], true), claim(2, ['test_b'], true)],
+      { tests: [passes('test_a'), passes('test_b')], exitCode: 0 },
+      'TESTS_NOT_RED',
+      'no test failed',
+    ],
+  ])('rejects %s', (_what, claims, more, stopReason, why) => {
+    expect(judge(claims, more)).toEqual({ red: false, stopReason, why: expect.stringContaining(why) as string });
+  });
+
+  it.each([
+    ['tests/test_a.py::test_sum', 'tests.test_a > test_sum'],
+    ['test_sum', 'tests/test_a.py::TestSum::test_sum'],
+    ['test_sum', 'tests/test_a.py::test_sum[1-2]'],
+    ['cart adds', 'cart > adds'],
+    ['cart > adds', 'adds'],
+    ['adds', 'adds'],
+  ])('takes %j for the reported test %j', (claimed, reported) => {
+    const seen = judgeRedRun(run({ tests: [fails(reported)], claims: [claim(1, [claimed])] }));
+    expect(seen).toMatchObject({ red: true, criteria: [{ n: 1, tests: [reported] }] });
+  });
+
+  it('counts tests if the session names none', () => {
+    expect(judgeRedRun(run({ claims: undefined }))).toEqual({ red: true, evidence: 'report', cases: ['a'] });
   });
 });
 
@@ -149,6 +234,45 @@ describe('findUnprovenTests', () => {
   it('requires each of two tests with the same name', () => {
     expect(findUnprovenTests(['a', 'a'], [passes('a')])).toEqual(['a']);
   });
+});
+
+describe('findTestsWithoutAsserts', () => {
+  it('finds tests that passed without an assertion, where the report counts them', () => {
+    const none = { ...passes('a'), asserts: 0 };
+    expect(findTestsWithoutAsserts(['a', 'b', 'c'], [none, { ...passes('b'), asserts: 1 }, passes('c')])).toEqual([
+      'a',
+    ]);
+  });
+
+  it.each([
+    [
+      'jest',
+      '{"numRuntimeErrorTestSuites":0,"testResults":[{"assertionResults":[{"numPassingAsserts":0,"status":"passed","title":"a"}]}]}',
+    ],
+    ['PHPUnit', '<testsuites><testcase name="a" assertions="0" time="0.1"/></testsuites>'],
+  ])('reads the report of %s, also if no test has one', (_runner, report) => {
+    expect(findTestsWithoutAsserts(['a'], readTests(report)!)).toEqual(['a']);
+  });
+
+  it('finds none in a report of vitest, which does not count', () => {
+    const report = '{"testResults":[{"assertionResults":[{"numPassingAsserts":0,"status":"passed","title":"a"}]}]}';
+    expect(findTestsWithoutAsserts(['a'], readTests(report)!)).toEqual([]);
+  });
+});
+
+it.each([
+  ['US-001', 'tests/test_US-001.py'],
+  ['a b/../*?{x}', 'tests/test_a_b_.._x_.py'],
+])('the id %j in a glob of test files is literal', (id, glob) => {
+  expect(testGlobsOf(['tests/test_{id}.py'], { id })).toEqual([glob]);
+});
+
+it('an empty test file is not part of the command', () => {
+  const files = [
+    { path: 'tests/__init__.py', blob: 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391' },
+    { path: 'tests/test_a.py', blob: '1' },
+  ];
+  expect(commandFor({ command: 'pytest {files}', files })).toBe("pytest 'tests/test_a.py'");
 });
 
 it('a test file whose name begins with a dash is no option of the command', () => {

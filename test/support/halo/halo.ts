@@ -35,20 +35,25 @@ export interface TestStory {
   title?: string;
   passes?: boolean;
   dependsOn?: string[];
+  acceptanceCriteria?: string[];
+  testsFirst?: 'on' | 'report' | 'off';
 }
 
 /** A PRD of the ralph dialect as a submit request wants it. */
-export function prdOf(stories: TestStory[]): SubmitRequest['prd'] {
-  const userStories = stories.map(({ id, title, passes, dependsOn }, index) => ({
-    id,
-    title: title ?? `Story ${id}`,
-    description: '',
-    acceptanceCriteria: ['It works.'],
-    priority: index + 1,
-    passes: passes ?? false,
-    ...(dependsOn === undefined ? {} : { dependsOn }),
-  }));
-  const document = { project: 'Test', description: 'A test.', userStories };
+export function prdOf(stories: TestStory[], more: Record<string, unknown> = {}): SubmitRequest['prd'] {
+  const userStories = stories.map(
+    ({ id, title, passes, dependsOn, acceptanceCriteria = ['It works.'], testsFirst }, index) => ({
+      id,
+      title: title ?? `Story ${id}`,
+      description: '',
+      acceptanceCriteria,
+      priority: index + 1,
+      passes: passes ?? false,
+      ...(dependsOn === undefined ? {} : { dependsOn }),
+      ...(testsFirst === undefined ? {} : { testsFirst }),
+    }),
+  );
+  const document = { project: 'Test', description: 'A test.', ...more, userStories };
   return { path: '/tmp/prd.json', bytes: new TextEncoder().encode(JSON.stringify(document)) };
 }
 

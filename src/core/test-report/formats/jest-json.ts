@@ -13,10 +13,9 @@ interface Assertion {
 /** Reads the JSON report of jest and vitest, alone or on its own line among other output. */
 export function readJestJson(text: string, tests: CollectedTests): boolean {
   if (!text.includes('"assertionResults"') && !text.includes('"testResults"')) return false;
-  const results = findReport(text);
-  if (results === undefined) return false;
-  // Vitest does not count assertions: it reports zero for every test.
-  const counted = isCounted(results);
+  const report = findReport(text);
+  if (report === undefined) return false;
+  const { results, counted } = report;
   for (const { title, file, ancestors, status, asserts } of assertionsOf(results)) {
     if (tests.isFull()) break;
     tests.add([...ancestors, title], {
@@ -29,21 +28,27 @@ export function readJestJson(text: string, tests: CollectedTests): boolean {
   return true;
 }
 
-function isCounted(results: readonly unknown[]): boolean {
-  for (const { asserts } of assertionsOf(results)) if (asserts !== undefined && asserts > 0) return true;
-  return false;
-}
-
-/** Returns `testResults` of the first report in the text. */
-function findReport(text: string): unknown[] | undefined {
+/**
+ * Returns `testResults` of the first report in the text. `counted`: its assertions are counted, as jest does; versions of
+ * vitest report zero for every test.
+ */
+function findReport(text: string): { results: unknown[]; counted: boolean } | undefined {
   const start = text.search(/^\{/m);
   if (start < 0) return undefined;
   const whole = text.slice(start);
   for (const candidate of candidatesIn(whole)) {
-    const results = fieldOf(parse(candidate), 'testResults');
-    if (Array.isArray(results)) return results as unknown[];
+    const report = parse(candidate);
+    const results = fieldOf(report, 'testResults');
+    if (!Array.isArray(results)) continue;
+    const isOfJest = typeof fieldOf(report, 'numRuntimeErrorTestSuites') === 'number';
+    return { results, counted: isOfJest || hasCounts(results) };
   }
   return undefined;
+}
+
+function hasCounts(results: readonly unknown[]): boolean {
+  for (const { asserts } of assertionsOf(results)) if (asserts !== undefined && asserts > 0) return true;
+  return false;
 }
 
 function* candidatesIn(text: string): Generator<string> {

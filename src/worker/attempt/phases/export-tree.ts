@@ -49,7 +49,8 @@ async function startExporter(attempt: Attempt, work: Workspace): Promise<Sandbox
   const { base } = attempt.inputs;
   const { transport } = attempt.resources;
   const links = transport === 'mount' ? undefined : await describeSubmodules(attempt);
-  const script = prepareScript(base, links === undefined ? readBase(base) : readLinks(links.length));
+  const fillIndex = links === undefined ? readBase(base) : readLinks(links.length);
+  const script = prepareScript(base, [...ignorePaths(await findNewReports(attempt)), ...fillIndex]);
   await sandbox.prepare(script, links && Readable.from([links]));
   return sandbox;
 }
@@ -78,6 +79,21 @@ export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>
     throw attemptFailed('POLICY_VIOLATION', `the workspace cannot be exported: ${why}`, stderr.text());
   }
   return { tree: stdout.head(), packFile };
+}
+
+/** The test reports that the base does not contain: commands leave them behind, and they belong to no change. */
+async function findNewReports({ config, inputs, resources, signal }: Attempt): Promise<string[]> {
+  const { reports } = config.tests;
+  if (reports.length === 0) return [];
+  const base = { gitDir: resources.mirrorDir, commit: inputs.base, signal };
+  const known = await listFiles(base, ({ path }) => reports.includes(path));
+  return reports.filter((report) => !known.some(({ path }) => path === report));
+}
+
+/** The paths are plain: `isReportPath`. */
+function ignorePaths(paths: readonly string[]): string[] {
+  const excludes = `${EXPORT_REPOSITORY}/info/exclude`;
+  return paths.map((path) => `mkdir -p ${EXPORT_REPOSITORY}/info && echo '/${path}' >> ${excludes}`);
 }
 
 /** The base's submodules, as `git update-index -z --index-info` reads them. */

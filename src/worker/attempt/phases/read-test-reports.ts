@@ -2,7 +2,7 @@ import { type TestCase, collectTests } from '../../../core/test-report/formats/c
 import { readTests } from '../../../core/test-report/test-report.ts';
 import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
 import { tailSink, discardSink } from '../../../lib/streams.ts';
-import type { Attempt } from '../open-attempt.ts';
+import type { SandboxContext } from '../open-attempt.ts';
 import { startHelper, runInHelper } from '../../workspace/helper-sandbox.ts';
 import { WORKSPACE } from '../../workspace/sandbox-paths.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
@@ -14,24 +14,41 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
  * Reads the tests that gates reported in their output (`logs`, artifacts of the attempt) and in the configured report
  * files. Null if there are none.
  */
-export async function readTestReports(attempt: Attempt, clean: Workspace, logs: string[]): Promise<TestCase[] | null> {
-  const { worker, identity, config } = attempt;
-  const written = config.tests.reports.length === 0 ? [] : await readFiles(attempt, clean);
+export async function readTestReports(
+  attempt: SandboxContext,
+  clean: Workspace,
+  logs: string[],
+): Promise<TestCase[] | null> {
+  const { worker, identity } = attempt;
+  const read = async (log: string) => (await worker.store.readArtifact(identity.location, log)) ?? '';
+  return readPrintedReports(
+    attempt,
+    clean,
+    logs.map((log) => () => read(log)),
+  );
+}
+
+/** The same for output that is not among the artifacts. */
+export async function readPrintedReports(
+  attempt: SandboxContext,
+  clean: Workspace,
+  outputs: readonly (() => string | Promise<string>)[],
+): Promise<TestCase[] | null> {
+  const written = await readFiles(attempt, clean);
   const tests = collectTests();
   let found: TestCase[] | undefined;
   // Sequentially, because each may be megabytes long.
-  for (const log of logs)
-    found = readTests((await worker.store.readArtifact(identity.location, log)) ?? '', tests) ?? found;
+  for (const output of outputs) found = readTests(await output(), tests) ?? found;
   for (const text of written) found = readTests(text, tests) ?? found;
   return found ?? null;
 }
 
 /** Reads each file in its own sandbox of halo's image, with a read-only workspace. */
-async function readFiles(attempt: Attempt, clean: Workspace): Promise<string[]> {
+async function readFiles(attempt: SandboxContext, clean: Workspace): Promise<string[]> {
   return Promise.all(attempt.config.tests.reports.map((path) => readFile(attempt, clean, path)));
 }
 
-async function readFile(attempt: Attempt, clean: Workspace, path: string): Promise<string> {
+async function readFile(attempt: SandboxContext, clean: Workspace, path: string): Promise<string> {
   const helper = { phase: 'report', volume: clean.volume, readOnly: true, repositories: false, workdir: WORKSPACE };
   const sandbox = await startHelper(attempt, helper);
   const stdout = tailSink(MAX_FILE_BYTES);

@@ -2,7 +2,7 @@ import { classifyFailure } from '../../../core/failure/failure.ts';
 import { storyOf, type Hint } from '../../../core/run/state.ts';
 import { buildStoryPrompt } from '../../prompt/story-prompt.ts';
 import type { TestsFirst } from '../../../agents/prompt/build-prompt.ts';
-import { commandFor } from '../../../core/review/tests-first.ts';
+import { commandFor, testGlobsOf } from '../../../core/review/tests-first.ts';
 import type { Attempt } from '../open-attempt.ts';
 
 /** Builds the prompt of an attempt, records what is in it, and keeps it among its artifacts. */
@@ -39,14 +39,15 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
 /** What the prompt says about an earlier failure: one of the tests concerns only the agent that writes them. */
 function hintFor({ inputs, locked, task }: Attempt): Hint | undefined {
   if (task === 'refactor') return undefined;
-  const { hint } = storyOf(inputs.state, inputs.story.id);
-  const isOfTests = hint !== undefined && classifyFailure({ stopReason: hint.reason }).class === 'tests';
+  const { hint, lastFailure } = storyOf(inputs.state, inputs.story.id);
+  const classes = [lastFailure?.class, ...(hint ? [classifyFailure({ stopReason: hint.reason }).class] : [])];
+  const isOfTests = classes.includes('tests');
   return isOfTests && locked !== undefined ? undefined : hint;
 }
 
-function testsFirstOf({ config, task, locked }: Attempt): TestsFirst | undefined {
+function testsFirstOf({ config, inputs, task, locked }: Attempt): TestsFirst | undefined {
   const { command = '', files } = config.tests;
-  if (task === 'tests') return { command, write: files };
+  if (task === 'tests') return { command, write: testGlobsOf(files, inputs.story) };
   const refactor = task === 'refactor';
   return locked && { command: commandFor(locked), locked: locked.files.map(({ path }) => path), refactor };
 }

@@ -1,5 +1,5 @@
 import { storyOf } from '../../../core/run/state.ts';
-import type { KeptTests, LockedTests } from '../../../core/review/tests-first.ts';
+import { lockedTestsOf, type KeptTests, type LockedTests } from '../../../core/review/tests-first.ts';
 import { fetchKeptTests, hasKeptTests, keepTests } from '../../../git/commit/kept-tests-commit.ts';
 import { SILENT_JOURNAL } from '../attempt-journal.ts';
 import type { Attempt } from '../open-attempt.ts';
@@ -47,11 +47,9 @@ export async function lockNewTests(attempt: Attempt, locked: LockedTests, commit
 }
 
 /** Locks the tests of an earlier attempt for this one. */
-export async function lockKeptTests(
-  { journal }: Attempt,
-  { command, files, cases, base, commit, attempt: from }: KeptTests,
-): Promise<LockedTests> {
-  const locked = { command, files, cases };
+export async function lockKeptTests({ journal }: Attempt, kept: KeptTests): Promise<LockedTests> {
+  const { base, commit, attempt: from } = kept;
+  const locked = lockedTestsOf(kept);
   await journal.report({ type: 'tests.locked', ...locked, base, commit, from });
   return locked;
 }

@@ -1,6 +1,8 @@
+import type { FailureCause } from '../../../core/failure/failure.ts';
 import type { StopReason } from '../../../core/failure/stop-reason.ts';
 import {
   findChangedLocks,
+  findTestsWithoutAsserts,
   findUnprovenTests,
   selectTestsOf,
   type LockedTests,
@@ -10,13 +12,14 @@ import type { TestCase } from '../../../core/test-report/formats/collect-tests.t
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { listFiles } from '../../../git/objects/tree-list.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
-import { attemptFailed } from '../attempt-outcome.ts';
+import { attemptFailed, withCause } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { readTestReports } from '../phases/read-test-reports.ts';
 
 const FILE_MODES = ['100644', '100755'];
 const MAX_NAMED = 5;
 const MAX_TAIL = 8_192;
+const NO_ASSERTS = 'tests passed without an assertion that their runner counts';
 
 /** What reporting a finding needs of an attempt. */
 interface Judged {
@@ -53,7 +56,11 @@ export async function requirePassedTests(
 ): Promise<TestCase[]> {
   if (locked.cases.length === 0) return [];
   const reported = await readTestReports(attempt, clean, [log]);
-  const unproven = findUnprovenTests(locked.cases, reported && selectTestsOf(locked.files, reported));
+  const own = reported && selectTestsOf(locked.files, reported);
+  const unchecked = findTestsWithoutAsserts(locked.cases, own);
+  if (unchecked.length > 0)
+    await judgeTests(attempt, 'green', { stopReason: 'TESTS_MISSING', why: `${NO_ASSERTS}: ${nameTests(unchecked)}` });
+  const unproven = findUnprovenTests(locked.cases, own);
   if (unproven.length === 0) return reported ?? [];
   const why = `tests of the story did not run and pass after its change: ${nameTests(unproven)}`;
   const printed = await attempt.worker.store.readArtifact(attempt.identity.location, log);
@@ -65,16 +72,19 @@ interface TestsFault {
   stopReason: StopReason;
   why: string;
   tail?: string | undefined;
+  cause?: FailureCause;
 }
 
 /** Reports what is wrong with the tests, and ends the attempt unless `tests.first` is "report". */
 export async function judgeTests(
   attempt: Judged,
   step: TestsStep,
-  { stopReason, why, tail }: TestsFault,
+  { stopReason, why, tail, cause }: TestsFault,
 ): Promise<undefined> {
   await attempt.journal.report({ type: 'tests.judged', step, why });
-  if (attempt.config.tests.first !== 'report') throw attemptFailed(stopReason, why, tail);
+  if (attempt.config.tests.first === 'report') return;
+  const end = attemptFailed(stopReason, why, tail);
+  throw cause === undefined ? end : withCause(cause, end);
 }
 
 export function isRegularFile({ mode }: { mode: string }): boolean {

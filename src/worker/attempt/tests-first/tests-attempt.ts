@@ -1,5 +1,5 @@
 import { commandFor, type LockedTests } from '../../../core/review/tests-first.ts';
-import type { Attempt } from '../open-attempt.ts';
+import { agentAnswering, type Attempt } from '../open-attempt.ts';
 
 /** Its artifacts are in the folder of the attempt. */
 const FOLDER = 'tests';
@@ -7,10 +7,12 @@ const FOLDER = 'tests';
 /** The attempt as its first agent sees it, which writes the tests; undefined if no tests are wanted first. */
 export function asTestsAttempt(attempt: Attempt): Attempt | undefined {
   if (attempt.config.tests.first === 'off') return undefined;
-  const { journal, worker } = attempt;
+  const { journal, worker, config, agent } = attempt;
+  const { gatewayToken } = agent;
   return {
     ...attempt,
     task: 'tests',
+    agent: agentAnswering('tests', { config, gatewayToken }),
     worker: { ...worker, store: inFolder(worker.store, FOLDER) },
     journal: { ...journal, phase: (phase, action) => journal.phase(phase === 'agent' ? 'tests' : phase, action) },
   };

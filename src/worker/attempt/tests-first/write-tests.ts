@@ -1,4 +1,12 @@
-import { judgeControl, judgeRedRun, type LockedTests, type RedVerdict } from '../../../core/review/tests-first.ts';
+import type { CriterionClaim } from '../../../core/review/criteria.ts';
+import {
+  judgeControl,
+  judgeRedRun,
+  lockedTestsOf,
+  testGlobsOf,
+  type LockedTests,
+  type RedVerdict,
+} from '../../../core/review/tests-first.ts';
 import { foldName } from '../../../git/import/path-policy.ts';
 import { statObjects } from '../../../git/objects/read-objects.ts';
 import { listFiles } from '../../../git/objects/tree-list.ts';
@@ -28,27 +36,31 @@ export async function writeTests(
   const testing = asTestsAttempt(attempt);
   if (testing === undefined) return attempt;
   const exporter = openExporter(testing, work);
-  const { summary } = await runAgent(testing, work, { exporter, measured });
+  const { summary, criteria: claims } = await runAgent(testing, work, { exporter, measured });
   const locked = await attempt.journal.phase('red', async () => {
     const candidate = await importWork(testing, await readWorkspace(testing, exporter), summary);
-    return lockTests(attempt, candidate);
+    return lockTests(attempt, candidate, claims);
   });
   return { ...attempt, locked };
 }
 
-async function lockTests(attempt: Attempt, candidate: Candidate | undefined): Promise<LockedTests | undefined> {
+async function lockTests(
+  attempt: Attempt,
+  candidate: Candidate | undefined,
+  claims: readonly CriterionClaim[] | undefined,
+): Promise<LockedTests | undefined> {
   const { config, inputs, resources, signal } = attempt;
   const { command = '', files: globs } = config.tests;
   const { candidateDir } = resources;
   const changed = candidate?.changed ?? [];
-  const matcher = compileGlobs(globs.map(foldName));
+  const matcher = compileGlobs(testGlobsOf(globs, inputs.story).map(foldName));
   const refused = changed.filter(
     ({ path, change, mode }) => change !== 'add' || !isRegularFile({ mode }) || !matcher.test(foldName(path)),
   );
   if (refused.length > 0) {
     const paths = refused.map(({ path, change }) => `${path} (${change})`);
     const why = `tests are written to new files that match tests.files, and nothing else is changed: ${nameTests(paths)}`;
-    return judgeTests(attempt, 'files', { stopReason: 'POLICY_VIOLATION', why });
+    return judgeTests(attempt, 'files', { stopReason: 'POLICY_VIOLATION', why, cause: 'other-files' });
   }
   const added = new Set(changed.map(({ path }) => path));
   const found =
@@ -69,13 +81,13 @@ async function lockTests(attempt: Attempt, candidate: Candidate | undefined): Pr
   const seen = judgeRedRun({
     files: found.map(({ path, id }) => ({ path, size: facts.get(id)?.size ?? 0 })),
     criteria: inputs.story.acceptance.length,
+    claims,
     ...run,
   });
   const verdict = await withControl(attempt, seen, { command, exitCode: run.exitCode });
   if (!verdict.red) return judgeTests(attempt, 'red', { ...verdict, tail: run.tail });
   if (candidate === undefined) return undefined;
-  const cases = verdict.evidence === 'report' ? verdict.cases : [];
-  return lockNewTests(attempt, { ...locked, cases }, candidate.commit);
+  return lockNewTests(attempt, lockedTestsOf({ ...locked, ...verdict }), candidate.commit);
 }
 
 /** Without a report, the command must pass without the new tests: otherwise its failure says nothing about them. */
