@@ -853,7 +853,7 @@ describe('halo approve and halo reject', () => {
       code: 0,
       stdout: 'approved  US-001  abcdef0\n',
       stderr:
-        'US-001  Story number 1: no criteria\n  ! It adds no test.\nThe run continues as soon as a worker (halo worker, halo up) is free: halo logs r1 -f\n',
+        'US-001  Story number 1: no criteria\n  ! It adds no test.\nThe run continues as soon as a worker is free: halo logs r1 -f\nno worker is running: start one with `halo worker`, or continue here: `halo run --resume r1`\n',
     });
     operations.addRun([created('r2', 1), { type: 'run.started' }, ...held('US-001')]);
     const rejected = await halo(['reject', 'r2', '--story', 'US-001', '--reason', 'no', '--json']);
@@ -965,6 +965,13 @@ describe('halo pause, resume, cancel and retry', () => {
       'no worker is running: start one with `halo worker`, or continue here: `halo run --resume r2`\n',
     );
     expect((await halo(['pause', 'r1'])).stderr).toBe('');
+  });
+
+  it('a reset of the breaker of a run reports that no worker continues it', async () => {
+    operations.append('r1', { type: 'breaker.opened', reason: 'x' });
+    const { stdout, stderr } = await halo(['breaker', 'reset', 'run:r1']);
+    expect(stdout).toBe('closed  run:r1\n');
+    expect(stderr).toContain('no worker is running');
   });
 
   it('send other settings with retry, but gates and image only after a confirmation', async () => {

@@ -472,12 +472,20 @@ describe('nextSteps', () => {
         'halo retry r1 -c image=…: retry in an image that has the program',
       ],
     ],
+    [
+      'an attempt that used up the requests of an hour',
+      {
+        stopReason: 'BUDGET_EXCEEDED',
+        summary: 'It has sent all 9 requests; raise rph of [rate."m"] and start a new run.',
+      },
+      ['halo submit: start a new run, after raising rph in [rate] of config.toml'],
+    ],
   ])('suggests a new run after %s, which a retry would repeat', (_name, changed, expected) => {
     const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, ...changed } : entry));
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
     const steps = state === undefined ? [] : nextSteps(state);
-    expect(steps.slice(-3).map(({ command, why }) => `${command}: ${why}`)).toEqual(expected);
+    expect(steps.slice(-expected.length).map(({ command, why }) => `${command}: ${why}`)).toEqual(expected);
   });
 
   it.each<[FailureCause, string[]]>([

@@ -68,7 +68,7 @@ export async function resolveStartingPoint(query: UnlandedQuery): Promise<Starti
     // Only a branch without commits of its own can be fast-forwarded.
     const land = follows[0] === false ? `Merge it (\`git merge halo/${runId}\`)` : `Land it (\`halo land ${runId}\`)`;
     throw new HaloError('UNLANDED', `${what}, ${why}.`, {
-      hint: `${land}, continue that run (\`halo run --resume ${runId}\`), or start without it (--from-head). If your branch already has its changes, delete halo/${runId}.`,
+      hint: `${land}, continue that run (\`halo run --resume ${runId}\`), or pass --from-head: the new run then lacks these stories and does not do them again. If your branch already has its changes, delete halo/${runId}.`,
     });
   }
   const text = `${what}: this run continues from there; \`halo land\` of it takes over both (--from-head starts without it).`;

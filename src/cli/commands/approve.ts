@@ -2,6 +2,7 @@ import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { isDone, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import { noteIfNoWorker } from '../output/print-control-result.ts';
 import { printFindings } from '../output/print-findings.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { noteReview } from '../output/review-run.ts';
@@ -35,17 +36,18 @@ See also: halo show, halo status, halo diff, halo reject`;
 
 async function approve(runId: string | undefined, { story, json }: Flags, cli: Cli): Promise<void> {
   if (story === undefined) return approveRun(runId, json === true, cli);
-  const { decided, state } = await cli.withRun(runId, async (operations, id) => {
+  const { decided, view } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli, story });
     const before = (await operations.get(id)).state.stories;
     await printFindings(json ? [] : before.filter((each) => each.id === story), cli);
     const decided = await operations.approve(id, story);
-    return { decided, state: (await operations.get(id)).state };
+    return { decided, view: await operations.get(id) };
   });
   if (json) return cli.printJson(decided);
   const word = decided.changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
   await cli.print(`${word}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
-  await cli.note(whatNext(state, decided));
+  await cli.note(whatNext(view.state, decided));
+  await noteIfNoWorker(view, cli);
 }
 
 async function approveRun(runId: string | undefined, json: boolean, cli: Cli): Promise<void> {
@@ -72,5 +74,5 @@ function whatNext({ runId, status, stopReason, stories }: RunState, { goesOn, la
     return `${why}: halo logs ${runId} -f`;
   }
   if (!goesOn) return `No other story can start yet: halo status ${runId}`;
-  return `The run continues as soon as a worker (halo worker, halo up) is free: halo logs ${runId} -f`;
+  return `The run continues as soon as a worker is free: halo logs ${runId} -f`;
 }

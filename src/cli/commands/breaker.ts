@@ -2,6 +2,7 @@ import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
+import { noteIfNoWorker } from '../output/print-control-result.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
@@ -81,4 +82,6 @@ async function reset(key: string, { json }: { json?: true }, cli: Cli): Promise<
   const closed = await cli.withOperations((operations) => operations.resetBreaker(key));
   if (json) return cli.printJson({ key: closed });
   await cli.print(`${cli.paint('good', 'closed')}  ${safeLine(closed)}`);
+  if (!closed.startsWith('run:')) return;
+  await noteIfNoWorker(await cli.withOperations((operations) => operations.get(closed.slice('run:'.length))), cli);
 }

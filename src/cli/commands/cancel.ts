@@ -16,6 +16,6 @@ export const define = controlCommand({
     'Cancels a run (stop reason USER_ABORT), on whatever machine it runs, or one of its stories. With --all, cancels all of your runs that have not ended, after a confirmation. Landed stories stay. When the command returns, nothing else of the run or story will land.',
   help: HELP,
   word: 'cancelled',
-  all: { verb: 'cancel', affects: () => true },
+  all: { verb: 'cancel', select: () => ({ affects: () => true }) },
   prepare: () => (operations, runId, story) => operations.cancel(runId, story),
 });

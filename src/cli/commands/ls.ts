@@ -4,7 +4,7 @@ import type { Cli, Define } from '../cli.ts';
 import { addRunFilters, filterRuns, isOpenState, type RunFilter } from '../options/filter-runs.ts';
 import { parseSince } from '../options/log-options.ts';
 import { pageRuns } from '../options/page-runs.ts';
-import { NO_RUNS, noteMissingWorker, runTable } from '../output/run-table.ts';
+import { NO_RUNS, noteMissingWorker, runsToWorkOn, runTable } from '../output/run-table.ts';
 
 /** Rows without `--limit`. */
 const PAGE = 100;
@@ -43,7 +43,7 @@ async function list({ json, since, ...rest }: Flags, cli: Cli): Promise<void> {
   if (json) return cli.printJson(runs);
   if (runs.length === 0) return cli.note(isFiltered ? 'No run matches.' : NO_RUNS);
   await cli.print(...runTable(runs, cli));
-  await noteMissingWorker(runs, cli);
+  await noteMissingWorker(runsToWorkOn(runs), cli);
   if (filter.limit !== undefined || next === undefined) return;
   if (isFiltered) await cli.note(`There may be more: add --before ${next}`);
   else await cli.note(`${omitted.open + omitted.ended} more: halo ls --before ${next}`);

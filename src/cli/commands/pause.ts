@@ -1,7 +1,7 @@
 import type { Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
-import { addAllOptions, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
+import { addAllOptions, addConfirmation, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { printControlResult } from '../output/print-control-result.ts';
 
@@ -16,7 +16,7 @@ export const define: Define = (command, cli) => {
     )
     .argument(...RUN_ARGUMENT)
     .option('--now', 'interrupt running stories');
-  addAllOptions(command)
+  addConfirmation(addAllOptions(command))
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => pause(runId, flags, cli));

@@ -1,7 +1,7 @@
 import type { Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { defined } from '../../lib/guards.ts';
-import { addSelectOptions, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
+import { addAllOptions, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
 import type { ResumeOptions } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
@@ -21,7 +21,7 @@ export const define: Define = (command, cli) => {
     .argument(...RUN_ARGUMENT)
     .option('--replan [prd]', 'use the current PRD file, or another one (- for stdin)');
   addSettings(
-    addSelectOptions(described, 'paused runs'),
+    addAllOptions(described, 'paused runs'),
     'change gates or image, or resume with --all, without being asked',
   )
     .option('--json', 'print what changed as JSON')

@@ -4,7 +4,7 @@ import type { Operations } from '../../api/operations.ts';
 import type { ListedRun, ListedRuns } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { NO_RUNS, noteMissingWorker, runTable } from '../output/run-table.ts';
+import { NO_RUNS, noteMissingWorker, runsToWorkOn, runTable } from '../output/run-table.ts';
 import { statusPage } from '../output/status-page.ts';
 
 const MAX_OPEN = 50;
@@ -60,7 +60,7 @@ async function status(runId: string | undefined, { json, watch }: Flags, cli: Cl
     if (json) return cli.printJson(all.runs);
     const [table, notes] = [tableOf(all, cli), notesOf(all, cli)];
     await cli.print(...table);
-    await noteMissingWorker(all.runs, cli);
+    await noteMissingWorker(runsToWorkOn(all.runs), cli);
     await cli.note(...notes);
   });
 }

@@ -7,6 +7,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { capitalize } from '../../lib/text.ts';
 import { stateText, storyCount } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
+import { noteMissingWorker } from '../output/run-table.ts';
 import { askPerson } from '../run/run-until-signal.ts';
 import { filterRuns } from './filter-runs.ts';
 
@@ -16,43 +17,59 @@ export interface AllFlags {
   repo?: string;
   user?: string;
   allUsers?: true;
+  state?: string;
+  since?: string;
   yes?: true;
   json?: true;
 }
 
-interface ControlAll {
+/** Which runs `--all` can select. */
+export interface Selectable {
+  /** Runs that have ended; by default those that have not. */
+  ended?: true;
+  affects: (run: ListedRun) => boolean;
+}
+
+interface ControlAll extends Selectable {
   /** What is done, as in "cancel 2 runs?", and the message after a change. */
   verb: string;
   word: string;
-  /** Which runs that have not ended are affected. */
-  affects: (run: ListedRun) => boolean;
+  /** The state of the affected runs, as `halo ls --state` takes it. */
+  state?: string;
   control: (operations: Operations, runId: string) => Promise<ControlResult>;
 }
 
-export function addAllOptions(command: Command): Command {
-  return addSelectOptions(command, 'runs that have not ended').option(
-    '-y, --yes',
-    'with --all: do not ask for confirmation',
-  );
-}
-
-/** The options without `--yes`, for a command in which that has another meaning, too. */
-export function addSelectOptions(command: Command, which: string): Command {
+/** `which`: the runs of the user that `--all` selects. The command adds `--yes` itself. */
+export function addAllOptions(command: Command, which = 'runs that have not ended'): Command {
   return command
     .option('--all', `all of your ${which}`)
-    .option('--repo <path>', 'with --all: only runs of this repository: its path, URL or folder name')
+    .option('--repo <path>', 'with --all: only runs of this repository: its path, URL or directory name')
     .option('--user <name>', 'with --all: the runs of this user instead of yours')
     .option('--all-users', 'with --all: the runs of all users');
 }
 
-/** Throws USAGE for options that exclude each other. `single`: what selects one run or story, by its name in messages. */
-export function assertAll(flags: AllFlags, single: Record<string, unknown>): void {
+export function addConfirmation(command: Command): Command {
+  return command.option('-y, --yes', 'with --all: do not ask for confirmation');
+}
+
+/**
+ * Throws USAGE for options that exclude each other. `single`: what selects one run or story, by its name in messages;
+ * `confirms`: `--yes` has no other use in this command.
+ */
+export function assertAll(flags: AllFlags, single: Record<string, unknown>, confirms = true): void {
   const [name] = Object.entries(single).find(([, value]) => value !== undefined) ?? [];
   if (flags.all && name !== undefined)
     throw new HaloError('USAGE', `--all cannot be combined with ${name}.`, { hint: `Remove --all or ${name}.` });
   if (flags.user !== undefined && flags.allUsers)
     throw new HaloError('USAGE', '--user cannot be combined with --all-users.', { hint: 'Remove one of them.' });
-  const of = { '--repo': flags.repo, '--user': flags.user, '--all-users': flags.allUsers, '--yes': flags.yes };
+  const of = {
+    '--repo': flags.repo,
+    '--user': flags.user,
+    '--all-users': flags.allUsers,
+    '--state': flags.state,
+    '--since': flags.since,
+    '--yes': confirms ? flags.yes : undefined,
+  };
   const [extra] = Object.entries(of).find(([, value]) => value !== undefined) ?? [];
   if (!flags.all && extra !== undefined)
     throw new HaloError('USAGE', `${extra} is only for several runs.`, { hint: `Add --all, or remove ${extra}.` });
@@ -62,14 +79,14 @@ export function assertAll(flags: AllFlags, single: Record<string, unknown>): voi
  * Controls every matching run, after a confirmation. A run that cannot be controlled is reported, and the others are
  * still controlled. Throws USAGE without a confirmation.
  */
-export async function controlAll(flags: AllFlags, { verb, word, affects, control }: ControlAll, cli: Cli) {
+export async function controlAll(flags: AllFlags, { verb, word, control, ...which }: ControlAll, cli: Cli) {
   await cli.withOperations(async (operations) => {
     const { repo, user, allUsers } = flags;
     const mine = user === undefined && !allUsers;
     const filter = { ...(repo !== undefined && { repo }), ...(user !== undefined && { user }), ...(mine && { mine }) };
-    const open = (await operations.listSome({ ended: 0 })).runs.filter((run) => run.status !== 'ended' && affects(run));
-    const chosen = await filterRuns(open, filter, cli);
-    const others = open.length - chosen.length;
+    const affected = await affectedRuns(operations, which, cli);
+    const chosen = await filterRuns(affected, filter, cli);
+    const others = affected.length - chosen.length;
     if (chosen.length === 0) {
       const hint =
         others === 0 ? '' : ` ${counted(others)} of other users or repositories: see \`halo ls\`, --all-users.`;
@@ -87,9 +104,28 @@ export async function controlAll(flags: AllFlags, { verb, word, affects, control
       } else {
         const what = result.changed ? cli.paint('good', word) : cli.paint('quiet', 'as before');
         await cli.print(`${what}  ${result.runId}  ${safeLine(result.says, 500)}`);
+        const { warnings = [] } = result;
+        await cli.note(
+          ...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${result.runId}: ${safeLine(text, 500)}`),
+        );
       }
     }
+    await noteMissingWorker(
+      chosen.map(({ runId }) => runId),
+      cli,
+    );
   });
+}
+
+/** The runs of all users that the command could change. */
+async function affectedRuns(
+  operations: Operations,
+  { ended, affects, state }: Pick<ControlAll, 'ended' | 'affects' | 'state'>,
+  cli: Cli,
+): Promise<ListedRun[]> {
+  const { runs } = await operations.listSome(ended ? { open: 0 } : { ended: 0 });
+  const affected = runs.filter((run) => (run.status === 'ended') === (ended === true) && affects(run));
+  return state === undefined ? affected : filterRuns(affected, { state }, cli);
 }
 
 interface Refused {

@@ -60,7 +60,8 @@ const STATES = [
   ...Object.keys(STOP_REASONS),
 ];
 
-function parseState(text: string): string {
+/** Parses a state of `halo ls`. Throws the message that commander shows. */
+export function parseState(text: string): string {
   if (STATES.some((state) => state.toLowerCase() === text.toLowerCase())) return text;
   const words = STATES.filter((state) => state === state.toLowerCase());
   throw new InvalidArgumentError(`It must be a stop reason or one of: ${words.join(', ')}.`);

@@ -1,3 +1,4 @@
+import type { RunView } from '../../api/operations/requests.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
@@ -15,9 +16,13 @@ export async function printControlResult(
   const what = changed ? cli.paint('good', word) : cli.paint('quiet', 'as before');
   await cli.print(`${what}  ${runId}  ${safeLine(says, LENGTH)}`);
   await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, LENGTH)}`));
-  const { state, workers } = await cli.withOperations((operations) => operations.get(runId));
+  await noteIfNoWorker(await cli.withOperations((operations) => operations.get(runId)), cli);
+}
+
+/** Prints a note if the run could continue but no worker is running. */
+export async function noteIfNoWorker({ state, workers }: Pick<RunView, 'state' | 'workers'>, cli: Cli): Promise<void> {
   if (!canGoOn(state) || workers > 0) return;
   const isHere = (await cli.services.readHost()).apiUrl === undefined;
-  const alone = isHere ? `, or continue here: \`halo run --resume ${runId}\`` : '';
+  const alone = isHere ? `, or continue here: \`halo run --resume ${state.runId}\`` : '';
   await cli.note(cli.paintErr('warn', `${NO_WORKER}${alone}`));
 }

@@ -91,9 +91,14 @@ export function terminalColumns(cli: Cli): number | undefined {
   return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
 }
 
-/** Prints a note below a list of runs if one of them could continue but no worker is running. */
-export async function noteMissingWorker(runs: readonly RunState[], cli: Cli): Promise<void> {
-  const open = runs.filter(canGoOn);
-  const views = await cli.withOperations((operations) => Promise.all(open.map(({ runId }) => operations.get(runId))));
-  if (views.some(({ workers }) => workers === 0)) await cli.note(cli.paintErr('warn', NO_WORKER));
+/** Prints a note if one of these runs could continue but no worker is running. */
+export async function noteMissingWorker(runIds: readonly string[], cli: Cli): Promise<void> {
+  const views = await cli.withOperations((operations) => Promise.all(runIds.map((runId) => operations.get(runId))));
+  if (views.some(({ state, workers }) => canGoOn(state) && workers === 0))
+    await cli.note(cli.paintErr('warn', NO_WORKER));
+}
+
+/** The runs that could continue, if a worker is running. */
+export function runsToWorkOn(runs: readonly RunState[]): string[] {
+  return runs.filter(canGoOn).map(({ runId }) => runId);
 }

@@ -83,11 +83,11 @@ function isOfMachine({ stopReason }: RunState, story: Story | undefined): boolea
 
 /** What to change before a retry can succeed, and the option that changes it. */
 const ONCE: Partial<Record<FailureCause, { option?: string; why: string }>> = {
-  'key-refused': { why: 'retry, after fixing the key' },
+  'key-refused': { why: 'retry, after fixing the key; a worker reads variables only at its start' },
   'not-paid': { why: 'retry, after paying for the account' },
   'unknown-model': { option: ' -c model.name=…', why: 'retry with another model' },
   'pause-too-long': { option: ' -c retry.max_wait=…', why: 'retry, and wait for longer: enter a duration' },
-  'rate-limited': { why: 'retry, when the provider has capacity' },
+  'rate-limited': { why: 'retry, when the provider accepts requests again' },
   'provider-failed': { why: 'retry, when the provider works' },
   unreachable: { why: 'retry, when the provider can be reached' },
   'program-missing': { option: ' -c image=…', why: 'retry in an image that has the program' },
@@ -109,6 +109,9 @@ function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
   // The commit is fixed, too, so a missing program of the agent remains missing.
   if (stuck?.lastFailure?.cause === 'program-missing' && stuck.stopReason === 'ENGINE_ERROR')
     return [{ command: fresh, why: 'start a new run, after adding the program to the commit or the image' }];
+  // Rates are fixed, too.
+  if (stuck?.stopReason === 'BUDGET_EXCEEDED' && stuck.summary?.includes('raise rph') === true)
+    return [{ command: fresh, why: 'start a new run, after raising rph in [rate] of config.toml' }];
   const repair = repairOf(stuck);
   const raise = raiseOption(stuck);
   const once = stuck?.lastFailure?.cause === undefined ? undefined : ONCE[stuck.lastFailure.cause];

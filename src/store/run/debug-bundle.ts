@@ -14,7 +14,7 @@ import { withDiskErrors } from '../disk-errors.ts';
 import { buildRunRecord } from './run-record.ts';
 import type { RunPaths } from '../run-layout.ts';
 import { loadRun } from '../journal/load-run.ts';
-import { FAILURE_ADVICE } from './failure-advice.ts';
+import { adviceForRefusal } from './failure-advice.ts';
 
 /** What only the worker knows about a failure. */
 export interface BundleFacts {
@@ -95,11 +95,11 @@ async function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts)
   return `${sections.join('\n\n')}\n`;
 }
 
-/** The next steps of `halo status`, or general advice for a run that never started. */
+/** The next steps of `halo status`, or advice for a run that never started. */
 function adviceFor(state: RunState, reason: StopReason): string {
   const steps = state.refused === undefined ? nextSteps(state) : [];
   return steps.length === 0
-    ? FAILURE_ADVICE[reason]
+    ? adviceForRefusal(reason)
     : steps.map(({ command, why }) => `- \`${command}\`: ${why}`).join('\n');
 }
 

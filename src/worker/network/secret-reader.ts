@@ -53,7 +53,7 @@ export function openSecretReader(readVariable: (name: string) => string | undefi
     const value = env === undefined ? undefined : readVariable(env);
     if (value !== undefined) return parseSecret(value, `The variable ${env}`, purpose);
     throw new HaloError(code, `The worker’s environment does not have ${env ?? `a ${what}`}.`, {
-      hint: `Export ${env ?? 'it'} where the worker starts, or set ${table} ${keys[0]}, ${keys[1]} or ${keys[2]}.`,
+      hint: `Export ${env ?? 'it'} where the worker starts, and restart the worker; or set ${table} ${keys[0]}, ${keys[1]} or ${keys[2]}.`,
     });
   };
 }

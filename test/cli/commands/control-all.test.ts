@@ -153,3 +153,55 @@ describe('halo resume --all', () => {
     });
   });
 });
+
+describe('halo retry --all', () => {
+  const endedWith = (stopReason: 'INFRASTRUCTURE' | 'GATE_FAILED' | 'NEEDS_HUMAN') =>
+    ({ type: 'run.ended', stopReason, detail: 'x' }) as const;
+  const running = async () =>
+    (await operations.list())
+      .filter(({ status }) => status !== 'ended')
+      .map(({ runId }) => runId)
+      .sort();
+
+  beforeEach(async () => {
+    await halo(['cancel', '--all', '--all-users', '--yes']);
+    addRun('c1', {}, endedWith('INFRASTRUCTURE'));
+    addRun('c2', {}, endedWith('GATE_FAILED'));
+    addRun('c3', { user: 'bob' }, endedWith('INFRASTRUCTURE'));
+    addRun('c4', {}, endedWith('NEEDS_HUMAN'));
+  });
+
+  it.each([
+    ['that failed', [], ['c1', 'c2']],
+    ['with one stop reason', ['--state', 'INFRASTRUCTURE'], ['c1']],
+    ['of all users', ['--state', 'INFRASTRUCTURE', '--all-users'], ['c1', 'c3']],
+    ['that were cancelled, if it is asked for them', ['--state', 'USER_ABORT'], ['a1', 'a2']],
+  ])('retries the runs %s', async (_which, more, runs) => {
+    const { code, stderr } = await halo(['retry', '--all', '--since', '2029-12-31', '--yes', ...more]);
+    expect({ code, running: await running() }).toEqual({ code: 0, running: runs });
+    expect(stderr).toContain('no worker is running: start one with `halo worker`');
+  });
+
+  it('retries none that ended earlier, and passes settings on', async () => {
+    const later = await halo(['retry', '--all', '--since', '2030-01-02', '--yes']);
+    expect(later).toMatchObject({ code: 0, stderr: expect.stringContaining('There is no run to retry.') as string });
+    await halo(['retry', '--all', '--since', '2029-12-31', '--yes', '-c', 'limits.wall=90m']);
+    expect(operations.amended).toEqual([
+      { set: ['limits.wall=90m'], yes: true },
+      { set: ['limits.wall=90m'], yes: true },
+    ]);
+  });
+
+  it.each([
+    [['--all', '--yes'], 'halo retry --all needs --since.'],
+    [['a1', '--since', '2h'], '--since is only for several runs.'],
+    [['a1', '--state', 'failed'], '--state is only for several runs.'],
+    [['--all', '--since', '2h', '--story', 'US-001'], '--all cannot be combined with --story.'],
+  ])('is refused as %j', async (words, says) => {
+    expect(await halo(['retry', ...words])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(says) as string,
+    });
+    expect(await running()).toEqual([]);
+  });
+});
