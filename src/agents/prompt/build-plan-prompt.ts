@@ -1,17 +1,24 @@
 import { safeText } from '../../core/text/safe-text.ts';
 import { describeAnswers } from './describe-answers.ts';
+import { describeBefore, describeFiles } from './describe-files.ts';
 import { fitSections, type BuiltPrompt } from './fit-sections.ts';
 import { quoteName } from './markdown-text.ts';
 import type { PromptInput } from './build-prompt.ts';
 
 /** The prompt of `halo plan`; the description of the story is the assignment, with the documents. */
-export function buildPlanPrompt({ prd, story, guidance, answered = [], maxTokens = 0 }: PromptInput): BuiltPrompt {
+export function buildPlanPrompt(input: PromptInput): BuiltPrompt {
+  const { prd, story, guidance, files = [], answered = [], maxTokens = 0 } = input;
   const project = prd.project.trim() === '' ? '' : ` of the project ${quoteName(prd.project)}`;
   const task = `Plan work${project} in the git repository in the current folder, as small stories for coding agents. Do not implement anything: the folder is read-only.`;
   const sections = [
+    ...describeBefore(files),
     { name: 'task' as const, heading: task, text: '' },
+    ...describeFiles('vision', files),
     { name: 'story' as const, heading: safeText(story.description), text: '' },
     ...describeAnswers(answered),
+    ...describeFiles('standards', files),
+    ...describeFiles('test standards', files),
+    ...describeFiles('specs', files),
     ...guidance.map(({ file, text }) => ({
       name: 'guidance' as const,
       file,

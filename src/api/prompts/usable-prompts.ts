@@ -1,3 +1,4 @@
+import { buildPlanPrompt } from '../../agents/prompt/build-plan-prompt.ts';
 import { buildPrompt } from '../../agents/prompt/build-prompt.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Prd } from '../../core/prd/prd.ts';
@@ -13,13 +14,20 @@ export interface PromptCheck {
   gitDir: string;
   run: Pick<ResolvedSubmission, 'repo' | 'config'>;
   prd: Prd;
+  /** The agent plans stories. */
+  planning?: boolean | undefined;
 }
 
 /**
  * Checks the files that `[prompt]` names and the length of all prompts; returns warnings. Throws CONFIG_INVALID and
  * PROMPT_TOO_LARGE.
  */
-export async function requireUsablePrompts({ gitDir, run: { repo, config }, prd }: PromptCheck): Promise<string[]> {
+export async function requireUsablePrompts({
+  gitDir,
+  run: { repo, config },
+  prd,
+  planning,
+}: PromptCheck): Promise<string[]> {
   const { prompt, gates = [] } = config;
   const { files: named, problems, warnings } = await readPromptFiles({ gitDir, commit: repo.base, prompt });
   if (problems.length > 0)
@@ -31,7 +39,8 @@ export async function requireUsablePrompts({ gitDir, run: { repo, config }, prd 
   if (maxTokens === 0) return warnings;
   const tooLong = prd.stories.flatMap((story) => {
     if (story.status === 'done' || story.status === 'skipped') return [];
-    const { fits, tokens } = buildPrompt({ prd, story, progress: [], guidance: [], files, gates, maxTokens });
+    const build = planning ? buildPlanPrompt : buildPrompt;
+    const { fits, tokens } = build({ prd, story, progress: [], guidance: [], files, gates, maxTokens });
     return fits ? [] : [`${story.id} (${tokens})`];
   });
   if (tooLong.length === 0) return warnings;

@@ -2,8 +2,11 @@ import { basename, dirname } from 'node:path';
 import { quoteDocument } from '../../agents/prompt/markdown-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { findCheckout } from '../../git/process/allow-bare.ts';
+import { listFiles } from '../../git/objects/tree-list.ts';
 import { diffTexts } from '../../git/repository/diff-texts.ts';
+import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { pathExists } from '../../lib/fs.ts';
+import { defined } from '../../lib/guards.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
 import { readPlanned } from '../../prd/plan/read-planned.ts';
 import { assertUpdatable, updatePlan, writePlan, type UpdatedPlan } from '../../prd/plan/update-plan.ts';
@@ -40,6 +43,8 @@ export interface PlanSession {
   request: SubmitRequest;
   /** The file that `save` writes. */
   path: string;
+  /** The file that the prompt begins with, if no other one is named. */
+  prompt?: string;
   /** Reads `result.json` of the run. Throws PRD_INVALID. */
   read(result: Uint8Array): Promise<ProposedPlan>;
   /** Writes the text, unless the file has changed since. Throws PRD_UNREADABLE, DISK_FAILED. */
@@ -60,13 +65,15 @@ export async function openPlan({ prd, output, ...request }: PlanRequest): Promis
   const { before } = existing;
   if (before !== undefined) assertUpdatable(before, prd);
   const path = output ?? prd;
+  const prompt = await findPlanPrompt(request);
   return {
     path,
+    ...defined({ prompt }),
     request: {
       prd: { path: 'plan', bytes: describeAssignment(request, before === undefined ? undefined : { prd, before }) },
       repos: [request.repo],
       profile: request.profile,
-      set: request.set,
+      set: [...(prompt === undefined ? [] : [`prompt.before=${prompt}`]), ...request.set],
       allowDirty: true,
       fromHead: true,
       dryRun: true,
@@ -80,6 +87,17 @@ export async function openPlan({ prd, output, ...request }: PlanRequest): Promis
     },
     save: (text) => target.save(text),
   };
+}
+
+/** Where hank has the prompt for planning. */
+const HANK_PROMPT = '.hank/PROMPT_plan.md';
+
+/** The prompt of hank, if it is committed and neither the request nor a profile may name another one. */
+async function findPlanPrompt({ repo, profile, set }: Pick<PlanRequest, 'repo' | 'profile' | 'set'>) {
+  if (profile !== undefined || set.some((each) => each.startsWith('prompt.before='))) return undefined;
+  const { gitDir, head: commit } = await inspectRepo(repo);
+  const [found] = await listFiles({ gitDir, commit }, ({ path }) => path === HANK_PROMPT);
+  return found?.path;
 }
 
 /** The checkout around a file, out of which no link may lead; otherwise the nearest folder that exists. */

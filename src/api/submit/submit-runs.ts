@@ -149,7 +149,7 @@ async function findWarnings(
   const { parsed: prd } = member;
   const isAlone = dependsOnRuns(planned, after) || scratch === true || dryRun === true;
   const [ofPrompts, ofOpenRuns] = await Promise.all([
-    scratch === true ? [] : requireUsablePrompts({ gitDir: mirrorPath(home, run.repo.mirror), run, prd }),
+    scratch === true ? [] : requireUsablePrompts({ gitDir: mirrorPath(home, run.repo.mirror), run, prd, planning }),
     isAlone ? [] : warnOfOpenRuns(store, run.repo),
   ]);
   return [

@@ -10,7 +10,7 @@ import type { Cli, Define } from '../cli.ts';
 import { showDiff } from '../diff/diff-text.ts';
 import { readDocument } from '../options/read-prd.ts';
 import { resolveRepository } from '../options/resolve-run.ts';
-import { addSettingOptions, collect, settingsOf, type SettingFlags } from '../options/run-options.ts';
+import { addSettingOptions, collect, PROMPT_FILE, settingsOf, type SettingFlags } from '../options/run-options.ts';
 import { runHere, type Followed } from '../run/local-run.ts';
 import { askPerson } from '../run/run-until-signal.ts';
 
@@ -42,6 +42,7 @@ export const define: Define = (command, cli) => {
       .option('--repo <path>', 'the repository', '.')
       .option('--model <name>', 'the model, as -c model.name'),
   )
+    .option(...PROMPT_FILE)
     .option('-y, --yes', 'write without asking')
     .option('--json', 'print the result as JSON')
     .addHelpText('after', HELP)
@@ -53,6 +54,7 @@ Examples:
   halo plan 'a cart with a total'
   halo plan --from docs/spec.md --from notes.md --format markdown
   halo plan --prd prd.json --yes
+  halo plan --prompt prompts/plan.md
   halo plan --from spec.md --output plan.json --json | jq .added
 
 The agent reads the checked-out commit; uncommitted changes are not part of it.
@@ -85,6 +87,7 @@ async function plan(goal: string, flags: Flags, cli: Cli): Promise<void> {
   });
   const finish = (followed: Followed) => savePlan(followed, { session, flags, cli });
   const quiet = flags.json === true;
+  if (session.prompt !== undefined) await cli.note(`The prompt begins with ${session.prompt}.`);
   await runHere(session.request, { cli, json: false, asks: false, local: true, report: 'none', quiet, finish });
 }
 
@@ -96,6 +99,7 @@ async function usualPlan(repo: string, { format }: Flags): Promise<string> {
   const [hank = '', markdown = ''] = PLACES.markdown;
   const places = format === undefined ? [hank, ...PLACES.json, markdown] : PLACES[format];
   for (const place of places) if (await pathExists(resolve(repo, place))) return resolve(repo, place);
+  if (format !== 'json' && (await pathExists(resolve(repo, '.hank')))) return resolve(repo, hank);
   return resolve(repo, format === 'markdown' ? markdown : 'prd.json');
 }
 

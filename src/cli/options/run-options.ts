@@ -22,7 +22,7 @@ export function addSettingOptions(command: Command): Command {
 /** The setting for an option of `run` and `submit`, in the format of `-c approval.mode=story`. */
 export const ASK: [string, string] = ['--ask-for-approval', 'require approval before a story lands'];
 
-/** An option of `run`, `submit` and `prompt`: the setting `prompt.before`. */
+/** An option of `run`, `submit`, `plan` and `prompt`: the setting `prompt.before`. */
 export const PROMPT_FILE: [string, string] = [
   '--prompt <path>',
   'begin every prompt with this committed file of the repository (setting prompt.before)',

@@ -44,6 +44,11 @@ beforeEach(() => {
 const at = (path: string) => join(repository.root, path);
 const read = (path: string) => readFileSync(at(path), 'utf8');
 
+function addFiles(files: Record<string, string>): void {
+  for (const [path, text] of Object.entries(files)) repository.write(path, text);
+  repository.commit('more');
+}
+
 /** An agent that answers with this plan if `check` succeeds. */
 function agentOf(answer: unknown, check = 'true'): string[] {
   const script = `cat > /tmp/prompt; ${check} || exit 9; printf %s '${JSON.stringify(answer)}' > "$HALO_RESULT"`;
@@ -96,6 +101,35 @@ describe('halo plan', () => {
     expect(read('new/next.json')).toContain(DONE);
     const twice = await plan(['--output', 'new/next.json'], agentOf(PLAN));
     expect(twice).toMatchObject({ code: 2, stderr: expect.stringContaining('exists already') as string });
+  });
+
+  it('gives the agent the files of [prompt], and begins with that of --prompt', async () => {
+    const prompt = { before: 'build.md', standards: ['style.md'], vision: 'vision.md', specs: ['spec.md'] };
+    const set = Object.entries(prompt).flatMap(([key, value]) => ['-c', `prompt.${key}=${JSON.stringify(value)}`]);
+    addFiles({ 'build.md': 'BUILD IT', 'plan.md': 'THINK FIRST', 'style.md': 'TABS', 'vision.md': 'A SHOP' });
+    const sees = (first: string) =>
+      `head -n 1 /tmp/prompt | grep -qx '${first}' && grep -q TABS /tmp/prompt && grep -q 'A SHOP' /tmp/prompt && grep -q 'Show a total' /tmp/prompt`;
+    expect(await plan(['--yes', ...set], agentOf(NEW, sees('BUILD IT')))).toMatchObject({ code: 0 });
+    const named = ['--yes', ...set, '--prompt', 'plan.md'];
+    expect(await plan(named, agentOf(NEW, `${sees('THINK FIRST')} && ! grep -q 'BUILD IT' /tmp/prompt`))).toMatchObject(
+      {
+        code: 0,
+      },
+    );
+    const missing = await plan(['--yes', '--prompt', 'none.md']);
+    expect(missing).toMatchObject({ code: 6, stderr: expect.stringContaining('prompt.before: none.md') as string });
+  });
+
+  it('begins with the committed PROMPT_plan.md of hank, and writes a new plan where hank has it', async () => {
+    addFiles({ '.hank/PROMPT.md': 'BUILD IT', '.hank/PROMPT_plan.md': 'STUDY THE SPECS' });
+    const before = ['-c', 'prompt.before=".hank/PROMPT.md"'];
+    const ended = await plan(['--yes'], agentOf(NEW, `head -n 1 /tmp/prompt | grep -qx 'STUDY THE SPECS'`));
+    expect(ended.code, ended.stderr).toBe(0);
+    expect(ended.stderr).toContain('The prompt begins with .hank/PROMPT_plan.md.');
+    expect(read('.hank/IMPLEMENTATION_PLAN.md')).toContain('- [ ] US-002: Show the total');
+    expect(existsSync(at('prd.json'))).toBe(false);
+    const other = await plan(['--yes', ...before], agentOf(NEW, `head -n 1 /tmp/prompt | grep -qx 'BUILD IT'`));
+    expect(other.code, other.stderr).toBe(0);
   });
 
   it('updates the plan of hank where it is', async () => {
