@@ -92,6 +92,25 @@ describe('readTests', () => {
     expect(readTests('TAP version 13\n1..0\n')).toEqual([]);
   });
 
+  // Recorded with vitest 4.1.12.
+  it.each([
+    [
+      'tap',
+      'not ok 1 - b.test.mjs\nnot ok 2 - a.test.mjs # time=17.26ms {\n    1..2\n    not ok 1 - adds # time=13.86ms\n    ok 2 - cart # time=0.78ms {\n        1..2\n        ok 1 - counts # time=0.63ms\n        ok 2 - later # SKIP\n    }\n}\n',
+    ],
+    [
+      'tap-flat',
+      'not ok 1 - b.test.mjs\nnot ok 2 - a.test.mjs > adds # time=10.08ms\nok 3 - a.test.mjs > cart > counts # time=0.68ms\nok 4 - a.test.mjs > cart > later # SKIP\n',
+    ],
+  ])('reads the reporter %s of vitest, without times in the names', (_reporter, text) => {
+    expect(readTests(`TAP version 13\n1..2\n${text}`)).toEqual([
+      { name: 'b.test.mjs', skipped: false, failed: true },
+      { name: 'a.test.mjs > adds', skipped: false, failed: true },
+      { name: 'a.test.mjs > cart > counts', skipped: false },
+      { name: 'a.test.mjs > cart > later', skipped: true },
+    ]);
+  });
+
   it('reads pytest with -v and with -rA', () => {
     const head = '=========== test session starts ===========\n';
     const verbose = 't/test_a.py::test_x PASSED   [ 50%]\nt/test_a.py::test_y[a b] SKIPPED (no) [100%]\n';

@@ -2,26 +2,36 @@ import { failedIf, shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './co
 
 const POINT = /^( *)(not )?ok\b(?: +\d+)?(?: +-)? ?(.*)$/;
 const SUBTEST = /^( *)# Subtest: (.*)$/;
+/** vitest: the time of a test, which differs between runs; a brace begins the tests of a file or suite. */
+const TIME = / # time=[\d.]+m?s( \{)?$/;
 
 /**
  * Reads the Test Anything Protocol, with subtests indented as by node:test and node-tap. The line after the subtests is
- * not a test of its own, unless it failed and none of them did.
+ * not a test of its own, unless it failed and none of them did. vitest prints it before them.
  */
 export function readTap(text: string, tests: CollectedTests): boolean {
   if (!/^(?:TAP version 1[34]|1\.\.\d+)\s*$/m.test(text)) return false;
   const open: Subtest[] = [];
+  const begin = (indent: string, name: string) => {
+    while (open.length > 0 && (open.at(-1)?.depth ?? 0) >= indent.length) open.pop();
+    if (open.length < MAX_SUITE_DEPTH) open.push({ depth: indent.length, name: name.trim(), points: 0, failed: 0 });
+  };
   for (const line of shortLines(text)) {
     if (tests.isFull()) break;
     const subtest = SUBTEST.exec(line);
     if (subtest !== null) {
       const [, indent = '', name = ''] = subtest;
-      while (open.length > 0 && (open.at(-1)?.depth ?? 0) >= indent.length) open.pop();
-      if (open.length < MAX_SUITE_DEPTH) open.push({ depth: indent.length, name: name.trim(), points: 0, failed: 0 });
+      begin(indent, name);
       continue;
     }
     const point = POINT.exec(line);
     if (point === null) continue;
-    const [, indent = '', not, rest = ''] = point;
+    const [, indent = '', not, printed = ''] = point;
+    const rest = printed.replace(TIME, '');
+    if (rest !== printed && printed.endsWith('{')) {
+      begin(indent, rest);
+      continue;
+    }
     const around = open.filter(({ depth }) => depth < indent.length);
     const [, title = '', directive] = /^(.*?)(?:(?<!\\)#\s*(skip|todo)\b.*)?$/i.exec(rest) ?? [];
     const name = title.trim();
