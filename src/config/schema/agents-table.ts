@@ -102,7 +102,7 @@ export const AgentsTable = z.strictObject({
     teams: key(YES_NO, [
       'true or false',
       false,
-      'Whether subagents of Claude Code may also send each other messages and share a list of tasks, an experiment of this program ([teams](agents.md#effort-tools-and-subagents)). Includes `agents.claude.subagents`.',
+      'Whether subagents of Claude Code may also send each other messages and share a list of tasks, an experimental feature of Claude Code ([teams](agents.md#effort-tools-and-subagents)). Includes `agents.claude.subagents`.',
     ]),
     config: z.strictObject({
       language: key(Text.max(50, 'must be at most 50 characters long').optional(), [

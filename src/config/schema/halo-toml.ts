@@ -36,12 +36,12 @@ export const HaloToml = z.strictObject({
   setup: key(Commands, [
     'list of strings',
     [],
-    'Commands that install dependencies for agent and gates. They run before the agent and again before the gates; changes of tracked files are [reverted before each gate](proof.md#gates).',
+    'Commands that install dependencies for agent and gates. They run before the agent and again before the gates, unless a [snapshot](snapshots.md) has their result; changes of tracked files are [reverted before each gate](proof.md#gates).',
   ]),
   gates: key(Commands.optional(), [
     'list of strings',
     undefined,
-    'Commands that must all exit 0, without network, on exactly the tree that will be committed. Files that git ignores may come from setup and earlier gates. `[]` means no gates.',
+    'Required. Commands that must all exit 0, without network, on exactly the tree that will be committed. Files that git ignores may come from setup and earlier gates. `[]` means no gates.',
   ]),
   image: key(
     Text.refine((name) => /^[\w][\w.:/@-]*$/.test(name), 'must be the name of an image'),
@@ -178,7 +178,11 @@ export const HaloToml = z.strictObject({
   approval: z.strictObject({
     mode: key(
       oneOf('never', 'story', 'run'),
-      ['word', 'never', 'What [waits for approval](run-control.md#approval).'],
+      [
+        'word',
+        'never',
+        'What [waits for approval](run-control.md#approval): `never`, each `story`, or the result of the `run`.',
+      ],
       tighten(['never', 'run', 'story']),
     ),
   }),
@@ -186,7 +190,7 @@ export const HaloToml = z.strictObject({
     mode: key(oneOf('branch', 'ff', 'worktree'), [
       'word',
       'branch',
-      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: then check them out in a separate worktree, `<HALO_HOME>/worktrees/<runId>`.',
+      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out in `<HALO_HOME>/worktrees/<runId>` when all stories have landed.',
     ]),
     push: key(
       oneOf('branch', 'base'),

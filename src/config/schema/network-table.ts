@@ -48,11 +48,15 @@ export const NetworkTable = z.strictObject({
   channel: key(oneOf('auto', 'socket', 'stdio'), [
     'word',
     'auto',
-    '[Connection](security.md#the-channel) between sandbox and gateway.',
+    '[Connection](security.md#the-channel) between sandbox and gateway: a Unix `socket`, or `stdio`; `auto`: `socket` if possible.',
   ]),
   private: key(
     z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }),
-    ['list of host:port', [], 'Allowed hosts that may have addresses that are [not public](network.md#addresses).'],
+    [
+      'list of host:port',
+      [],
+      'Entries of `allow` that may have addresses that are [not public](network.md#addresses).',
+    ],
     owner(OPENS_NETWORK),
   ),
   registries: key(RegistryList, [

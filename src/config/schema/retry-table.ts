@@ -35,7 +35,7 @@ export const RetryTable = z.strictObject({
   max_wait: key(Duration, [
     'duration',
     '12h',
-    'How long an attempt waits in total for [long pauses](gateway.md#long-pauses) of its model. If it had to wait for longer, the story fails.',
+    'Maximum total time that an attempt waits for [long pauses](gateway.md#long-pauses) of its model. If a pause would exceed it, the story fails.',
   ]),
   agent: z.strictObject(ownFailures('hint', 'The agent program failed or gave no valid answer')),
   story: z.strictObject(ownFailures('hint', 'The agent gave up, took too long or used too much memory')),

@@ -40,7 +40,11 @@ export const TestsTable = z.strictObject({
   ]),
   removed: key(
     oneOf('report', 'block'),
-    ['word', 'report', 'If a story removes, skips or empties existing tests: `report` it, or `block` the story.'],
+    [
+      'word',
+      'report',
+      'If a story removes, skips or empties existing tests: `report` it, or `block`: fail the attempt with `GATE_FAILED`.',
+    ],
     tighten(['report', 'block']),
   ),
   baseline: key(

@@ -49,8 +49,8 @@ export interface KeyBinding {
 }
 
 const RUN_LISTS: readonly ViewName[] = ['runs', 'inbox', 'spend', 'workers'];
-const OF_RUN: readonly ViewName[] = ['stories', 'logs', 'diff', 'settings'];
-const WITH_RUN: readonly ViewName[] = [...RUN_LISTS, 'prds', ...OF_RUN];
+export const OF_RUN: readonly ViewName[] = ['stories', 'logs', 'diff', 'settings'];
+export const WITH_RUN: readonly ViewName[] = [...RUN_LISTS, 'prds', ...OF_RUN];
 
 /** Every key. Help, the line of keys and docs/top.md are made from this table. */
 export const KEYS: readonly KeyBinding[] = [
@@ -78,7 +78,7 @@ export const KEYS: readonly KeyBinding[] = [
     command: 'approve',
     views: WITH_RUN,
     short: 'approve',
-    meaning: 'approve the commit of the story, or the result of the run; answer a question',
+    meaning: 'approve the commit of the story, or the result of the run; for a question, the same as A',
   },
   { keys: ['r'], command: 'reject', views: WITH_RUN, short: 'reject', meaning: 'reject it, with a reason' },
   {
@@ -99,13 +99,13 @@ export const KEYS: readonly KeyBinding[] = [
     command: 'resume',
     views: [...RUN_LISTS, ...OF_RUN],
     short: 'start',
-    meaning: 'start again: resume a paused run, retry an ended one',
+    meaning: 'resume a paused run; for an ended run, the same as R',
   },
   {
     keys: ['x'],
     command: 'stop',
     views: WITH_RUN,
-    meaning: 'stop: pause the run now and interrupt its running stories',
+    meaning: 'pause the run now and interrupt its running stories',
   },
   { keys: ['P'], command: 'replan', views: WITH_RUN, meaning: 'continue with the PRD file as it is now' },
   { keys: ['R'], command: 'retry', views: WITH_RUN, meaning: 'retry what failed, or the selected story' },
@@ -153,7 +153,7 @@ export const KEYS: readonly KeyBinding[] = [
   },
   { keys: ['/'], command: 'filter', short: 'filter', meaning: 'filter by words; with a leading ! lines without them' },
   { keys: ['ctrl-r'], command: 'reload', meaning: 'read everything again' },
-  { keys: ['?'], command: 'help', short: 'help', meaning: 'this page' },
+  { keys: ['?'], command: 'help', short: 'help', meaning: 'the list of keys' },
   { keys: ['q', 'ctrl-c'], command: 'quit', short: 'quit', meaning: 'quit; runs continue' },
 ];
 

@@ -8,8 +8,8 @@ import { stringWidth } from '../../../src/lib/string-width.ts';
 import { readDiff } from '../../../src/tui/diff/read-diff.ts';
 import { paintColor } from '../../../src/tui/paint.ts';
 import { frameOf } from '../../../src/tui/top/frame.ts';
-import { KEYS, keyLabel } from '../../../src/tui/top/key-table.ts';
-import { VIEWS, type TopEvent } from '../../../src/tui/top/model.ts';
+import { KEYS, keyLabel, OF_RUN, WITH_RUN } from '../../../src/tui/top/key-table.ts';
+import { VIEWS, type TopEvent, type ViewName } from '../../../src/tui/top/model.ts';
 import { asked, created, failed, stateOf, succeeded } from '../../support/journal.ts';
 import {
   after,
@@ -503,13 +503,23 @@ describe('help', () => {
   });
 });
 
+/** The views of a key, in the words of docs/top.md. */
+function viewsText(views: readonly ViewName[] | undefined): string {
+  if (views === undefined) return 'all';
+  const named = [
+    [WITH_RUN, 'with a run'],
+    [OF_RUN, 'of one run'],
+  ] as const;
+  return named.find(([group]) => group === views)?.[1] ?? views.join(', ');
+}
+
 describe('docs/top.md', () => {
   const page = new URL('../../../docs/top.md', import.meta.url);
   const example = () => textOf(after(start({ width: 100, height: 20 }), listed(), 'enter', followed(RUN, RUNNING)));
   const table = () =>
     KEYS.map(
       ({ keys, meaning, views }) =>
-        `| ${keys.map((key) => `\`${keyLabel(key)}\``).join(', ')} | ${meaning} | ${views?.join(', ') ?? 'all'} |`,
+        `| ${keys.map((key) => `\`${keyLabel(key)}\``).join(', ')} | ${meaning} | ${viewsText(views)} |`,
     );
 
   it('shows a frame that halo draws, and every key', () => {
