@@ -13,7 +13,11 @@ interface Entry {
 export const COMMANDS: readonly Entry[] = [
   { name: 'run', summary: 'run a PRD here and follow it to the end', load: () => import('./commands/run.ts') },
   { name: 'submit', summary: 'queue a PRD for one or more repositories', load: () => import('./commands/submit.ts') },
-  { name: 'queue', summary: 'run the PRDs of a folder in order', load: () => import('./commands/queue.ts') },
+  {
+    name: 'queue',
+    summary: 'run the PRDs of a folder, one after the other',
+    load: () => import('./commands/queue.ts'),
+  },
   {
     name: 'status',
     summary: 'show active and recent runs, or one run in detail',
@@ -22,7 +26,7 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'top', summary: 'show and control all runs on the whole terminal', load: () => import('./commands/top.ts') },
   { name: 'logs', summary: 'show or follow the log of a run', load: () => import('./commands/logs.ts') },
   { name: 'batch', summary: 'show the runs of one submit', load: () => import('./commands/batch.ts') },
-  { name: 'ls', summary: 'list all runs', load: () => import('./commands/ls.ts') },
+  { name: 'ls', summary: 'list runs, newest first', load: () => import('./commands/ls.ts') },
   {
     name: 'show',
     summary: 'review the result of a run, criterion by criterion',
@@ -49,7 +53,11 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'pause', summary: 'pause a run', load: () => import('./commands/pause.ts') },
   { name: 'resume', summary: 'resume a paused run', load: () => import('./commands/resume.ts') },
   { name: 'cancel', summary: 'cancel a run or one of its stories', load: () => import('./commands/cancel.ts') },
-  { name: 'retry', summary: 'retry failed or cancelled stories', load: () => import('./commands/retry.ts') },
+  {
+    name: 'retry',
+    summary: 'retry stories that failed, were cancelled or need a human',
+    load: () => import('./commands/retry.ts'),
+  },
   { name: 'answer', summary: 'answer the question of a story', load: () => import('./commands/answer.ts') },
   {
     name: 'approve',
@@ -87,7 +95,11 @@ export const COMMANDS: readonly Entry[] = [
   { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'mcp', summary: 'serve halo to agents as MCP tools', load: () => import('./commands/mcp.ts') },
-  { name: 'plugin', summary: 'run a PRD for a plugin of an agent', load: () => import('./commands/plugin.ts') },
+  {
+    name: 'plugin',
+    summary: 'run a PRD and print one JSON document, for plugins',
+    load: () => import('./commands/plugin.ts'),
+  },
   { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
   { name: 'prd', summary: 'create, check and track PRDs', load: () => import('./commands/prd.ts') },
   {
