@@ -90,12 +90,12 @@ export function waitingFor({ state, workers, heldBy }: Omit<RunView, 'record' | 
   if (state.status === 'ended') return [];
   const { paused } = state;
   if (paused !== undefined) return [`paused by ${safeLine(paused.by)}: \`halo resume ${state.runId}\` resumes it`];
-  const idle = canGoOn(state) && workers === 0 ? [NO_WORKER] : [];
+  const idle = canContinue(state) && workers === 0 ? [NO_WORKER] : [];
   const held = heldBy === undefined ? [] : [`${heldBy} is reached: the next story starts when another one ends`];
   return [...idle, ...held];
 }
 
 /** Whether a worker could execute something, now or later. */
-export function canGoOn(state: RunState): boolean {
+export function canContinue(state: RunState): boolean {
   return state.status !== 'ended' && state.paused === undefined && unmetNeeds(state).length === 0;
 }

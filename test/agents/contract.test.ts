@@ -74,7 +74,7 @@ const ODD_LINES = [
 const WRONG_ANSWERS: [string, string, RegExp][] = [
   ['an unknown status', '{"status":"done","summary":"x"}', /"status" must be/],
   ['no summary', '{"status":"ok"}', /"summary" must be a text/],
-  ['a summary that is no text', '{"status":"ok","summary":["x"]}', /"summary" must be a text/],
+  ['a summary that is not a text', '{"status":"ok","summary":["x"]}', /"summary" must be a text/],
   ['an endless summary', `{"status":"ok","summary":"${'x'.repeat(9000)}"}`, /longer than/],
 ];
 
@@ -141,7 +141,7 @@ describe.each(Object.keys(AGENTS) as AgentId[])('the agent %s', (id) => {
   it.each([
     ['prose', 'I am done.'],
     ['a fenced answer', '```json\n{"status":"ok","summary":"x"}\n```\n'],
-    ['JSON that is no object', '["status"]'],
+    ['JSON that is not an object', '["status"]'],
   ])('rejects %s as invalid', (_what, text) => {
     const outcome = adapter.outcome({ exitCode: 0, answerText: text, error: undefined, stderrTail: '' });
     expect(outcome.kind).toBe('invalid');

@@ -275,7 +275,7 @@ function fromEntries(entries: [string, unknown][]): Record<string, unknown> {
   return Object.fromEntries(entries.filter(([key]) => key !== 'title'));
 }
 
-/** Names of fields that halo reads are no text of a person. */
+/** Names of fields that halo reads are not text of a person. */
 const LABELS = [
   'Acceptance Criteria',
   'Criteria',
@@ -741,7 +741,7 @@ Expected: FAIL
     { ids: ['real'] },
   ],
   [
-    'headings that are no priorities',
+    'headings that are not priorities',
     `# Plan
 ## High availability
 - [ ] replicas

@@ -54,7 +54,7 @@ describe('testsFirst in a PRD', () => {
     });
   });
 
-  it('is no text for the agent', () => {
+  it('is not in the text for the agent', () => {
     const prd = prdOf([{ testsFirst: 'on', size: 'S' }], { testsFirst: 'on', audience: 'Cooks' });
     expect(storyText(prd.stories[0]!).details.map(({ label }) => label)).toEqual(['size']);
     expect(contextText(prd, 'US-001').shown.map(({ label }) => label)).toEqual(['audience']);

@@ -67,7 +67,7 @@ describe('hazard 46: the embedded server and its damaged data', () => {
   });
 
   test('a server that starts neither with nor without its data keeps it', async () => {
-    // What is in the way of its socket is no file that it could replace.
+    // What is in the way of its socket is not a file that it could replace.
     mkdirSync(join(home, 'redis', 'redis.sock', 'full'), { recursive: true });
     await expect(open()).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
     expect(existsSync(data())).toBe(true);

@@ -33,17 +33,32 @@ export const WORD_LIST: { words: string; use: string }[] = [
   { words: '(?:here|there|where)(?:of|in|upon|with|to|unto)', use: 'of it, in it' },
   { words: 'work(?:s|ed|ing)? off', use: 'run, process' },
   { words: 'first of all', use: 'first' },
+  // Not `there is no X`, nor `is no longer`.
+  { words: '(?<!there |which )(?:is|are|was|were) no(?! (?:longer|more)\\b)', use: 'is not a' },
   { words: 'as it were|so to (?:say|speak)|such as it is', use: 'nothing' },
 ];
 
 const LIST = new RegExp(`(?<!\\w)(?:${WORD_LIST.map(({ words }) => words).join('|')})(?!\\w)`, 'gi');
 
 /** The folders and files of the project that are written by hand, below its root. */
-const READ = ['src', 'test', 'docker', 'scripts', 'bin', 'docs', 'examples', 'compose.yaml'];
+const READ = [
+  'src',
+  'test',
+  'docker',
+  'scripts',
+  'bin',
+  'docs',
+  'examples',
+  'plugins',
+  'schemas',
+  '.claude-plugin',
+  'compose.yaml',
+];
 
 /** Not prose of the project: recorded output and journals, and the word list with its examples. */
 const UNREAD = /\/fixtures\/|^test\/(?:support\/word-list|architecture\.test)\.ts$/;
-const EXTENSION = /\.(?:ts|c|h|lua|md|mjs|cjs|sh|yaml|html)$|\/Dockerfile$|^bin\//;
+const EXTENSION =
+  /\.(?:ts|c|h|lua|md|mjs|cjs|sh|yaml|html)$|\/Dockerfile$|^bin\/|^(?:schemas|plugins|\.claude-plugin)\/.*\.json$/;
 
 /** All sources, scripts, settings and documents of the project. */
 export function readProse(root: string): TextFile[] {
@@ -59,21 +74,28 @@ export function readProse(root: string): TextFile[] {
 }
 
 /**
- * Words of the list in comments, texts and identifiers, and in documents outside code spans. In identifiers, only single
- * words are found: `tellsAll`, but not `goesOn`.
+ * Words of the list in comments, texts and identifiers, and in documents outside code spans. `wireNames`: identifiers that
+ * other programs read, and that therefore stay.
  */
-export function findBannedWords(files: readonly TextFile[]): Breach[] {
+export function findBannedWords(files: readonly TextFile[], wireNames: readonly string[] = []): Breach[] {
+  const isWireName = new RegExp(`\\b(?:${wireNames.join('|')})\\b`, 'g');
   return files.flatMap(({ path, text }) =>
     text.split('\n').flatMap((line, index) => {
-      const found = [...proseOf(path, line).matchAll(LIST)];
-      return found.map(([word]) => `${word.toLowerCase()} in ${path}: line ${index + 1}; use: ${insteadOf(word)}`);
+      const own = wireNames.length === 0 ? line : line.replace(isWireName, '');
+      const found = readings(path, own).flatMap((prose) =>
+        [...prose.matchAll(LIST)].map(([word]) => word.toLowerCase()),
+      );
+      return [...new Set(found)].map((word) => `${word} in ${path}: line ${index + 1}; use: ${insteadOf(word)}`);
     }),
   );
 }
 
-function proseOf(path: string, line: string): string {
-  if (path.endsWith('.md')) return line.replace(/`[^`]*`/g, '``');
-  return line.replace(/(?<=[a-z\d])(?=[A-Z])|_/g, ' · ');
+/** A line as prose. Of code, also its identifiers word by word, so that `goesOn` is found, but not `const goes = on`. */
+function readings(path: string, line: string): string[] {
+  if (path.endsWith('.md')) return [line.replace(/`[^`]*`/g, '``')];
+  const split = (text: string) => text.replace(/(?<=[a-z\d])(?=[A-Z])|_/g, ' ');
+  const identifiers = [...line.matchAll(/[A-Za-z]\w*[a-z\d][A-Z]\w*/g)].map(([name]) => split(name));
+  return [line.replace(/(?<=[a-z\d])(?=[A-Z])|_/g, ' · '), ...identifiers];
 }
 
 function insteadOf(word: string): string {

@@ -78,7 +78,7 @@ export class FolderQueue {
         continue;
       }
       if (next === undefined) break;
-      await this.#workOff(next);
+      await this.#runRecord(next);
       if (this.#result.failed > before && !skip) break;
     }
     return this.#result;
@@ -183,7 +183,7 @@ export class FolderQueue {
     return { ...record, state: 'archiving', to: await chooseArchivePath(folder, name) };
   }
 
-  async #workOff(record: FolderRecord): Promise<void> {
+  async #runRecord(record: FolderRecord): Promise<void> {
     if (record.state === 'archiving') return this.#archive(record);
     const submitted = record.state === 'submitting' ? await this.#submit(record) : record;
     if (submitted === undefined) return;

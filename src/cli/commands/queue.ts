@@ -38,7 +38,7 @@ export const define: Define = (command, cli) => {
     .option('--json', 'print the number of finished and failed PRDs, or the list, as JSON')
     .addHelpText('after', HELP)
     .action((folder: string, flags: Flags) =>
-      flags.list ? listQueue(folder, flags.json === true, cli) : workOff(folder, flags, cli),
+      flags.list ? listQueue(folder, flags.json === true, cli) : runQueue(folder, flags, cli),
     );
 };
 
@@ -58,7 +58,7 @@ Exit codes:
 
 See also: halo submit, halo worker, halo batch`;
 
-async function workOff(name: string, flags: Flags, cli: Cli): Promise<void> {
+async function runQueue(name: string, flags: Flags, cli: Cli): Promise<void> {
   const { services } = cli;
   const isRemote = (await services.readHost()).apiUrl !== undefined;
   const local = isRemote ? undefined : await services.openLocal({ executesHere: 'if-needed' });

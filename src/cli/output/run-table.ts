@@ -5,7 +5,7 @@ import { msBetween } from '../../core/text/format-elapsed.ts';
 import { priorityText } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
-import { canGoOn, formatAge, NO_WORKER, stateText, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
+import { canContinue, formatAge, NO_WORKER, stateText, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, type Cell } from './table.ts';
 
@@ -94,11 +94,11 @@ export function terminalColumns(cli: Cli): number | undefined {
 /** Prints a note if one of these runs could continue but no worker is running. */
 export async function noteMissingWorker(runIds: readonly string[], cli: Cli): Promise<void> {
   const views = await cli.withOperations((operations) => Promise.all(runIds.map((runId) => operations.get(runId))));
-  if (views.some(({ state, workers }) => canGoOn(state) && workers === 0))
+  if (views.some(({ state, workers }) => canContinue(state) && workers === 0))
     await cli.note(cli.paintErr('warn', NO_WORKER));
 }
 
 /** The runs that could continue, if a worker is running. */
 export function runsToWorkOn(runs: readonly RunState[]): string[] {
-  return runs.filter(canGoOn).map(({ runId }) => runId);
+  return runs.filter(canContinue).map(({ runId }) => runId);
 }

@@ -43,7 +43,7 @@ export async function editPrd(wanted: string | undefined, cli: Cli): Promise<voi
   await assertInRepository(path, cli.cwd);
   const before = Buffer.from((await readPrd(path, cli)).bytes);
   const draft = draftOf(path, before);
-  if (await goesOn(draft, path)) await cli.note('continuing with the draft of the last edit');
+  if (await isContinued(draft, path)) await cli.note('continuing with the draft of the last edit');
   else await copyFile(path, draft, constants.COPYFILE_EXCL);
   // The editor handles Ctrl-C while it is open.
   const off = cli.onStop(() => undefined);
@@ -72,7 +72,7 @@ function draftOf(path: string, before: Buffer): string {
 }
 
 /** True if the draft already exists. Throws USAGE if there is a draft of an older version of the PRD. */
-async function goesOn(draft: string, path: string): Promise<boolean> {
+async function isContinued(draft: string, path: string): Promise<boolean> {
   const folder = dirname(path);
   const drafts = (await readdir(folder)).filter((file) => /^prd\.draft-[0-9a-f]{8}\.json$/.test(file));
   const other = drafts.map((file) => join(folder, file)).find((each) => each !== draft);

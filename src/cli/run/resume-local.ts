@@ -31,7 +31,7 @@ export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<
     );
     const { prd, repo, allowDirty } = request;
     await cli.services.assertResumable({ state, record, prd, repo: remote ? undefined : repo, allowDirty });
-    const owned = await letGoOn(operations, state);
+    const owned = await reopenIfLeft(operations, state);
     const { runId, parallel, seq: after } = state;
     return { runId, parallel, after, warnings: [], ...owned, executed: owned.owner !== undefined };
   }, how);
@@ -67,7 +67,10 @@ export async function findForeignStart(
 }
 
 /** Continues an ended run if work is left; returns the owner if this process will do it, and warnings. */
-async function letGoOn(operations: Operations, state: RunState): Promise<Pick<ControlResult, 'owner' | 'warnings'>> {
+async function reopenIfLeft(
+  operations: Operations,
+  state: RunState,
+): Promise<Pick<ControlResult, 'owner' | 'warnings'>> {
   const { runId, status, stories } = state;
   const left = stories.some((story) => story.held === undefined && !isFinished(story));
   if (status === 'ended' && !left) return {};

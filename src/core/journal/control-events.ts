@@ -70,11 +70,9 @@ export function markCancelled(story: StoryState, summary: string, at: string): S
 function resetForRetry(story: StoryState): StoryState {
   const isInterrupted = story.progress === 'in_progress' && story.waiting !== undefined;
   const open = omit(omitOpenWork(story), 'endedAt', 'failures', 'lastFailure', 'waiting', 'waitedMs', 'starts');
-  const reset: StoryState = {
-    ...open,
-    progress: isInterrupted ? 'in_progress' : 'pending',
-    forgiven: story.attempts - story.conflicts - (isInterrupted ? 1 : 0),
-  };
+  const forgiven = story.attempts - story.conflicts - (isInterrupted ? 1 : 0);
+  const progress = isInterrupted ? 'in_progress' : 'pending';
+  const reset: StoryState = { ...open, progress, forgiven, spent: forgiven };
   return story.stopReason === 'USER_ABORT' ? omit(reset, 'stopReason', 'summary') : reset;
 }
 

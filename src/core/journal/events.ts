@@ -148,6 +148,8 @@ export type JournalEntry =
       usage: Usage;
       /** The landed commit, if the verdict is passed. */
       commit?: string;
+      /** A worker had landed the commit and died; the next one found it. Absent in journals of older versions. */
+      recovered?: true;
       /** In a dry run: the summary describes the change. */
       described?: true;
       /** The commit that an approval would land. */

@@ -38,7 +38,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return { ...next, status: 'running', startedAt: state.startedAt ?? at, ...(channel && { channel }) };
     }
     case 'run.claimed':
-      return { ...next, owner: event.owner, askedAt: event.at };
+      return { ...next, owner: event.owner, ownedAt: event.at, askedAt: event.at };
     case 'run.ended':
       return endRun(next, event);
     case 'run.landed':

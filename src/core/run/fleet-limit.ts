@@ -2,7 +2,7 @@ import { planNext } from './plan.ts';
 import { unmetNeeds } from './run-dependencies.ts';
 import type { RunState } from './state.ts';
 
-/** Maximum number of stories that run at the same time in one HALO_HOME; an absent value is no limit. */
+/** Maximum number of stories that run at the same time in one HALO_HOME; an absent value means no limit. */
 export interface FleetLimits {
   max?: number;
   perHost?: number;

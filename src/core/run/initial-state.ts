@@ -30,7 +30,7 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     ...(event.issues === undefined ? {} : { issues: event.issues }),
     createdAt: event.at,
     askedAt: event.at,
-    ...(event.owner === undefined ? {} : { owner: event.owner }),
+    ...(event.owner === undefined ? {} : { owner: event.owner, ownedAt: event.at }),
     prdIsHere: event.prdIsHere ?? false,
     ...(event.needsApproval === undefined ? {} : { needsApproval: event.needsApproval }),
     ...(event.scratch === undefined ? {} : { scratch: event.scratch }),

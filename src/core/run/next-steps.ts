@@ -14,22 +14,22 @@ export interface NextStep {
 /** Suggests the next commands for a run, most useful first. */
 export function nextSteps(state: RunState): NextStep[] {
   const { runId } = state;
-  const goesOn = state.status !== 'ended';
+  const isOpen = state.status !== 'ended';
   const held = state.stories.find((story) => story.held !== undefined);
   if (held !== undefined) {
     const story = `${runId} --story ${printableShellWord(held.id)}`;
     return [
       { command: `halo diff ${story}`, why: 'look at what is waiting for you' },
       { command: `halo approve ${story}`, why: 'land it and continue the run' },
-      { command: `halo reject ${story}`, why: goesOn ? 'reject it' : 'reject it, and end the run' },
-      ...(goesOn ? goingOn(state) : []),
+      { command: `halo reject ${story}`, why: isOpen ? 'reject it' : 'reject it, and end the run' },
+      ...(isOpen ? stepsOfOpenRun(state) : []),
     ];
   }
   const asked = (state.task ? [] : state.stories)
     .filter(isQuestion)
     .slice(0, 1)
     .map(({ id }) => answering(id, runId));
-  if (goesOn) return [...asked, ...goingOn(state)];
+  if (isOpen) return [...asked, ...stepsOfOpenRun(state)];
   // A story that was running when the run ended was interrupted by a failure outside the story.
   const stuck = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
   const steps = stuck === undefined ? [] : [...lookingAt(stuck, runId), ...(isQuestion(stuck) ? asked : [])];
@@ -42,7 +42,7 @@ export function nextSteps(state: RunState): NextStep[] {
     steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
     steps.push(...takingOver(state));
   }
-  const again = goingOnAgain(state, stuck);
+  const again = stepsToContinue(state, stuck);
   // A run that a person stopped has no failure to investigate.
   if (state.stopReason === 'USER_ABORT') steps.unshift(...again);
   else steps.push(...again);
@@ -94,7 +94,7 @@ const ONCE: Partial<Record<FailureCause, { option?: string; why: string }>> = {
 };
 
 /** For an ended run: how to run its remaining stories. */
-function goingOnAgain(state: RunState, stuck: Story | undefined): NextStep[] {
+function stepsToContinue(state: RunState, stuck: Story | undefined): NextStep[] {
   const { runId, stories, owner } = state;
   const left = stories.some(
     ({ progress, held }) => held === undefined && !['passed', 'done', 'skipped'].includes(progress),
@@ -186,7 +186,7 @@ function takingOver(state: RunState): NextStep[] {
 }
 
 /** For an open run: what it needs to continue, then how to watch it. */
-function goingOn(state: RunState): NextStep[] {
+function stepsOfOpenRun(state: RunState): NextStep[] {
   const { runId, paused } = state;
   return [
     ...(paused === undefined ? [] : [{ command: `halo resume ${runId}`, why: 'continue it' }]),

@@ -113,6 +113,8 @@ export interface StoryState extends StoryFailures {
   base?: string;
   /** Of `attempts`, those that a user's retry forgave; they do not count against the maximum. */
   forgiven?: number;
+  /** The older name of `forgiven`, which clients may still read. */
+  spent?: number;
   /** The running phase, while in progress. */
   phase?: Phase;
   /** How the last attempt ended. */
@@ -183,6 +185,8 @@ export interface RunState extends Scheduling, RunFailures {
   createdAt: string;
   /** The worker that exclusively owns the run while its process is alive. */
   owner?: string;
+  /** When `owner` took the run. halo uses `askedAt`; clients may still read this. ISO 8601 */
+  ownedAt?: string;
   /** The last time that a user submitted, resumed or retried it. ISO 8601 */
   askedAt?: string;
   /** Whether `prdPath` is on the machine that created the run. */

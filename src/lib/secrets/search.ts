@@ -58,9 +58,9 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
   };
 
   function coverShapes(cover: Cover, text: string): void {
-    const goesOn = inToken ? (/^[\w-]*/.exec(text)?.[0].length ?? 0) : 0;
-    if (goesOn > 0) cover.add('shape', 'a token', [0, goesOn]);
-    if (text.length > 0) inToken = goesOn === text.length;
+    const tokenEnd = inToken ? (/^[\w-]*/.exec(text)?.[0].length ?? 0) : 0;
+    if (tokenEnd > 0) cover.add('shape', 'a token', [0, tokenEnd]);
+    if (text.length > 0) inToken = tokenEnd === text.length;
     for (const { name, pattern } of mayHoldToken(text) ? TOKEN_PATTERNS : []) {
       for (const match of text.matchAll(pattern)) {
         const to = match.index + match[0].length;

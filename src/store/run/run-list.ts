@@ -42,7 +42,7 @@ export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery
   const oldest = Number.isNaN(Date.parse(since)) ? '' : firstRunId(new Date(since));
   const all = (await runIds(home)).filter((id) => (before === undefined || id < before) && isFrom(id, oldest));
   const present = new Set(all);
-  // A folder that somebody removed is no run.
+  // A removed folder is not a run.
   const open = (await listOpenRuns(home, openRuns)).filter(({ runId }) => present.has(runId));
   const isOpen = new Set(open.map(({ runId }) => runId));
   const among = new Set(all.slice(0, newest));

@@ -17,6 +17,8 @@ export interface AttemptOutcome {
   /** One or two sentences for people. */
   summary: string;
   commit?: string;
+  /** The commit had landed before the worker of the attempt died. */
+  recovered?: true;
   /** In a dry run: the summary describes the change. */
   described?: true;
   /** The commit that waits for approval. */
@@ -36,7 +38,7 @@ export interface AttemptOutcome {
 
 /** The journal entry for an outcome. */
 export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, failure?: FailureNote): JournalEntry {
-  const { verdict, stopReason, summary, usage, commit, described, held, conflicts } = end;
+  const { verdict, stopReason, summary, usage, commit, recovered, described, held, conflicts } = end;
   return {
     type: 'story.ended',
     story,
@@ -45,7 +47,7 @@ export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, 
     stopReason,
     summary,
     usage: usage ?? NO_USAGE,
-    ...defined({ commit, described, held, conflicts, failure }),
+    ...defined({ commit, recovered, described, held, conflicts, failure }),
   };
 }
 
@@ -63,7 +65,10 @@ export interface AgentMeasurements {
   denied?: string | undefined;
 }
 
-/** Collects the measurements of all agents of an attempt. They are recorded however the attempt ends. */
+/**
+ * Collects the measurements of all agents of an attempt. Phases do not return them, because what an agent used counts also
+ * if its phase throws: at the end of the attempt, or when the worker is stopped.
+ */
 export class Measurements {
   private measured: AgentMeasurements = { usage: NO_USAGE };
 

@@ -1,7 +1,5 @@
 import { Measurements, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
 import type { Attempt } from './open-attempt.ts';
-import { hasChanges } from './phases/import-candidate.ts';
-import { runGates } from './phases/run-gates.ts';
 import { describeChange, implementStory } from './run-attempt.ts';
 import { runGatesAndRefactor } from './tests-first/refactor.ts';
 
@@ -13,7 +11,6 @@ export function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
 async function rehearse(attempt: Attempt, measured: Measurements): Promise<AttemptOutcome> {
   if (attempt.inputs.state.dry) return describeChange(attempt, measured);
   const work = await implementStory(attempt, measured);
-  if (hasChanges(work)) await runGatesAndRefactor(attempt, work, measured);
-  else await runGates(attempt, work);
+  await runGatesAndRefactor(attempt, work, measured);
   return passed(work);
 }

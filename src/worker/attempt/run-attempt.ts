@@ -1,18 +1,18 @@
 import { recordProof } from '../proof/proof-record.ts';
 import { Measurements, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
-import { openReadingWorkspace, openWorkspaces } from './attempt-workspaces.ts';
 import { approvalOf, type Attempt } from './open-attempt.ts';
 import { holdForApproval, openApproved } from './phases/approval.ts';
 import { exportTree } from './phases/export-tree.ts';
-import { hasChanges, importCandidate, newWork, type ImplementedWork, type Work } from './phases/import-candidate.ts';
+import { importCandidate } from './phases/import-candidate.ts';
 import { landCandidate } from './phases/land-candidate.ts';
 import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
-import { prepareWorkspace, runSetup } from './phases/prepare-workspace.ts';
+import { prepareReadingWorkspace, prepareWorkspaces } from './phases/prepare-workspace.ts';
 import { runAgent } from './phases/run-agent.ts';
-import { runGates } from './phases/run-gates.ts';
+import { runSetup } from './phases/run-setup.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
 import { runGatesAndRefactor } from './tests-first/refactor.ts';
 import { writeTests } from './tests-first/write-tests.ts';
+import { hasChanges, newWork, type ImplementedWork, type Work } from './work.ts';
 
 /**
  * Runs an attempt and closes it. When this resolves, the outcome is in the journal. Throws if the worker or its
@@ -37,21 +37,19 @@ async function reachOutcome(attempt: Attempt, measured: Measurements): Promise<A
   if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval), measured);
   const work = await implementStory(attempt, measured);
   if (hasChanges(work)) return gateAndLand(attempt, await mergeOntoTip(attempt, work), measured);
-  await runGates(attempt, work);
+  await runGatesAndRefactor(attempt, work, measured);
   return passed(work);
 }
 
 /** A dry run: the agent reads the workspace and describes what it would change. Nothing is exported. */
 export async function describeChange(attempt: Attempt, measured: Measurements): Promise<AttemptOutcome> {
-  const work = openReadingWorkspace(attempt);
-  await prepareWorkspace(attempt, work);
+  const work = await prepareReadingWorkspace(attempt);
   return { ...passed(await runAgent(attempt, work, { measured })), described: true };
 }
 
 /** The agent's work becomes a candidate, on top of the tests that were written first. */
 export async function implementStory(opened: Attempt, measured: Measurements): Promise<ImplementedWork> {
-  const { onSnapshot, work, kept, startAhead } = await openWorkspaces(opened);
-  await prepareWorkspace(onSnapshot, work, kept);
+  const { onSnapshot, work, kept, startAhead } = await prepareWorkspaces(opened);
   await runSetup(onSnapshot, work);
   const attempt = await writeTests(onSnapshot, { work, kept }, measured);
   const { exporter, ...ahead } = startAhead(attempt);
@@ -64,13 +62,12 @@ export async function implementStory(opened: Attempt, measured: Measurements): P
 
 /** Repeats from the merge if another story lands first. */
 async function gateAndLand(attempt: Attempt, first: Work, measured: Measurements): Promise<AttemptOutcome> {
-  let { work, gates } = await runGatesAndRefactor(attempt, first, measured);
-  for (;;) {
+  for (let next = first; ;) {
+    const { work, gates } = await runGatesAndRefactor(attempt, next, measured);
     await recordProof(attempt, work, gates);
     await holdForApproval(attempt, work);
     const landing = await landCandidate(attempt, work, gates.layer);
     if (landing.kind === 'landed') return landing.outcome;
-    work = await mergeWork(attempt, work, landing.tip);
-    gates = await runGates(attempt, work);
+    next = await mergeWork(attempt, work, landing.tip);
   }
 }

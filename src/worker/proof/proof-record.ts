@@ -8,7 +8,7 @@ import { haloVersion } from '../../lib/version.ts';
 import type { AttemptLocation } from '../../store/run-layout.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { Attempt } from '../attempt/open-attempt.ts';
-import type { Work } from '../attempt/phases/import-candidate.ts';
+import type { Work } from '../attempt/work.ts';
 import type { PassedGates } from '../attempt/phases/run-gates.ts';
 import { signingKey } from '../repository/host-repository.ts';
 

@@ -1,9 +1,10 @@
 import type { Config } from '../../config/config.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { SigningKey } from '../../git/commit/commit-signing.ts';
-import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { findGitDir } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
+import type { Attempt } from '../attempt/open-attempt.ts';
 
 /** The ref of a run's branch in the host repository. */
 export function runRef(runId: string): string {
@@ -19,4 +20,12 @@ export async function hostGitDirOf(home: string, repo: RunRepo): Promise<string>
 /** The key that signs a run's commits and proofs; undefined if signing is off. */
 export function signingKey({ sign, signingKey: path }: Config['git']): SigningKey | undefined {
   return sign === 'ssh' && path !== undefined ? { path } : undefined;
+}
+
+/** Fetches the base commit of an attempt into the mirror if it is missing. */
+export async function updateBase({ worker, identity, inputs }: Attempt): Promise<void> {
+  const { base, state, hostGitDir } = inputs;
+  const mirror = { home: worker.home, name: state.repo.mirror };
+  // Landing has stored the commits of the run in the mirror.
+  await updateMirror({ ...mirror, from: hostGitDir, commit: base, knownRef: runRef(identity.runId) });
 }

@@ -49,7 +49,8 @@ export async function recoverLanded(
     const noted = await writeProofNote({ store, location, attemptRef, gitDir: hostGitDir, commit, git: config.git });
     if (story.approved !== undefined) await releaseHeldCommit(mirrorPath(home, repo.mirror), runId, key);
     const summary = 'landed before the worker stopped';
-    entries.push(...noted, storyEnded(attemptRef, { verdict: 'passed', stopReason: 'SUCCESS', summary, commit }));
+    const end = { verdict: 'passed', stopReason: 'SUCCESS', summary, commit, recovered: true } as const;
+    entries.push(...noted, storyEnded(attemptRef, end));
   }
   return entries;
 }

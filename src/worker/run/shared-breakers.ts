@@ -75,7 +75,7 @@ function isProviders({ class: failureClass }: FailureNote): boolean {
   return failureClass === 'provider';
 }
 
-/** For a provider, unchanged files are no sign of a repeated failure. */
+/** For a provider, unchanged files are not a sign of a repeated failure. */
 function signOf({ sign: { error, changed, denied, kind } }: FailureNote, by: string, ofProvider: boolean): FailureSign {
   // `output` is left out, because its size differs between stories.
   return { by, error, denied, kind, changed: ofProvider ? undefined : changed };

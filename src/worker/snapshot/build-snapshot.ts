@@ -12,7 +12,7 @@ import { discardSink, tailSink } from '../../lib/streams.ts';
 import { DOCKER_DIR } from '../../sandbox/docker/image/image-recipe.ts';
 import { SNAPSHOT_GROUP } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
-import { recordSetup } from '../attempt/phases/prepare-workspace.ts';
+import { recordSetup } from '../attempt/phases/run-setup.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
 import { runInHelper, startHelper } from '../workspace/helper-sandbox.ts';
 import { openRestorer } from '../workspace/restore-tree.ts';

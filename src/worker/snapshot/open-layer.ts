@@ -3,7 +3,7 @@ import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import type { SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
-import { updateBase } from '../attempt/phases/prepare-workspace.ts';
+import { updateBase } from '../repository/host-repository.ts';
 import { VIEW } from '../workspace/sandbox-paths.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
 import { buildSnapshot, type BuildRequest } from './build-snapshot.ts';

@@ -42,7 +42,7 @@ export async function surviveKill(at: Failpoint, { task }: TestContext, more: st
 
 function describe(events: JournalEvent[]): string {
   const ends = events.filter((event) => event.type === 'story.ended');
-  if (ends.some(({ summary }) => summary === 'landed before the worker stopped')) return 'found on the branch';
+  if (ends.some(({ recovered }) => recovered === true)) return 'found on the branch';
   if (events.some(({ type }) => type === 'retry.scheduled')) return 'retried';
   const starts = events.filter(({ type }) => type === 'story.started').length;
   return starts > ends.length ? 'repeated' : 'continues';

@@ -139,7 +139,7 @@ async function runsOf({ operations }: World, round: number): Promise<string[]> {
   return (await operations.list()).filter(({ prdPath }) => prdPath === path).map(({ runId }) => runId);
 }
 
-/** Somebody who is not sure says yes once more; that it has landed already is no news. */
+/** A user who is not sure approves again; that it has landed already is not an error. */
 async function approveAgain({ operations }: World, { runId }: Run): Promise<void> {
   await operations.approve(runId, 'A').catch((error: unknown) => expect(toHaloError(error).code).toBe('LAND_REFUSED'));
   expect((await operations.get(runId)).state).toMatchObject({ stories: [{ progress: 'passed' }] });
@@ -153,7 +153,7 @@ async function serve({ home }: World): Promise<{ process: HaloProcess; operation
   return { process, operations: openHttp({ url, token }) };
 }
 
-/** A server that died is no answer; a refusal would be one, and there is nothing to refuse. */
+/** A server that died did not answer; a refusal would be an answer, and there is nothing to refuse. */
 async function settle<T>(request: Promise<T>): Promise<Asked<T>> {
   try {
     return { answer: await request };

@@ -79,7 +79,7 @@ describe('the JSON that a command prints has the schema of its operation', () =>
   );
   test.each(calls)('halo %s --json: %s', async (command, name) => {
     const { output } = OPERATIONS[name];
-    if (output.kind !== 'json') throw new Error(`${name} is no operation that returns JSON`);
+    if (output.kind !== 'json') throw new Error(`${name} is not an operation that returns JSON`);
     const env = { HALO_HOME: home.host.home };
     const { code, stdout, stderr } = await terminal.halo([...command.split(' '), '--json'], {
       cwd: home.host.home,

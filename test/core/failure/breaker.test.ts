@@ -60,7 +60,7 @@ describe('findTrip', () => {
       );
     expect(said(100_000, 30_001)).toBeUndefined();
     expect(said(100_000, 30_000)).toBe('the agent said 70 % less than in the attempt before');
-    // So little is no measure.
+    // So little is not a measure.
     expect(said(1000, 0)).toBeUndefined();
   });
 

@@ -275,7 +275,7 @@ it('an empty test file is not part of the command', () => {
   expect(commandFor({ command: 'pytest {files}', files })).toBe("pytest 'tests/test_a.py'");
 });
 
-it('a test file whose name begins with a dash is no option of the command', () => {
+it('a test file whose name begins with a dash is not an option of the command', () => {
   const files = [
     { path: '-e x.test.js', blob: '1' },
     { path: "a'b.test.js", blob: '2' },

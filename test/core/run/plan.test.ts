@@ -194,19 +194,19 @@ describe('planNext', () => {
     });
 
     it('a failed story blocks only the stories that depend on it, and the run ends with PARTIAL', () => {
-      const goesOn = four({ onFailure: 'continue' });
-      expect(plan(goesOn, ...twice('US-002'))).toEqual(['US-001', 1]);
-      expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'))).toEqual(['US-003', 1]);
-      expect(plan(goesOn, ...twice('US-002'), ...passed('US-001'), ...passed('US-003'))).toEqual([
+      const isContinued = four({ onFailure: 'continue' });
+      expect(plan(isContinued, ...twice('US-002'))).toEqual(['US-001', 1]);
+      expect(plan(isContinued, ...twice('US-002'), ...passed('US-001'))).toEqual(['US-003', 1]);
+      expect(plan(isContinued, ...twice('US-002'), ...passed('US-001'), ...passed('US-003'))).toEqual([
         'PARTIAL',
         '2 of 4 stories landed; US-002: GATE_FAILED; not started: US-004',
       ]);
     });
 
     it('continues after failures and ends with the first failure if nothing landed, or with NEEDS_HUMAN if a story waits', () => {
-      const goesOn = four({ onFailure: 'continue' });
-      expect(plan(goesOn, ...twice('US-001'), ...twice('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
-      expect(plan(goesOn, ...twice('US-001'), ...held('US-002'))[0]).toBe('NEEDS_HUMAN');
+      const isContinued = four({ onFailure: 'continue' });
+      expect(plan(isContinued, ...twice('US-001'), ...twice('US-002'))[0]).toBe('ATTEMPTS_EXHAUSTED');
+      expect(plan(isContinued, ...twice('US-001'), ...held('US-002'))[0]).toBe('NEEDS_HUMAN');
     });
 
     it('does not count an attempt that only conflicted with stories landed in the meantime', () => {

@@ -12,7 +12,7 @@ describe('safeText', () => {
     ['a lone escape', 'a\u001b', 'a<U+001B>'],
     ['bells, backspaces and nulls', 'a\u0007\bb\u0000c\u007f', 'a<U+0007><U+0008>b<U+0000>c<U+007F>'],
     ['a return that would overwrite the line', 'rm -rf /\rls', 'rm -rf /<U+000D>ls'],
-    ['line ends that are no newlines', 'a\u0085b\u2028c\u2029', 'a<U+0085>b<U+2028>c<U+2029>'],
+    ['line ends that are not newlines', 'a\u0085b\u2028c\u2029', 'a<U+0085>b<U+2028>c<U+2029>'],
     ['direction overrides', 'a\u202egnp.exe\u2069\u200f', 'a<U+202E>gnp.exe<U+2069><U+200F>'],
     ['zero-width characters', 'is\u200bAdmin\ufeff\u2060\u00ad', 'is<U+200B>Admin<U+FEFF><U+2060><U+00AD>'],
     ['letters that look like nothing', 'a\u3164 \u115f\uffa0\u2800', 'a<U+3164> <U+115F><U+FFA0><U+2800>'],

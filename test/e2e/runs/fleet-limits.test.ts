@@ -29,7 +29,7 @@ test('hazard 31: three worker processes reach the limit of the fleet and never e
     await worker.says('running up to');
   const journals = await journalsOf(runIds);
   expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
-  expect(mostAtOnce(journals.flat(), { from: 'story.started', to: 'story.ended' })).toBe(2);
+  expect(maxConcurrent(journals.flat(), { from: 'story.started', to: 'story.ended' })).toBe(2);
 });
 
 test('a user with more runs than workers finishes each run before the next one starts, according to the journals', async () => {
@@ -43,7 +43,7 @@ test('a user with more runs than workers finishes each run before the next one s
   await worker.says('running up to');
   const journals = await journalsOf(runIds);
   expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
-  expect(mostAtOnce(journals.flat(), { from: 'run.started', to: 'run.ended' })).toBe(1);
+  expect(maxConcurrent(journals.flat(), { from: 'run.started', to: 'run.ended' })).toBe(1);
 });
 
 /** The journals of the runs, once all have ended. */
@@ -82,7 +82,7 @@ test('halo ls and halo status name the limit that holds a run back, and say that
 });
 
 /** How much was under way at the same time, at most; what ends makes room for what starts. */
-function mostAtOnce(events: JournalEvent[], { from, to }: Record<'from' | 'to', JournalEvent['type']>): number {
+function maxConcurrent(events: JournalEvent[], { from, to }: Record<'from' | 'to', JournalEvent['type']>): number {
   const changes = events.flatMap(({ type, at }) => {
     if (type === from) return [{ at, by: 1 }];
     return type === to ? [{ at, by: -1 }] : [];

@@ -173,8 +173,8 @@ describe('the live model route', () => {
     ['a query', { path: '/v1/responses?x=1' }, 404],
     ['a double slash', { path: '//v1/responses' }, 404],
     ['another method', { method: 'GET', body: undefined }, 404],
-    ['a body that is no JSON', { body: 'hello' }, 400],
-    ['a body that is no object', { body: '[1]' }, 400],
+    ['a body that is not JSON', { body: 'hello' }, 400],
+    ['a body that is not an object', { body: '[1]' }, 400],
     ['a compressed body', { headers: { 'content-encoding': 'gzip' } }, 415],
     ['headers without end', { headers: { 'x-long': 'x'.repeat(20_000) } }, 400],
   ])('refuses %s', async (_what, asked, status) => {

@@ -96,6 +96,6 @@ describe('refused is', () => {
   });
 });
 
-test('the same ids in two tags are no duplicates', () => {
+test('the same ids in two tags are not duplicates', () => {
   expect(idsOf({ master: { tasks: [A] }, other: { tasks: [A] } })).toEqual(['a']);
 });

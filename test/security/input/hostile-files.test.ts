@@ -25,7 +25,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
-/** What is no file, or a link to somewhere else, in the place of a file that halo reads or writes. */
+/** Something other than a file, or a link to somewhere else, in the place of a file that halo reads or writes. */
 
 let repository: TestRepository;
 let root: string;

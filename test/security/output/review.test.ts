@@ -52,13 +52,13 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
     ['a letter that looks like nothing', 'const { \u3164 } = q', '+const { <U+3164> } = q'],
     ['a return that overwrites the line', 'evil() //\rgood()', '+evil() //<U+000D>good()'],
     ['tags', `x\u{e0065}\u{e0076}`, '+x<U+E0065><U+E0076>'],
-    ['bytes that are no text', Buffer.from('caf\xe9 \x9d', 'latin1'), '+caf<0xE9> <0x9D>'],
+    ['bytes that are not text', Buffer.from('caf\xe9 \x9d', 'latin1'), '+caf<0xE9> <0x9D>'],
   ])('%s is shown with the surrounding text', async (_name, content, line) => {
     const patch = await patchOf({ 'a.js': Buffer.concat([Buffer.from(content as string), Buffer.from('\n')]) });
     for (const terminal of [{}, { shown: true }]) {
       const { stdout, stderr } = await shown(patch, [], terminal);
       expect(stdout.split('\n')).toContain(line);
-      if (_name !== 'bytes that are no text')
+      if (_name !== 'bytes that are not text')
         expect(stderr).toMatch(/warning: \d hidden characters? in 1 file: a.js:1 /);
     }
   });

@@ -42,10 +42,10 @@ it('a batcher slows down an agent that produces more than can be written', async
   const { reported, batcher, written } = openJournal();
   await batcher.add([command(0)]);
   const many = Array.from({ length: 101 }, (_, nth) => command(nth + 1));
-  let goesOn = false;
-  const held = batcher.add(many).then(() => (goesOn = true));
+  let isAdded = false;
+  const held = batcher.add(many).then(() => (isAdded = true));
   await setImmediate();
-  expect(goesOn).toBe(false);
+  expect(isAdded).toBe(false);
   written();
   await setImmediate();
   written();

@@ -87,8 +87,8 @@ async function cycle({ options, places, invoke, signal, log }: Cycling): Promise
       await log(`stopped: the limit of ${options.most} ${options.most === 1 ? 'cycle' : 'cycles'} is reached`);
       return 0;
     }
-    const goesOn = chooseTask(await readTasks(places.tasks)).kind === 'task';
-    if (goesOn) await sleep(options.delayMs, signal);
+    const hasNext = chooseTask(await readTasks(places.tasks)).kind === 'task';
+    if (hasNext) await sleep(options.delayMs, signal);
     if (signal.aborted) {
       await log('stopped: interrupted');
       return INTERRUPTED;

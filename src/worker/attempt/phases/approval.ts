@@ -9,7 +9,7 @@ import { sendCommit } from '../../../git/mirror/send-commit.ts';
 import { readNewestProof } from '../../proof/proof-record.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { AttemptEnded } from '../attempt-outcome.ts';
-import type { Candidate, Work, WorkOrigin } from './import-candidate.ts';
+import type { Candidate, Work, WorkOrigin } from '../work.ts';
 import { judgePaths, type JudgedPaths } from './judge-paths.ts';
 import { mergeOntoTip } from './merge-candidate.ts';
 

@@ -12,7 +12,7 @@ import { readBytesAt } from '../../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import { judgePrdChange, type PrdChange } from '../../../prd/judge-change.ts';
 import type { Attempt, AttemptInputs } from '../open-attempt.ts';
-import type { Candidate } from './import-candidate.ts';
+import type { Candidate } from '../work.ts';
 
 /** What of an attempt decides about its paths. */
 interface PathRules extends Pick<Attempt, 'signal'> {

@@ -9,7 +9,7 @@ import { shareLayer } from '../../snapshot/open-layer.ts';
 import type { SnapshotLayer } from '../../snapshot/snapshot-layer.ts';
 import { runRef } from '../../repository/host-repository.ts';
 import { storyEnded, type AttemptOutcome } from '../attempt-outcome.ts';
-import type { Work } from './import-candidate.ts';
+import type { Work } from '../work.ts';
 
 /** `overtaken`: another story of the run landed first, so nothing has moved; `tip` is the newest commit now. */
 export type Landing = { kind: 'landed'; outcome: AttemptOutcome } | { kind: 'overtaken'; tip: string };

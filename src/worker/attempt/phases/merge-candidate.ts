@@ -4,7 +4,8 @@ import { mergeOnto } from '../../../git/land/merge-commits.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { AttemptEnded } from '../attempt-outcome.ts';
 import { assertLockedTests } from '../tests-first/locked-tests.ts';
-import { commitTree, type Work } from './import-candidate.ts';
+import type { Work } from '../work.ts';
+import { commitTree } from './import-candidate.ts';
 
 /** How often work is merged and gated again because another story landed first. */
 const MAX_MERGES = 10;

@@ -1,16 +1,67 @@
 import type { KeptTests } from '../../../core/review/tests-first.ts';
-import { updateMirror } from '../../../git/mirror/mirror.ts';
-import type { Attempt, SandboxContext } from '../open-attempt.ts';
+import type { Sandbox } from '../../../sandbox/sandbox.ts';
+import { updateBase } from '../../repository/host-repository.ts';
+import { openBaseLayer } from '../../snapshot/open-layer.ts';
+import { onLayer } from '../../snapshot/snapshot-layer.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
-import type { Workspace } from '../../workspace/workspace.ts';
-import { runRef } from '../../repository/host-repository.ts';
-import { assertCommandPassed } from '../assert-command-passed.ts';
-import { exposeKeptTests } from '../tests-first/kept-tests.ts';
-import { resultOf } from '../../workspace/run-step.ts';
-import { runCommands, setupCommands, type EndedCommand } from '../../workspace/run-commands.ts';
+import { planCleanSteps, planReadingSteps, planWorkSteps } from '../../workspace/step-plan.ts';
+import { Workspace } from '../../workspace/workspace.ts';
+import { Baseline } from '../baseline.ts';
+import type { Attempt } from '../open-attempt.ts';
+import { exposeKeptTests, findKeptTests } from '../tests-first/kept-tests.ts';
+import { asTestsAttempt, withTestsGate } from '../tests-first/tests-attempt.ts';
+import { openExporter } from './export-tree.ts';
 
-/** Updates the mirror and checks out the story's base commit into the work volume, with the tests that it has already. */
-export async function prepareWorkspace(attempt: Attempt, work: Workspace, kept?: KeptTests): Promise<void> {
+/** The workspaces of an attempt that implements a story. */
+export interface AttemptWorkspaces {
+  /** The attempt; its workspaces begin with the snapshot of its base, if there is one. */
+  onSnapshot: Attempt;
+  /** Where setup and the agent run. */
+  work: Workspace;
+  /** Tests of an earlier attempt, so that no agent has to write any. */
+  kept: KeptTests | undefined;
+  /** Starts, while the agent works, what the phases after it need. `attempt`: with its locked tests. */
+  startAhead(this: void, attempt: Attempt): StartedAhead;
+}
+
+export interface StartedAhead {
+  exporter: Promise<Sandbox>;
+  /** A clean workspace for setup and the gates. */
+  clean: Workspace;
+  /** Aborts no later than when the attempt closes. */
+  baseline: Baseline;
+}
+
+/**
+ * Opens the workspaces, and checks out the story's base commit, with the tests that it has already. Without a snapshot of
+ * the base, setup may run for one first; ends the attempt if that fails.
+ */
+export async function prepareWorkspaces(opened: Attempt): Promise<AttemptWorkspaces> {
+  const onSnapshot = onLayer(opened, await openBaseLayer(opened));
+  const kept = await findKeptTests(onSnapshot);
+  const baseline = new Baseline(onSnapshot, onSnapshot.inputs.base);
+  opened.resources.onClose(() => Promise.resolve(baseline.stop()));
+  const testing = kept === undefined ? asTestsAttempt(onSnapshot) : undefined;
+  const work = new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
+  const startAhead = (attempt: Attempt): StartedAhead => {
+    const exporter = openExporter(attempt, work);
+    const clean = new Workspace(attempt, 'clean', planCleanSteps(withTestsGate(attempt, attempt.locked)));
+    baseline.start();
+    return { exporter, clean, baseline };
+  };
+  await checkOutBase(onSnapshot, work, kept);
+  return { onSnapshot, work, kept, startAhead };
+}
+
+/** Checks out the base commit into the workspace of a dry run, which its agent can only read. */
+export async function prepareReadingWorkspace(attempt: Attempt): Promise<Workspace> {
+  const work = new Workspace(attempt, 'work', planReadingSteps(attempt));
+  await checkOutBase(attempt, work);
+  return work;
+}
+
+/** Updates the mirror and checks out the base commit, or that of the kept tests, into the work volume. */
+async function checkOutBase(attempt: Attempt, work: Workspace, kept?: KeptTests): Promise<void> {
   const { inputs, resources } = attempt;
   await attempt.journal.phase('prepare', async () => {
     await updateBase(attempt);
@@ -18,35 +69,4 @@ export async function prepareWorkspace(attempt: Attempt, work: Workspace, kept?:
     await exposeKeptTests(attempt, kept);
     await work.checkOut(kept.commit, resources.candidateDir, [VIEW, CANDIDATE]);
   });
-}
-
-/** Fetches the base commit into the mirror if it is missing. */
-export async function updateBase({ worker, identity, inputs }: Attempt): Promise<void> {
-  const { base, state, hostGitDir } = inputs;
-  const mirror = { home: worker.home, name: state.repo.mirror };
-  // Landing has stored the commits of the run in the mirror.
-  await updateMirror({ ...mirror, from: hostGitDir, commit: base, knownRef: runRef(identity.runId) });
-}
-
-/** Runs the setup commands before the agent. Ends the attempt if one does not exit 0. */
-export async function runSetup(attempt: Attempt, work: Workspace): Promise<void> {
-  const { config, worker, identity, journal } = attempt;
-  const commands = setupCommands(config);
-  if (commands.length === 0) return;
-  const logOf = (name: string) => `setup/${name}`;
-  await journal.phase('setup', async () => {
-    const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.location, logOf(name));
-    for await (const ended of runCommands(attempt, work, { commands, phase: 'setup', openLog }))
-      await recordSetup(attempt, ended, { phase: 'setup', log: logOf(ended.name) });
-  });
-}
-
-/** Records a setup command, and ends the attempt unless it exited 0. */
-export async function recordSetup(
-  { config, journal }: SandboxContext,
-  ended: EndedCommand,
-  { phase, log }: { phase: 'setup' | 'gates'; log: string },
-): Promise<void> {
-  await journal.report({ type: 'setup.ended', phase, ...resultOf(ended), log });
-  assertCommandPassed(config, ended, { touched: phase === 'gates' });
 }

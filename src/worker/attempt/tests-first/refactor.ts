@@ -9,29 +9,35 @@ import { SILENT_JOURNAL, type AttemptEntry, type AttemptJournal } from '../attem
 import { AttemptEnded, attemptFailed, Measurements } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
-import { findImportFailure, importWork, type Candidate, type Work } from '../phases/import-candidate.ts';
-import { runSetup } from '../phases/prepare-workspace.ts';
+import { findImportFailure, importWork } from '../phases/import-candidate.ts';
 import { runAgent } from '../phases/run-agent.ts';
 import { runGates, type PassedGates } from '../phases/run-gates.ts';
+import { runSetup } from '../phases/run-setup.ts';
+import { hasChanges, type Candidate, type ImplementedWork, type Work } from '../work.ts';
 import { assertLockedTests } from './locked-tests.ts';
 import { inFolder, withTestsGate } from './tests-attempt.ts';
 
 /** Work that passed its gates, and their results. */
-export interface GatedWork {
-  work: Work;
+export interface GatedWork<W extends ImplementedWork> {
+  work: W | Work;
   gates: PassedGates;
 }
 
 const FOLDER = 'refactor';
 
 /**
- * Runs the gates. If they pass and `tests.refactor` asks for it, an agent refactors the work. The result is kept only if
+ * Runs the gates. If they pass for the first time and `tests.refactor` is set, an agent refactors the work. The result is kept only if
  * the locked tests are unchanged and everything passes again: otherwise the work lands as it was.
  */
-export async function runGatesAndRefactor(attempt: Attempt, work: Work, measured: Measurements): Promise<GatedWork> {
+export async function runGatesAndRefactor<W extends ImplementedWork>(
+  attempt: Attempt,
+  work: W,
+  measured: Measurements,
+): Promise<GatedWork<W>> {
   const green = { work, gates: await runGates(attempt, work) };
-  const { locked, origin } = work;
-  if (!attempt.config.tests.refactor || locked === undefined || origin.approval !== undefined) return green;
+  const { locked, origin, merges } = work;
+  const isWanted = attempt.config.tests.refactor && locked !== undefined && origin.approval === undefined;
+  if (!isWanted || merges > 0 || !hasChanges(work)) return green;
   const { journal } = attempt;
   const own = new Measurements();
   const withUsage = (each: Work): Work => ({

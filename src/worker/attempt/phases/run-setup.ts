@@ -1,0 +1,28 @@
+import { assertCommandPassed } from '../assert-command-passed.ts';
+import { resultOf } from '../../workspace/run-step.ts';
+import { runCommands, setupCommands, type EndedCommand } from '../../workspace/run-commands.ts';
+import type { Workspace } from '../../workspace/workspace.ts';
+import type { Attempt, SandboxContext } from '../open-attempt.ts';
+
+/** Runs the setup commands before the agent. Ends the attempt if one does not exit 0. */
+export async function runSetup(attempt: Attempt, work: Workspace): Promise<void> {
+  const { config, worker, identity, journal } = attempt;
+  const commands = setupCommands(config);
+  if (commands.length === 0) return;
+  const logOf = (name: string) => `setup/${name}`;
+  await journal.phase('setup', async () => {
+    const openLog = ({ name }: { name: string }) => worker.store.openArtifact(identity.location, logOf(name));
+    for await (const ended of runCommands(attempt, work, { commands, phase: 'setup', openLog }))
+      await recordSetup(attempt, ended, { phase: 'setup', log: logOf(ended.name) });
+  });
+}
+
+/** Records a setup command, and ends the attempt unless it exited 0. */
+export async function recordSetup(
+  { config, journal }: SandboxContext,
+  ended: EndedCommand,
+  { phase, log }: { phase: 'setup' | 'gates'; log: string },
+): Promise<void> {
+  await journal.report({ type: 'setup.ended', phase, ...resultOf(ended), log });
+  assertCommandPassed(config, ended, { touched: phase === 'gates' });
+}
