@@ -28,7 +28,7 @@ export interface ReadPrd {
 }
 
 /**
- * Parses a PRD file and detects its dialect; named PRDs (`.halo/prds/<name>`) must follow the daedalus dialect.
+ * Parses a PRD file and detects its dialect; named PRDs (`.halo/prds/<name>`, `.daedalus/prds/<name>`) must follow the daedalus dialect.
  * Throws PRD_INVALID with one line `path:line: where: rule` per problem.
  */
 export function parsePrd(bytes: Uint8Array, path: string, as?: DialectId): Prd {

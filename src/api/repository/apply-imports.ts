@@ -5,6 +5,7 @@ import { PRD_FILE, PRDS_FOLDER } from '../../core/prd/prd-names.ts';
 import { createFolders, isInside } from '../../lib/fs.ts';
 import { listSome } from '../../lib/text.ts';
 import type { Imports, TaskImport } from './find-imports.ts';
+import { swansonSettings } from './find-swanson.ts';
 import { cannotWrite } from './write-error.ts';
 
 /** What a user decides before anything is written. */
@@ -21,9 +22,11 @@ export interface InitChoices {
 export const IMPORTED_NAME = 'main';
 
 /** The settings that differ from the defaults. */
-export function settingsFrom({ config, prompt, specs }: Imports, chosen: InitChoices): Map<string, unknown> {
+export function settingsFrom({ config, prompt, specs, swanson }: Imports, chosen: InitChoices): Map<string, unknown> {
   const settings = new Map<string, unknown>([['agent', chosen.agent]]);
   if (!chosen.importConfig) return settings;
+  for (const [key, value] of swanson === undefined ? [] : swansonSettings(swanson, chosen.gates))
+    settings.set(key, value);
   for (const [key, value] of config?.settings ?? []) settings.set(key, value);
   if (prompt !== undefined) settings.set('prompt.before', prompt);
   if (specs.length > 0) settings.set('prompt.specs', specs);
@@ -32,11 +35,19 @@ export function settingsFrom({ config, prompt, specs }: Imports, chosen: InitCho
 
 /** What a user should know about the files of another tool. `model`: the name of the configured model. */
 export function describeImports(
-  { config, prompt, specs, tasks }: Imports,
-  { importConfig, importTasks }: InitChoices,
+  { config, prompt, specs, tasks, swanson }: Imports,
+  { importConfig, importTasks, gates }: InitChoices,
   model: string,
 ): string[] {
   const lines: string[] = [];
+  if (importConfig && swanson !== undefined) {
+    const keys = swansonSettings(swanson, gates).map(([key]) => key);
+    lines.push(`swanson: ${listSome(keys, MAX_KEYS)}`);
+    if (!keys.includes('tests.first'))
+      lines.push(
+        'swanson: no gate runs pytest; for tests first, set tests.first and tests.command (docs/tests-first.md)',
+      );
+  }
   if (config !== undefined && importConfig) {
     const { path, settings, requestsPerHour: limit, droppedTools, unread, unused } = config;
     const own = [...config.own, ...(limit === undefined ? [] : [`rate.${JSON.stringify(model)}.rph = ${limit}`])];
@@ -63,6 +74,7 @@ export function describeImports(
 }
 
 const MAX_LISTED = 8;
+const MAX_KEYS = 12;
 
 /** Writes the imported tasks as a named PRD and returns its path. Throws USAGE if there is one of this name. */
 export async function writeImportedPrd(root: string, { text }: TaskImport): Promise<string> {

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { isPrdName, PRD_FILE, PRDS_FOLDER } from '../../core/prd/prd-names.ts';
+import { isPrdName, PRD_FILE, PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { isInside } from '../../lib/fs.ts';
 
@@ -57,11 +57,14 @@ export async function discoverPrd({ repo, name, hint }: PrdSearch): Promise<stri
 }
 
 async function namedPlaces(repo: string): Promise<string[]> {
-  const names = await readdir(join(repo, PRDS_FOLDER)).catch(() => []);
-  return names
-    .filter(isPrdName)
-    .sort()
-    .map((name) => join(PRDS_FOLDER, name, PRD_FILE));
+  const places = PRDS_FOLDERS.map(async (folder) => {
+    const names = await readdir(join(repo, folder)).catch(() => []);
+    return names
+      .filter(isPrdName)
+      .sort()
+      .map((name) => join(folder, name, PRD_FILE));
+  });
+  return (await Promise.all(places)).flat();
 }
 
 async function filesAmong(places: string[], repo: string): Promise<string[]> {

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findSwanson, type SwansonProject } from './find-swanson.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { readHankSettings, type HankSettings } from '../../config/output/guess/hankrc.ts';
 import { findUnignoredFolders } from '../../git/repository/inspect-repo.ts';
@@ -18,6 +19,8 @@ export interface Imports {
   specs: string[];
   /** A list of tasks that halo does not find by itself. */
   tasks?: TaskImport;
+  /** A project of swanson. */
+  swanson?: SwansonProject;
   /** Files that were found and cannot be used, a sentence each. */
   refused: string[];
 }
@@ -39,7 +42,7 @@ const TASK_FILES = [...FOLDERS.map((folder) => `${folder}/`), ''].flatMap((folde
 const MAX_CONFIG_TEXT = 64 * 1024;
 
 /**
- * Looks for files of hank, and of tools with the same layout, in a repository. They are only read, as text. `from`: the
+ * Looks for files of hank, of tools with the same layout, and of swanson, in a repository. They are only read, as text. `from`: the
  * file with the tasks instead. Throws PRD_UNREADABLE and PRD_INVALID for this file only.
  */
 export async function findImports(root: string, from?: string): Promise<Imports> {
@@ -57,6 +60,8 @@ export async function findImports(root: string, from?: string): Promise<Imports>
   }
   for (const folder of folders)
     if (await hasMarkdown(root, `${folder}/specs`)) found.specs.push(`${folder}/specs/**/*.md`);
+  const swanson = await findSwanson(root);
+  if (swanson !== undefined) found.swanson = swanson;
   if (from !== undefined) return { ...found, tasks: await readTaskFile(from) };
   for (const path of TASK_FILES) {
     const bytes = await readOwn(root, path, MAX_PRD_BYTES);

@@ -41,6 +41,8 @@ export interface Initialised {
   warnings: string[];
   /** The PRD in a usual place, relative to the top of the repository. */
   prd: string | undefined;
+  /** The folder of PRDs of another tool. */
+  queue: string | undefined;
 }
 
 /** What was found, with the choices that apply without a user. */
@@ -82,7 +84,7 @@ export async function initConfig(init: Init): Promise<Initialised> {
   const proposal: InitProposal = {
     root,
     imports,
-    agent: imports.config === undefined ? 'codex' : 'claude',
+    agent: imports.config === undefined && imports.swanson === undefined ? 'codex' : 'claude',
     setup: detected.setup,
     gates: detected.gates,
     importConfig: true,
@@ -130,6 +132,7 @@ export async function initConfig(init: Init): Promise<Initialised> {
     tasks: tasks?.open ?? 0,
     imported: describeImports(imports, chosen, config.model.name),
     prd: tasks === undefined ? known : IMPORTED_NAME,
+    queue: chosen.importConfig ? imports.swanson?.queue?.folder : undefined,
   };
 }
 

@@ -11,7 +11,7 @@ import {
 import { resolveConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
-import { PRDS_FOLDER } from '../../core/prd/prd-names.ts';
+import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import { replaceLocalPrograms } from '../../git/repository/local-programs.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { inspectRepo, listChanges, readFileAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
@@ -161,7 +161,7 @@ async function requireCleanCheckout(facts: RepoInfo, inputs: readonly string[]):
   const { tracked, untracked } = await listChanges(root, [
     'halo.toml',
     '.halo/config.toml',
-    PRDS_FOLDER,
+    ...PRDS_FOLDERS,
     ...paths.filter(isBelow),
   ]);
   const unfinished = await findUnfinishedOperation(root);

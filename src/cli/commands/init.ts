@@ -12,19 +12,21 @@ interface Flags {
   from?: string;
   import: boolean;
   yes?: true;
+  quiet?: true;
   json?: true;
 }
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Writes a commented halo.toml to the repository. Setup and gates are detected from its files (package.json, pyproject.toml, Cargo.toml, go.mod, Makefile and others) and compared with the workflows in .github/workflows. At a terminal, asks for agent, setup and gates first; Enter keeps what was detected. Settings, specifications and tasks of hank (.hankrc, .hank, .ralph) are imported. Try the result with `halo check`.',
+      'Writes a commented halo.toml to the repository. Setup and gates are detected from its files (package.json, pyproject.toml, Cargo.toml, go.mod, Makefile and others) and compared with the workflows in .github/workflows. At a terminal, asks for agent, setup and gates first; Enter keeps what was detected. Settings, specifications and tasks of hank (.hankrc, .hank, .ralph) are imported, and a project of swanson (.swanson, prds) is configured as swanson works. Try the result with `halo check`.',
     )
     .option('--repo <path>', 'the repository', '.')
     .option('--force', 'overwrite an existing configuration')
     .option('--from <file>', 'import the tasks of this file as the PRD main')
     .option('--no-import', 'import nothing from other tools')
     .option('-y, --yes', 'ask nothing, and use what was detected')
+    .option('-q, --quiet', 'ask nothing, and print only errors')
     .option('--json', 'ask nothing, and print what was written as JSON')
     .addHelpText('after', HELP)
     .action((flags: Flags) => init(flags, cli));
@@ -42,10 +44,10 @@ Exit codes:
 See also: halo new, halo check, halo config show, halo run`;
 
 async function init(flags: Flags, cli: Cli): Promise<void> {
-  const { force = false, from, yes, json } = flags;
+  const { force = false, from, yes, quiet, json } = flags;
   if (from !== undefined && !flags.import)
     throw new HaloError('USAGE', '--from cannot be combined with --no-import.', { hint: 'Remove one of them.' });
-  const asks = cli.ask !== undefined && !yes && !json;
+  const asks = cli.ask !== undefined && !yes && !quiet && !json;
   const choose = async (proposal: InitProposal): Promise<InitChoices> => {
     const offered = flags.import ? proposal : { ...proposal, importConfig: false, importTasks: false };
     return asks ? askInitChoices(offered, cli) : offered;
@@ -57,7 +59,8 @@ async function init(flags: Flags, cli: Cli): Promise<void> {
     choose,
   });
   if (json) return cli.printJson(toJson(made));
-  const { path, setup, gates, sources, registries, hosts, warnings, prd } = made;
+  if (quiet) return;
+  const { path, setup, gates, sources, registries, hosts, warnings, prd, queue } = made;
   const reached = [...registries, ...hosts];
   const rows = [
     ['agent', made.agent],
@@ -71,9 +74,11 @@ async function init(flags: Flags, cli: Cli): Promise<void> {
   if (gates.length === 0) warnings.unshift('No gates were detected. Add at least one to the file.');
   await cli.note(...warnings.map((warning) => `${cli.paintErr('warn', '!')} ${warning}`));
   const run =
-    prd === undefined
-      ? ['halo prd new', 'write a PRD']
-      : [`halo run ${printableShellWord(prd)}`, 'run it and follow the progress'];
+    queue !== undefined
+      ? [`halo queue ${printableShellWord(queue)}`, 'run its PRDs one after the other']
+      : prd === undefined
+        ? ['halo prd new', 'write a PRD']
+        : [`halo run ${printableShellWord(prd)}`, 'run it and follow the progress'];
   const steps = [['halo check', 'run setup and gates in the sandbox'], run];
   const width = Math.max(...steps.map(([command = '']) => command.length));
   const next = steps.map(
@@ -98,6 +103,7 @@ function toJson(made: Initialised): unknown {
     imported: made.imported,
     warnings: made.warnings,
     prd: made.prd ?? null,
+    queue: made.queue ?? null,
   };
 }
 

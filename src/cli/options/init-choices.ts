@@ -14,8 +14,9 @@ export async function askInitChoices(proposal: InitProposal, cli: Cli): Promise<
   const agent = await askAgent(proposal.agent, cli);
   const setup = await askCommands('Setup, which installs dependencies', proposal.setup, cli);
   const gates = await askCommands('Gates, which must pass before a story lands', proposal.gates, cli);
-  const { config, prompt, specs, tasks } = imports;
-  const sources = [config?.path, prompt, ...specs].flatMap((path) => path ?? []);
+  const { config, prompt, specs, tasks, swanson } = imports;
+  const ofSwanson = swanson === undefined ? undefined : 'swanson';
+  const sources = [config?.path, prompt, ...specs, ofSwanson].flatMap((path) => path ?? []);
   const importConfig =
     proposal.importConfig &&
     (sources.length === 0 || (await askYes(`Import the settings of ${sources.join(', ')}?`, cli)));

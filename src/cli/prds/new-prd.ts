@@ -6,7 +6,7 @@ import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/prd/prd-na
 import { PRD_TEMPLATE } from '../../core/prd/prd-template.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { resolvePrdsFolder, assertInRepository } from '../options/named-prds.ts';
+import { assertInRepository, findNamedPrd, resolvePrdsFolder } from '../options/named-prds.ts';
 import { DRAFT_FILES } from './edit-prd.ts';
 
 export const defineNew: Define = (command, cli) => {
@@ -42,6 +42,9 @@ export async function createPrd(name: string, cwd: string): Promise<string> {
     });
   const prds = await resolvePrdsFolder(cwd);
   const folder = join(prds, name);
+  // Another folder of PRDs may have the name.
+  const existing = await findNamedPrd(cwd, name);
+  if (existing !== undefined) throw exists(existing);
   await assertInRepository(folder, cwd);
   await createFolders(folder).catch((cause: unknown) => {
     throw notMade(folder, cause);
@@ -57,11 +60,13 @@ export async function createPrd(name: string, cwd: string): Promise<string> {
 async function writeNew(path: string, text: string): Promise<void> {
   await writeFile(path, text, { flag: 'wx' }).catch((cause: unknown) => {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw notMade(path, cause);
-    throw new HaloError('USAGE', `The PRD ${path} already exists.`, {
-      hint: `Edit it with \`halo prd edit\`, or choose another name.`,
-      cause,
-    });
+    throw exists(path, cause);
   });
+}
+
+function exists(path: string, cause?: unknown): HaloError {
+  const hint = 'Edit it with `halo prd edit`, or choose another name.';
+  return new HaloError('USAGE', `The PRD ${path} already exists.`, { hint, cause });
 }
 
 function notMade(path: string, cause: unknown): HaloError {

@@ -1,5 +1,7 @@
 /** The folder of named PRDs, relative to the project. */
 export const PRDS_FOLDER = '.halo/prds';
+/** The folders in which PRDs are found by their name, the first one first; the second one is that of daedalus. */
+export const PRDS_FOLDERS = [PRDS_FOLDER, '.daedalus/prds'] as const;
 /** The file name of a named PRD. */
 export const PRD_FILE = 'prd.json';
 /** Links to files of the latest run in the folder of a PRD. */
@@ -18,6 +20,6 @@ export function isPrdName(text: string): boolean {
 
 /** The folder of the named PRD that a path refers to; undefined for other PRD files. */
 export function folderOfNamedPrd(path: string): string | undefined {
-  const found = /^(.*\/\.halo\/prds\/([^/]+))\/prd\.json$/.exec(path.replaceAll('\\', '/'));
+  const found = /^(.*\/\.(?:halo|daedalus)\/prds\/([^/]+))\/prd\.json$/.exec(path.replaceAll('\\', '/'));
   return found !== null && isPrdName(found[2] ?? '') ? found[1] : undefined;
 }

@@ -104,7 +104,7 @@ export const PROTECTED_GROUPS = {
     '{PRD,IMPLEMENTATION_PLAN,fix_plan,@fix_plan,PROMPT,PROMPT_*,@AGENT}.md',
     '{tasks.json,.repos.json,ralph.sh,ralph.yml,.ralphrc,scripts,scripts/ralph}',
     'scripts/ralph/*.{sh,md}',
-    '.{hank,ralph,ralph-tui,ralphy,taskmaster}/**',
+    '.{daedalus,hank,ralph,ralph-tui,ralphy,swanson,taskmaster}/**',
   ],
   halo: ['{halo.toml,.halo/**}'],
 } as const satisfies Record<string, readonly string[]>;

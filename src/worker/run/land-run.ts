@@ -8,7 +8,7 @@ import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
 import { type RunState, currentDecision } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
-import { PRDS_FOLDER } from '../../core/prd/prd-names.ts';
+import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import { defined } from '../../lib/guards.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../../git/land/fast-forward.ts';
@@ -118,7 +118,7 @@ async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHe
   const facts = await inspectRepo(repo.source);
   const { root, gitDir } = facts;
   const path = relative(root, await realpath(prdPath).catch(() => prdPath));
-  const except = [PRDS_FOLDER, relative(root, prdPath), path].filter((each) => !each.startsWith('..'));
+  const except = [...PRDS_FOLDERS, relative(root, prdPath), path].filter((each) => !each.startsWith('..'));
   const land = () => fastForward({ root, gitDir, branch: repo.branch, to: tip, name: `halo/${runId}`, except });
   // If another branch is checked out, the PRD file stays as it is.
   if (!prdIsHere || facts.branch !== repo.branch || path.startsWith('..')) return land();

@@ -27,6 +27,11 @@ describe('the PRD of a repository', () => {
     expect(await discover()).toBe(join(repo, 'prd.json'));
   });
 
+  it('is the only named PRD of daedalus', async () => {
+    write('.daedalus/prds/checkout/prd.json');
+    expect(await discover()).toBe(join(repo, '.daedalus/prds/checkout/prd.json'));
+  });
+
   it('is not guessed if there are several named PRDs', async () => {
     write('.halo/prds/checkout/prd.json');
     write('.halo/prds/search/prd.json');

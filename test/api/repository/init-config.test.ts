@@ -314,4 +314,57 @@ describe('halo init in a repository of another tool', () => {
     expect((await run()).code).toBe(0);
     expect(exists('.halo/prds/main/prd.json')).toBe(true);
   });
+
+  test('prints nothing with --quiet, and writes the same', async () => {
+    const { run, read } = haloInit(HANK, ['--quiet'], { ask: () => Promise.reject(new Error('asked')) });
+    expect(await run()).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(read('halo.toml')).toContain('agent = "claude"');
+    expect((await run()).stderr).toContain('already exists');
+  });
+
+  const STORY = { id: 'US-001', title: 'Health', description: 'd', acceptanceCriteria: ['It answers.'], passes: false };
+  const SWANSON = {
+    'prds/001-health.json': JSON.stringify({ type: 'feature', name: 'Health', description: 'd', userStories: [STORY] }),
+    '.swanson/standards.md': '# Standards\n\n## Testing Standards\n\nAAA.\n',
+    '.swanson/product-vision.md': '# Vision\n',
+    'requirements.txt': 'pytest\n',
+    '.gitignore': '.venv/\n__pycache__/\n',
+  };
+
+  test('configures a project of swanson as swanson works, and names its queue', async () => {
+    const { root, run } = haloInit(SWANSON);
+    const { code, stdout, stderr } = await run();
+    expect(code, stderr).toBe(0);
+    const config = await configOf(root);
+    expect(config).toMatchObject({
+      agent: 'claude',
+      prompt: {
+        standards: ['.swanson/standards.md'],
+        testStandards: ['.swanson/standards.md#Testing Standards'],
+        vision: '.swanson/product-vision.md',
+        prd: 'whole',
+      },
+      retry: { attempts: 1, classes: { tests: { retries: 0 } } },
+      tests: {
+        first: 'on',
+        command: '.venv/bin/pytest -q --junit-xml=report.xml {files}',
+        files: ['tests/test_{id}.py'],
+        reports: ['report.xml'],
+      },
+    });
+    expect(stdout).toContain('import   swanson: tests.first, tests.command, ');
+    expect(stderr).toContain('halo queue prds');
+    const json = JSON.parse((await haloInit(SWANSON, ['--json']).run()).stdout) as object;
+    expect(json).toMatchObject({ queue: 'prds', agent: 'claude', prd: null });
+  });
+
+  test('leaves tests first to the user of a project of swanson without pytest, and out with --no-import', async () => {
+    const { 'requirements.txt': _, ...others } = SWANSON;
+    const other = haloInit({ ...others, ...NODE });
+    expect((await other.run()).stdout).toContain('swanson: no gate runs pytest; for tests first, set tests.first');
+    expect((await configOf(other.root)).tests.first).toBe('off');
+    const none = haloInit(SWANSON, ['--no-import', '--yes']);
+    expect((await none.run()).stderr).toContain('halo prd new');
+    expect((await configOf(none.root)).prompt.standards).toEqual([]);
+  });
 });

@@ -1,4 +1,13 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices, type Services } from '../../../src/cli/compose.ts';
@@ -191,6 +200,25 @@ describe('halo prd list', () => {
       expect.stringMatching(/^my till {2}\? .*not a name of a PRD/),
       expect.stringMatching(/^till {5}\? .*prd\.json:1:2: The text is not valid JSON/),
     ]);
+  });
+});
+
+describe('a PRD in the folder of daedalus', () => {
+  it('is found by its name as one of halo, must have its dialect, and is not created again', async () => {
+    writePrd('cart', [{ id: 'US-001', priority: 1 }]);
+    renameSync(join(repository.root, '.halo'), join(repository.root, '.daedalus'));
+    writePrd('till', [{ id: 'US-001', priority: 1, passes: true }]);
+    expect((await halo(['prd', 'list'])).stdout).toMatch(/^cart {2}0\/1 .*\ntill {2}1\/1 /m);
+    const sub = join(repository.root, 'src');
+    expect((await halo(['prd', 'validate', 'cart'], sub)).stdout).toContain('dialect  daedalus');
+    expect((await halo(['prd', 'status', 'cart'], sub)).stdout).toContain('.daedalus/prds/cart/prd.json');
+    const again = await halo(['prd', 'new', 'cart']);
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining('already exists') as string });
+    writeFileSync(join(repository.root, '.daedalus/prds/cart/prd.json'), '{"tasks": [{"id": "A", "title": "A"}]}');
+    expect((await halo(['prd', 'validate', 'cart'])).code).toBe(6);
+    // Of two with one name, the one of halo counts.
+    writePrd('cart', [{ id: 'US-002', priority: 1 }]);
+    expect((await halo(['prd', 'status', 'cart'])).stdout).toContain('.halo/prds/cart/prd.json');
   });
 });
 
