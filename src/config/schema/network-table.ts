@@ -48,7 +48,7 @@ export const NetworkTable = z.strictObject({
   channel: key(oneOf('auto', 'socket', 'stdio'), [
     'word',
     'auto',
-    '[Connection](security.md#the-channel) between sandbox and gateway: a Unix `socket`, or `stdio`; `auto`: `socket` if possible.',
+    '[Connection](sandbox.md#the-channel) between sandbox and gateway: a Unix `socket`, or `stdio`; `auto`: `socket` if possible.',
   ]),
   private: key(
     z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }),
