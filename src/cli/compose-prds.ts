@@ -1,7 +1,7 @@
 import type { DocumentImport, ImportDocumentRequest } from '../api/repository/import-document.ts';
 import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
-import type { BatchEntry } from '../api/operations/requests.ts';
+import type { BatchEntry, IssuesRequest } from '../api/operations/requests.ts';
 import type { FolderResult } from '../api/prd-folder/folder-queue.ts';
 import type { QueuedPrd } from '../api/prd-folder/list-folder.ts';
 import type { FolderRequest } from '../api/prd-folder/run-folder-queue.ts';
@@ -17,6 +17,10 @@ export interface PrdServices {
    * CONFIG_INVALID, and USAGE if the dialect does not exist.
    */
   validatePrd(file: PrdFile & { as: string | undefined; folder: string; set: string[] }): Promise<Prd>;
+  /** The issues that a submit from this machine would work on, as a PRD, and notes. Throws what a submit throws. */
+  readIssues(
+    request: Pick<IssuesRequest, 'source' | 'label' | 'repo' | 'again'>,
+  ): Promise<{ prd: PrdFile; notes: string[] }>;
   /** The path of the only PRD in a repository's usual places. Throws PRD_UNREADABLE. */
   discoverPrd(search: PrdSearch): Promise<string>;
   /** Reads a batch file, and the PRDs of its repositories. Throws USAGE, PRD_UNREADABLE. */
@@ -33,7 +37,7 @@ export interface PrdServices {
 }
 
 /** The services for PRDs. Modules are loaded on first use. */
-export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'>): PrdServices {
+export function composePrdServices({ readHost, masker }: Omit<ServiceContext, 'args'>): PrdServices {
   return {
     async parsePrd({ path, bytes, as }) {
       const [{ parsePrd }, { parseDialectId }] = await Promise.all([
@@ -49,6 +53,16 @@ export function composePrdServices({ readHost }: Pick<ServiceContext, 'readHost'
       ]);
       const { config } = await readConfig({ host: await readHost(), folder, profile: undefined, set });
       return validatePrd({ path, bytes }, { as, requireCriteria: config.prd.criteria === 'required' });
+    },
+    async readIssues(request) {
+      const [{ previewIssues }, { openStore }, { processEnv }] = await Promise.all([
+        import('../api/issues/submit-issues.ts'),
+        import('../store/store.ts'),
+        import('../config/environment/host.ts'),
+      ]);
+      const [host, known] = await Promise.all([readHost(), masker()]);
+      const store = openStore(host.home, { transcribe: () => [], masker: known });
+      return previewIssues({ host, env: processEnv(), masker: known, store }, request);
     },
     async discoverPrd(search) {
       const { discoverPrd } = await import('../api/repository/discover-prd.ts');

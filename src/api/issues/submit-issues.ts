@@ -2,6 +2,8 @@ import { formatIssueSource, parseIssueSource, type IssueSource } from '../../cor
 import { HaloError } from '../../core/failure/errors.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { issuesToPrd, priorityLabels } from '../../forge/issues-to-prd.ts';
+import type { Config } from '../../config/config.ts';
+import type { Issue } from '../../forge/forge.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { IssueRuns } from '../../store/issue-runs.ts';
@@ -20,10 +22,7 @@ export async function submitIssues(
   context: SubmitContext,
   { source: text, label, repo, again = false, key, ...options }: IssuesRequest,
 ): Promise<Submitted[]> {
-  const { host, env } = context;
-  const settings = await readIssueSettings({ home: host.home, env });
-  const issues = await resolveSource({ text, label: label ?? settings.label, repo, remote: options.remote });
-  const runs = new IssueRuns(host.home, issues);
+  const { issues, settings, runs } = await openSource(context, { text, label, repo, remote: options.remote });
   const request = (prd: PrdFile): BatchRequest => ({
     ...options,
     issues,
@@ -32,7 +31,7 @@ export async function submitIssues(
   const submit = (announce: (submitted: Submitted[]) => Promise<void>) =>
     runs.exclusively(async () => {
       const { found, known, notes } = await findIssues(context, { issues, runs, settings, again, ...options });
-      const prd = issuesToPrd(issues, found, settings.priorityLabels ?? priorityLabels(issues.label));
+      const prd = toPrd(issues, found, settings);
       const submitted = await submitBatch(context, request(prd), async (announced) => {
         await runs.write([...known, ...announced.map(({ runId }) => runId)]);
         await announce(announced);
@@ -45,18 +44,37 @@ export async function submitIssues(
   return submitOnce(context, { key, request: asked }, submit);
 }
 
-/** The issues that a request names. Throws USAGE. */
-async function resolveSource({
-  text,
-  label,
-  repo,
-  remote = false,
-}: {
+/** The issues that a submit would work on, as a PRD, and which ones it would leave out. Throws what a submit throws. */
+export async function previewIssues(
+  context: Pick<SubmitContext, 'host' | 'env' | 'masker' | 'store'>,
+  { source: text, label, repo, again = false }: Pick<IssuesRequest, 'source' | 'label' | 'repo' | 'again'>,
+): Promise<{ prd: PrdFile; notes: string[] }> {
+  const { issues, settings, runs } = await openSource(context, { text, label, repo });
+  return runs.exclusively(async () => {
+    const { found, notes } = await findIssues(context, { issues, runs, settings, again });
+    return { prd: toPrd(issues, found, settings), notes };
+  });
+}
+
+function toPrd(issues: IssueSource, found: readonly Issue[], settings: Config['issues']): PrdFile {
+  return issuesToPrd(issues, found, settings.priorityLabels ?? priorityLabels(issues.label));
+}
+
+interface Named {
   text: string;
-  label: string;
+  label: string | undefined;
   repo: string;
   remote?: boolean | undefined;
-}): Promise<IssueSource> {
+}
+
+/** The issues that a request names, with the settings and the known runs of their project. Throws USAGE. */
+async function openSource({ host, env }: Pick<SubmitContext, 'host' | 'env'>, named: Named) {
+  const settings = await readIssueSettings({ home: host.home, env });
+  const issues = await resolveSource({ ...named, label: named.label ?? settings.label });
+  return { issues, settings, runs: new IssueRuns(host.home, issues) };
+}
+
+async function resolveSource({ text, label, repo, remote = false }: Named & { label: string }): Promise<IssueSource> {
   if (label === '' || label.includes(',') || label.length > 100)
     throw new HaloError('USAGE', 'The label of the issues is empty, has a comma, or is longer than 100 characters.', {
       hint: 'Name one label, as in `--label halo`.',

@@ -1,4 +1,4 @@
-import type { Prd, Story } from '../../core/prd/prd.ts';
+import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
 import { storyText } from '../../core/prd/story-text.ts';
 import { isTestsFirstKey, resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { sortStories } from '../../core/run/story-order.ts';
@@ -10,9 +10,10 @@ import { defineEdit } from '../prds/edit-prd.ts';
 import { defineList } from '../prds/list-prds.ts';
 import { defineNew } from '../prds/new-prd.ts';
 import { defineStatus } from '../prds/prd-status.ts';
+import { defined } from '../../lib/guards.ts';
 import { wrapWords } from '../../lib/string-width.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
-import { collect } from '../options/run-options.ts';
+import { addSourceOptions, assertSource, collect, type SourceFlags } from '../options/run-options.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table } from '../output/table.ts';
 
@@ -22,7 +23,7 @@ export const define: Define = (command, cli) => {
   defineList(command.command('list'), cli);
   defineEdit(command.command('edit'), cli);
   defineStatus(command.command('status'), cli);
-  command
+  const validating = command
     .command('validate')
     .summary('show how a PRD is read, or its errors')
     .description(
@@ -34,7 +35,8 @@ export const define: Define = (command, cli) => {
       'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD, else the PRD that halo run would use)',
     )
     .option('--as <dialect>', 'read it as this dialect; daedalus and swanson also apply all rules of that tool')
-    .option('-c, --config <key=value>', 'override one setting, e.g. -c prd.criteria=required (repeatable)', collect)
+    .option('-c, --config <key=value>', 'override one setting, e.g. -c prd.criteria=required (repeatable)', collect);
+  addSourceOptions(validating)
     .option('--json', 'print the PRD as halo sees it, as JSON')
     .addHelpText('after', VALIDATE_HELP)
     .action((file: string | undefined, flags: ValidateFlags) => validate(file, flags, cli));
@@ -51,7 +53,7 @@ export const define: Define = (command, cli) => {
     .action((file: string, flags: { to: string }) => convert(file, flags.to, cli));
 };
 
-interface ValidateFlags {
+interface ValidateFlags extends SourceFlags {
   as?: string;
   config?: string[];
   json?: true;
@@ -72,10 +74,11 @@ Examples:
   halo prd validate checkout
   halo prd validate scripts/ralph/prd.json --as daedalus
   halo prd validate prd.json -c prd.criteria=required
+  halo prd validate --source github --label halo
   halo prd validate tasks.md --json | jq '.stories[].title'
 
 Exit codes:
-  0 valid    6 not valid
+  0 valid    3 no issue is left    6 not valid
 
 See also: halo prd convert, halo run`;
 
@@ -90,11 +93,21 @@ Exit codes:
 See also: halo prd validate`;
 
 async function validate(wanted: string | undefined, flags: ValidateFlags, cli: Cli): Promise<void> {
-  const file = wanted ?? (await chooseOwnPrd(cli));
-  const { path, bytes } = await readPrd(file, cli);
+  assertSource(flags, { 'a PRD': wanted, '--as': flags.as });
+  const { path, bytes } =
+    flags.source === undefined
+      ? await readPrd(wanted ?? (await chooseOwnPrd(cli)), cli)
+      : await readIssues(flags.source, flags, cli);
   const prd = await cli.services.validatePrd({ path, bytes, as: flags.as, folder: cli.cwd, set: flags.config ?? [] });
   if (flags.json) return cli.printJson(prd);
   await cli.print(...summarizePrd(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
+}
+
+/** The issues of a project as a PRD; says which ones a run would leave out. */
+async function readIssues(source: string, { label, again }: SourceFlags, cli: Cli): Promise<PrdFile> {
+  const { prd, notes } = await cli.services.readIssues({ source, repo: cli.cwd, ...defined({ label, again }) });
+  await cli.note(...notes.map((text) => `${cli.paintErr('warn', '!')} ${safeLine(text, 500)}`));
+  return prd;
 }
 
 /** The only named PRD; if there are none, the PRD that `halo run` would use. Throws USAGE, PRD_UNREADABLE. */

@@ -159,3 +159,24 @@ describe.concurrent('the priority of issues', () => {
     expect(haloHome.runIds()).toHaveLength(1);
   });
 });
+
+describe.concurrent('halo prd validate --source', () => {
+  it(
+    'shows the stories of the issues as a run would take them, and creates nothing',
+    LONG,
+    async ({ forge, haloHome, command }) => {
+      forge.add({ number: 3, title: 'Later', body: '- [ ] It adds up\n' });
+      forge.add({ number: 4, title: 'First', labels: ['halo', 'halo:next'] });
+      forge.add({ number: 5, labels: ['halo', 'halo:done'] });
+      const end = await command(['prd', 'validate', '--source', SOURCE]);
+      expect(end.code, end.stderr).toBe(0);
+      expect(end.stdout).toMatch(/stories {2}2: 2 open, 0 done[^]*\n#4 .* First\n#3 .* Later\n/);
+      expect(end.stderr).toContain('Issues left out: #5 (label "halo:done").');
+      expect(haloHome.runIds()).toEqual([]);
+      expect(forge.log.every((line) => line.startsWith('GET '))).toBe(true);
+      const both = await command(['prd', 'validate', 'prd.json', '--source', SOURCE]);
+      expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('--source cannot be combined') as string });
+      expect((await command(['prd', 'validate', '--source', SOURCE, '--label', 'none'])).code).toBe(NOTHING);
+    },
+  );
+});

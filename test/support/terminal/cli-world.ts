@@ -76,6 +76,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       listSettings: notHere,
       parsePrd: notHere,
       validatePrd: notHere,
+      readIssues: notHere,
       discoverPrd: notHere,
       readBatch: notHere,
       convertPrd: notHere,
