@@ -36,7 +36,7 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     /** Creates a run for each repository. Validates everything first: either all runs are queued, or none. */
     submit: async ({ prd, ...request }: SubmitRequest) =>
       (await call(table.submit, { ...submitter, ...request, prd: toWirePrd(prd) })).runs,
-    /** Creates a run of the open issues of a project. Throws FORGE_FAILED, and PRD_INVALID if there are none. */
+    /** Creates a run of the open issues of a project. Throws FORGE_FAILED, and NOTHING_RUNNABLE if none is left. */
     submitIssues: async (request: IssuesRequest) => (await call(table.submitIssues, { ...submitter, ...request })).runs,
     /** The same for several repositories with a PRD each. Returns the runs in the order in which they run. */
     submitBatch: async ({ members, ...request }: BatchRequest) => {
