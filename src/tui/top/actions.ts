@@ -1,5 +1,6 @@
 import type { Operations } from '../../api/operations.ts';
 import { isQuestion } from '../../core/run/questions.ts';
+import { breakerName } from '../../core/failure/breaker.ts';
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { NO_WORKER } from '../run-text.ts';
@@ -16,6 +17,7 @@ export const ACTIONS = [
   'cancel',
   'land',
   'replan',
+  'reset',
 ] as const;
 export type ActionName = (typeof ACTIONS)[number];
 
@@ -30,17 +32,25 @@ export function isPrdAction(name: string): name is PrdActionName {
 /** An action with everything that its operation needs. */
 export interface Action {
   name: ActionName | PrdActionName;
-  /** Empty for an action on a PRD. */
+  /** Empty for an action on a PRD or on a breaker that runs share. */
   runId: string;
   story?: string;
   /** The path of a PRD. */
   prd?: string;
+  /** The key of a breaker that runs share. */
+  breaker?: string;
   /** The reason of a rejection, an answer, or the name of a PRD. */
   text?: string;
 }
 
 /** An action to confirm, or why there is none. */
 export type Planned = { action: Action; question: string } | { refusal: string };
+
+/** The reset of a breaker that runs share, and its question. */
+export function planReset(key: string): { action: Action; text: string } {
+  const text = `Close the breaker of ${safeLine(breakerName(key), 100)}, so that the stories that wait for it continue?`;
+  return { action: { name: 'reset', runId: '', breaker: key }, text };
+}
 
 /** The action that a key or command means for the selected run or story. The operation decides whether it is possible. */
 export function planAction(name: ActionName, run: RunState, storyId: string | undefined): Planned {
@@ -73,6 +83,10 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     }
     case 'answer':
       return planAnswer(run, story);
+    case 'reset':
+      return run.breaker === undefined
+        ? { refusal: `No breaker of run ${runId} is open.` }
+        : ask(`Close the breaker of run ${runId}, so that it continues?`);
     case 'replan':
       return ask(`Continue run ${runId} with ${safeLine(run.prdPath, 100)} as it is now?`);
   }
@@ -135,7 +149,7 @@ function nameOf({ id, title }: StoryState): string {
 /** Executes an action and returns its result as a sentence. Throws what the operation throws. */
 export async function executeAction(
   operations: Operations,
-  { name, runId, story, text }: Action & { name: ActionName },
+  { name, runId, story, text, breaker }: Action & { name: ActionName },
 ): Promise<string> {
   switch (name) {
     case 'approve': {
@@ -159,6 +173,10 @@ export async function executeAction(
       return says(operations, operations.resume(runId, {}));
     case 'answer':
       return says(operations, operations.answer(runId, story ?? '', text ?? ''));
+    case 'reset': {
+      const key = await operations.resetBreaker(breaker ?? runId);
+      return `Closed the breaker of ${safeLine(breakerName(key), 100)}.`;
+    }
     case 'replan':
       return says(operations, operations.resume(runId, { replan: {} }));
     case 'retry':

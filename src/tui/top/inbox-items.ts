@@ -1,8 +1,12 @@
+import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { breakerName } from '../../core/failure/breaker.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import type { StoryState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { storyCount } from '../run-text.ts';
 import { awaitsDecision } from './actions.ts';
+import type { Row } from './table-lines.ts';
 
 interface InboxItem {
   what: string;
@@ -22,12 +26,30 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
     return isOpen ? [{ what: '? answer', story, text }] : [];
   });
   if (awaitsDecision(run)) items.push({ what: '? approval', text: 'the result of the run' });
-  if (run.breaker !== undefined && run.status !== 'ended') items.push({ what: '! breaker', text: run.breaker });
+  // A run that its breaker ended continues after a reset, unless a newer run has done its stories.
+  const isOpen = ({ progress }: StoryState) => !['passed', 'done', 'skipped', 'cancelled'].includes(progress);
+  const isBlocked =
+    run.status !== 'ended' || run.stories.some((story) => isOpen(story) && !isDoneSince(story, run, runs));
+  if (run.breaker !== undefined && isBlocked) items.push({ what: '! breaker', text: run.breaker });
   const isLandable =
     run.stopReason === 'SUCCESS' && run.tip !== run.repo.base && run.landed === undefined && run.scratch !== true;
   if (isLandable && items.length === 0 && run.decision?.verdict !== 'rejected')
     items.push({ what: '+ land', text: `${storyCount(run)} stories, not on your branch yet` });
   return items;
+}
+
+/** The row of a breaker of a repository or a provider. */
+export function breakerRow({ key, status, reason, until }: BreakerView): Row {
+  const then = until === null ? '' : `; one story may try from ${until.slice(11, 16)} UTC`;
+  return {
+    id: `breaker ${key}`,
+    breaker: key,
+    cells: [
+      { text: '! breaker', tone: 'warn' },
+      ...['-', '-', '-', '-'].map((text) => ({ text })),
+      { text: safeLine(`${breakerName(key)} is ${status}: ${reason}${then}`) },
+    ],
+  };
 }
 
 /** Whether a newer run of the same PRD has done a story of `run`. */

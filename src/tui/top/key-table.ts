@@ -109,6 +109,12 @@ export const KEYS: readonly KeyBinding[] = [
   },
   { keys: ['P'], command: 'replan', views: WITH_RUN, meaning: 'continue with the PRD file as it is now' },
   { keys: ['R'], command: 'retry', views: WITH_RUN, meaning: 'retry what failed, or the selected story' },
+  {
+    keys: ['b'],
+    command: 'reset',
+    views: WITH_RUN,
+    meaning: 'close the selected circuit breaker, or that of the run; its stories continue',
+  },
   { keys: ['X'], command: 'cancel', views: WITH_RUN, meaning: 'cancel the run, or the selected story' },
   {
     keys: ['L'],

@@ -8,7 +8,7 @@ import { formatAge, stateCell, storyCount, timeText, waitingFor } from '../run-t
 import { prdListing } from './prds/prd-listing.ts';
 import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
 import { formatCount } from '../usage-text.ts';
-import { inboxItems } from './inbox-items.ts';
+import { breakerRow, inboxItems } from './inbox-items.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
 
@@ -35,6 +35,12 @@ export function findTarget(state: TopState): { runId: string; story?: string } |
   const runId = row?.runId ?? place.runId;
   const story = row?.story ?? place.story;
   return runId === undefined ? undefined : { runId, ...(story !== undefined && { story }) };
+}
+
+/** The key of the breaker of the selected row. */
+export function findBreaker(state: TopState): string | undefined {
+  const listing = findListing(state);
+  return listing?.rows[selectedIndex(listing, currentTopView(state))]?.breaker;
 }
 
 function listingOf(state: TopState, place: TopView): Listing | undefined {
@@ -162,8 +168,8 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
   return { columns, rows, empty: 'The run has no stories.' };
 }
 
-/** What waits for a decision of a person, newest run first. */
-function inboxListing({ runs = [], now }: TopState): Listing {
+/** What waits for a decision of a person: breakers that runs share, then the newest run first. */
+function inboxListing({ runs = [], breakers = [], now }: TopState): Listing {
   const columns: Column[] = [
     { name: 'WAITS FOR' },
     { name: 'RUN' },
@@ -187,7 +193,7 @@ function inboxListing({ runs = [], now }: TopState): Listing {
       ],
     })),
   );
-  return { columns, rows, empty: 'Nothing waits for a decision.' };
+  return { columns, rows: [...breakers.map(breakerRow), ...rows], empty: 'Nothing waits for a decision.' };
 }
 
 function spendListing({ runs = [] }: TopState): Listing {

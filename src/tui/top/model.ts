@@ -1,4 +1,4 @@
-import type { RunView, WorkerView } from '../../api/operations/requests.ts';
+import type { BreakerView, RunView, WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { CostReport } from '../../core/report/cost-report.ts';
@@ -68,7 +68,7 @@ export interface Failure {
 }
 
 /** The data that views show; each part is read from one operation. */
-export type TopSource = 'runs' | 'workers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
+export type TopSource = 'runs' | 'workers' | 'breakers' | 'costs' | 'run' | 'view' | 'diff' | 'prds';
 
 /** Everything that a frame depends on. */
 export interface TopState {
@@ -84,6 +84,8 @@ export interface TopState {
   /** How many older runs are not in `runs`. */
   older: number;
   workers?: readonly WorkerView[];
+  /** The breakers of repositories and providers that are not closed. */
+  breakers?: readonly BreakerView[];
   /** The costs of all attempts, grouped by day. */
   costs?: CostReport;
   prds?: ListedPrds;
@@ -109,6 +111,7 @@ export type TopEvent =
   | { type: 'ticked'; now: string }
   | { type: 'listed'; runs: readonly ListedRun[]; older: number }
   | { type: 'workers-listed'; workers: readonly WorkerView[] }
+  | { type: 'breakers-listed'; breakers: readonly BreakerView[] }
   | { type: 'costs-reported'; costs: CostReport }
   | { type: 'prds-listed'; prds: ListedPrds }
   | { type: 'viewed'; view: RunView }
@@ -166,6 +169,7 @@ export function findRun(state: TopState, runId: string | undefined): ListedRun |
 export function neededSources(state: TopState): { source: TopSource; runId?: string; story?: string | undefined }[] {
   const { view, runId, story } = state.stack.findLast((place) => place.view !== 'help') ?? newTopView('runs');
   if (view === 'workers') return [{ source: 'workers' }, { source: 'runs' }];
+  if (view === 'inbox') return [{ source: 'breakers' }, { source: 'runs' }];
   if (view === 'prds') return [{ source: 'prds' }, { source: 'runs' }];
   if (view === 'spend') return [{ source: 'costs' }, { source: 'runs' }];
   if (runId === undefined) return [{ source: 'runs' }];

@@ -58,6 +58,10 @@ async function read(operations: Operations, needed: NeededSource, { prds, emit, 
       });
     case 'workers':
       return poll(POLL_MS, signal, async () => emit({ type: 'workers-listed', workers: await operations.workers() }));
+    case 'breakers':
+      return poll(VIEW_MS, signal, async () =>
+        emit({ type: 'breakers-listed', breakers: await operations.breakers({ shared: true }) }),
+      );
     case 'prds':
       return poll(VIEW_MS, signal, async () => emit({ type: 'prds-listed', prds: await prds.list() }));
     case 'costs':

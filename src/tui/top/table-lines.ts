@@ -22,6 +22,8 @@ export interface Row {
   story?: string;
   /** The path of a PRD. */
   prd?: string;
+  /** The key of a breaker that runs share. */
+  breaker?: string;
   /** One per column, safe to print. */
   cells: readonly TableCell[];
 }

@@ -1,12 +1,12 @@
 import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
-import { isPrdAction, planAction, type ActionName, type PrdActionName } from './actions.ts';
+import { isPrdAction, planAction, planReset, type ActionName, type PrdActionName } from './actions.ts';
 import { nameEntered, openPrd, planPrdAction } from './prds/prd-actions.ts';
 import { findDiffLine } from './body-lines.ts';
 import { parseCommand } from './command-line.ts';
 import { addEvents, followNothing, LOG_KINDS } from './followed-run.ts';
-import { activeFirst, findTarget } from './listing.ts';
+import { activeFirst, findBreaker, findTarget } from './listing.ts';
 import {
   bodyHeight,
   currentTopView,
@@ -33,6 +33,8 @@ export function update(state: TopState, event: TopEvent): TopState {
       return received(state, 'runs', { runs: event.runs, older: event.older });
     case 'workers-listed':
       return received(state, 'workers', { workers: event.workers });
+    case 'breakers-listed':
+      return received(state, 'breakers', { breakers: event.breakers });
     case 'costs-reported':
       return received(state, 'costs', { costs: event.costs });
     case 'prds-listed':
@@ -141,6 +143,8 @@ function enter(state: TopState, text: string): TopState {
 function act(state: TopState, name: ActionName | PrdActionName, named?: string): TopState {
   if (state.acting !== undefined) return showRefusal(state, `${state.acting.name} is still in progress.`);
   if (isPrdAction(name)) return planPrdAction(state, name);
+  const breaker = named === undefined && name === 'reset' ? findBreaker(state) : undefined;
+  if (breaker !== undefined) return { ...state, question: planReset(breaker) };
   const target = named === undefined ? findTarget(state) : { runId: named };
   if (target === undefined) return showRefusal(state, 'No run is selected.');
   const run = findRun(state, target.runId);

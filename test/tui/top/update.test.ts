@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keyName } from '../../../src/cli/run/read-keys.ts';
 import { KEYS } from '../../../src/tui/top/key-table.ts';
 import { currentTopView, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
-import { asked, created, stateOf } from '../../support/journal.ts';
+import { asked, created, stateOf, succeeded } from '../../support/journal.ts';
 import {
   after,
   DONE,
@@ -107,6 +107,46 @@ describe('keys', () => {
     const asks = after(start(), listed([stateOf(created(RUN, 2), ...both)]));
     expect(after(asks, 'A').notice?.text).toContain('2 stories of run');
     expect(after(asks, '2', 'down', 'A').inputLine?.action?.story).toBe('US-002');
+  });
+
+  const BREAKER = {
+    key: 'repository:shop-0123abcd',
+    status: 'open' as const,
+    reason: '5 failures with the same message',
+    until: '2030-01-01T00:30:00.000Z',
+  };
+
+  it('list the open breakers of repositories and providers in the inbox, and close one only after y', () => {
+    expect(neededSources(after(open(), '2'))).toContainEqual({ source: 'breakers' });
+    const inbox = after(open(), '2', { type: 'breakers-listed', breakers: [BREAKER] }, 'home');
+    expect(textOf(inbox)).toMatch(/! breaker .*shop is open: 5 failure/);
+    const asking = after(inbox, 'b');
+    expect(asking.question?.text).toContain('Close the breaker of shop');
+    expect(after(asking, 'n').acting).toBeUndefined();
+    expect(after(asking, 'y').acting).toEqual({ name: 'reset', runId: '', breaker: BREAKER.key });
+    expect(after(inbox, 'l').notice?.text).toContain('No run is selected.');
+  });
+
+  it('close the breaker of a run that it ended, unless a newer run has done its stories', () => {
+    const opened = [
+      created(RUN, 1),
+      { type: 'run.started' },
+      { type: 'breaker.opened', reason: 'no progress' },
+    ] as const;
+    const ended = stateOf(...opened, { type: 'run.ended', stopReason: 'CIRCUIT_OPEN', detail: 'no progress' });
+    const inbox = after(start(), listed([ended]), '2');
+    expect(textOf(inbox)).toMatch(/! breaker .*no progress/);
+    expect(after(inbox, 'b', 'y').acting).toEqual({ name: 'reset', runId: RUN });
+    const newer = stateOf(...succeeded(DONE));
+    const stories = ended.stories.map(({ id }) => id);
+    const done = {
+      ...newer,
+      createdAt: '2031-01-01T00:00:00.000Z',
+      stories: newer.stories.filter(({ id }) => stories.includes(id)),
+    };
+    expect(done.stories).toHaveLength(1);
+    expect(textOf(after(start(), listed([done, ended]), '2'))).not.toContain('! breaker');
+    expect(after(open(), 'b').notice?.text).toContain(`No breaker of run ${RUN} is open.`);
   });
 
   const prds = (...keys: string[]) => after(open(), '5', { type: 'prds-listed', prds: PRDS }, ...keys);
