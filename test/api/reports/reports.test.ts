@@ -4,8 +4,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
-import { created, failed, passed, succeeded } from '../../support/journal.ts';
+import { attempted, created, failed, passed, succeeded } from '../../support/journal.ts';
 
+const RETRIED = { story: 'US-001', attempt: 1 };
+const LATER = '2031-01-01T00:00:00.000Z';
 const OLD = '0tbq1aaaaaaaaaaa';
 const NEW = '0tbq2bbbbbbbbbbb';
 
@@ -106,6 +108,35 @@ describe('halo audit', () => {
     ]);
     const started = (await json('audit', '--type', 'run.started')).entries;
     expect(started).toMatchObject([{ runId: NEW, text: 'STARTED' }, { runId: OLD }]);
+  });
+
+  it.each<JournalEntry>([
+    {
+      type: 'retry.scheduled',
+      ...RETRIED,
+      class: 'gate',
+      rule: 'hint',
+      nth: 1,
+      of: 2,
+      notBefore: LATER,
+      why: 'a gate failed',
+    },
+    { type: 'breaker.held', ...RETRIED, key: 'provider:api.example.com', why: 'a breaker is open', notBefore: LATER },
+    {
+      type: 'story.postponed',
+      ...RETRIED,
+      model: 'gpt',
+      by: 'provider',
+      why: 'no request is allowed',
+      notBefore: LATER,
+    },
+    { type: 'model.paused', ...RETRIED, model: 'gpt', why: 'provider', until: LATER },
+  ])('lists retries and waits: $type', async (entry) => {
+    await addRun([created(OLD, 1), { type: 'run.started' }, ...attempted('US-001'), entry], 2);
+    const { entries } = await json('audit', '--type', entry.type);
+    expect(entries).toEqual([
+      expect.objectContaining({ type: entry.type, story: 'US-001', text: expect.stringMatching(/\w/) as string }),
+    ]);
   });
 
   it('stops at its limit, and takes only events of one type, user or time', async () => {
