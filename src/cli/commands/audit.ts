@@ -20,7 +20,7 @@ export const define: Define = (command, cli) => {
     'Lists what people decided, what landed, and how runs and stories started and ended, over all runs, the latest first. Times are in UTC.',
   );
   addReportScope(command)
-    .option('--by <user>', 'only what this user did')
+    .option('--by <user>', 'only what this user did: ann, or ann@host')
     .addOption(new Option('--type <type>', 'only events of this type').choices(AUDITED_TYPES))
     .option('--limit <n>', 'only the latest n events', parseLimit, DEFAULT_LIMIT)
     .option('--json', 'print the events as JSON')

@@ -10,6 +10,7 @@ const RETRIED = { story: 'US-001', attempt: 1 };
 const LATER = '2031-01-01T00:00:00.000Z';
 const OLD = '0tbq1aaaaaaaaaaa';
 const NEW = '0tbq2bbbbbbbbbbb';
+const OTHER = '0tbq4zz9zz9zz9z';
 
 let home: ScriptedHome;
 beforeEach(() => {
@@ -146,6 +147,16 @@ describe('halo audit', () => {
     expect(await runs('--limit', '1')).toEqual([NEW]);
     expect(await runs('--type', 'story.ended')).toEqual([NEW, OLD]);
     expect(await runs('--by', 'ada')).toEqual([OLD]);
+    await addRun(
+      [
+        { ...created(OTHER, 1), user: 'bob' },
+        { type: 'run.paused', by: 'ada@desk by MCP', now: false },
+      ],
+      4,
+    );
+    expect(await runs('--by', 'ada')).toEqual([OTHER, OLD]);
+    expect(await runs('--by', 'ada@desk by MCP')).toEqual([OTHER]);
+    expect(await runs('--by', 'ad')).toEqual([]);
     expect(await runs('--since', '2030-01-02T12:00:00Z')).toEqual([]);
     expect(await halo('audit', '--type', 'agent.activity')).toMatchObject({ code: 2, stdout: '' });
   });

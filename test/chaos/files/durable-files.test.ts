@@ -4,6 +4,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { FolderRecords } from '../../../src/api/prd-folder/folder-records.ts';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { ensureToken } from '../../../src/api/http/api-token.ts';
@@ -63,11 +64,20 @@ beforeAll(async () => {
   const store = openStore(halo.home, { transcribe });
   await pruneDaily({ home: halo.home, store, log: pino({ level: 'silent' }) }, new AbortController().signal);
   await new IssueReportFiles(halo.home).add(landed);
+  await addFolderRecord(halo.home);
   await new IssueRuns(halo.home, { forge: 'github', project: 'acme/shop' }).write([landed]);
   await cacheArchive(halo.home);
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();
 }, 120_000);
+
+/** Records a PRD of a folder, as its queue does. */
+async function addFolderRecord(home: string): Promise<void> {
+  const records = new FolderRecords(home, '/prds');
+  await records.open();
+  const request = { key: 'a key' };
+  await records.save({ name: '1.json', state: 'running', specHash: '3:a', request, content: '', runId: landed });
+}
 
 /** Keeps an archive of a registry, as the gateway does. */
 async function cacheArchive(home: string): Promise<void> {
@@ -106,6 +116,7 @@ const ASK: Record<string, (home: string, operations: Operations) => Promise<unkn
   'config.toml': (home) => readConfigFile(join(home, 'config.toml')),
   'api-token': (home) => ensureToken(home),
   'keys/*.json': (_home, operations) => operations.submit(keyed()),
+  'folders/*/*.json': (home) => new FolderRecords(home, '/prds').all(),
   'runs/<run>/journal.jsonl': (_home, operations) => operations.get(landed),
   'runs/<run>/run.json': (_home, operations) => operations.land(landed),
   'repos/<repository>/held.git/**': (_home, operations) => operations.diff(held, 'B'),

@@ -51,6 +51,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'reported',
     how: 'atomic, synced before the runs exist',
   }),
+  row('folders/*/*.json', 'folders/[0-9a-f]{32}/[0-9a-f]{64}\\.json', {
+    what: 'the PRDs of a folder that `halo queue` runs',
+    damaged: 'reported',
+    how: 'atomic, synced before each step',
+  }),
   row('breakers/*.json', 'breakers/[0-9a-f]{32}\\.json', {
     what: 'breakers of repositories and providers',
     damaged: 'rebuilt',
