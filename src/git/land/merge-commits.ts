@@ -77,7 +77,7 @@ function cannotMerge(gitDir: string, stderr: string): HaloError {
     'GIT_FAILED',
     `git merge-tree failed in ${gitDir}: ${lastErrorLine(stderr) ?? 'no reason given'}`,
     {
-      hint: 'Merging parallel stories requires git 2.38 or newer; `halo doctor` checks it. Set run.parallel = 1 to use an older version.',
+      hint: 'Install git 2.38 or newer on the machine of the worker; `halo doctor` checks it. A new run with run.parallel = 1 needs no merges.',
     },
   );
 }

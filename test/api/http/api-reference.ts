@@ -31,7 +31,7 @@ const HEAD = `# HTTP API
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
 - **Errors.** The body is \`{code, message, hint?}\`; [codes](errors.md). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\`, 404 for a missing run, story or artifact, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
 - **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive.
-- **Limits.** A body has at most 8 MiB. [What a request may name](fleet.md#what-a-request-may-name) lists the limits of settings and repositories.
+- **Limits.** A body has at most 8 MiB. [Teams](fleet.md#repositories-prds-and-settings-of-a-request) lists the limits of settings and repositories.
 
 \`\`\`sh
 export HALO_URL=http://127.0.0.1:7070 HALO_TOKEN=$(cat ~/.halo/api-token)
