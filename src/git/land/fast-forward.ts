@@ -113,7 +113,7 @@ async function mergeIntoCheckout(path: string, { from, to, name, except }: Merge
     const some = dirty.slice(0, 3).map((entry) => entry.slice(3));
     throw landRefused(
       `${path} has uncommitted changes: ${some.join(', ')}${dirty.length > 3 ? ` and ${dirty.length - 3} more` : ''}.`,
-      'Commit or stash them, then run `halo land`.',
+      `Stash them, then run \`halo land\`. If you commit them, merge by hand: git merge ${name}`,
     );
   }
   const needed = await filtersBetween(path, { from, to, filters });

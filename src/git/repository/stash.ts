@@ -32,7 +32,7 @@ export async function stashChanges(
     throw new HaloError(
       'LAND_REFUSED',
       `Changed files of ${root} need the filter ${needed}, which its git configuration names: halo runs no program named there.`,
-      { hint: 'Commit or stash them, then run `halo land`.' },
+      { hint: 'Stash them yourself, then run `halo land`.' },
     );
   }
   // From here on, the changes exist only in the stash.

@@ -79,7 +79,11 @@ it('hazards 26, 27: refuses a detached HEAD, a missing branch, and a branch that
 it('hazard 27: refuses changes, staged or not, and untracked files in the way, and leaves them', async () => {
   const { root, base, request } = makeShop();
   writeFileSync(join(root, 'b'), 'dirty');
-  await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('uncommitted changes: b'));
+  // A commit of them would make a fast-forward impossible.
+  await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject({
+    ...refused('uncommitted changes: b'),
+    hint: expect.stringMatching(/^Stash them, .* git merge /) as string,
+  });
   run(root, ['add', 'b']);
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('uncommitted changes: b'));
   expect(run(root, ['diff', '--cached', '--name-only'])).toBe('b');
