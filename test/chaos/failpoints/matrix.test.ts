@@ -8,7 +8,7 @@ import { readMatrix } from './matrix.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 const PHASES: Phase[] = ['prepare', 'setup', 'tests', 'red', 'agent', 'export', 'import', 'gates', 'refactor'];
-const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'word'];
+const EVENTS = ['run.started', 'story.started', 'story.ended', 'run.ended', 'command'];
 
 it('the table of failpoints matches the sources', () => {
   const reached = readSources(resolve(root, 'src'))
