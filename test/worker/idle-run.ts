@@ -21,7 +21,7 @@ export interface IdleRun {
   /** The jobs that were queued. */
   queued: EnqueueRequest[];
   request: ControlRequest;
-  append(...entries: JournalEntry[]): Promise<void>;
+  append: (...entries: JournalEntry[]) => Promise<void>;
   /** Makes a commit for a story, which then waits for approval. */
   hold(story: string): Promise<string>;
   /** Starts a story and moves the branch of the run to a commit of it, without recording it: its worker has died. */
@@ -29,7 +29,7 @@ export interface IdleRun {
   /** Stores a commit as one that waits. */
   storeHeld(story: string, commit: string): Promise<void>;
   /** Commits that are stored as waiting for approval. */
-  heldCommits(): string[];
+  heldCommits: () => string[];
 }
 
 /** A run of these stories that has started. `prdPath`: of its PRD. */

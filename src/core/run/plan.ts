@@ -46,6 +46,19 @@ export function planStory(state: RunState, ordinal: number): PlannedAttempt | un
   return plan.kind === 'end' ? undefined : plan.attempts.find(({ story }) => story === state.stories[ordinal]);
 }
 
+/**
+ * Whether the run still plans an attempt that was planned before: nobody has started it, and no command has changed the
+ * run. Call it in the transaction that appends an event about the attempt.
+ */
+export function isStillPlanned(state: RunState, { story, attempt }: PlannedAttempt): boolean {
+  if (state.status === 'ended' || state.paused !== undefined) return false;
+  const planned = planStory(
+    state,
+    state.stories.findIndex(({ id }) => id === story.id),
+  );
+  return planned?.attempt === attempt && planned.story.epoch === story.epoch;
+}
+
 /** Whether an attempt need not wait any longer. `now`: ms since 1970. */
 export function isDue({ notBefore }: PlannedAttempt, now: number): boolean {
   return notBefore === undefined || Date.parse(notBefore) <= now;

@@ -1,5 +1,6 @@
+import type { Config } from '../../config/config.ts';
 import type { Attempt } from './open-attempt.ts';
-import { saveGateResults, readGateResults, lastReportedNoTests, type GateResults } from './gate-results.ts';
+import { openGateResults, type GateResults } from './gate-results.ts';
 import { runCommands, setupAndGates, type NextCommand } from '../workspace/run-commands.ts';
 import { VIEW } from '../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../workspace/step-plan.ts';
@@ -8,26 +9,43 @@ import { onLayer } from '../snapshot/snapshot-layer.ts';
 import { findLayer } from '../snapshot/open-layer.ts';
 import { Workspace } from '../workspace/workspace.ts';
 
-/**
- * The results of the gates on the commit `base` that a story builds on. Nothing runs before `start` or `results`. Never
- * throws.
- */
-export class Baseline {
-  private readonly attempt: Attempt;
-  private readonly base: string;
-  private readonly stopper = new AbortController();
-  private readonly isOff: boolean;
+/** How the results of a commit are found. */
+export interface BaselineSource {
+  /** `tests.baseline`; `never` without gates. */
+  mode: Config['tests']['baseline'];
   /** The cached results. */
+  read(): Promise<GateResults | undefined>;
+  /** Whether the gates reported no tests the last time they ran. */
+  lastReportedNoTests(): Promise<boolean>;
+  /** Runs the gates on the commit until `signal` aborts. Undefined if that says nothing about the commit. */
+  run(signal: AbortSignal): Promise<GateResults | undefined>;
+  onError(error: unknown): void;
+}
+
+/** The baseline of an attempt, for the commit `base` that its story builds on. */
+export function openBaseline(attempt: Attempt, base: string): Baseline {
+  const { worker, identity, config, signal } = attempt;
+  const files = () => openGateResults(attempt);
+  return new Baseline({
+    mode: (config.gates ?? []).length === 0 ? 'never' : config.tests.baseline,
+    read: async () => (await files()).read(base),
+    lastReportedNoTests: async () => (await files()).lastReportedNoTests(),
+    run: (stop) => runOnBase({ ...attempt, signal: AbortSignal.any([signal, stop]) }, base),
+    onError: (err) => worker.log.warn({ attempt: identity.id, err }, 'baseline failed; continuing without it'),
+  });
+}
+
+/** The results of the gates on a commit. Nothing runs before `start` or `results`. Never throws. */
+export class Baseline {
+  private readonly source: BaselineSource;
+  private readonly stopper = new AbortController();
   private readonly known: Promise<GateResults | undefined>;
   private started: Promise<void> | undefined;
   private running: Promise<GateResults | undefined> | undefined;
 
-  constructor(attempt: Attempt, base: string) {
-    const { tests, gates = [] } = attempt.config;
-    this.attempt = { ...attempt, signal: AbortSignal.any([attempt.signal, this.stopper.signal]) };
-    this.base = base;
-    this.isOff = tests.baseline === 'never' || gates.length === 0;
-    this.known = this.isOff ? Promise.resolve(undefined) : this.orSkip(readGateResults(attempt, base));
+  constructor(source: BaselineSource) {
+    this.source = source;
+    this.known = this.isOff ? Promise.resolve(undefined) : this.orSkip(source.read());
   }
 
   /** Starts the run in the background, unless the results are known or not wanted. */
@@ -54,15 +72,18 @@ export class Baseline {
     this.stopper.abort();
   }
 
+  private get isOff(): boolean {
+    return this.source.mode === 'never';
+  }
+
   private async startIfWanted(): Promise<undefined> {
     if (this.isOff || (await this.known) !== undefined) return;
-    const always = this.attempt.config.tests.baseline === 'always';
-    const wanted = always || !(await lastReportedNoTests(this.attempt));
+    const wanted = this.source.mode === 'always' || !(await this.source.lastReportedNoTests());
     if (wanted && !this.stopper.signal.aborted) void this.run();
   }
 
   private run(): Promise<GateResults | undefined> {
-    return (this.running ??= this.orSkip(runOnBase(this.attempt, this.base)));
+    return (this.running ??= this.orSkip(this.source.run(this.stopper.signal)));
   }
 
   /** Continues without a baseline if `work` fails. */
@@ -70,9 +91,7 @@ export class Baseline {
     try {
       return await work;
     } catch (error) {
-      const { worker, identity } = this.attempt;
-      if (!this.stopper.signal.aborted)
-        worker.log.warn({ attempt: identity.id, err: error }, 'baseline failed; continuing without it');
+      if (!this.stopper.signal.aborted) this.source.onError(error);
       return undefined;
     }
   }
@@ -105,6 +124,6 @@ async function runOnBase(given: Attempt, base: string): Promise<GateResults | un
   }
   results.tests = await readTestReports(attempt, clean, logs);
   if (attempt.signal.aborted) return undefined;
-  await saveGateResults(attempt, base, results);
+  await (await openGateResults(attempt)).save(base, results);
   return results;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Config } from '../../config/config.ts';
 import { createFolders, writeAtomic } from '../../lib/fs.ts';
 import type { Attempt } from './open-attempt.ts';
 
@@ -16,37 +17,63 @@ const GateResults = z.object({
 });
 export type GateResults = z.infer<typeof GateResults>;
 
-/** The cached results of a commit under the gates of this attempt. */
-export async function readGateResults(attempt: Attempt, commit: string): Promise<GateResults | undefined> {
-  return readCached(await pathOf(attempt, commit));
-}
-
-/** Whether the gates reported no tests the last time they ran in this repository. */
-export async function lastReportedNoTests(attempt: Attempt): Promise<boolean> {
-  return (await readCached(await pathOf(attempt, 'newest')))?.tests === null;
-}
-
-/** Caches results for all runs. A story's base is usually the commit that landed before it. */
-export async function saveGateResults(attempt: Attempt, commit: string, results: GateResults): Promise<void> {
-  await createFolders(folderOf(attempt), 0o700);
-  const newest = { ...results, tests: results.tests === null ? null : [] };
-  await writeAtomic(await pathOf(attempt, commit), JSON.stringify(results));
-  await writeAtomic(await pathOf(attempt, 'newest'), JSON.stringify(newest));
-}
-
-/** The name is a hash of everything that affects the gates, so entries never become stale. */
-async function pathOf(attempt: Attempt, commit: string): Promise<string> {
-  const { config, worker, inputs } = attempt;
-  const { mirror } = inputs.state.repo;
+/** The cached results of the gates of this attempt. */
+export async function openGateResults({ worker, config, inputs }: Attempt): Promise<GateResultFiles> {
   const image = await worker.engine.imageId(config.image);
-  const { gates, setup, env, tests } = config;
-  const { allow, registries, upstreams, scopes } = config.network;
-  const facts = [mirror, commit, image, gates, setup, env, tests.reports, allow, registries, upstreams, scopes];
-  return join(folderOf(attempt), `${createHash('sha256').update(JSON.stringify(facts)).digest('hex')}.json`);
+  return new GateResultFiles(worker.home, config, { mirror: inputs.state.repo.mirror, image });
 }
 
-function folderOf({ worker, inputs }: Attempt): string {
-  return join(worker.home, 'repos', inputs.state.repo.mirror, 'evidence');
+/** Where gates run: the repository, and the content address of the image. */
+interface GateEnvironment {
+  mirror: string;
+  image: string | undefined;
+}
+
+/** The results of the gates of a configuration, for all runs, by commit. A damaged file counts as missing. */
+export class GateResultFiles {
+  private readonly folder: string;
+  private readonly config: Config;
+  private readonly environment: GateEnvironment;
+
+  constructor(home: string, config: Config, environment: GateEnvironment) {
+    this.folder = join(home, 'repos', environment.mirror, 'evidence');
+    this.config = config;
+    this.environment = environment;
+  }
+
+  read(commit: string): Promise<GateResults | undefined> {
+    return readCached(this.path(commit));
+  }
+
+  /** Whether the gates reported no tests the last time they ran in this repository. */
+  async lastReportedNoTests(): Promise<boolean> {
+    return (await readCached(this.path(NEWEST)))?.tests === null;
+  }
+
+  /** A story's base is usually the commit that landed before it. */
+  async save(commit: string, results: GateResults): Promise<void> {
+    await createFolders(this.folder, 0o700);
+    const newest = { ...results, tests: results.tests === null ? null : [] };
+    await writeAtomic(this.path(commit), JSON.stringify(results));
+    await writeAtomic(this.path(NEWEST), JSON.stringify(newest));
+  }
+
+  private path(commit: string): string {
+    return join(this.folder, `${gateResultsKey(this.config, { ...this.environment, commit })}.json`);
+  }
+}
+
+const NEWEST = 'newest';
+
+/** A hash of everything that affects the gates, so that entries never become stale. */
+export function gateResultsKey(
+  { gates, setup, env, tests, network, limits, sandbox }: Config,
+  { mirror, commit, image }: GateEnvironment & { commit: string },
+): string {
+  const { allow, mayBePrivate, registries, registryHosts, git, upstreams, scopes, credentials, caFile } = network;
+  const reachable = { allow, mayBePrivate, registries, registryHosts, git, upstreams, scopes, credentials, caFile };
+  const facts = [mirror, commit, image, gates, setup, env, tests.reports, reachable, limits, sandbox];
+  return createHash('sha256').update(JSON.stringify(facts)).digest('hex');
 }
 
 async function readCached(path: string): Promise<GateResults | undefined> {

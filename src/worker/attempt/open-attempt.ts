@@ -132,6 +132,6 @@ export function agentAnswering(
 }
 
 /** The approval of the story, if a person approved its commit but the commit could not land then. */
-export function approvalOf({ inputs }: Attempt): Approval | undefined {
+export function approvalOf({ inputs }: Pick<Attempt, 'inputs'>): Approval | undefined {
   return storyOf(inputs.state, inputs.story.id).approved;
 }

@@ -7,12 +7,19 @@ import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
 import { updateBreakers } from '../run/shared-breakers.ts';
 import { approvalOf, type Attempt } from './open-attempt.ts';
 import { storyEnded, type AgentMeasurements, type AttemptOutcome } from './attempt-outcome.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import { assertCurrent } from './fence.ts';
 import { formatConfigDuration } from '../../lib/units.ts';
 
+/** The parts of an attempt that its outcome depends on. */
+export interface RecordedAttempt extends Pick<Attempt, 'identity' | 'inputs' | 'config' | 'journal' | 'signal'> {
+  worker: Pick<WorkerContext, 'store' | 'breakers' | 'now' | 'log'>;
+  resources: Pick<Attempt['resources'], 'mirrorDir'>;
+}
+
 /** Writes the outcome of an attempt into the journal, unless landing has written it already, and updates the breakers. */
 export async function recordOutcome(
-  attempt: Attempt,
+  attempt: RecordedAttempt,
   outcome: AttemptOutcome,
   measured: AgentMeasurements,
 ): Promise<void> {
@@ -26,7 +33,7 @@ export async function recordOutcome(
 }
 
 /** Records that an attempt ended without an outcome, and why. */
-export async function recordInterruption(attempt: Attempt, { usage }: AgentMeasurements): Promise<void> {
+export async function recordInterruption(attempt: RecordedAttempt, { usage }: AgentMeasurements): Promise<void> {
   const { signal, journal } = attempt;
   if (isUserAbort(signal.reason)) await journal.report({ type: 'story.stopped', usage });
   else if (signal.aborted) await recordReturn(attempt);
@@ -34,7 +41,7 @@ export async function recordInterruption(attempt: Attempt, { usage }: AgentMeasu
 
 /** Also keeps the log for the next attempt and the debug bundle. */
 async function recordEnd(
-  attempt: Attempt,
+  attempt: RecordedAttempt,
   outcome: AttemptOutcome,
   measured: AgentMeasurements,
 ): Promise<FailureNote | 'postponed' | undefined> {
@@ -70,7 +77,7 @@ function waitTooLong(outcome: AttemptOutcome, maxWaitMs: number): AttemptOutcome
 
 /** The outcome is in the journal: a failure here does not change it. */
 async function reportToBreakers(
-  { worker, identity, inputs, config }: Attempt,
+  { worker, identity, inputs, config }: RecordedAttempt,
   failure: FailureNote | undefined,
 ): Promise<void> {
   const { story, attempt } = identity;
@@ -79,7 +86,7 @@ async function reportToBreakers(
 }
 
 /** Hands the story back, so that its next start does not count as a crash of this worker. */
-async function recordReturn({ worker, identity }: Attempt): Promise<void> {
+async function recordReturn({ worker, identity }: RecordedAttempt): Promise<void> {
   const { runId, story, attempt } = identity;
   const returning = worker.store.transact(runId, (state) => {
     assertCurrent(state, identity);

@@ -3,7 +3,7 @@ import { issueNumber } from '../../core/issues/issue-report.ts';
 import { formatIssueSource, type IssueSource } from '../../core/issues/issue-source.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
-import { isDue, planStory, type PlannedAttempt } from '../../core/run/plan.ts';
+import { isDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { Issue } from '../../forge/forge.ts';
 import { issuesToPrd } from '../../forge/issues-to-prd.ts';
@@ -32,8 +32,7 @@ export async function isIssueWithdrawn(
   if (found === undefined) return false;
   const ref = { story: story.id, attempt };
   return worker.store.transact<boolean>(runId, (current) => {
-    const ordinal = current.stories.findIndex(({ id }) => id === story.id);
-    if (planStory(current, ordinal)?.attempt !== attempt) return { entries: [], result: false };
+    if (!isStillPlanned(current, planned)) return { entries: [], result: false };
     const entry: JournalEntry =
       found.kind === 'withdrawn'
         ? { type: 'story.cancelled', by: formatIssueSource(source), why: found.why, ...ref }

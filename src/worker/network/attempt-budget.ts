@@ -16,7 +16,8 @@ import type {
   PauseQuery,
   SpendScope,
 } from '../../queue/budget/budget-ledger.ts';
-import type { Attempt } from '../attempt/open-attempt.ts';
+import type { Attempt, AttemptInputs } from '../attempt/open-attempt.ts';
+import type { WorkerContext } from '../worker-context.ts';
 import { readSpending } from './spending-from-journal.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -27,11 +28,17 @@ const MAX_AGENT_PAUSE_MS = 5 * 60_000;
 /** Shorter pauses are not reported. */
 const MIN_REPORTED_PAUSE_MS = 1_000;
 
+/** What the budget of an attempt depends on. */
+export interface BudgetedAttempt extends Pick<Attempt, 'identity' | 'config' | 'journal'> {
+  worker: Pick<WorkerContext, 'budgetLedger' | 'now' | 'log' | 'store'>;
+  inputs: Pick<AttemptInputs, 'state'>;
+}
+
 /**
  * Opens the budget for the model requests of an attempt: the limits of its story, its run and the day, shared with all
  * workers. Usage is written to the journal first, so that it survives the loss of Redis.
  */
-export async function openAttemptBudget(attempt: Attempt): Promise<BudgetPort> {
+export async function openAttemptBudget(attempt: BudgetedAttempt): Promise<BudgetPort> {
   const shared = ledgerOf(attempt);
   await chargeAbandoned(attempt);
   let reportedUntil = 0;
@@ -40,7 +47,9 @@ export async function openAttemptBudget(attempt: Attempt): Promise<BudgetPort> {
     const until = attempt.worker.now() + ms;
     if (ms < MIN_REPORTED_PAUSE_MS || until <= reportedUntil + MIN_REPORTED_PAUSE_MS) return;
     reportedUntil = until;
-    await attempt.journal.report({ type: 'model.paused', model, why, until: new Date(until).toISOString() });
+    const paused = { type: 'model.paused', model, why, until: new Date(until).toISOString() } as const;
+    // The pause holds whether or not it is recorded.
+    await attempt.journal.report(paused).catch((error: unknown) => warn(attempt, error));
   };
   return {
     longestPauseMs: longestPauseMs(attempt.config),
@@ -104,7 +113,7 @@ function describePause(model: string, { ms, why: of }: LedgerPause, now: number)
 }
 
 /** Charges what an earlier attempt had reserved when its worker died. */
-async function chargeAbandoned(attempt: Attempt): Promise<void> {
+async function chargeAbandoned(attempt: BudgetedAttempt): Promise<void> {
   const shared = ledgerOf(attempt);
   for (const charge of await shared.chargeAbandoned(ownerOf(attempt))) {
     const { name } = attempt.config.model;
@@ -119,7 +128,7 @@ async function chargeAbandoned(attempt: Attempt): Promise<void> {
 
 /** Reserves; if Redis does not know what a scope has spent, restores that from the journals first. */
 async function reserveOrRestore(
-  attempt: Attempt,
+  attempt: BudgetedAttempt,
   ask: LedgerRequest,
 ): Promise<Exclude<LedgerReply, { kind: 'unknown' }>> {
   const shared = ledgerOf(attempt);
@@ -138,7 +147,11 @@ interface Asked {
   model: string;
 }
 
-function permit(attempt: Attempt, asked: Asked, reserved: Exclude<LedgerReply, { kind: 'unknown' }>): ReserveResult {
+function permit(
+  attempt: BudgetedAttempt,
+  asked: Asked,
+  reserved: Exclude<LedgerReply, { kind: 'unknown' }>,
+): ReserveResult {
   switch (reserved.kind) {
     case 'granted':
       return { kind: 'granted', reservation: grantOf(attempt, asked, reserved) };
@@ -155,7 +168,7 @@ function permit(attempt: Attempt, asked: Asked, reserved: Exclude<LedgerReply, {
 }
 
 function grantOf(
-  attempt: Attempt,
+  attempt: BudgetedAttempt,
   { ask, model }: Asked,
   reserved: { output: number; usd: number; tokens: number },
 ): Reservation {
@@ -172,21 +185,18 @@ function grantOf(
           ? known
           : { microUsd: Math.max(reserved.usd, known.microUsd), tokens: Math.max(reserved.tokens, known.tokens) };
       const usage = price === undefined ? used : { ...used, costUsd: charge.microUsd / 1e6 };
-      try {
-        // Without a reservation, the request only counts for the rate.
-        if (reserved.tokens > 0)
-          await attempt.journal.report({ type: 'model.used', model, told, usage, tokens: charge.tokens });
-        const over = await ledgerOf(attempt).settle({ request: ask, charge, load: known.tokens });
-        return over === undefined ? { usage } : { usage, overrun: describeOverrun(over) };
-      } catch (error) {
-        warn(attempt, error);
-        return { usage };
-      }
+      const entry = { type: 'model.used', model, told, usage, tokens: charge.tokens } as const;
+      // Without a reservation, the request only counts for the rate.
+      if (reserved.tokens > 0) await attempt.journal.report(entry).catch((error: unknown) => warn(attempt, error));
+      // Even if the journal cannot be written: otherwise this process would renew the reservation while it lives.
+      const settling = ledgerOf(attempt).settle({ request: ask, charge, load: known.tokens });
+      const over = await settling.catch((error: unknown) => warn(attempt, error));
+      return over === undefined ? { usage } : { usage, overrun: describeOverrun(over) };
     },
   };
 }
 
-function askFor(attempt: Attempt, estimate: Estimate): LedgerRequest {
+function askFor(attempt: BudgetedAttempt, estimate: Estimate): LedgerRequest {
   const { config } = attempt;
   const { model, inputTokens, outputTokens, leastOutput } = estimate;
   const known = config.prices[model];
@@ -212,7 +222,7 @@ function pauseQuery({ config, state }: { config: Config; state: RunState }, mode
 }
 
 /** All scopes, including those without a limit: another run may have a limit for the same day. */
-function scopesOf({ config, identity, worker }: Attempt): SpendScope[] {
+function scopesOf({ config, identity, worker }: BudgetedAttempt): SpendScope[] {
   const { runId, storyKey } = identity;
   const keys = {
     story: `story:${runId}:${storyKey}`,
@@ -231,7 +241,7 @@ function scopesOf({ config, identity, worker }: Attempt): SpendScope[] {
 }
 
 /** Throws INTERNAL without a ledger: then no model may be asked. */
-function ledgerOf({ worker: { budgetLedger: shared } }: Attempt): BudgetLedger {
+function ledgerOf({ worker: { budgetLedger: shared } }: BudgetedAttempt): BudgetLedger {
   if (shared !== undefined) return shared;
   throw new HaloError('INTERNAL', 'A model request needs a budget ledger.');
 }
@@ -241,13 +251,10 @@ function limitedName({ model: { baseUrl } }: Config, model: string): string {
   return `${new URL(baseUrl).host}/${model}`;
 }
 
-function ownerOf({ identity: { runId, storyKey } }: Attempt): string {
+function ownerOf({ identity: { runId, storyKey } }: BudgetedAttempt): string {
   return `${runId}:${storyKey}:`;
 }
 
-function warn({ worker, identity }: Attempt, error: unknown): void {
-  worker.log.warn(
-    { attempt: identity.id, err: error },
-    'usage of a model request could not be shared with other workers',
-  );
+function warn({ worker, identity }: BudgetedAttempt, error: unknown): undefined {
+  worker.log.warn({ attempt: identity.id, err: error }, 'usage or a pause of a model could not be recorded');
 }

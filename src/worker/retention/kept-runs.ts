@@ -1,3 +1,4 @@
+import { isObjectId } from '../../git/process/object-id.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isOnOtherBranch } from '../../git/repository/unmerged-runs.ts';
@@ -54,5 +55,6 @@ async function reasonInGit(state: RunState): Promise<string | undefined> {
     () => undefined,
   );
   if (gitDir === undefined) return 'its commits have not landed, and its repository cannot be read';
-  return (await isOnOtherBranch(gitDir, tip)) ? undefined : notLanded;
+  // A journal that somebody copied here may name anything as a commit.
+  return isObjectId(tip) && (await isOnOtherBranch(gitDir, tip)) ? undefined : notLanded;
 }

@@ -1,5 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { planStory } from '../../core/run/plan.ts';
+import { isDue, planStory } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { repackMirror } from '../../git/mirror/repack-mirror.ts';
@@ -38,8 +38,11 @@ export async function advanceRun(
   const planned = planStory(state, ordinal);
   // A job may outlive its attempt, for example if a person retried the story while it waited.
   if (planned?.attempt !== attempt) return continueOrEnd(worker, run);
-  const attemptRef = { story: planned.story.id, attempt: planned.attempt };
-  const fatal = await guardAttempt(worker, { ...run, repo: state.repo, attemptRef, signal }, async () => {
+  // A job may come early, for example after the queue was rebuilt from the journals.
+  if (!isDue(planned, worker.now())) return continueOrEnd(worker, run);
+  const { id: story, epoch } = planned.story;
+  const guarded = { ...run, repo: state.repo, attemptRef: { story, attempt: planned.attempt }, epoch, signal };
+  const fatal = await guardAttempt(worker, guarded, async (begun) => {
     // Before the attempt, so that no report about it is missed.
     if (state.issues !== undefined) await new IssueReportFiles(worker.home).add(runId);
     if (state.status === 'queued') await startRun(worker, run);
@@ -49,6 +52,7 @@ export async function advanceRun(
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
     const started = await startAttempt(worker, run, { ordinal, hostGitDir });
     if (started === undefined) return;
+    begun(started.epoch);
     await markPrdProgress(worker, run);
     await attemptUntilStopped(worker, { ...run, ...started, hostGitDir, signal });
   });

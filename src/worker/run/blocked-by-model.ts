@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { postponeAttempt } from '../../core/failure/model-pause.ts';
-import { isDue, type PlannedAttempt } from '../../core/run/plan.ts';
+import { isDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { findModelPause, longestPauseMs } from '../network/attempt-budget.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -29,6 +29,8 @@ export async function isBlockedByModel(
   const ref = { story: story.id, attempt };
   const at = new Date(now).toISOString();
   return worker.store.transact<boolean>(state.runId, (current) => {
+    // The run has changed since: the job is planned again.
+    if (!isStillPlanned(current, planned)) return { entries: [], result: true };
     const wait = postponeAttempt(current, { ...ref, ...found }, { maxWaitMs: config.retry.maxWaitMs, now: at });
     return wait === undefined ? { entries: [], result: false } : { entries: [wait], result: true };
   });

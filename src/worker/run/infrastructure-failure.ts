@@ -12,20 +12,27 @@ import type { WorkerContext } from '../worker-context.ts';
 export interface GuardedAttempt extends Pick<RunInputs, 'runId' | 'config'> {
   repo: RunRepo;
   attemptRef: AttemptRef;
+  /** The latest epoch of the story, before the attempt. */
+  epoch: number | undefined;
   signal: AbortSignal;
 }
 
+/** Calls `started` with the epoch of the attempt once it has started. */
+export type AttemptWork = (started: (epoch: number) => void) => Promise<void>;
+
 /**
  * Runs an attempt and records infrastructure failures, with the retry that follows. Returns the end of the run if there is
- * no retry. Throws if the attempt was taken from this worker, or if the journal cannot be written.
+ * no retry. Records nothing if another worker has started the story in the meantime. Throws if the attempt was taken from
+ * this worker, or if the journal cannot be written.
  */
 export async function guardAttempt(
   worker: WorkerContext,
-  { runId, repo, config, attemptRef, signal }: GuardedAttempt,
-  work: () => Promise<void>,
+  { runId, repo, config, attemptRef, signal, ...before }: GuardedAttempt,
+  work: AttemptWork,
 ): Promise<{ stopReason: StopReason; detail: string } | undefined> {
+  let { epoch } = before;
   try {
-    await work();
+    await work((started) => (epoch = started));
     return undefined;
   } catch (error) {
     const fault = toHaloError(toDiskError(worker.home, error));
@@ -36,8 +43,9 @@ export async function guardAttempt(
     if (repaired) worker.log.warn({ runId, mirror: repo.mirror }, 'damaged mirror rebuilt');
     const summary = `${withHint(fault)}${repaired ? ' The mirror of the repository was damaged and has been rebuilt.' : ''}`;
     const record = worker.store.transact(runId, (state) => {
-      const open = state.stories.some(({ id, progress }) => id === attemptRef.story && OPEN.includes(progress));
-      if (state.status === 'ended' || !open) return { entries: [], result: undefined };
+      const story = state.stories.find(({ id }) => id === attemptRef.story);
+      const isOwn = story !== undefined && OPEN.includes(story.progress) && story.epoch === epoch;
+      if (state.status === 'ended' || !isOwn) return { entries: [], result: undefined };
       const disturbed = { ...attemptRef, stopReason, summary, cause: causeOf(fault) };
       const entries = judgeInterruption(state, disturbed, { policies: config, now: worker.now() });
       const retries = entries.some(({ type }) => type === 'retry.scheduled');

@@ -2,13 +2,13 @@ import type { Config } from '../../config/config.ts';
 import { admitTrial, afterFailure, CLOSED_BREAKER, type FailureSign } from '../../core/failure/breaker.ts';
 import type { AttemptRef, FailureNote, JournalEntry } from '../../core/journal/events.ts';
 import { attemptName } from '../../core/journal/fold-failures.ts';
-import { isDue, type PlannedAttempt } from '../../core/run/plan.ts';
+import { isDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 type BreakerQuery = AttemptRef & { state: RunState; config: Config };
 
-/** Whether a shared breaker blocks an attempt. If so, records in the journal until when. */
+/** Whether a shared breaker blocks an attempt. If so, records in the journal until when, unless the run has changed. */
 export async function isBlockedByBreaker(
   worker: Pick<WorkerContext, 'breakers' | 'now' | 'store'>,
   { state, planned, config }: { state: RunState; planned: PlannedAttempt; config: Config },
@@ -19,8 +19,12 @@ export async function isBlockedByBreaker(
   // An approved story needs no agent.
   if (story.approved !== undefined) return false;
   const held = await findOpenBreaker(worker, { state, config, story: story.id, attempt });
-  if (held !== undefined) await worker.store.append(state.runId, [held]);
-  return held !== undefined;
+  if (held === undefined) return false;
+  await worker.store.transact(state.runId, (current) => ({
+    entries: isStillPlanned(current, planned) ? [held] : [],
+    result: undefined,
+  }));
+  return true;
 }
 
 /**

@@ -6,7 +6,7 @@ import { onLayer } from '../../snapshot/snapshot-layer.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps, planReadingSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
-import { Baseline } from '../baseline.ts';
+import { openBaseline, type Baseline } from '../baseline.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { exposeKeptTests, findKeptTests } from '../tests-first/kept-tests.ts';
 import { asTestsAttempt, withTestsGate } from '../tests-first/tests-attempt.ts';
@@ -39,7 +39,7 @@ export interface StartedAhead {
 export async function prepareWorkspaces(opened: Attempt): Promise<AttemptWorkspaces> {
   const onSnapshot = onLayer(opened, await openBaseLayer(opened));
   const kept = await findKeptTests(onSnapshot);
-  const baseline = new Baseline(onSnapshot, onSnapshot.inputs.base);
+  const baseline = openBaseline(onSnapshot, onSnapshot.inputs.base);
   opened.resources.onClose(() => Promise.resolve(baseline.stop()));
   const testing = kept === undefined ? asTestsAttempt(onSnapshot) : undefined;
   const work = new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));

@@ -14,8 +14,8 @@ import { onLayer, type SnapshotLayer } from '../../snapshot/snapshot-layer.ts';
 import { openLayer } from '../../snapshot/open-layer.ts';
 import { gateFailed } from '../assert-command-passed.ts';
 import { assertExited, attemptFailed } from '../attempt-outcome.ts';
-import { Baseline } from '../baseline.ts';
-import { saveGateResults } from '../gate-results.ts';
+import { openBaseline, type Baseline } from '../baseline.ts';
+import { openGateResults } from '../gate-results.ts';
 import type { ImplementedWork } from '../work.ts';
 import { readTestReports } from './read-test-reports.ts';
 import { recordSetup } from './run-setup.ts';
@@ -34,7 +34,7 @@ export async function runGates(given: Attempt, work: ImplementedWork): Promise<P
   const { candidate, merges, gatesFolder, claims = [], locked } = work;
   const judging = withTestsGate({ ...given, locked }, locked);
   const { base } = given.inputs;
-  const baseline = work.baseline ?? new Baseline(given, candidate?.parent ?? base);
+  const baseline = work.baseline ?? openBaseline(given, candidate?.parent ?? base);
   const commit = candidate?.commit ?? base;
   try {
     return await given.journal.phase('gates', async () => {
@@ -111,7 +111,7 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
   );
   await reportTestChanges(attempt, tests, baseline);
   const gates = attempt.locked === undefined ? proofs : proofs.slice(1);
-  await saveGateResults(project, commit, { v: 1, setupFailed: false, gates, tests });
+  await (await openGateResults(project)).save(commit, { v: 1, setupFailed: false, gates, tests });
   return proofs;
 }
 

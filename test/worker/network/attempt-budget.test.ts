@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import { describe, expect, onTestFinished } from 'vitest';
+import { resolveConfig } from '../../../src/config/resolve.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { openBudgetLedger } from '../../../src/queue/budget/budget-ledger.ts';
+import type { RedisLink } from '../../../src/queue/redis/connect-redis.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { identifyAttempt } from '../../../src/worker/attempt/attempt-identity.ts';
+import { openAttemptJournal } from '../../../src/worker/attempt/attempt-journal.ts';
+import { longestPauseMs, openAttemptBudget } from '../../../src/worker/network/attempt-budget.ts';
+import { it } from '../../support/fixtures.ts';
+import { attempted, BASE, created } from '../../support/journal.ts';
+
+const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
+const STORY = 'US-001';
+const MODEL = 'gpt-5';
+/** 100 tokens in, up to 50 out. */
+const ESTIMATE = { model: MODEL, inputTokens: 100, outputTokens: 50, leastOutput: 20 };
+const used = (outputTokens: number) => ({ requests: 1, inputTokens: 100, cachedTokens: 0, outputTokens });
+
+/** The budget of an attempt with these settings; all attempts of a test share their Redis keys. */
+async function openBudgets(home: string, link: RedisLink) {
+  const shared = { ...link, prefix: randomUUID() };
+  const ledger = await openBudgetLedger(shared);
+  onTestFinished(() => ledger.close());
+  const store = openStore(home, { transcribe: () => [] });
+  const entry = created();
+  const { runId } = entry;
+  await store.createRun(entry, ORIGIN);
+  await store.append(runId, [{ type: 'run.started' }, ...attempted(STORY)]);
+  const { stories } = await store.readState(runId);
+  const worker = { budgetLedger: ledger, now: Date.now, log: pino({ level: 'silent' }), store };
+  const open = async (settings: string[], epoch = 1, story = STORY) => {
+    const { config } = resolveConfig({ cwd: '/', set: ['agent=codex', `model.name=${MODEL}`, ...settings] });
+    const { key } = stories.find(({ id }) => id === story)!;
+    const identity = identifyAttempt({ runId, story, storyKey: key, attempt: 1, epoch });
+    const inputs = { state: await store.readState(runId) };
+    return openAttemptBudget({ worker, identity, config, inputs, journal: openAttemptJournal(store, identity) });
+  };
+  const append = (...entries: JournalEntry[]) => store.append(runId, entries);
+  const events = async (type: JournalEntry['type']) =>
+    (await store.readJournal(runId)).filter((event) => event.type === type);
+  return { open, append, events, store, runId, link: shared };
+}
+
+async function grant(budget: Awaited<ReturnType<typeof openAttemptBudget>>, estimate = ESTIMATE) {
+  const result = await budget.reserve(estimate);
+  if (result.kind !== 'granted') throw new Error(`${result.kind}: ${result.reason}`);
+  return result.reservation;
+}
+
+describe('the budget of an attempt', () => {
+  it.for<[string, string[], 'granted' | 'wait' | 'spent']>([
+    ['without a limit', [], 'granted'],
+    ['with enough tokens', ['budget.story_tokens=150'], 'granted'],
+    ['with enough tokens for a shorter answer', ['budget.story_tokens=120'], 'granted'],
+    ['with too few tokens for the story', ['budget.story_tokens=119'], 'spent'],
+    ['with too few tokens for the run', ['budget.run_tokens=119'], 'spent'],
+    ['with too few tokens for the day', ['budget.day_tokens=119'], 'spent'],
+  ])('%s', async ([, settings, kind], { home, link }) => {
+    const { open } = await openBudgets(home, link);
+    const result = await (await open(settings)).reserve(ESTIMATE);
+    expect(result.kind).toBe(kind);
+    if (result.kind === 'granted') expect(result.reservation.outputTokens).toBe(settings[0]?.endsWith('120') ? 20 : 50);
+  });
+
+  it('makes a request wait while others have reserved the rest', async ({ home, link }) => {
+    const { open } = await openBudgets(home, link);
+    const budget = await open(['budget.run_tokens=200']);
+    const first = await grant(budget);
+    expect(await budget.reserve(ESTIMATE)).toMatchObject({ kind: 'wait', ms: 1_000 });
+    await first.settle(used(0), 'all');
+    expect(await budget.reserve({ ...ESTIMATE, inputTokens: 50 })).toMatchObject({ kind: 'granted' });
+  });
+
+  it('is shared by the stories of a run, except for the budget of a story', async ({ home, link }) => {
+    const { open } = await openBudgets(home, link);
+    const one = await open(['budget.story_tokens=150', 'budget.run_tokens=300']);
+    const two = await open(['budget.story_tokens=150', 'budget.run_tokens=250'], 2, 'US-002');
+    await (await grant(one)).settle(used(50), 'all');
+    expect(await one.reserve(ESTIMATE)).toMatchObject({
+      kind: 'spent',
+      reason: expect.stringContaining('story') as string,
+    });
+    expect(await two.reserve(ESTIMATE)).toMatchObject({
+      kind: 'spent',
+      reason: expect.stringContaining('run') as string,
+    });
+  });
+
+  it('counts at least the reservation if the provider reported a part', async ({ home, link }) => {
+    const { open, events } = await openBudgets(home, link);
+    const budget = await open([]);
+    await (await grant(budget)).settle(used(1), 'part');
+    await (await grant(budget)).settle(used(1), 'all');
+    expect(await events('model.used')).toMatchObject([{ tokens: 150 }, { tokens: 101 }]);
+  });
+
+  it('names the budget that a response overdrew', async ({ home, link }) => {
+    const { open } = await openBudgets(home, link);
+    const settled = await (await grant(await open(['budget.run_tokens=150']))).settle(used(500), 'all');
+    expect(settled.overrun).toContain('run_tokens');
+  });
+
+  it('is known again from the journal after Redis has lost it', async ({ home, link }) => {
+    const { open, link: own } = await openBudgets(home, link);
+    const budget = await open(['budget.run_tokens=200']);
+    await (await grant(budget)).settle(used(50), 'all');
+    await own.client.flushdb();
+    expect(await budget.reserve(ESTIMATE)).toMatchObject({ kind: 'spent' });
+  });
+
+  it('charges what an earlier attempt had reserved when its worker died', async ({ home, link }) => {
+    const { open, events } = await openBudgets(home, link);
+    await grant(await open(['budget.story_tokens=200']));
+    const next = await open(['budget.story_tokens=200'], 1);
+    expect(await events('model.used')).toMatchObject([{ told: 'part', tokens: 150 }]);
+    expect(await next.reserve(ESTIMATE)).toMatchObject({ kind: 'spent' });
+  });
+
+  it('ends an attempt that alone uses up the requests of an hour', async ({ home, link }) => {
+    const { open } = await openBudgets(home, link);
+    const budget = await open([`rate.${MODEL}={ rph = 2 }`]);
+    for (let request = 0; request < 2; request++) await (await grant(budget)).settle(used(1), 'all');
+    expect(await budget.reserve(ESTIMATE)).toMatchObject({
+      kind: 'spent',
+      reason: expect.stringContaining('rph') as string,
+    });
+    const other = await open([`rate.${MODEL}={ rph = 2 }`], 1);
+    expect(await other.reserve(ESTIMATE)).toMatchObject({ kind: 'wait', pause: { model: MODEL, by: 'rate' } });
+  });
+
+  it('reports a pause of the provider once, to all attempts', async ({ home, link }) => {
+    const { open, events } = await openBudgets(home, link);
+    const [one, two] = [await open([]), await open([], 1, 'US-002')];
+    await one.pauseModel(MODEL, 60_000);
+    expect(await one.reserve(ESTIMATE)).toMatchObject({ kind: 'wait', pause: { by: 'provider' } });
+    expect(await events('model.paused')).toMatchObject([{ model: MODEL, why: 'provider' }]);
+    expect(await two.reserve(ESTIMATE)).toMatchObject({ kind: 'wait', pause: { by: 'provider' } });
+  });
+});
+
+describe('an attempt that another worker has taken over', () => {
+  const takeover: JournalEntry = { type: 'story.started', story: STORY, attempt: 1, epoch: 2, base: BASE };
+
+  it('pauses a model without an error', async ({ home, link }) => {
+    const { open, append } = await openBudgets(home, link);
+    const budget = await open([]);
+    await append(takeover);
+    await expect(budget.pauseModel(MODEL, 60_000)).resolves.toBeUndefined();
+    expect(await (await open([], 2)).reserve(ESTIMATE)).toMatchObject({ kind: 'wait' });
+  });
+});
+
+it('a reservation ends with its response, even if the journal cannot be written', async ({ home, link }) => {
+  const { open, store, runId, link: own } = await openBudgets(home, link);
+  const reservation = await grant(await open(['budget.run_tokens=1000']));
+  store.transact = () => Promise.reject(new Error('the disk is full'));
+  await reservation.settle(used(10), 'all');
+  expect(await own.client.hgetall(`${own.prefix}:allowance:spent:run:${runId}`)).toMatchObject({
+    tokens: '110',
+    held_tokens: '0',
+  });
+});
+
+it.for<[idleMs: number, pauseMs: number]>([
+  [60_000, 30_000],
+  [3_600_000, 300_000],
+])('an agent that may be silent for %d ms waits at most %d ms for its model', ([idleMs, pauseMs]) => {
+  const { config } = resolveConfig({ cwd: '/' });
+  expect(longestPauseMs({ limits: { ...config.limits, idleMs } })).toBe(pauseMs);
+});

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, onTestFinished } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { advanceRun } from '../../../src/worker/run/advance-run.ts';
+import { openBudgetLedger } from '../../../src/queue/budget/budget-ledger.ts';
+import { isBlockedByModel } from '../../../src/worker/run/blocked-by-model.ts';
+import { guardAttempt, type AttemptWork } from '../../../src/worker/run/infrastructure-failure.ts';
+import { isBlockedByBreaker } from '../../../src/worker/run/shared-breakers.ts';
+import { planStory } from '../../../src/core/run/plan.ts';
+import { resolveConfig } from '../../../src/config/resolve.ts';
+import { HaloError } from '../../../src/core/failure/errors.ts';
+import { it } from '../../support/fixtures.ts';
+import { BASE, passed } from '../../support/journal.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { openIdleRun, type IdleRun } from '../idle-run.ts';
+import { openIdleWorker } from '../idle-worker.ts';
+
+const { config } = resolveConfig({ cwd: '/', set: ['gates=[]'] });
+const FIRST = 'US-001';
+const SECOND = 'US-002';
+const NEVER = new AbortController().signal;
+const pause: JournalEntry = { type: 'run.paused', by: 'tess', now: false };
+
+const ORIGIN = {
+  ...{ haloVersion: '0.1.0', agent: { name: 'codex' }, args: [] },
+  config: { gates: [], prd: { writeBack: false } },
+};
+
+/** A run after these entries, and a worker whose engine does not answer. */
+async function open(home: string, repository: TestRepository, ...entries: JournalEntry[]) {
+  const run = await openIdleRun(home, repository, { origin: ORIGIN });
+  if (entries.length > 0) await run.append(...entries);
+  const clock = { ms: Date.now() };
+  const worker = openIdleWorker(home, { now: () => clock.ms });
+  const { length } = await run.store.readJournal(run.runId);
+  const advance = (ordinal = 0, attempt = 1) => advanceRun(worker, { runId: run.runId, ordinal, attempt }, NEVER);
+  const added = async () => (await run.store.readJournal(run.runId)).slice(length);
+  return { ...run, worker, clock, advance, added };
+}
+
+describe('a job', () => {
+  it.for<[string, JournalEntry[]]>([
+    ['of a run that has ended', [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: '' }]],
+    ['of a run that is paused', [pause]],
+  ])('%s does nothing', async ([, entries], { home, repository }) => {
+    const { advance, added } = await open(home, repository, ...entries);
+    expect(await advance()).toEqual([]);
+    expect(await added()).toEqual([]);
+  });
+
+  it.for<[string, number, number]>([
+    ['of an attempt that has ended', 0, 1],
+    ['of an attempt that is not planned', 1, 2],
+    ['of no story', 2, 1],
+    ['of a story that the run does not have', 9, 1],
+  ])('%s queues the attempt that is planned instead', async ([, ordinal, attempt], { home, repository }) => {
+    const { advance, added, runId } = await open(home, repository, ...passed(FIRST));
+    expect(await advance(ordinal, attempt)).toEqual([{ runId, ordinal: 1, attempt: 1, delayMs: 0 }]);
+    expect(await added()).toEqual([]);
+  });
+
+  it.for<[string, JournalEntry[]]>([
+    ['in which nothing is left', []],
+    ['that is paused after its last story', [pause]],
+  ])('ends a run %s', async ([, entries], { home, repository }) => {
+    const { advance, added } = await open(home, repository, ...passed(FIRST), ...passed(SECOND), ...entries);
+    expect(await advance(2, 1)).toEqual([]);
+    expect(await added()).toMatchObject([{ type: 'run.ended', stopReason: 'SUCCESS' }]);
+  });
+
+  it('is refused if the run has lost its settings, because no gate would run', async ({ home, repository }) => {
+    const { advance, added, store, runId } = await open(home, repository);
+    await store.amend(runId, { config: {} });
+    await expect(advance()).rejects.toMatchObject({ code: 'RUN_UNREADABLE' });
+    expect(await added()).toEqual([]);
+  });
+
+  it('is repeated later while no engine answers, until no retry is left', async ({ home, repository }) => {
+    const { advance, added, clock, store, runId } = await open(home, repository);
+    const { retries } = config.retry.classes.infrastructure;
+    for (let nth = 1; nth <= retries; nth++) {
+      const [job, ...others] = await advance();
+      expect(others).toEqual([]);
+      expect(job).toMatchObject({ runId, ordinal: 0, attempt: 1 });
+      expect(job!.delayMs).toBeGreaterThan(0);
+      clock.ms += job!.delayMs!;
+    }
+    expect(await advance()).toEqual([]);
+    expect((await added()).map(({ type }) => type).slice(-2)).toEqual(['story.disturbed', 'run.ended']);
+    expect(await store.readState(runId)).toMatchObject({
+      status: 'ended',
+      stories: [{ attempts: 0 }, { attempts: 0 }],
+    });
+  });
+
+  it('that comes before its time does nothing, whatever the state of the engine', async ({ home, repository }) => {
+    const { advance, added } = await open(home, repository);
+    const [job] = await advance();
+    const events = await added();
+    expect(await advance()).toEqual([job]);
+    expect(await added()).toEqual(events);
+  });
+});
+
+describe('a job whose run has changed since it was read', () => {
+  const changes: [string, (run: IdleRun) => Promise<void>][] = [
+    ['has ended', (run) => run.append({ type: 'run.ended', stopReason: 'USER_ABORT', detail: '' })],
+    ['is paused', (run) => run.append(pause)],
+    ['no longer has the story', (run) => run.append({ type: 'story.cancelled', story: FIRST, attempt: 0, by: 'tess' })],
+    [
+      'has the story started by another worker',
+      (run) => run.append({ type: 'story.started', story: FIRST, attempt: 1, epoch: 1, base: BASE }),
+    ],
+  ];
+
+  it.for(changes)('waits for no breaker: %s', async ([, change], { home, repository }) => {
+    const run = await open(home, repository);
+    const { worker, store, runId } = run;
+    const state = await store.readState(runId);
+    await worker.breakers.update(`repository:${state.repo.mirror}`, () => ({
+      breaker: {
+        status: 'open',
+        signs: [],
+        reason: 'enough',
+        openedAt: Date.now() + 60_000,
+        until: Date.now() + 120_000,
+      },
+      result: undefined,
+    }));
+    await change(run);
+    const planned = planStory(state, 0)!;
+    expect(await isBlockedByBreaker(worker, { state, planned, config })).toBe(true);
+    expect((await run.added()).map(({ type }) => type)).not.toContain('breaker.held');
+  });
+
+  it.for(changes)('waits for no model: %s', async ([, change], { home, repository, link }) => {
+    const ledger = await openBudgetLedger({ ...link, prefix: randomUUID() });
+    onTestFinished(() => ledger.close());
+    const run = await open(home, repository);
+    const state = await run.store.readState(run.runId);
+    const now = Date.now() + 60_000;
+    await ledger.pauseModel('api.openai.com/gpt', { ms: 600_000, at: now });
+    await change(run);
+    const { model } = config;
+    const paused = {
+      ...config,
+      model: { ...model, api: 'openai' as const, baseUrl: 'https://api.openai.com/v1', name: 'gpt' },
+    };
+    const worker = { ...run.worker, budgetLedger: ledger };
+    expect(await isBlockedByModel(worker, { state, planned: planStory(state, 0)!, config: paused })).toBe(true);
+    expect((await run.added()).map(({ type }) => type)).not.toContain('story.postponed');
+  });
+
+  it.for(changes.filter(([what]) => what !== 'is paused'))(
+    'records no failure: %s',
+    async ([, change], { home, repository }) => {
+      const run = await open(home, repository);
+      expect(await fail(run, () => change(run))).toBeUndefined();
+      expect((await run.added()).map(({ type }) => type)).not.toContain('story.disturbed');
+    },
+  );
+
+  it('records no failure after another worker has taken over the attempt', async ({ home, repository }) => {
+    const run = await open(home, repository);
+    const start = (epoch: number) => run.append({ type: 'story.started', story: FIRST, attempt: 1, epoch, base: BASE });
+    const fatal = await fail(run, async (started) => {
+      await start(1);
+      started(1);
+      await start(2);
+    });
+    expect(fatal).toBeUndefined();
+    expect((await run.added()).map(({ type }) => type)).toEqual(['story.started', 'story.started']);
+  });
+
+  it('records a failure of the attempt that it has started', async ({ home, repository }) => {
+    const run = await open(home, repository);
+    await fail(run, async (started) => {
+      await run.append({ type: 'story.started', story: FIRST, attempt: 1, epoch: 1, base: BASE });
+      started(1);
+    });
+    expect((await run.added()).map(({ type }) => type)).toEqual([
+      'story.started',
+      'story.disturbed',
+      'retry.scheduled',
+    ]);
+  });
+});
+
+/** An attempt at the first story in which the engine fails after `work`. */
+async function fail({ store, runId, worker }: Awaited<ReturnType<typeof open>>, work: AttemptWork) {
+  const state = await store.readState(runId);
+  const attemptRef = { story: FIRST, attempt: 1 };
+  const guarded = { runId, repo: state.repo, config, signal: NEVER, attemptRef, epoch: state.stories[0]!.epoch };
+  return guardAttempt(worker, guarded, async (started) => {
+    await work(started);
+    throw new HaloError('DOCKER_UNAVAILABLE', 'Docker Engine does not answer.');
+  });
+}

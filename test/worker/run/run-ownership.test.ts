@@ -1,0 +1,54 @@
+import { describe, expect } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { registerWorker } from '../../../src/store/process-registry.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { countWorkersFor, liveOwnerOf, openJobRanks } from '../../../src/worker/run/run-ownership.ts';
+import { it } from '../../support/fixtures.ts';
+import { attempted, created } from '../../support/journal.ts';
+
+const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
+
+describe('a run of a `halo run` process', () => {
+  it('belongs to it while it lives, and to all workers afterwards', async ({ home }) => {
+    const [own, any] = [await registerWorker(home, 'own'), await registerWorker(home, 'any')];
+    expect(await liveOwnerOf(home, { owner: own.id })).toBe(own.id);
+    expect(await countWorkersFor(home, { owner: own.id })).toBe(1);
+    const second = await registerWorker(home, 'any');
+    await own.leave();
+    expect(await liveOwnerOf(home, { owner: own.id })).toBeUndefined();
+    expect(await countWorkersFor(home, { owner: own.id })).toBe(2);
+    await Promise.all([any, second].map((worker) => worker.leave()));
+    expect(await countWorkersFor(home, { owner: own.id })).toBe(0);
+  });
+
+  it.for(['', '../../etc/passwd', 'own-0000', 'any-0123456789abcdef'])(
+    'belongs to no process if its journal names %j as the owner',
+    async (owner, { home }) => expect(await liveOwnerOf(home, { owner })).toBeUndefined(),
+  );
+});
+
+describe('the rank of the jobs of a run', () => {
+  it('is read from its journal each time', async ({ home }) => {
+    const store = openStore(home, { transcribe: () => [] });
+    const entry: JournalEntry & { type: 'run.created' } = {
+      ...created(undefined, 1),
+      ...{ user: 'ada', agent: 'codex', priority: 2 },
+    };
+    await store.createRun(entry, ORIGIN);
+    const rankOf = openJobRanks(home, store);
+    const rank = { lane: '', user: 'ada', agent: 'codex', priority: 2, started: false, repo: 'shop-1' };
+    expect(await rankOf(entry.runId)).toEqual(rank);
+    const own = await registerWorker(home, 'own');
+    await store.append(entry.runId, [{ type: 'run.claimed', owner: own.id }, ...attempted('US-001')]);
+    expect(await rankOf(entry.runId)).toEqual({ ...rank, lane: own.id, started: true });
+    await own.leave();
+    expect(await rankOf(entry.runId)).toEqual({ ...rank, started: true });
+  });
+
+  it('of a run of an older version has defaults', async ({ home }) => {
+    const store = openStore(home, { transcribe: () => [] });
+    const entry = created(undefined, 1);
+    await store.createRun(entry, ORIGIN);
+    expect(await openJobRanks(home, store)(entry.runId)).toMatchObject({ user: '', agent: '', priority: 0, lane: '' });
+  });
+});
