@@ -47,7 +47,7 @@ export function planStory(state: RunState, ordinal: number): PlannedAttempt | un
 }
 
 /**
- * Whether the run still plans an attempt that was planned before: nobody has started it, and no command has changed the
+ * Whether the run still plans an attempt that was planned before: no worker has started it, and no command has changed the
  * run. Call it in the transaction that appends an event about the attempt.
  */
 export function isStillPlanned(state: RunState, { story, attempt }: PlannedAttempt): boolean {

@@ -84,7 +84,7 @@ describe('the outcome of an attempt', () => {
     expect((await last(entries.length + 1))[0]).toMatchObject({ type: 'gate.started' });
   });
 
-  it('that landing has recorded is not recorded again', async ({ home, repository }) => {
+  it('is not recorded again after landing', async ({ home, repository }) => {
     const { start, attempt, last } = await open(home, repository);
     await start();
     await recordOutcome(await attempt(), { ...DONE, commit: COMMIT }, MEASURED);
@@ -140,7 +140,7 @@ describe('a pause of the model', () => {
     expect((await postponed.worker.breakers.read('repository:shop-1')).signs).toEqual([]);
   });
 
-  it('that is longer than retry.max_wait fails the attempt', async ({ home, repository }) => {
+  it('fails the attempt if it is longer than retry.max_wait', async ({ home, repository }) => {
     const { start, attempt, last } = await open(home, repository, ['retry.max_wait="1h"']);
     await start();
     await recordOutcome(await attempt(), pauseOf(3_600_001), MEASURED);
@@ -196,7 +196,7 @@ describe('an interrupted attempt', () => {
     expect(await last(1)).toMatchObject([{ type }]);
   });
 
-  it('that another worker has taken over is not handed back', async ({ home, repository }) => {
+  it('is not handed back after another worker has taken over', async ({ home, repository }) => {
     const { start, attempt, append, last } = await open(home, repository, [], AbortSignal.abort(new Error('shutdown')));
     await start();
     const late = await attempt();

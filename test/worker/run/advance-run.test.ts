@@ -93,7 +93,7 @@ describe('a job', () => {
     });
   });
 
-  it('that comes before its time does nothing, whatever the state of the engine', async ({ home, repository }) => {
+  it('does nothing before its time, whatever the state of the engine', async ({ home, repository }) => {
     const { advance, added } = await open(home, repository);
     const [job] = await advance();
     const events = await added();

@@ -45,7 +45,7 @@ describe('the rank of the jobs of a run', () => {
     expect(await rankOf(entry.runId)).toEqual({ ...rank, started: true });
   });
 
-  it('of a run of an older version has defaults', async ({ home }) => {
+  it('has defaults for a run of an older version', async ({ home }) => {
     const store = openStore(home, { transcribe: () => [] });
     const entry = created(undefined, 1);
     await store.createRun(entry, ORIGIN);

@@ -1,9 +1,9 @@
 import { symlinkSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { assertLockedTests } from '../../../src/worker/attempt/tests-first/locked-tests.ts';
-import { it } from '../../support/fixtures.ts';
-import type { TestRepository } from '../../support/repository/repository.ts';
+import type { JournalEntry } from '../../../../src/core/journal/events.ts';
+import { assertLockedTests } from '../../../../src/worker/attempt/tests-first/locked-tests.ts';
+import { it } from '../../../support/fixtures.ts';
+import type { TestRepository } from '../../../support/repository/repository.ts';
 
 type First = 'on' | 'report';
 

@@ -1,14 +1,14 @@
 import { describe, expect } from 'vitest';
-import { it as base } from '../../support/fixtures.ts';
-import { scripted } from '../../support/halo/halo.ts';
-import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
-import type { TestRepository } from '../../support/repository/repository.ts';
-import { newRepository } from '../../support/repository/new-repository.ts';
+import { it as base } from '../../../support/fixtures.ts';
+import { scripted } from '../../../support/halo/halo.ts';
+import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../../support/halo/tests-first.ts';
+import type { TestRepository } from '../../../support/repository/repository.ts';
+import { newRepository } from '../../../support/repository/new-repository.ts';
 
-import { findStoryFindings } from '../../../src/core/review/story-findings.ts';
-import { verify } from '../../../src/api/runs/verify-commit.ts';
-import type { JournalEvent } from '../../../src/core/journal/events.ts';
-import type { FactCheck } from '../../../src/worker/proof/compare-record.ts';
+import { findStoryFindings } from '../../../../src/core/review/story-findings.ts';
+import { verify } from '../../../../src/api/runs/verify-commit.ts';
+import type { JournalEvent } from '../../../../src/core/journal/events.ts';
+import type { FactCheck } from '../../../../src/worker/proof/compare-record.ts';
 const it = base.extend('run', ({ halo }) => {
   return (repository: TestRepository, script: string, more: string[] = [], gates = ['true'], first = 'on') => {
     const settings = [`tests.first="${first}"`, TESTS_COMMAND, ...more];

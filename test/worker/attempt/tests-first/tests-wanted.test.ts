@@ -1,14 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { verify } from '../../../src/api/runs/verify-commit.ts';
-import type { JournalEvent } from '../../../src/core/journal/events.ts';
-import { proofText, type Proof } from '../../../src/core/review/proof.ts';
-import type { FactCheck } from '../../../src/worker/proof/compare-record.ts';
-import { it } from '../../support/fixtures.ts';
-import { OK, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
-import { ADD_SUM, answerWith, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
-import { newRepository } from '../../support/repository/new-repository.ts';
+import { verify } from '../../../../src/api/runs/verify-commit.ts';
+import type { JournalEvent } from '../../../../src/core/journal/events.ts';
+import { proofText, type Proof } from '../../../../src/core/review/proof.ts';
+import type { FactCheck } from '../../../../src/worker/proof/compare-record.ts';
+import { it } from '../../../support/fixtures.ts';
+import { OK, prdOf, scripted, type TestHalo } from '../../../support/halo/halo.ts';
+import {
+  ADD_SUM,
+  answerWith,
+  HONEST_TESTS,
+  TESTS_COMMAND,
+  testsFirstAgent,
+} from '../../../support/halo/tests-first.ts';
+import { newRepository } from '../../../support/repository/new-repository.ts';
 
 const phasesOf = (events: readonly JournalEvent[], story: string) =>
   events.flatMap((event) => (event.type === 'phase.started' && event.story === story ? [event.phase] : []));
