@@ -18,9 +18,11 @@ import {
 import { findStalePaths, readNamingFiles } from './support/named-paths.ts';
 import {
   except,
+  findBareRejections,
   findCrowdedFolders,
   findFragments,
   findLongAttempt,
+  findLongClosures,
   findMisnamedFunctions,
   findNamesWithoutSubject,
   findPathBreaks,
@@ -42,6 +44,12 @@ const EXCEPTIONS = {
   crowdedFolders: [{ subject: 'cli/commands', reason: 'one file per command, listed in cli/program.ts' }],
   repeatedExports: [{ subject: 'define', reason: 'each command exports it for cli/program.ts' }],
   repeatedNames: [{ subject: 'main.ts', reason: 'the entry points of the command line and of a worker' }],
+  longClosures: [
+    {
+      subject: 'worker/attempt/phases/run-agent.ts',
+      reason: 'folds the lines of the agent into one value as they arrive',
+    },
+  ],
   wireNames: [
     { subject: 'goesOn', reason: 'a key of the responses of approve and reject, and of the result of halo_approve' },
   ],
@@ -78,6 +86,8 @@ describe('the sources', () => {
   test('have names that agree with what a function returns', () => expect(findMisnamedFunctions(sources)).toEqual([]));
   test('have each file name once', () =>
     expect(except(findRepeatedNames(sources), EXCEPTIONS.repeatedNames)).toEqual([]));
+  test('have classes for state that several functions change', () =>
+    expect(except(findLongClosures(sources), EXCEPTIONS.longClosures)).toEqual([]));
   test('show an attempt in one short file', () => {
     expect(sources.map(({ path }) => path)).toContain('worker/attempt/run-attempt.ts');
     expect(findLongAttempt(sources)).toEqual([]);
@@ -93,6 +103,9 @@ describe('the sources', () => {
 describe('the tests', () => {
   test('have names that begin with their subject', () =>
     expect(findNamesWithoutSubject(tests.filter(({ path }) => path.endsWith('.test.ts')))).toEqual([]));
+  test('expect a certain error', () => expect(findBareRejections(tests)).toEqual([]));
+  test('have helpers with different names', () =>
+    expect(findRepeatedNames(tests.filter(({ path }) => !path.endsWith('.test.ts')))).toEqual([]));
 });
 
 describe('each rule finds what breaks it', () => {
@@ -149,28 +162,70 @@ describe('each rule finds what breaks it', () => {
     expect(findBadFiles(parse('git/a.ts', "import { join } from 'path';"))).toHaveLength(1);
   });
 
-  test('a path of a story with nine steps, with a file that no other imports, or with too many files', () => {
-    const step = (index: number, ...paths: string[]) =>
-      `${index}. **Step.** ${paths.map((path) => `\`src/${path}\``).join(', ')}\n`;
-    const page = (steps: string[]) => `## The path of a story\n\n${steps.join('')}\n## Next\n`;
+  describe('in the path of a story', () => {
     const chain = Array.from({ length: 40 }, (_, index) => `git/file-${index}.ts`);
-    const files = chain.map((path, index) => parseSource(path, index === 39 ? '' : `import './file-${index + 1}.ts';`));
-    const main = parseSource('cli/main.ts', "import '../git/file-0.ts';");
-    const steps = (count: number) => chain.slice(0, count).map((path, index) => step(index + 1, path));
-    expect(findPathBreaks(page(steps(10)), [main, ...files])).toEqual([]);
-    expect(findPathBreaks(page(steps(9)), [main, ...files])).toEqual(['the path of a story has 9 steps, not 10']);
-    expect(findPathBreaks(page(steps(10)), files.slice(1))).toEqual([
-      'git/file-0.ts: no file of the path imports it',
-      'git/file-1.ts: no file of the path imports it',
-    ]);
-    const long = [...steps(9), step(10, ...chain.slice(9, 33))];
-    expect(findPathBreaks(page(long), [main, ...files])).toEqual(['the path of a story has 33 files']);
+    const sources = chain.map((path, index) =>
+      parseSource(path, index === 39 ? '' : `import { next } from './file-${index + 1}.ts';`),
+    );
+    const main = parseSource('cli/main.ts', "import { first } from '../git/file-0.ts';");
+    const step = (index: number, ...paths: string[]) =>
+      `${index}. **Step.** ${paths.map((path) => `\`src/${path}\``).join(', ')} **\`src/${chain[index] ?? ''}\`**\n`;
+    const page = (steps: string[]) => `## The path of a story\n\n\`src/cli/main.ts\`\n${steps.join('')}\n## Next\n`;
+    const steps = (count: number) => chain.slice(0, count).map((path, index) => step(index, path));
+    const breaks = (text: string, more: typeof sources = sources) => findPathBreaks(text, [main, ...more]);
+
+    test('a chain of ten steps is right', () => expect(breaks(page(steps(10)))).toEqual([]));
+
+    test('nine steps are found', () =>
+      expect(breaks(page(steps(9)))).toEqual(['the path of a story has 9 steps, not 10']));
+
+    test('an omitted file is found, as its successor is called by no other', () => {
+      const without = page([...steps(4), '4. **Step.** **`src/git/file-5.ts`**\n', ...steps(10).slice(5)]);
+      expect(breaks(without)).toEqual(['git/file-5.ts: no file of the path calls it']);
+    });
+
+    test('a composition root is needed to connect what it constructs', () => {
+      const root = parseSource('git/compose-a.ts', "import { five } from './file-5.ts';");
+      const files = [...sources.filter(({ path }) => path !== 'git/file-4.ts'), parseSource('git/file-4.ts', ''), root];
+      expect(breaks(page(steps(10)), files)).toEqual(['git/file-5.ts: no file of the path calls it']);
+      const withRoot = page([...steps(9), step(9, 'git/compose-a.ts')]);
+      expect(breaks(withRoot, files)).toEqual([]);
+    });
+
+    test('a helper is found, as it calls no file of the path', () => {
+      const helper = parseSource('git/helper.ts', '');
+      const caller = parseSource(
+        'cli/main.ts',
+        "import { first } from '../git/file-0.ts';\nimport '../git/helper.ts';",
+      );
+      expect(findPathBreaks(page([...steps(9), step(9, 'git/helper.ts')]), [caller, ...sources, helper])).toEqual([
+        'git/helper.ts: calls no file of the path, so it is a helper',
+      ]);
+    });
+
+    test('a step in which no file decides is found', () => {
+      const text = page([...steps(9), '9. **Step.** `src/git/file-9.ts`\n']);
+      expect(breaks(text).join()).toContain('a step has no file that decides: **Step.** `src/git/file-9.ts`');
+    });
+
+    test('a phase that no step names is found', () => {
+      const attempt = parseSource('worker/attempt/run-attempt.ts', "import { a } from './phases/a.ts';");
+      expect(breaks(page(steps(10)), [...sources, attempt])).toEqual([
+        'worker/attempt/phases/a.ts: is a phase that no step names',
+      ]);
+    });
+
+    test('33 files are found', () =>
+      expect(breaks(page([...steps(9), step(31, ...chain.slice(9, 31))]))).toEqual([
+        'the path of a story has 33 files',
+      ]));
   });
 
   test.each([
     "test('of a run lands', () => {});",
-    "  it(\n    'with a link is refused',",
-    "  ])('that is %s', () => {",
+    "it(\n    'with a link is refused', () => {});",
+    "it.each([1])('that is %s', () => {});",
+    "test.skipIf(isSlow).each([\n  ['a)', 1],\n])('for %s', () => {});",
   ])('a test name without a subject: %s', (text) => {
     expect(findNamesWithoutSubject(parse('test/a.test.ts', text))).toHaveLength(1);
     expect(findNamesWithoutSubject(parse('test/a.test.ts', "test('a run of two lands', () => {});"))).toEqual([]);
@@ -203,6 +258,8 @@ describe('each rule finds what breaks it', () => {
     'function isMissing(error: Error): false {\n}',
     'function isOpen() {\n}',
     'function requireClean(root: string): void {\n}',
+    'async function findFolder(name: string): Promise<string> {\n}',
+    'function checkLinks(root: string): void {\n}',
   ])('a name that contradicts the return type: %s', (text) =>
     expect(findMisnamedFunctions(parse('git/a.ts', text))).toHaveLength(1),
   );
@@ -213,6 +270,9 @@ describe('each rule finds what breaks it', () => {
     'async function isOpen(): Promise<boolean> {\n}',
     'function requireStory(state: RunState): StoryState {\n}',
     'function isRecord(value: unknown): value is Record<string, unknown> {\n}',
+    'async function findStory(id: string): Promise<StoryState | undefined> {\n}',
+    'function checkLinks(root: string): Finding[] {\n}',
+    'async function checkOutCommit(commit: string): Promise<void> {\n}',
   ])('%s is well named', (text) => expect(findMisnamedFunctions(parse('git/a.ts', text))).toEqual([]));
 
   test('a folder that no table lists', () => {
@@ -221,6 +281,19 @@ describe('each rule finds what breaks it', () => {
     expect(findUnlistedFolders(`${table} |\n`, files)).toEqual(['src/git/mirror: is in no table']);
     expect(findUnlistedFolders(`${table} · `.concat('`mirror/` |\n'), files)).toEqual([]);
     expect(findUnlistedFolders('', files.slice(1))).toHaveLength(2);
+  });
+
+  test('a long function whose result changes its variables', () => {
+    const closure = (lines: number) =>
+      `function openCount() {\n  let count = 0;\n${'  look();\n'.repeat(lines)}  return { add: () => (count += 1) };\n}\n`;
+    expect(findLongClosures(parse('git/a.ts', closure(40)))).toHaveLength(1);
+    expect(findLongClosures(parse('git/a.ts', closure(30)))).toEqual([]);
+    expect(findLongClosures(parse('git/a.ts', closure(40).replace('count += 1', 'count + 1')))).toEqual([]);
+  });
+
+  test('an expectation that any error meets', () => {
+    expect(findBareRejections(parse('test/a.test.ts', `await expect(a).rejects.${'toThrow'}();`))).toHaveLength(1);
+    expect(findBareRejections(parse('test/a.test.ts', "await expect(a).rejects.toThrow('gone');"))).toEqual([]);
   });
 
   test('two files with one name', () => {

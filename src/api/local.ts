@@ -57,15 +57,8 @@ export function openLocal(options: LocalOptions): LocalOperations {
   let isOwning = owning;
   const ownerId = async () => (isOwning ? (await registration.get()).id : undefined);
   const shared: Omit<OperationContext, 'by' | 'remote'> = {
-    host,
-    env: processEnv(),
-    store,
-    breakers: openBreakerStore(host.home),
-    limitedRuns: openLimitedRuns(host.home, store),
-    masker,
-    args,
-    user: userName(),
-    preflight,
+    ...readersOf(host, store),
+    ...{ host, env: processEnv(), store, masker, args, user: userName(), preflight },
     openQueue: async () => (await redis.get()).queue,
     ownerId,
     claim: async (runId) => claimRun({ store, home: host.home, owner: await ownerId() }, runId),
@@ -89,12 +82,13 @@ export function openLocal(options: LocalOptions): LocalOperations {
     restrictedFor: (by, submitter) => bindOperations(callAs({ by, remote: true }), submitter),
     close: async () => {
       await registration.close((own) => own.leave());
-      await redis.close(async ({ link, queue }) => {
-        await queue.close();
-        await link.close();
-      });
+      await redis.close(closeQueue);
     },
   };
+}
+
+function readersOf({ home }: Host, store: Store): Pick<OperationContext, 'breakers' | 'limitedRuns'> {
+  return { breakers: openBreakerStore(home), limitedRuns: openLimitedRuns(home, store) };
 }
 
 async function connectQueue(host: Host, store: Store) {
@@ -109,6 +103,11 @@ async function connectQueue(host: Host, store: Store) {
   const ranks = { rankOf: openJobRanks(host.home, store), limits: openLimits(host.home) };
   const queue = await closeOnError(link, () => openQueue(link, { ...ranks, takeoverMs: host.takeoverMs }));
   return { link, queue };
+}
+
+async function closeQueue({ link, queue }: Awaited<ReturnType<typeof connectQueue>>): Promise<void> {
+  await queue.close();
+  await link.close();
 }
 
 /** Assigns a run to `owner`, unless another worker is running that would take it. */

@@ -48,7 +48,7 @@ export function composePrdServices({ readHost, masker }: Omit<ServiceContext, 'a
     },
     async validatePrd({ path, bytes, as, folder, set }) {
       const [{ validatePrd }, { readConfig }] = await Promise.all([
-        import('../api/repository/validate-prd.ts'),
+        import('../api/repository/prd-rules.ts'),
         import('../api/repository/repo-config.ts'),
       ]);
       const { config } = await readConfig({ host: await readHost(), folder, profile: undefined, set });
@@ -56,7 +56,7 @@ export function composePrdServices({ readHost, masker }: Omit<ServiceContext, 'a
     },
     async readIssues(request) {
       const [{ previewIssues }, { openStore }, { processEnv }] = await Promise.all([
-        import('../api/issues/submit-issues.ts'),
+        import('../api/issues/submit-issue-run.ts'),
         import('../store/store.ts'),
         import('../config/environment/host.ts'),
       ]);

@@ -6,7 +6,7 @@ import { ForgeClient, type ForgeResponse, type Route } from './forge-client.ts';
 import { giteaHeaders } from './gitea/gitea.ts';
 import { githubHeaders } from './github/github.ts';
 import { gitlabHeaders } from './gitlab/gitlab.ts';
-import { findAccess, type ForgeAddress } from './open-forge.ts';
+import { requireAccess, type ForgeAddress } from './open-forge.ts';
 
 /** What a forge says about a token. `missing`: the permission that it lacks. */
 export interface TokenCheck {
@@ -39,7 +39,7 @@ export async function checkToken(
   forge: ForgeName,
   { withReports, ...address }: ForgeAddress & { withReports: boolean },
 ): Promise<TokenCheck> {
-  const { baseUrl, token, connections } = findAccess(forge, address);
+  const { baseUrl, token, connections } = requireAccess(forge, address);
   const { route, headers, findMissing } = PROBES[forge];
   const access = { baseUrl, headers: headers(token), requestMs: REQUEST_MS, maxTries: 1, ...defined({ connections }) };
   const missing = findMissing(await new ForgeClient({ probe: route }, access).call('probe'), withReports);

@@ -22,11 +22,11 @@ export interface ForgeAddress extends Pick<ForgeAccess, 'maxWaitMs' | 'requestMs
 
 /** Opens the issues of a project. Throws CONFIG_INVALID if the URL or the token is missing. */
 export function openForge({ forge, project }: IssueSource, address: ForgeAddress): Forge {
-  return ADAPTERS[forge].open(project, findAccess(forge, address));
+  return ADAPTERS[forge].open(project, requireAccess(forge, address));
 }
 
 /** How to reach a forge: its settings and defaults. Throws CONFIG_INVALID if the URL or the token is missing. */
-export function findAccess(forge: ForgeName, address: ForgeAddress): TokenAccess {
+export function requireAccess(forge: ForgeName, address: ForgeAddress): TokenAccess {
   const { url } = ADAPTERS[forge];
   const baseUrl = (address.url ?? url)?.replace(/\/+$/, '');
   const table = `[forge.${forge}] in config.toml of HALO_HOME`;

@@ -29,7 +29,7 @@ const EventShape = z.looseObject({
 });
 
 /** Whether these pages of an issue's events say that it was reopened after `since`. */
-export async function findReopening(pages: AsyncIterable<unknown[] | undefined>, since: string): Promise<boolean> {
+export async function isReopenedSince(pages: AsyncIterable<unknown[] | undefined>, since: string): Promise<boolean> {
   for await (const page of pages) {
     const events = (page ?? []).flatMap((each) => EventShape.safeParse(each).data ?? []);
     const isLater = (at: string) => Date.parse(at) > Date.parse(since);

@@ -7,7 +7,7 @@ import { createRunFolders, publishRuns, type NewRun } from './run/create-run.ts'
 import { settleEndedRun } from './journal/append-events.ts';
 import { OpenRuns, type OpenRun } from './open-runs.ts';
 import {
-  findOpenRuns,
+  collectOpenRuns,
   listOpenRuns,
   listRuns,
   resolveRunId,
@@ -58,29 +58,11 @@ export interface RunWriter {
 }
 
 /** Opens the catalog of the runs below `home`, an absolute path. Nothing is written before the first run. */
-export function openRunCatalog(home: string, { masker, now, log }: RunWriter): RunCatalog {
+export function openRunCatalog(home: string, writer: RunWriter): RunCatalog {
   const openRuns = new OpenRuns(home);
   /** When the folder of runs had changed last, if nothing was left to publish since. */
   let publishedAt: number | undefined;
-  const makeRunFolders = async (
-    runs: readonly (Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>)[],
-  ) => {
-    const at = now().toISOString();
-    await createRunFolders(
-      runsFolder(home),
-      openRuns,
-      runs.map(({ created, origin, then = [] }) => ({
-        created: maskEntry(masker, created),
-        then: then.map((entry) => maskEntry(masker, entry)),
-        // The configuration must stay exact. It refers to secrets but contains none.
-        origin: { ...origin, args: masker.value(origin.args) },
-        at,
-        log: (event) => log(created.runId)(event, at),
-      })),
-    );
-    for (const { created, then = [] } of runs)
-      if (then.length > 0) await settleEndedRun(runPaths(home, created.runId), openRuns);
-  };
+  const makeRunFolders = (runs: readonly NewFolder[]) => writeRunFolders({ home, openRuns, writer }, runs);
   return {
     createRun: (created, origin) => makeRunFolders([{ created, origin }]),
     createEnded: (created, end, origin) => makeRunFolders([{ created, origin, then: [end] }]),
@@ -95,10 +77,33 @@ export function openRunCatalog(home: string, { masker, now, log }: RunWriter): R
     },
     runIds: () => runIds(home),
     openRuns: () => listOpenRuns(home, openRuns),
-    findOpenRuns: (options = { all: false }) => findOpenRuns(home, openRuns, options),
+    findOpenRuns: (options = { all: false }) => collectOpenRuns(home, openRuns, options),
     openRunsChangedAt: () => openRuns.changedAt(),
     list: (query) => listRuns(home, openRuns, query),
     find: (part) => resolveRunId(home, part),
     runFolder: (runId) => runPaths(home, runId).dir,
   };
+}
+
+type NewFolder = Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>;
+
+async function writeRunFolders(
+  { home, openRuns, writer: { masker, now, log } }: { home: string; openRuns: OpenRuns; writer: RunWriter },
+  runs: readonly NewFolder[],
+): Promise<void> {
+  const at = now().toISOString();
+  await createRunFolders(
+    runsFolder(home),
+    openRuns,
+    runs.map(({ created, origin, then = [] }) => ({
+      created: maskEntry(masker, created),
+      then: then.map((entry) => maskEntry(masker, entry)),
+      // The configuration must stay exact. It refers to secrets but contains none.
+      origin: { ...origin, args: masker.value(origin.args) },
+      at,
+      log: (event) => log(created.runId)(event, at),
+    })),
+  );
+  for (const { created, then = [] } of runs)
+    if (then.length > 0) await settleEndedRun(runPaths(home, created.runId), openRuns);
 }

@@ -5,7 +5,7 @@ import { cleanLines } from '../core/transcript/excerpt.ts';
 import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { describeEvent } from '../core/transcript/transcript.ts';
 import { wrapIndented } from '../lib/string-width.ts';
-import { followAttempts, type RunningCommand } from './attempts.ts';
+import { AttemptTracker, type RunningCommand } from './attempts.ts';
 import { Canvas, type Screen } from './canvas.ts';
 import { LOW_HEIGHT, renderView, type LastOutput } from './view.ts';
 
@@ -30,7 +30,7 @@ export interface ProgressOptions {
 /** Draws a run's progress on a terminal, at most ten frames a second, in place. */
 export class ProgressDisplay {
   readonly #options: ProgressOptions;
-  readonly #attempts = followAttempts();
+  readonly #attempts = new AttemptTracker();
   readonly #canvas: Canvas;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #said: string[] = [];
@@ -50,7 +50,7 @@ export class ProgressDisplay {
   show(event: JournalEvent): void {
     this.#state = applyEvent(this.#state, event);
     this.#attempts.see(event);
-    const running = this.#attempts.running();
+    const running = this.#attempts.running;
     this.#output = this.#output.filter(({ log }) => running.some((command) => command.log === log));
     const lines = describeEvent(event).filter((line) => line.story !== '');
     if (event.type === 'story.started') this.#recent = this.#recent.filter(({ story }) => story !== lines[0]?.story);
@@ -81,7 +81,7 @@ export class ProgressDisplay {
     if (state === undefined) return [];
     const { paint, dir, report = true } = this.#options;
     const now = new Date().toISOString();
-    const failed = this.#attempts.failed();
+    const failed = this.#attempts.failed;
     const [recent, output] = [this.#recent, this.#output];
     return renderView({ state, recent, failed, output, now, ...this.#canvas.size(), paint, dir, report, ...shown });
   }
@@ -95,7 +95,7 @@ export class ProgressDisplay {
   async #readOutput(read: (path: string) => Promise<Buffer>): Promise<void> {
     if (this.#reading) return;
     this.#reading = true;
-    const running = this.#attempts.running();
+    const running = this.#attempts.running;
     const lines = await Promise.all(running.map((command) => lastLine(command, this.#state, read)));
     this.#output = lines.filter((line) => line !== undefined);
     this.#reading = false;

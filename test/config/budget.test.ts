@@ -110,7 +110,7 @@ describe('prices and rates', () => {
   });
 
   test.each(['budget.day_usd=9', 'prices.m={input=0,output=0}', 'rate.m={rpm=1}'])(
-    'and budgets are refused from another machine: %s',
+    'budgets, prices and rates of another machine are refused: %s',
     (option) => {
       expect(() => assertRemoteOptions([option])).toThrow('cannot be set from another machine');
     },

@@ -77,7 +77,7 @@ describe('hazard 12: an engine', () => {
   });
 
   it.each(CALLS.flatMap((call) => [500, 503].map((status) => [call, status] as const)))(
-    'that answers %s with %i is an error of the engine, not of the command',
+    'an engine that answers %s with %i causes an error of the engine, not of the command',
     async (call, status) => {
       spoil(call, { status });
       await expect(run('sleep 1; exit 1')).rejects.toMatchObject({ code: 'DOCKER_FAILED' });

@@ -1,4 +1,5 @@
 import { basename, dirname } from 'node:path';
+import ts from 'typescript';
 import type { Breach, SourceFile } from './architecture.ts';
 
 const MAX_FILES = 16;
@@ -7,8 +8,11 @@ const MAX_ATTEMPT_LINES = 80;
 const MAX_ATTEMPT_IMPORTS = 15;
 const ATTEMPT = 'worker/attempt/run-attempt.ts';
 
-/** Folders in which each file is one of a kind, with the same names and exports as its siblings or as their subjects. */
+/** Folders in which each file is one of a kind, however small. */
 const PLUG_INS = ['agents/', 'api/operations/', 'cli/commands/', 'prd/dialects/', 'worker/attempt/phases/'];
+
+/** Of these, those whose files have the names of their subjects or siblings. */
+const SAME_NAMES = ['agents/', 'cli/commands/', 'prd/dialects/'];
 
 /** A known exception from a rule, which must be needed. */
 export interface Exception {
@@ -60,15 +64,22 @@ const RETURN_TYPES = {
   assert: /^(void|Promise<void>|never|asserts\b.*)$/s,
   is: /^(boolean|Promise<boolean>|\w+ is\b.*)$/s,
   require: /^(?!void\b|Promise<void>|boolean\b|never\b)/,
+  find: /undefined|\[\]|\b(?:Map|Set|AsyncGenerator)<|\w\['\w+'\]/,
+  check: /^(?!$|void\b|Promise<void>|boolean\b|Promise<boolean>|never\b)/,
 };
 
-/** Functions whose declared return type contradicts their name: `assertX` returns nothing, `isX` a boolean, `requireX` a value. */
+/**
+ * Functions whose declared return type contradicts their name: `assertX` returns nothing, `isX` a boolean, `requireX` a
+ * value, `findX` undefined or a list if there is nothing, `checkX` what it found.
+ */
 export function findMisnamedFunctions(files: readonly SourceFile[]): Breach[] {
   return files.flatMap(({ path, text }) =>
-    [...text.matchAll(/\bfunction ((assert|is|require)[A-Z]\w*)/g)].flatMap(({ 1: name = '', 2: verb, index }) => {
-      const type = returnTypeAt(text, index);
-      return RETURN_TYPES[verb as keyof typeof RETURN_TYPES].test(type) ? [] : [`${path}: ${name} returns ${type}`];
-    }),
+    [...text.matchAll(/\bfunction ((assert|is|require|find|check(?!Out))[A-Z]\w*)/g)].flatMap(
+      ({ 1: name = '', 2: verb, index }) => {
+        const type = returnTypeAt(text, index);
+        return RETURN_TYPES[verb as keyof typeof RETURN_TYPES].test(type) ? [] : [`${path}: ${name} returns ${type}`];
+      },
+    ),
   );
 }
 
@@ -82,10 +93,10 @@ function returnTypeAt(text: string, offset: number): string {
   return '';
 }
 
-/** Files with the same name, outside the folders of plug-ins. */
+/** Files with the same name, outside the folders whose files have the names of their subjects. */
 export function findRepeatedNames(files: readonly SourceFile[]): Breach[] {
   return repeated(
-    files.filter(({ path }) => !isPlugIn(path)),
+    files.filter(({ path }) => !SAME_NAMES.some((folder) => path.startsWith(folder))),
     ({ path }) => basename(path),
   );
 }
@@ -130,27 +141,55 @@ function isPlugIn(path: string): boolean {
   return PLUG_INS.some((folder) => path.startsWith(folder));
 }
 
-/** The path of a story has at most as many files; each is imported by an earlier one, or connected by a composition root. */
+/**
+ * The path of a story has at most as many files: those that pass control on. Counted with the helpers that a reader also
+ * visits (files that are called and return, such as the masker or the store), there are about twice as many.
+ */
 const MAX_PATH_FILES = 32;
 const PATH_STEPS = 10;
-const COMPOSES = /(?:^|\/)(?:main|compose(?:-\w+)?)\.ts$/;
+const COMPOSES = /(?:^|\/)compose(?:-\w+)?\.ts$/;
+const PHASES = /^worker\/attempt\/(?:phases|tests-first)\//;
 
-/** Compares the section of ARCHITECTURE.md about the path of a story with the imports of the sources. */
+/**
+ * Compares the section of ARCHITECTURE.md about the path of a story with the sources. A file with its folder is called by
+ * another one of the path, and calls another one or decides (in bold); a file that a composition root connects needs that
+ * root in the path. All phases that an attempt calls are named.
+ */
 export function findPathBreaks(architecture: string, files: readonly SourceFile[]): Breach[] {
   const [, section = ''] = /^## The path of a story\n([\s\S]*?)^## /m.exec(architecture) ?? [];
   const steps = section.split(/^\d+\. /m).slice(1);
-  const named = [...new Set([...section.matchAll(/`src\/([^`]+\.ts)`/g)].map(([, path = '']) => path))];
-  const importers = (path: string) =>
-    files.filter(({ imports }) => imports.some(({ target, ours }) => ours && target === path)).map((file) => file.path);
-  const isReached = (path: string) => importers(path).some((from) => named.includes(from) || COMPOSES.test(from));
+  const path = new Set([...section.matchAll(/`src\/([^`]+\.(?:ts|lua))`/g)].map(([, name = '']) => name));
+  const decides = new Set([...section.matchAll(/\*\*`src\/([^`]+)`\*\*/g)].map(([, name = '']) => name));
+  const helpers = [...section.matchAll(/`([\w-]+\.ts)`/g)].map(([, name = '']) => name);
+  const calls = new Map(files.map((file) => [file.path, calledBy(file)]));
+  const isCalled = (name: string) => [...path].some((from) => from !== name && calls.get(from)?.includes(name));
+  const passesOn = (name: string) => calls.get(name)?.some((to) => path.has(to)) === true;
+  const phases = (calls.get(ATTEMPT) ?? []).filter((name) => PHASES.test(name));
   return [
     ...(steps.length === PATH_STEPS ? [] : [`the path of a story has ${steps.length} steps, not ${PATH_STEPS}`]),
-    ...(named.length <= MAX_PATH_FILES ? [] : [`the path of a story has ${named.length} files`]),
-    ...steps.filter((step) => !step.includes('`src/')).map((step) => `a step names no file: ${step.slice(0, 40)}`),
-    ...named
-      .filter((path) => path !== 'cli/main.ts' && !isReached(path))
-      .map((path) => `${path}: no file of the path imports it`),
+    ...(path.size <= MAX_PATH_FILES ? [] : [`the path of a story has ${path.size} files`]),
+    ...steps
+      .filter((step) => !step.includes('**`src/'))
+      .map((step) => `a step has no file that decides: ${step.slice(0, 40)}`),
+    ...[...path]
+      .filter((name) => name !== 'cli/main.ts' && !COMPOSES.test(name) && !isCalled(name))
+      .map((name) => `${name}: no file of the path calls it`),
+    ...[...path]
+      .filter((name) => !decides.has(name) && !passesOn(name))
+      .map((name) => `${name}: calls no file of the path, so it is a helper`),
+    ...phases
+      .filter((name) => !path.has(name) && !helpers.includes(basename(name)))
+      .map((name) => `${name}: is a phase that no step names`),
+    ...helpers
+      .filter((name) => !files.some((file) => basename(file.path) === name))
+      .map((name) => `${name}: does not exist`),
   ];
+}
+
+/** The files whose values a file imports, and the scripts that it reads. */
+function calledBy({ path, text, imports }: SourceFile): string[] {
+  const scripts = [...text.matchAll(/'\.\/([\w-]+\.lua)'/g)].map(([, name = '']) => `${dirname(path)}/${name}`);
+  return [...imports.filter(({ ours, typeOnly }) => ours && !typeOnly).map(({ target }) => target), ...scripts];
 }
 
 /**
@@ -184,14 +223,108 @@ export function findUnlistedFolders(architecture: string, files: readonly Source
 /** Words with which the name of a test does not begin: its subject would be elsewhere. */
 const NO_SUBJECT =
   'after|and|as|at|because|before|below|but|by|for|from|if|in|of|on|or|since|so|than|that|to|unless|until|when|where|which|while|who|whose|with|without';
-const TEST_NAME = /(?:^\s*(?:it|test)(?:\.(?:runIf|skipIf)\([^)]*\))?|^\s*\](?: as const)?\))\(\s*(['"`])(.+?)\1/gm;
-
 /** Tests whose names do not begin with their subject. */
 export function findNamesWithoutSubject(files: readonly SourceFile[]): Breach[] {
   return files.flatMap(({ path, text }) =>
-    [...text.matchAll(TEST_NAME)]
-      .map(([, , name = '']) => name)
+    testNames(text)
       .filter((name) => new RegExp(`^(?:${NO_SUBJECT})\\b`).test(name))
       .map((name) => `${path}: "${name}" does not begin with its subject`),
   );
+}
+
+/** The names of tests, also of those that are made from a table: `it.each(…)('…')`. */
+function testNames(text: string): string[] {
+  const names: string[] = [];
+  visitCalls(parseTypeScript(text), (call) => {
+    const [first] = call.arguments;
+    if (first !== undefined && ts.isStringLiteralLike(first) && /^(?:it|test)\b/.test(calleeOf(call)))
+      names.push(first.text);
+  });
+  return names;
+}
+
+/** `it` of `it('…')`, `it.each([…])('…')` and `it.skipIf(…).each([…])('…')`. */
+function calleeOf(node: ts.Node): string {
+  if (ts.isCallExpression(node) || ts.isPropertyAccessExpression(node) || ts.isTaggedTemplateExpression(node))
+    return calleeOf('tag' in node ? node.tag : node.expression);
+  return ts.isIdentifier(node) ? node.text : '';
+}
+
+/** Expectations that any error meets, also that of a typing mistake. */
+export function findBareRejections(files: readonly SourceFile[]): Breach[] {
+  return files
+    .filter(({ text }) => /\brejects\.toThrow\(\)/.test(text))
+    .map(({ path }) => `${path}: expects an error without saying which`);
+}
+
+const MAX_STATEFUL_LINES = 40;
+
+/** Functions that return an object whose functions change their variables, and that are too long for that: classes. */
+export function findLongClosures(files: readonly SourceFile[]): Breach[] {
+  return files.flatMap(({ path, text }) => {
+    const source = parseTypeScript(text);
+    const lineOf = (offset: number) => source.getLineAndCharacterOfPosition(offset).line;
+    const found: Breach[] = [];
+    const visit = (node: ts.Node) => {
+      if (isFunction(node) && node.body !== undefined && ts.isBlock(node.body)) {
+        const lines = lineOf(node.end) - lineOf(node.getStart()) + 1;
+        if (lines > MAX_STATEFUL_LINES && returnsFunctions(node.body) && changesInside(node.body))
+          found.push(`${path}: line ${lineOf(node.getStart()) + 1} begins a closure of ${lines} lines`);
+      }
+      ts.forEachChild(node, visit);
+    };
+    visit(source);
+    return found;
+  });
+}
+
+function returnsFunctions({ statements }: ts.Block): boolean {
+  return statements.some(
+    (each) =>
+      ts.isReturnStatement(each) &&
+      each.expression !== undefined &&
+      (isFunction(each.expression) ||
+        (ts.isObjectLiteralExpression(each.expression) &&
+          /=>|\) \{\n|\b\w+,|\{ \w+ \}/.test(each.expression.getText()))),
+  );
+}
+
+function isAssignment(kind: ts.SyntaxKind): boolean {
+  return kind >= ts.SyntaxKind.FirstAssignment && kind <= ts.SyntaxKind.LastAssignment;
+}
+
+/** Whether a nested function assigns a variable that the block declares with `let`. */
+function changesInside(block: ts.Block): boolean {
+  const own = block.statements.flatMap((each) =>
+    ts.isVariableStatement(each) && (each.declarationList.flags & ts.NodeFlags.Let) !== 0
+      ? each.declarationList.declarations.map(({ name }) => name.getText())
+      : [],
+  );
+  const changes = (node: ts.Node, nested: boolean): boolean => {
+    const target =
+      ts.isBinaryExpression(node) && isAssignment(node.operatorToken.kind)
+        ? node.left
+        : ts.isPostfixUnaryExpression(node) || ts.isPrefixUnaryExpression(node)
+          ? node.operand
+          : undefined;
+    if (nested && target !== undefined && own.includes(target.getText())) return true;
+    return ts.forEachChild(node, (child) => changes(child, nested || isFunction(node)) || undefined) === true;
+  };
+  return own.length > 0 && changes(block, false);
+}
+
+function isFunction(node: ts.Node): node is ts.FunctionLikeDeclaration {
+  return ts.isFunctionLike(node) && 'body' in node;
+}
+
+function visitCalls(source: ts.SourceFile, look: (call: ts.CallExpression) => void): void {
+  const visit = (node: ts.Node) => {
+    if (ts.isCallExpression(node)) look(node);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+}
+
+function parseTypeScript(text: string): ts.SourceFile {
+  return ts.createSourceFile('source.ts', text, ts.ScriptTarget.Latest, true);
 }

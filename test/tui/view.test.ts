@@ -6,7 +6,7 @@ import { stateText, timeText } from '../../src/tui/run-text.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { stringWidth } from '../../src/lib/string-width.ts';
-import { followAttempts } from '../../src/tui/attempts.ts';
+import { AttemptTracker } from '../../src/tui/attempts.ts';
 import { nextSteps } from '../../src/core/run/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { ProgressDisplay } from '../../src/tui/terminal.ts';
@@ -25,7 +25,7 @@ import {
 
 function frame(entries: JournalEntry[], size: Partial<ViewInput> = {}): string[] {
   const events = journalOf(entries);
-  const attempts = followAttempts();
+  const attempts = new AttemptTracker();
   for (const event of events) attempts.see(event);
   const state = foldRun(events);
   if (state === undefined) throw new Error('no state');
@@ -34,7 +34,7 @@ function frame(entries: JournalEntry[], size: Partial<ViewInput> = {}): string[]
   return renderView({
     state,
     recent,
-    failed: attempts.failed(),
+    failed: attempts.failed,
     now,
     width: 90,
     height: 40,

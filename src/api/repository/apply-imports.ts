@@ -4,7 +4,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { PRD_FILE, PRDS_FOLDER } from '../../core/prd/prd-names.ts';
 import { createFolders, isInside } from '../../lib/fs.ts';
 import { listSome } from '../../lib/text.ts';
-import type { Imports, TaskImport } from './find-imports.ts';
+import type { Imports, TaskImport } from './list-imports.ts';
 import { swansonSettings } from './find-swanson.ts';
 import { cannotWrite } from './write-error.ts';
 

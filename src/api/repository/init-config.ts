@@ -3,7 +3,7 @@ import { warnOfContents } from '../submit/warnings.ts';
 import { readConfig, unlessEmpty } from './repo-config.ts';
 import { discoverPrd } from './discover-prd.ts';
 import { describeImports, IMPORTED_NAME, settingsFrom, writeImportedPrd, type InitChoices } from './apply-imports.ts';
-import { findImports, type Imports } from './find-imports.ts';
+import { listImports, type Imports } from './list-imports.ts';
 import { UnreadableFileError, readRegularText, isInside } from '../../lib/fs.ts';
 import { inspectRepo, findUnignoredFolders } from '../../git/repository/inspect-repo.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
@@ -79,7 +79,7 @@ export async function initConfig(init: Init): Promise<Initialised> {
   const path = found?.path ?? join(root, 'halo.toml');
   const files = await readRootFiles(root);
   const detected = guessGates(files, await readWorkflows(root));
-  const imports = await findImports(root, init.from);
+  const imports = await listImports(root, init.from);
   const known = await discoverPrd({ repo: root, hint: '' }).then((at) => relative(root, at), unlessNoPrd);
   const proposal: InitProposal = {
     root,

@@ -93,7 +93,11 @@ export async function openPlan({ prd, output, ...request }: PlanRequest): Promis
 const HANK_PROMPT = '.hank/PROMPT_plan.md';
 
 /** The prompt of hank, if it is committed and neither the request nor a profile may name another one. */
-async function findPlanPrompt({ repo, profile, set }: Pick<PlanRequest, 'repo' | 'profile' | 'set'>) {
+async function findPlanPrompt({
+  repo,
+  profile,
+  set,
+}: Pick<PlanRequest, 'repo' | 'profile' | 'set'>): Promise<string | undefined> {
   if (profile !== undefined || set.some((each) => each.startsWith('prompt.before='))) return undefined;
   const { gitDir, head: commit } = await inspectRepo(repo);
   const [found] = await listFiles({ gitDir, commit }, ({ path }) => path === HANK_PROMPT);

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts';
 import { registriesOf, describeUnreachable } from '../../core/command-needs.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { findMissingContents } from '../../git/repository/missing-contents.ts';
+import { searchMissingContents } from '../../git/repository/missing-contents.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 
@@ -20,7 +20,7 @@ export function warnOfTrust(source: string, { land }: Pick<Config, 'land'>): str
 
 /** Warns about submodules and Git LFS files, whose content the commit does not have. */
 export async function warnOfContents(place: { gitDir: string; commit: string }): Promise<string[]> {
-  const { submodules, pointers } = await findMissingContents(place);
+  const { submodules, pointers } = await searchMissingContents(place);
   const of = (paths: string[]) =>
     paths.slice(0, 3).join(', ') + (paths.length > 3 ? ` and ${paths.length - 3} more` : '');
   return [

@@ -34,13 +34,13 @@ See also: halo status, halo logs, halo resume --replan, halo retry`;
 
 async function answer(runId: string, text: string, { flags, cli }: { flags: Flags; cli: Cli }): Promise<void> {
   const result = await cli.withRun(runId, async (operations, id) =>
-    operations.answer(id, flags.story ?? (await findAsking(operations, id)), text),
+    operations.answer(id, flags.story ?? (await requireAsking(operations, id)), text),
   );
   await printControlResult(result, { word: 'answered', json: flags.json === true, cli });
 }
 
 /** The only story of the run that asks a question. Throws STEER_REFUSED if none does, and USAGE if several do. */
-async function findAsking(operations: Operations, runId: string): Promise<string> {
+async function requireAsking(operations: Operations, runId: string): Promise<string> {
   const { state } = await operations.get(runId);
   const [asking, ...others] = state.stories.filter(isQuestion).map(({ id }) => id);
   if (asking === undefined)

@@ -97,7 +97,7 @@ const INSTALLERS: readonly Installer[] = [
 ];
 
 /** The inputs of setup commands, given the paths of all files of the tree and the variables in `[env]`. */
-export function findInputs(
+export function selectInputs(
   setup: readonly string[],
   paths: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ForgeClient, notFound } from '../forge-client.ts';
-import { findComment, findReopening } from '../search-pages.ts';
+import { findComment, isReopenedSince } from '../search-pages.ts';
 import type { Forge } from '../forge.ts';
 import { assertFound, ProjectShape, toIssue, type TokenAccess } from '../github/github.ts';
 import { defined } from '../../lib/guards.ts';
@@ -50,7 +50,7 @@ export function openGitea(project: string, { token, ...access }: TokenAccess): F
     hasComment: (number, text, since) =>
       findComment(client.pages('comments', { params: at(number), query: { since } }), text),
     wasReopened: (number, since) =>
-      findReopening(client.pages('timeline', { params: at(number), query: { since, limit: 50 } }), since),
+      isReopenedSince(client.pages('timeline', { params: at(number), query: { since, limit: 50 } }), since),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ForgeClient, malformed, notFound, type ForgeAccess } from '../forge-client.ts';
-import { findComment, findReopening } from '../search-pages.ts';
+import { findComment, isReopenedSince } from '../search-pages.ts';
 import type { Forge, Issue } from '../forge.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -42,7 +42,7 @@ export function openGitHub(project: string, { token, ...access }: TokenAccess): 
     hasComment: (number, text, since) =>
       findComment(client.pages('comments', { params: at(number), query: { since, per_page: 100 } }), text),
     wasReopened: (number, since) =>
-      findReopening(client.pages('events', { params: at(number), query: { per_page: 100 } }), since),
+      isReopenedSince(client.pages('events', { params: at(number), query: { per_page: 100 } }), since),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ForgeClient, malformed, notFound } from '../forge-client.ts';
-import { findComment, findReopening } from '../search-pages.ts';
+import { findComment, isReopenedSince } from '../search-pages.ts';
 import type { Forge, Issue } from '../forge.ts';
 import { assertFound, ProjectShape, type TokenAccess } from '../github/github.ts';
 import { defined } from '../../lib/guards.ts';
@@ -43,7 +43,7 @@ export function openGitLab(project: string, { token, ...access }: TokenAccess): 
       return findComment(client.pages('comments', { params: at(number), query }), text, since);
     },
     wasReopened: (number, since) =>
-      findReopening(client.pages('events', { params: at(number), query: { per_page: 100 } }), since),
+      isReopenedSince(client.pages('events', { params: at(number), query: { per_page: 100 } }), since),
     async comment(number, text) {
       assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
     },

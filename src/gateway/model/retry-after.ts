@@ -21,7 +21,7 @@ export function readRetryAfter({ statusCode = 0, headers, body }: PauseSource, n
   const after = headers['retry-after'] ?? '';
   const seconds = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
   const asked = exact > 0 ? exact : seconds;
-  const ms = asked > 0 || statusCode !== 429 ? asked : findReset(headers, body, now);
+  const ms = asked > 0 || statusCode !== 429 ? asked : readReset(headers, body, now);
   return ms > 0 ? Math.min(Math.ceil(ms), MAX_PAUSE_MS) : undefined;
 }
 
@@ -41,9 +41,9 @@ const RESETS = [
 ] as const;
 
 /** The time until all used-up limits are reset, in ms; NaN if the response names none. */
-function findReset(headers: IncomingHttpHeaders, body: string | undefined, now: number): number {
+function readReset(headers: IncomingHttpHeaders, body: string | undefined, now: number): number {
   const named = RESETS.filter(([, remaining]) => ['0', undefined].includes(headers[remaining] as string | undefined));
-  const waits = named.map(([reset]) => readReset(headers[reset], now)).filter((ms) => ms > 0);
+  const waits = named.map(([reset]) => msUntil(headers[reset], now)).filter((ms) => ms > 0);
   return waits.length > 0 ? Math.max(...waits) : readBody(body, now);
 }
 
@@ -52,7 +52,7 @@ function readBody(body: string | undefined, now: number): number {
   const { error } = (parseUntrustedJson(body ?? '') ?? {}) as { error?: unknown };
   const { resets_at: at, resets_in_seconds: seconds, details } = (error ?? {}) as Record<string, unknown>;
   if (typeof seconds === 'number') return seconds * 1000;
-  if (typeof at === 'number' || typeof at === 'string') return readReset(String(at), now);
+  if (typeof at === 'number' || typeof at === 'string') return msUntil(String(at), now);
   const delays = (Array.isArray(details) ? (details as unknown[]) : []).map((each) => {
     const delay = ((each ?? {}) as { retryDelay?: unknown }).retryDelay;
     return typeof delay === 'string' ? readDuration(delay) : Number.NaN;
@@ -61,7 +61,7 @@ function readBody(body: string | undefined, now: number): number {
 }
 
 /** A time (ISO 8601, or seconds or milliseconds since 1970), a number of seconds, or a duration such as `1h2m3s`, as ms from now. */
-function readReset(value: string | string[] | undefined, now: number): number {
+function msUntil(value: string | string[] | undefined, now: number): number {
   if (typeof value !== 'string') return Number.NaN;
   if (!/^\d+(\.\d+)?$/.test(value)) return /^\d{4}-/.test(value) ? Date.parse(value) - now : readDuration(value);
   const amount = Number(value);

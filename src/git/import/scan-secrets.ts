@@ -1,4 +1,4 @@
-import { openHiddenScan, type HiddenBudget, type HiddenLine } from '../../core/text/hidden-scan.ts';
+import { HiddenScan, type HiddenBudget, type HiddenLine } from '../../core/text/hidden-scan.ts';
 import { collectHidden, type HiddenPlaces } from '../../core/text/hidden-places.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Match } from '../../lib/secrets/search.ts';
@@ -78,7 +78,7 @@ async function findHidden(
   if (touched.length === 0) return undefined;
   const ids = search.changes.filter(hasOld).map(({ oldId }) => oldId);
   const budget = { characters: MAX_HIDDEN };
-  const old = await scanBlobs(search, [...new Set(ids)], () => openHiddenScan(budget));
+  const old = await scanBlobs(search, [...new Set(ids)], () => new HiddenScan(budget));
   const before = new Set([...old.values()].flatMap((lines) => lines.map(({ digest }) => digest)));
   before.delete('');
   const added = collectHidden();
@@ -120,7 +120,7 @@ const MAX_HIDDEN = 1_000_000;
 
 function openBoth(masker: ChangeScan['masker'], budget: HiddenBudget): BlobScan<Seen> {
   const secrets = masker.scan();
-  const hidden = openHiddenScan(budget);
+  const hidden = new HiddenScan(budget);
   return {
     push(chunk) {
       secrets.push(chunk);

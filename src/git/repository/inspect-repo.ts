@@ -51,7 +51,7 @@ export async function inspectRepo(path: string): Promise<RepoInfo> {
 }
 
 /** The common git directory of the repository that contains `path`, as in `inspectRepo`. Throws NOT_A_GIT_REPO. */
-export async function findGitDir(path: string): Promise<string> {
+export async function requireGitDir(path: string): Promise<string> {
   const ask = await openQuestions(path);
   return (await readGitDir(path, await ask(...GIT_DIR_ARGS))).gitDir;
 }

@@ -14,7 +14,7 @@ const POINTER = '^version https://git-lfs\\.github\\.com/spec/v1$';
 const SEARCH_MS = 30_000;
 
 /** Finds submodules and LFS pointers. Returns nothing if git fails, because the result is only used for a warning. */
-export async function findMissingContents({
+export async function searchMissingContents({
   gitDir,
   commit,
 }: {

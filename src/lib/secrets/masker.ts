@@ -67,36 +67,41 @@ export function openMasker(): Masker {
     value(value, except) {
       return maskValue(value, { mask: masker.text, except }) as typeof value;
     },
-    cleaner() {
-      const search = openSearch();
-      return {
-        push: (chunk) => search(chunk, wanted(), false).bytes,
-        end: () => search(Buffer.alloc(0), wanted(), true).bytes,
-      };
-    },
-    stream() {
-      const { push, end } = masker.cleaner();
-      return new Transform({
-        transform: (chunk: Buffer, _encoding, done) => done(null, push(chunk)),
-        flush: (done) => done(null, end()),
-      });
-    },
-    scan() {
-      const search = openSearch();
-      const found = new Map<string, Match>();
-      const look = (chunk: Buffer, isLast: boolean) => {
-        for (const each of search(chunk, wanted(), isLast).found) found.set(each.id, each);
-      };
-      return {
-        push: (chunk) => look(chunk, false),
-        end: () => {
-          look(Buffer.alloc(0), true);
-          return [...found.values()];
-        },
-      };
-    },
+    cleaner: () => openCleaner(wanted),
+    stream: () => toStream(openCleaner(wanted)),
+    scan: () => openScan(wanted),
   };
   return masker;
+}
+
+function openCleaner(wanted: () => Wanted): ReturnType<Masker['cleaner']> {
+  const search = openSearch();
+  return {
+    push: (chunk) => search(chunk, wanted(), false).bytes,
+    end: () => search(Buffer.alloc(0), wanted(), true).bytes,
+  };
+}
+
+function toStream({ push, end }: ReturnType<Masker['cleaner']>): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, push(chunk)),
+    flush: (done) => done(null, end()),
+  });
+}
+
+function openScan(wanted: () => Wanted): ReturnType<Masker['scan']> {
+  const search = openSearch();
+  const found = new Map<string, Match>();
+  const look = (chunk: Buffer, isLast: boolean) => {
+    for (const each of search(chunk, wanted(), isLast).found) found.set(each.id, each);
+  };
+  return {
+    push: (chunk) => look(chunk, false),
+    end: () => {
+      look(Buffer.alloc(0), true);
+      return [...found.values()];
+    },
+  };
 }
 
 function partsOf(secret: string): string[] {

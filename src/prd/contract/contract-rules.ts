@@ -35,7 +35,7 @@ function addSwansonDiagnostics({ json }: JsonDocument, diagnostics: Diagnostics)
     story.wholeNumber('priority', 1);
     story.oneOf('complexity', COMPLEXITIES);
   }
-  findRepeated(stories, 'id', diagnostics);
+  addRepeatedDiagnostics(stories, 'id', diagnostics);
 }
 
 function addDaedalusDiagnostics({ json }: JsonDocument, diagnostics: Diagnostics): void {
@@ -51,8 +51,8 @@ function addDaedalusDiagnostics({ json }: JsonDocument, diagnostics: Diagnostics
     if (inProgress !== undefined && passes?.value === true && inProgress.value === true)
       story.problem(inProgress, 'must not be true for a story that passes');
   }
-  findRepeated(stories, 'id', diagnostics);
-  findRepeated(stories, 'priority', diagnostics);
+  addRepeatedDiagnostics(stories, 'id', diagnostics);
+  addRepeatedDiagnostics(stories, 'priority', diagnostics);
 }
 
 /** The fields that both tools require of a story. */
@@ -74,7 +74,7 @@ function storiesOf(json: JsonValue, diagnostics: Diagnostics): JsonValue[] {
 }
 
 /** A repeated value is reported at each story after the first. */
-function findRepeated(stories: readonly JsonValue[], key: string, diagnostics: Diagnostics): void {
+function addRepeatedDiagnostics(stories: readonly JsonValue[], key: string, diagnostics: Diagnostics): void {
   const first = new Map<unknown, JsonValue>();
   for (const { members } of stories) {
     const member = members.get(key);

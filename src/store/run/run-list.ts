@@ -82,7 +82,7 @@ export async function listOpenRuns(home: string, openRuns: OpenRuns): Promise<Op
   const known = await openRuns.read();
   if (known !== undefined) return known;
   if ((await runIds(home)).length === 0) return [];
-  await findOpenRuns(home, openRuns, { all: true });
+  await collectOpenRuns(home, openRuns, { all: true });
   return (await openRuns.read()) ?? [];
 }
 
@@ -90,7 +90,7 @@ export async function listOpenRuns(home: string, openRuns: OpenRuns): Promise<Op
  * Adds runs that have not ended, or cannot be read, to the list of open runs. Reads runs that were not found to have ended
  * before; with `all`, also those.
  */
-export async function findOpenRuns(home: string, openRuns: OpenRuns, { all }: { all: boolean }): Promise<void> {
+export async function collectOpenRuns(home: string, openRuns: OpenRuns, { all }: { all: boolean }): Promise<void> {
   const list: Pick<RunList, 'runs' | 'unreadable'> = { runs: [], unreadable: [] };
   const open = (await openRuns.read()) ?? [];
   const known = new Set([...open.map(({ runId }) => runId), ...(all ? [] : await openRuns.readEnded())]);

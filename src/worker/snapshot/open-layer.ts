@@ -96,7 +96,10 @@ export async function shareLayer(
   await worker.snapshots.promote({ mirror: resources.mirror, key: layer.key, runId: identity.runId });
 }
 
-async function findKey(attempt: SandboxContext, { gitDir, commit }: Checkout) {
+async function findKey(
+  attempt: SandboxContext,
+  { gitDir, commit }: Checkout,
+): Promise<(SnapshotQuery & SnapshotKey & { runId: string }) | undefined> {
   const { config, worker, identity, resources, signal } = attempt;
   if (config.setup.length === 0 || config.snapshot.mode === 'off') return undefined;
   const { mirror } = resources;

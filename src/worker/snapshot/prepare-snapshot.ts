@@ -58,7 +58,7 @@ export async function prepareSnapshot(worker: WorkerContext, request: PrepareReq
     const layer = await openLayer({ ...check, worker: own, journal }, { checkout, phase: 'setup', folder: 'setup', fromStory: false }); // prettier-ignore
     signal.throwIfAborted();
     if (layer !== undefined) return { ...result, key: layer.key };
-    return { ...result, reason: result.reason ?? (await findReason(worker, mirror)) };
+    return { ...result, reason: result.reason ?? (await describeRefusal(worker, mirror)) };
   } catch (error) {
     if (signal.aborted) throw new HaloError('RUN_ABORTED', 'The build was stopped.');
     if (error instanceof AttemptEnded) return { state: 'failed', key: null, reason: error.outcome.summary };
@@ -69,7 +69,7 @@ export async function prepareSnapshot(worker: WorkerContext, request: PrepareReq
 }
 
 /** Why setup did not run now: an earlier result was refused, or a breaker is open. */
-async function findReason({ snapshots }: WorkerContext, mirror: string): Promise<string | null> {
+async function describeRefusal({ snapshots }: WorkerContext, mirror: string): Promise<string | null> {
   const stored = (await snapshots.list()).filter((each) => each.mirror === mirror);
   const refused = stored.sort((a, b) => b.usedAt - a.usedAt).find(({ record }) => 'refused' in record)?.record;
   return refused !== undefined && 'refused' in refused ? refused.refused : 'the breaker of its snapshots is open';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { findInputs, findTreeDependency, listLockedFolders } from '../../core/snapshot/install-inputs.ts';
+import { selectInputs, findTreeDependency, listLockedFolders } from '../../core/snapshot/install-inputs.ts';
 import { snapshotKeyText, type Snapshot, type SnapshotParts } from '../../core/snapshot/snapshot.ts';
 import { readObjects, statObjects } from '../../git/objects/read-objects.ts';
 import { listFiles, type TreeFile } from '../../git/objects/tree-list.ts';
@@ -59,7 +59,7 @@ async function findNarrowInputs(
   files: readonly TreeFile[],
 ): Promise<Snapshot['inputs']> {
   const paths = files.map(({ path }) => path);
-  const found = findInputs(setup, paths, env);
+  const found = selectInputs(setup, paths, env);
   if (found.kind === 'tree') return { why: found.why };
   const byPath = new Map(files.map((file) => [file.path, file]));
   const link = found.files.find((path) => byPath.get(path)?.mode === '120000');

@@ -340,7 +340,7 @@ describe('the queue of a folder, after it was killed', () => {
       mkdirSync(last); // No file can replace a folder: the queue dies while it writes this record.
       return runs.operations.submit(request);
     };
-    await expect(work({ operations: { ...runs.operations, submit } })).rejects.toThrow();
+    await expect(work({ operations: { ...runs.operations, submit } })).rejects.toThrow(/last\.json/);
     rmSync(last, { recursive: true });
     expect(await work()).toEqual({ done: 2, failed: 0 });
     expect(runs.submitted.map(({ after }) => after)).toEqual([undefined, ['run1']]);

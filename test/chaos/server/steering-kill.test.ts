@@ -78,7 +78,7 @@ describe(
 
 describe('hazard 42: a halo run that is killed', { ...skipFor(belowLevel(FULL)), timeout: 400_000 }, () => {
   it.for(['enqueue.before', 'export.before', 'ref.before', 'run.ended.before'])(
-    'at %s is finished by a worker',
+    'a run whose process is killed at %s is finished by a worker',
     async (at) => {
       const repository = world.addRepository();
       const prd = join(world.tmp, '..', 'prd.json');

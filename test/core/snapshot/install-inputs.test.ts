@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findInputs, findTreeDependency, listLockedFolders } from '../../../src/core/snapshot/install-inputs.ts';
+import { selectInputs, findTreeDependency, listLockedFolders } from '../../../src/core/snapshot/install-inputs.ts';
 
 const TREE = [
   '.npmrc',
@@ -23,7 +23,7 @@ describe('the inputs of setup', () => {
     [['python3 -m venv .venv && .venv/bin/pip install --require-hashes -r requirements.txt'], ['requirements.txt']],
     [['uv sync --frozen', 'npm ci'], ['.npmrc', 'package-lock.json', 'package.json', 'packages/a/package.json', 'pyproject.toml', 'uv.lock']], // prettier-ignore
   ] as const)('%j are only manifests and lockfiles', ([setup, files]) => {
-    expect(findInputs([...setup], TREE, {})).toMatchObject({ kind: 'files', files });
+    expect(selectInputs([...setup], TREE, {})).toMatchObject({ kind: 'files', files });
   });
 
   it.for([
@@ -38,12 +38,12 @@ describe('the inputs of setup', () => {
     'uv sync',
     'npm ci\nmake',
   ])('%j are the whole tree', (command) => {
-    expect(findInputs([command], TREE, {})).toMatchObject({ kind: 'tree' });
+    expect(selectInputs([command], TREE, {})).toMatchObject({ kind: 'tree' });
   });
 
   it('are the whole tree if a file of it can run code during the install', () => {
-    expect(findInputs(['npm ci'], [...TREE, 'binding.gyp'], {})).toMatchObject({ kind: 'tree' });
-    expect(findInputs(['pnpm i --frozen-lockfile'], [...TREE, '.pnpmfile.cjs'], {})).toMatchObject({ kind: 'tree' });
+    expect(selectInputs(['npm ci'], [...TREE, 'binding.gyp'], {})).toMatchObject({ kind: 'tree' });
+    expect(selectInputs(['pnpm i --frozen-lockfile'], [...TREE, '.pnpmfile.cjs'], {})).toMatchObject({ kind: 'tree' });
   });
 
   it.for([
@@ -65,7 +65,7 @@ describe('the inputs of setup', () => {
     { HOME: '/workspace' },
     { BUNDLE_APP_CONFIG: '/workspace/src/index.ts/x' },
   ])('are the whole tree with the variable %j', (env) => {
-    const found = findInputs(['npm ci'], TREE, env);
+    const found = selectInputs(['npm ci'], TREE, env);
     expect(found).toMatchObject({ kind: 'tree', why: expect.stringContaining(Object.keys(env)[0]!) as string });
   });
 
@@ -79,7 +79,7 @@ describe('the inputs of setup', () => {
     { PIP_CACHE_DIR: '/tmp/pip', PIP_NO_INPUT: '1', PYTHONDONTWRITEBYTECODE: '1' },
     { CARGO_HOME: '/workspace/target/cargo-home', RUST_BACKTRACE: '1' },
   ])('are not the whole tree with %j', (env) => {
-    expect(findInputs(['npm ci'], TREE, env as unknown as Record<string, string>)).toMatchObject({ kind: 'files' });
+    expect(selectInputs(['npm ci'], TREE, env as unknown as Record<string, string>)).toMatchObject({ kind: 'files' });
   });
 });
 
@@ -91,7 +91,7 @@ describe('the inputs of pip', () => {
     ['python3 -m pip install -q --require-hashes --requirement=./requirements.txt', ['requirements.txt']],
     ['.venv/bin/pip install -r requirements.txt --no-deps -r dev/requirements.in', ['dev/requirements.in', 'requirements.txt']], // prettier-ignore
   ] as const)('%s are the named files', ([command, files]) => {
-    expect(findInputs([command], tree, {})).toMatchObject({ kind: 'files', files, inspect: files });
+    expect(selectInputs([command], tree, {})).toMatchObject({ kind: 'files', files, inspect: files });
   });
 
   it.for([
@@ -103,11 +103,13 @@ describe('the inputs of pip', () => {
     'tools/pip install -r requirements.txt',
     './tools/pip install -r requirements.txt',
   ])('%s are the whole tree', (command) => {
-    expect(findInputs([command], tree, {})).toMatchObject({ kind: 'tree' });
+    expect(selectInputs([command], tree, {})).toMatchObject({ kind: 'tree' });
   });
 
   it('are the whole tree if the repository has settings of pip', () => {
-    expect(findInputs(['pip install -r requirements.txt'], [...tree, 'pip.conf'], {})).toMatchObject({ kind: 'tree' });
+    expect(selectInputs(['pip install -r requirements.txt'], [...tree, 'pip.conf'], {})).toMatchObject({
+      kind: 'tree',
+    });
   });
 });
 
@@ -122,7 +124,7 @@ describe('the inputs of Bundler', () => {
     [{ BUNDLE_FROZEN: 'false' }, 'bundle install', 'tree'],
     [{ BUNDLE_FROZEN: 'true' }, 'bundle install --gemfile=lib/a.rb', 'tree'],
   ] as const)('are the lockfile only if it is frozen: %j %s', ([env, command, kind]) => {
-    expect(findInputs([command], tree, env)).toMatchObject({ kind });
+    expect(selectInputs([command], tree, env)).toMatchObject({ kind });
   });
 });
 
@@ -133,18 +135,18 @@ describe('a lockfile of npm lists the folders that are installed', () => {
   });
 
   it.for(['{"lockfileVersion":1,"dependencies":{}}', 'not JSON', '[]'])(
-    'unless it is an old or a damaged one: %j',
+    'an old or a damaged lockfile names no folders: %j',
     (text) => {
       expect(listLockedFolders(text)).toBeUndefined();
     },
   );
 
   it('a lockfile of npm lists its folders if it belongs to the only command', () => {
-    expect(findInputs(['npm ci'], TREE, {})).toMatchObject({ lockfile: 'package-lock.json' });
-    expect(findInputs(['npm ci'], [...TREE, 'npm-shrinkwrap.json'], {})).toMatchObject({ lockfile: 'npm-shrinkwrap.json' }); // prettier-ignore
-    expect(findInputs(['pnpm i --frozen-lockfile'], TREE, {})).not.toHaveProperty('lockfile');
-    expect(findInputs(['npm ci', 'uv sync --frozen'], TREE, {})).not.toHaveProperty('lockfile');
-    expect(findInputs(['npm ci'], ['web/package-lock.json'], {})).not.toHaveProperty('lockfile');
+    expect(selectInputs(['npm ci'], TREE, {})).toMatchObject({ lockfile: 'package-lock.json' });
+    expect(selectInputs(['npm ci'], [...TREE, 'npm-shrinkwrap.json'], {})).toMatchObject({ lockfile: 'npm-shrinkwrap.json' }); // prettier-ignore
+    expect(selectInputs(['pnpm i --frozen-lockfile'], TREE, {})).not.toHaveProperty('lockfile');
+    expect(selectInputs(['npm ci', 'uv sync --frozen'], TREE, {})).not.toHaveProperty('lockfile');
+    expect(selectInputs(['npm ci'], ['web/package-lock.json'], {})).not.toHaveProperty('lockfile');
   });
 });
 

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { openHiddenScan, type HiddenLine } from '../../../src/core/text/hidden-scan.ts';
+import { HiddenScan, type HiddenLine } from '../../../src/core/text/hidden-scan.ts';
 import { collectHidden, describeHidden } from '../../../src/core/text/hidden-places.ts';
 
 function scan(bytes: Buffer, step = bytes.length, budget = { characters: 1000 }): HiddenLine[] {
-  const scanning = openHiddenScan(budget);
+  const scanning = new HiddenScan(budget);
   for (let at = 0; at < bytes.length; at += step) scanning.push(bytes.subarray(at, at + step));
   return scanning.end();
 }

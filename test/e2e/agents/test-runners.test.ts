@@ -112,7 +112,7 @@ function agentOf({ test, implementation, attacks }: Runner): string {
 
 describe('incident tests-skipped: stories that begin with tests', () => {
   it.for(RUNNERS)(
-    'of $name are checked by file and name, and do not land with a configuration that skips them',
+    'tests of $name are checked by file and name, and do not land with a configuration that skips them',
     { timeout: 300_000 },
     async (runner, { halo }) => {
       const { name, registry, install, command, gate, files, passing, test, reason, attacks } = runner;

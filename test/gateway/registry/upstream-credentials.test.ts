@@ -164,7 +164,7 @@ describe('a private registry', () => {
   });
 
   it.each(['"auth-required":true', '"auth-required": true'])(
-    'of cargo demands no token of the sandbox: %s',
+    'the configuration of cargo demands no token of the sandbox: %s',
     async (text) => {
       const host = await httpServer((_req, res) => res.end(`{"dl": "https://x.example/crates", ${text}}`));
       const { socket } = await gateway({

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { coreOf, ENCODERS } from '../../support/text/encoders.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
-import { serveGit } from '../../support/repository/git-server.ts';
+import { serveGit } from '../../support/repository/serve-git.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

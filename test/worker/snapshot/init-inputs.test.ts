@@ -25,7 +25,7 @@ const PROJECTS: [name: string, files: Record<string, string>, inputs: string[]][
 
 describe('a configuration that halo init writes', () => {
   it.for(PROJECTS)(
-    'for %s makes snapshots depend only on manifests and lockfiles',
+    'a project of %s has snapshots that depend only on manifests and lockfiles',
     async ([, files, inputs], { home }) => {
       const repository = newRepository({ ...files, 'src/code': 'x' });
       await initConfig({

@@ -55,7 +55,7 @@ export const previewPromptOperation: Operation<Input, PreviewedPrompt> = {
   },
   async run(context, { prd, repo, story, profile, set }) {
     const options = await requestedOptions(context, { profile, set, allowDirty: true });
-    const { previewPrompt } = await import('../../prompts/preview-prompt.ts');
+    const { previewPrompt } = await import('../../prompts/build-preview.ts');
     return previewPrompt(context, { ...options, prd: fromWirePrd(prd), repo, story });
   },
 };

@@ -51,7 +51,7 @@ export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
       }),
   },
   async run(_context, { prd, ...rules }) {
-    const { validatePrd } = await import('../../repository/validate-prd.ts');
+    const { validatePrd } = await import('../../repository/prd-rules.ts');
     const parsed = validatePrd(fromWirePrd(prd), rules);
     return { prd: parsed };
   },

@@ -29,7 +29,7 @@ export const submitIssuesOperation: Operation<IssuesRequest, { runs: Submitted[]
   },
   output: { kind: 'json', schema: submittedSchema, created: true },
   async run(context, { source, label, again, repo, ...options }) {
-    const { submitIssues } = await import('../../issues/submit-issues.ts');
+    const { submitIssues } = await import('../../issues/submit-issue-run.ts');
     return {
       runs: await submitIssues(context, { ...(await requestedOptions(context, options)), source, label, again, repo }),
     };

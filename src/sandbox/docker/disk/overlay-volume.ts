@@ -22,8 +22,8 @@ export async function createOverlay(
 ): Promise<void> {
   try {
     const [from, into] = await Promise.all([
-      findFolder(docker, lower),
-      findFolder(docker, upper),
+      requireMountpoint(docker, lower),
+      requireMountpoint(docker, upper),
       makeFolders({ start }, upper, user),
     ]);
     const layers = `lowerdir=${from},upperdir=${into}/${UPPER},workdir=${into}/${WORK}`;
@@ -48,7 +48,7 @@ async function makeFolders(access: Pick<SandboxEngine, 'start'>, volume: string,
 }
 
 /** Where the engine keeps the files of a volume; commas and colons would separate options of the mount. */
-async function findFolder(docker: Docker, volume: string): Promise<string> {
+async function requireMountpoint(docker: Docker, volume: string): Promise<string> {
   const { Mountpoint } = await docker.getVolume(volume).inspect();
   if (/^\/[\w./-]+$/.test(Mountpoint)) return Mountpoint;
   throw new HaloError(

@@ -60,27 +60,10 @@ export async function importWork(
   exported: ExportedTree,
   summary: string,
 ): Promise<Candidate | undefined> {
-  const { worker, identity, journal, signal } = attempt;
-  const { scratchDir, candidateDir } = attempt.resources;
+  const { worker, identity, journal } = attempt;
+  const { candidateDir } = attempt.resources;
   const { base } = attempt.inputs;
-  let knowsSecret = false;
-  const { tree, changed, suspects, hidden, large } = await importTree({
-    scratchDir,
-    base,
-    tree: exported.tree,
-    pack: createReadStream(exported.packFile),
-    masker: worker.masker,
-    // The path goes only into the journal: an agent that saw it could guess the secret by trial.
-    onSecret: async (path) => {
-      knowsSecret = true;
-      await journal.report({ type: 'secrets.suspected', suspects: [{ path, names: [KNOWN_SECRET] }] });
-    },
-    signal,
-  }).catch((error: unknown) => {
-    throw knowsSecret
-      ? withCause('known-secret', attemptFailed('POLICY_VIOLATION', toHaloError(error).message))
-      : error;
-  });
+  const { tree, changed, suspects, hidden, large } = await importExported(attempt, exported);
   if (changed.length === 0) return undefined;
   const commit = await commitTree(attempt, { tree, parent: base, summary });
   const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
@@ -96,6 +79,31 @@ export async function importWork(
       locks: locks.slice(0, MAX_NAMED_PATHS),
     });
   return { commit, parent: base, tree, changed, suspects, hidden };
+}
+
+/** Ends the attempt with the cause `known-secret` if the tree contains a secret of the machine. */
+async function importExported(
+  { worker, journal, inputs, resources, signal }: Attempt,
+  exported: ExportedTree,
+): ReturnType<typeof importTree> {
+  let knowsSecret = false;
+  return importTree({
+    scratchDir: resources.scratchDir,
+    base: inputs.base,
+    tree: exported.tree,
+    pack: createReadStream(exported.packFile),
+    masker: worker.masker,
+    // The path goes only into the journal: an agent that saw it could guess the secret by trial.
+    onSecret: async (path) => {
+      knowsSecret = true;
+      await journal.report({ type: 'secrets.suspected', suspects: [{ path, names: [KNOWN_SECRET] }] });
+    },
+    signal,
+  }).catch((error: unknown) => {
+    throw knowsSecret
+      ? withCause('known-secret', attemptFailed('POLICY_VIOLATION', toHaloError(error).message))
+      : error;
+  });
 }
 
 export interface NewCommit {

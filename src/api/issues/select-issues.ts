@@ -34,7 +34,7 @@ export interface FoundIssues {
 }
 
 /** Reads the open issues and leaves out those that are worked on already. Throws FORGE_FAILED, NOTHING_RUNNABLE. */
-export async function findIssues(
+export async function selectIssues(
   { host, env, masker, store }: Pick<SubmitContext, 'host' | 'env' | 'masker' | 'store'>,
   { issues, runs, settings, again, stories }: IssueQuery,
 ): Promise<FoundIssues> {

@@ -12,7 +12,7 @@ import type { BatchRequest, IssuesRequest, Submitted } from '../operations/reque
 import { submitOnce } from '../submit/idempotent-submit.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 import { submitBatch } from '../submit/submit-runs.ts';
-import { findIssues } from './find-issues.ts';
+import { selectIssues } from './select-issues.ts';
 
 /**
  * Creates a run of the open issues with a label, without those that a run works on or has landed. Throws USAGE, FORGE_FAILED,
@@ -30,7 +30,7 @@ export async function submitIssues(
   });
   const submit = (announce: (submitted: Submitted[]) => Promise<void>) =>
     runs.exclusively(async () => {
-      const { found, known, notes } = await findIssues(context, { issues, runs, settings, again, ...options });
+      const { found, known, notes } = await selectIssues(context, { issues, runs, settings, again, ...options });
       const prd = toPrd(issues, found, settings);
       const submitted = await submitBatch(context, request(prd), async (announced) => {
         await runs.write([...known, ...announced.map(({ runId }) => runId)]);
@@ -51,7 +51,7 @@ export async function previewIssues(
 ): Promise<{ prd: PrdFile; notes: string[] }> {
   const { issues, settings, runs } = await openSource(context, { text, label, repo });
   return runs.exclusively(async () => {
-    const { found, notes } = await findIssues(context, { issues, runs, settings, again });
+    const { found, notes } = await selectIssues(context, { issues, runs, settings, again });
     return { prd: toPrd(issues, found, settings), notes };
   });
 }

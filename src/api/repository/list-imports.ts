@@ -45,7 +45,7 @@ const MAX_CONFIG_TEXT = 64 * 1024;
  * Looks for files of hank, of tools with the same layout, and of swanson, in a repository. They are only read, as text. `from`: the
  * file with the tasks instead. Throws PRD_UNREADABLE and PRD_INVALID for this file only.
  */
-export async function findImports(root: string, from?: string): Promise<Imports> {
+export async function listImports(root: string, from?: string): Promise<Imports> {
   const found: Imports = { specs: [], refused: [] };
   for (const path of CONFIGS) {
     const text = await readOwn(root, path, MAX_CONFIG_TEXT);
