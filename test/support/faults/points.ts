@@ -3,7 +3,7 @@ import { FAILPOINTS, type Failpoint } from '../../../src/core/failure/failpoint-
 const ALL = Object.keys(FAILPOINTS) as Failpoint[];
 
 /** Where the command of a person comes by, in this order. */
-export const COMMAND_POINTS = ALL.filter((at) => /^(submit|word)\./.test(at));
+export const COMMAND_POINTS = ALL.filter((at) => /^(submit|command)\./.test(at));
 /** Where a worker comes by with stories that begin with their tests. */
 export const TESTS_POINTS = ALL.filter((at) => /^(tests|red|refactor)\./.test(at));
 /** Where a worker comes by when it makes a snapshot. */
