@@ -27,6 +27,10 @@ const folderOf = new Map(
 /** The folders of halo's concepts; the others are about configuration, formats and terminals. */
 const CONCEPTS = /^(?:agents|core|gateway|git|lib|queue|sandbox|store|worker)\//;
 
+/** The concepts whose types must be terms if so many files import them; `core/transcript` is about the form of lines. */
+const SHARED = /^(?:agents|config|core\/(?!transcript)|gateway|git|lib|queue|sandbox|store|worker)/;
+const MIN_IMPORTS = 15;
+
 /** Types that many files of several folders use, and that have no file of their own. */
 const CENTRAL = [
   'AgentAnswer',
@@ -84,6 +88,22 @@ describe('the glossary', () => {
         return exportsOf(text).includes(name) ? [name] : [];
       });
     expect([...CENTRAL, ...ownFile].filter((name) => !names.includes(name))).toEqual([]);
+  });
+
+  test('has each type of a concept that many files import', () => {
+    const used = sources.flatMap(({ text }) => {
+      const imported = [...text.matchAll(/import (?:type )?\{([^}]*)\} from/g)].flatMap(([, list = '']) =>
+        list.split(','),
+      );
+      return [...new Set(imported.map((each) => each.trim().replace(/^type /, '')))].filter((name) =>
+        /^[A-Z][a-z]/.test(name),
+      );
+    });
+    const isShared = (name: string) => used.filter((each) => each === name).length >= MIN_IMPORTS;
+    const isOfConcept = (name: string) => SHARED.test(`${folderOf.get(name) ?? ''}/`);
+    const shared = [...new Set(used)].filter((name) => isShared(name) && isOfConcept(name));
+    expect(shared.length).toBeGreaterThan(15);
+    expect(shared.filter((name) => !names.includes(name))).toEqual([]);
   });
 
   test('has one meaning for each term and one term for each name', () => {
