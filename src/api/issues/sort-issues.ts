@@ -1,4 +1,5 @@
-import { issueNumber, statusLabels, type IssueStatus } from '../../core/issues/issue-report.ts';
+import { issueNumber, statusLabels } from '../../core/issues/issue-report.ts';
+import type { IssueStatus } from '../../core/issues/issue-source.ts';
 import { currentDecision, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Issue } from '../../forge/forge.ts';

@@ -74,6 +74,7 @@ function textOf(
     case 'retry.scheduled':
     case 'breaker.opened':
     case 'breaker.held':
+    case 'breaker.changed':
     case 'story.postponed':
     case 'story.disturbed':
     case 'story.approved':

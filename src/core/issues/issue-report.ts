@@ -1,7 +1,5 @@
 import type { RunState, StoryState } from '../run/state.ts';
-
-/** What an issue shows about its story. `stopped`: the run continues without it, or has ended before it. */
-export type IssueStatus = 'running' | 'landed' | 'failed' | 'waiting' | 'stopped';
+import type { IssueStatus } from './issue-source.ts';
 
 /** What was reported to an issue. */
 export interface SentReport {

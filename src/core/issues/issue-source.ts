@@ -47,3 +47,6 @@ function projectOf(remote: string | undefined): string | undefined {
 export function formatIssueSource({ forge, project }: IssueSource): string {
   return `${forge}:${project}`;
 }
+
+/** What an issue shows about its story. `stopped`: the run continues without it, or has ended before it. */
+export type IssueStatus = 'running' | 'landed' | 'failed' | 'waiting' | 'stopped';

@@ -39,6 +39,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'retry.scheduled': true,
   'story.postponed': true,
   'breaker.held': true,
+  'breaker.changed': true,
   'breaker.opened': true,
   'breaker.reset': true,
   'secrets.suspected': true,
@@ -57,6 +58,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'story.answered': true,
   'story.cancelled': true,
   'issue.noted': true,
+  'issue.reported': true,
   'story.stopped': true,
 };
 

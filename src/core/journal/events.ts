@@ -1,10 +1,11 @@
 import type { SnapshotEvent } from './snapshot-events.ts';
 import type { AgentActivity, AgentId, Usage } from '../agent.ts';
 import type { AgentOptions } from '../agent-options.ts';
-import type { FailureSign } from '../failure/breaker.ts';
+import type { Breaker, FailureSign } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, RetryRule } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { LargeFile } from '../noted-files.ts';
+import type { IssueStatus } from '../issues/issue-source.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
 import type { Restored } from '../review/restored-paths.ts';
@@ -180,6 +181,8 @@ export type JournalEntry =
   | ({ type: 'story.postponed'; model: string; by: 'provider' | 'rate'; why: string; notBefore: string } & AttemptRef)
   /** A shared breaker is open: the attempt waits until a time (ISO 8601) and asks again. */
   | ({ type: 'breaker.held'; key: string; why: string; notBefore: string } & AttemptRef)
+  /** The attempt changed a shared breaker: it opened it, is its trial (`half-open`), or closed it. `why`: if it opened it. */
+  | ({ type: 'breaker.changed'; key: string; status: Breaker['status']; why?: string } & AttemptRef)
   /** The run's breaker opened: no story of it is started. */
   | { type: 'breaker.opened'; reason: string }
   /** A user reset a breaker: `run` is the run's own, any other key a shared one. */
@@ -210,6 +213,8 @@ export type JournalEntry =
   | ({ type: 'story.cancelled'; by: string; why?: string } & AttemptRef)
   /** Before an attempt: the issue of the story was edited, or could not be read. The attempt uses the submitted text. */
   | ({ type: 'issue.noted'; found: 'edited' | 'unread'; why: string } & AttemptRef)
+  /** The issue of the story shows this status, or was closed. */
+  | ({ type: 'issue.reported'; status: IssueStatus | 'closed' } & AttemptRef)
   /** A user's command stopped the attempt: no verdict. `usage`: the usage until then. */
   | ({ type: 'story.stopped'; usage: Usage } & AttemptRef);
 

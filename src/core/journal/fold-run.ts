@@ -194,6 +194,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'agent.launched':
     case 'prompt.built':
     case 'issue.noted':
+    case 'issue.reported':
+    case 'breaker.changed':
     case 'network.asked':
     case 'gate.started':
     case 'story.merged':

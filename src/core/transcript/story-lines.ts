@@ -145,6 +145,13 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       const text = `${wait} for the breaker of ${safeLine(breakerName(event.key))} (\`${resetCommand(event.key)}\` closes it now): ${safeLine(event.why, LINE_LENGTH)}`;
       return [{ label: 'waiting', tone: 'warn', text }];
     }
+    case 'breaker.changed': {
+      const why = event.why === undefined ? '' : `: ${event.why}`;
+      const text = safeLine(`the breaker of ${breakerName(event.key)} is ${event.status}${why}`, LINE_LENGTH);
+      return [{ label: 'breaker', tone: event.status === 'closed' ? 'good' : 'warn', text }];
+    }
+    case 'issue.reported':
+      return [{ label: 'issue', tone: 'quiet', text: `reported: ${event.status}` }];
     case 'prompt.built':
       return promptLines(event);
     case 'agent.launched': {

@@ -47,9 +47,9 @@ export interface Action {
 export type Planned = { action: Action; question: string } | { refusal: string };
 
 /** The reset of a breaker that runs share, and its question. */
-export function planReset(key: string): { action: Action; text: string } {
-  const text = `Close the breaker of ${safeLine(breakerName(key), 100)}, so that the stories that wait for it continue?`;
-  return { action: { name: 'reset', runId: '', breaker: key }, text };
+export function planReset(key: string): { action: Action; question: string } {
+  const question = `Close the breaker of ${safeLine(breakerName(key), 100)}, so that the stories that wait for it continue?`;
+  return { action: { name: 'reset', runId: '', breaker: key }, question };
 }
 
 /** The action that a key or command means for the selected run or story. The operation decides whether it is possible. */
@@ -83,10 +83,11 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     }
     case 'answer':
       return planAnswer(run, story);
-    case 'reset':
-      return run.breaker === undefined
-        ? { refusal: `No breaker of run ${runId} is open.` }
-        : ask(`Close the breaker of run ${runId}, so that it continues?`);
+    case 'reset': {
+      if (run.breaker !== undefined) return ask(`Close the breaker of run ${runId}, so that it continues?`);
+      const [shared] = (story === undefined ? run.stories : [story]).flatMap(({ waiting }) => waiting?.breaker ?? []);
+      return shared === undefined ? { refusal: `No breaker of run ${runId} is open.` } : planReset(shared);
+    }
     case 'replan':
       return ask(`Continue run ${runId} with ${safeLine(run.prdPath, 100)} as it is now?`);
   }

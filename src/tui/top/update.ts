@@ -1,7 +1,7 @@
 import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
-import { isPrdAction, planAction, planReset, type ActionName, type PrdActionName } from './actions.ts';
+import { isPrdAction, planAction, planReset, type Action, type ActionName, type PrdActionName } from './actions.ts';
 import { nameEntered, openPrd, planPrdAction } from './prds/prd-actions.ts';
 import { findDiffLine } from './body-lines.ts';
 import { parseCommand } from './command-line.ts';
@@ -144,7 +144,7 @@ function act(state: TopState, name: ActionName | PrdActionName, named?: string):
   if (state.acting !== undefined) return showRefusal(state, `${state.acting.name} is still in progress.`);
   if (isPrdAction(name)) return planPrdAction(state, name);
   const breaker = named === undefined && name === 'reset' ? findBreaker(state) : undefined;
-  if (breaker !== undefined) return { ...state, question: planReset(breaker) };
+  if (breaker !== undefined) return ask(state, planReset(breaker));
   const target = named === undefined ? findTarget(state) : { runId: named };
   if (target === undefined) return showRefusal(state, 'No run is selected.');
   const run = findRun(state, target.runId);
@@ -153,7 +153,11 @@ function act(state: TopState, name: ActionName | PrdActionName, named?: string):
   if ('refusal' in planned) return showRefusal(state, planned.refusal);
   if (planned.action.name === 'answer')
     return { ...state, inputLine: { kind: 'answer', text: '', action: planned.action } };
-  return { ...state, question: { action: planned.action, text: planned.question } };
+  return ask(state, planned);
+}
+
+function ask(state: TopState, { action, question: text }: { action: Action; question: string }): TopState {
+  return { ...state, question: { action, text } };
 }
 
 /** Opens a view. Views of all runs replace everything that is open. */

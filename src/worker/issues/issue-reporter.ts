@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { issueNumber, planReport, type IssueReport } from '../../core/issues/issue-report.ts';
-import type { RunState } from '../../core/run/state.ts';
+import type { IssueStatus } from '../../core/issues/issue-source.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { doubledDelay, ignore } from '../../lib/async.ts';
@@ -148,10 +149,10 @@ export class IssueReporter {
       const { id, commit } = story;
       try {
         const planned = planReport(state, story, { sent: sent[id] ?? {}, label: issues.label, labels });
-        if (planned !== undefined) isDone = (await this.#send(forge, planned, { state, story: id, sent })) && isDone;
+        if (planned !== undefined) isDone = (await this.#send(forge, planned, { state, story, sent })) && isDone;
         const isOpen = sent[id]?.closed === undefined && sent[id]?.gone === undefined;
         if (close && isOpen && story.progress === 'passed' && commit !== undefined)
-          isDone = (await this.#closeIssue(forge, { runId, story: id, commit, sent })) && isDone;
+          isDone = (await this.#closeIssue(forge, { runId, story, commit, sent })) && isDone;
       } catch (error) {
         // One issue that fails, for example because it was moved, must not keep the others waiting.
         errors.push(error);
@@ -165,15 +166,15 @@ export class IssueReporter {
   async #send(
     forge: Forge,
     { number, status, add, remove, marker, comment }: IssueReport,
-    { state, story, sent }: { state: RunState; story: string; sent: SentReports },
+    { state, story, sent }: { state: RunState; story: StoryState; sent: SentReports },
   ): Promise<boolean> {
     const { runId, createdAt } = state;
     const record = async (change: SentReports[string]) => {
-      sent[story] = { ...sent[story], ...change };
+      sent[story.id] = { ...sent[story.id], ...change };
       await this.#files.write(runId, sent);
       return true;
     };
-    const before = sent[story];
+    const before = sent[story.id];
     // Nothing is reported to another project to which an issue was moved.
     if ((await forge.findIssue(number)) === undefined) return record({ gone: true });
     if (!(await this.#holdsLease())) return false;
@@ -196,21 +197,27 @@ export class IssueReporter {
     for (const label of remove) await forge.removeLabel(number, label);
     await failpoint('report.shown');
     await record({ status });
+    await this.#journal(runId, story, status);
     await failpoint('report.recorded');
     return true;
   }
 
   async #closeIssue(
     forge: Forge,
-    { runId, story, commit, sent }: { runId: string; story: string; commit: string; sent: SentReports },
+    { runId, story, commit, sent }: { runId: string; story: StoryState; commit: string; sent: SentReports },
   ): Promise<boolean> {
-    const number = issueNumber(story);
+    const number = issueNumber(story.id);
     if (number === undefined || !(await forge.hasLanded(commit))) return false;
     const isGone = (await forge.findIssue(number)) === undefined;
     if (!isGone) await forge.closeIssue(number);
     await failpoint('report.closed');
-    sent[story] = { ...sent[story], ...(isGone ? { gone: true } : { closed: true }) };
+    sent[story.id] = { ...sent[story.id], ...(isGone ? { gone: true } : { closed: true }) };
     await this.#files.write(runId, sent);
+    if (!isGone) await this.#journal(runId, story, 'closed');
     return true;
+  }
+
+  #journal(runId: string, { id: story, attempts: attempt }: StoryState, status: IssueStatus | 'closed') {
+    return this.#context.store.append(runId, [{ type: 'issue.reported', story, attempt, status }]);
   }
 }

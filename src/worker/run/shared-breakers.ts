@@ -1,9 +1,16 @@
 import type { Config } from '../../config/config.ts';
-import { admitTrial, afterFailure, CLOSED_BREAKER, type FailureSign } from '../../core/failure/breaker.ts';
+import {
+  admitTrial,
+  afterFailure,
+  CLOSED_BREAKER,
+  type Breaker,
+  type FailureSign,
+} from '../../core/failure/breaker.ts';
 import type { AttemptRef, FailureNote, JournalEntry } from '../../core/journal/events.ts';
 import { attemptName } from '../../core/journal/fold-failures.ts';
 import { isDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
+import { defined } from '../../lib/guards.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 type BreakerQuery = AttemptRef & { state: RunState; config: Config };
@@ -18,7 +25,8 @@ export async function isBlockedByBreaker(
   if (story.progress === 'in_progress' || !isDue(planned, worker.now())) return false;
   // An approved story needs no agent.
   if (story.approved !== undefined) return false;
-  const held = await findOpenBreaker(worker, { state, config, story: story.id, attempt });
+  const { changes, held } = await askBreakers(worker, { state, config, story: story.id, attempt });
+  if (changes.length > 0) await worker.store.append(state.runId, changes);
   if (held === undefined) return false;
   await worker.store.transact(state.runId, (current) => ({
     entries: isStillPlanned(current, planned) ? [held] : [],
@@ -28,26 +36,30 @@ export async function isBlockedByBreaker(
 }
 
 /**
- * Asks the shared breakers before an attempt starts. Returns the journal entry of an attempt that has to wait; undefined if
- * it may start.
+ * Asks the shared breakers before an attempt starts. Returns the journal entries of those whose trial it is, and that of an
+ * attempt that has to wait.
  */
-async function findOpenBreaker(
+async function askBreakers(
   { breakers, now }: Pick<WorkerContext, 'breakers' | 'now'>,
   { state, config, story, attempt }: BreakerQuery,
-): Promise<JournalEntry | undefined> {
+): Promise<{ changes: JournalEntry[]; held?: JournalEntry }> {
   const who = storyName(state, story);
   const askedAt = state.askedAt === undefined ? undefined : Date.parse(state.askedAt);
+  const changes: JournalEntry[] = [];
   for (const key of keysOf(state, config)) {
     if ((await breakers.read(key)).status === 'closed') continue;
-    const answer = await breakers.update(key, (before) => {
-      const asked = admitTrial(before, { who, now: now(), policy: config.breaker, askedAt });
-      return { breaker: asked.admitted ? asked.breaker : before, result: asked };
+    const { answer, before } = await breakers.update(key, (before) => {
+      const answer = admitTrial(before, { who, now: now(), policy: config.breaker, askedAt });
+      return { breaker: answer.admitted ? answer.breaker : before, result: { answer, before } };
     });
-    if (answer.admitted) continue;
-    const notBefore = new Date(answer.until).toISOString();
-    return { type: 'breaker.held', story, attempt, key, why: answer.reason, notBefore };
+    if (!answer.admitted) {
+      const notBefore = new Date(answer.until).toISOString();
+      return { changes, held: { type: 'breaker.held', story, attempt, key, why: answer.reason, notBefore } };
+    }
+    if (answer.breaker.trial !== before.trial)
+      changes.push({ type: 'breaker.changed', story, attempt, key, status: answer.breaker.status });
   }
-  return undefined;
+  return { changes };
 }
 
 /** The failure classes that count for a repository's breaker. */
@@ -56,13 +68,18 @@ const OF_REPOSITORY: readonly FailureNote['class'][] = ['agent', 'story', 'gate'
 /** The failure classes that imply that the model answered. */
 const ANSWERED: readonly FailureNote['class'][] = ['story', 'gate', 'tests', 'policy'];
 
-/** Reports the end of an attempt to the shared breakers. `failure` is undefined if its story landed or waits for approval. */
+/**
+ * Reports the end of an attempt to the shared breakers, and records those that it opened or closed. `failure` is undefined
+ * if its story landed or waits for approval.
+ */
 export async function updateBreakers(
-  worker: Pick<WorkerContext, 'breakers' | 'now'>,
+  worker: Pick<WorkerContext, 'breakers' | 'now' | 'store'>,
   { state, config, story, attempt, failure }: BreakerQuery & { failure: FailureNote | undefined },
 ): Promise<void> {
   const who = storyName(state, story);
+  const changes: JournalEntry[] = [];
   for (const key of keysOf(state, config)) {
+    const change = { type: 'breaker.changed' as const, story, attempt, key };
     const ofProvider = key.startsWith(PROVIDER);
     const failed = failure !== undefined && (ofProvider ? isProviders(failure) : OF_REPOSITORY.includes(failure.class));
     // A provider works if its model answered.
@@ -70,9 +87,15 @@ export async function updateBreakers(
     if (failed) {
       // Per story of a repository only the last failure counts, so that one bad story does not block the others.
       const by = ofProvider ? `${state.runId}/${attemptName(story, attempt)}` : who;
-      await recordFailure(worker, { key, who, sign: signOf(failure, by, ofProvider), config });
-    } else if (worked && (await worker.breakers.read(key)) !== CLOSED_BREAKER) await worker.breakers.reset(key);
+      const opened = await recordFailure(worker, { key, who, sign: signOf(failure, by, ofProvider), config });
+      if (opened !== undefined) changes.push({ ...change, status: 'open', ...defined({ why: opened.reason }) });
+    } else if (worked) {
+      const before = await worker.breakers.read(key);
+      if (before !== CLOSED_BREAKER) await worker.breakers.reset(key);
+      if (before.status !== 'closed') changes.push({ ...change, status: 'closed' });
+    }
   }
+  if (changes.length > 0) await worker.store.append(state.runId, changes);
 }
 
 function isProviders({ class: failureClass }: FailureNote): boolean {
@@ -85,14 +108,15 @@ function signOf({ sign: { error, changed, denied, kind } }: FailureNote, by: str
   return { by, error, denied, kind, changed: ofProvider ? undefined : changed };
 }
 
-async function recordFailure(
+/** Returns the breaker if the failure opened it. */
+function recordFailure(
   { breakers, now }: Pick<WorkerContext, 'breakers' | 'now'>,
   { key, who, sign, config }: { key: string; who: string; sign: FailureSign; config: Config },
-): Promise<void> {
-  await breakers.update(key, (before) => ({
-    breaker: afterFailure(before, { who, sign, now: now(), policy: config.breaker }),
-    result: undefined,
-  }));
+): Promise<Breaker | undefined> {
+  return breakers.update(key, (before) => {
+    const breaker = afterFailure(before, { who, sign, now: now(), policy: config.breaker });
+    return { breaker, result: breaker.status === 'open' && before.status !== 'open' ? breaker : undefined };
+  });
 }
 
 const PROVIDER = 'provider:';

@@ -132,7 +132,9 @@ describe('halo audit', () => {
       notBefore: LATER,
     },
     { type: 'model.paused', ...RETRIED, model: 'gpt', why: 'provider', until: LATER },
-  ])('lists retries and waits: $type', async (entry) => {
+    { type: 'breaker.changed', ...RETRIED, key: 'provider:api.example.com', status: 'open', why: 'it fails' },
+    { type: 'issue.reported', ...RETRIED, status: 'closed' },
+  ])('lists what halo does by itself: $type', async (entry) => {
     await addRun([created(OLD, 1), { type: 'run.started' }, ...attempted('US-001'), entry], 2);
     const { entries } = await json('audit', '--type', entry.type);
     expect(entries).toEqual([

@@ -81,6 +81,30 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     await halo.operations.cancel(runId, undefined);
   }, 240_000);
 
+  it('lists open circuit breakers, and closes them after y', async () => {
+    const settings = scripted('exit 9', ['true'], ['retry.attempts=3', 'breaker.no_change=1']);
+    const { runId, stopReason } = await halo.run(repository.root, [{ id: 'US-001' }], settings);
+    expect(stopReason).toBe('CIRCUIT_OPEN');
+    start();
+    await tmux.shows(runId);
+    tmux.press('2');
+    await tmux.shows('repository is open', `! breaker  ${runId}`);
+    tmux.press('g', 'b');
+    await tmux.shows('Close the breaker of repository', 'y yes, n no');
+    tmux.press('y');
+    await tmux.shows('✓ Closed the breaker of repository');
+    expect(await halo.operations.breakers({ shared: true })).toEqual([]);
+    tmux.type(`:reset ${runId}`);
+    await tmux.shows(`Close the breaker of run ${runId}`);
+    tmux.press('y');
+    await tmux.shows(`✓ Closed the breaker of run:${runId}`);
+    await vi.waitFor(() => {
+      expect(halo.journal(runId).map(({ type }) => type)).toContain('breaker.reset');
+    }, PATIENCE);
+    tmux.press('q');
+    await tmux.shows('ready$');
+  }, 240_000);
+
   it('restores the terminal after a crash, and leaves the error on it', async () => {
     const crash = "data:text/javascript,process.on('SIGUSR2', () => { throw new Error('boom'); })";
     tmux.type(`${shellQuote(process.execPath)} --import ${shellQuote(crash)} ${shellQuote(BIN)} top`);

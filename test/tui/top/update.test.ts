@@ -127,6 +127,14 @@ describe('keys', () => {
     expect(after(inbox, 'l').notice?.text).toContain('No run is selected.');
   });
 
+  it('close the breaker that a story waits for', () => {
+    const entry = { story: 'US-001', attempt: 1, key: BREAKER.key, why: BREAKER.reason, notBefore: BREAKER.until };
+    const waiting = stateOf(created(RUN, 1), { type: 'run.started' }, { type: 'breaker.held', ...entry });
+    const acting = { name: 'reset', runId: '', breaker: BREAKER.key };
+    expect(after(start(), listed([waiting]), 'b', 'y').acting).toEqual(acting);
+    expect(after(start(), listed([waiting]), '3', 'b', 'y').acting).toEqual(acting);
+  });
+
   it('close the breaker of a run that it ended, unless a newer run has done its stories', () => {
     const opened = [
       created(RUN, 1),

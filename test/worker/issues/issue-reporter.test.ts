@@ -86,6 +86,14 @@ async function report(forge: FakeForge): Promise<void> {
   await new IssueReporter(context, queue, undefined).close();
 }
 
+/** What the journal of a run says about its reports. */
+async function reported(runId: string): Promise<string[]> {
+  const statuses: string[] = [];
+  for await (const event of store.follow(runId, { after: 0, follow: false }))
+    if (event.type === 'issue.reported') statuses.push(event.status);
+  return statuses;
+}
+
 const pending = () => readdirSync(join(home, 'issue-reports'));
 const writes = ({ log }: FakeForge) => log.filter((line) => !line.startsWith('GET'));
 
@@ -103,6 +111,7 @@ describe.each(FORGES)('an issue of %s', (kind) => {
     expect(issue.comments[0]).toContain(`commit \`${COMMIT.slice(0, 12)}\` on the branch \`halo/${runId}\``);
     expect(issue.state).toBe('open');
     expect(pending()).toEqual([]);
+    expect(await reported(runId)).toEqual(['running', 'landed']);
   });
 
   test('stays as it is in a dry run', async () => {
@@ -137,6 +146,8 @@ describe.each(FORGES)('an issue of %s', (kind) => {
     await report(forge);
     expect(forge.issues.get(42)).toMatchObject({ state: 'closed', comments: [expect.stringContaining('implemented')] });
     expect(pending()).toEqual([]);
+    await report(forge);
+    expect(await reported(runId)).toEqual(['landed', 'closed']);
   });
 
   test('is commented once, even if the forge accepted the comment without an answer', async () => {
