@@ -60,7 +60,10 @@ describe('the package, installed globally and without a checkout', () => {
   }, 120_000);
 
   test('initialises a repository, and checks it', async () => {
-    const repository = newRepository({ 'package.json': '{"scripts": {"test": "node --version"}}' });
+    const repository = newRepository({
+      'package.json': '{"scripts": {"test": "node --version"}}',
+      '.gitignore': 'node_modules/\n',
+    });
     const made = await haloIn(repository.root, 'init');
     expect(made).toMatchObject({ exitCode: 0 });
     expect(made.stdout).toContain('gate     npm test');

@@ -285,7 +285,7 @@ describe('halo land refuses', () => {
     };
     await refuse(nothing, 'landed no story', `halo logs ${nothing}`);
     repository.write('README.md', 'Changed.\n');
-    await refuse(made, 'uncommitted changes: README.md', 'Commit or stash');
+    await refuse(made, 'uncommitted changes: README.md', 'Stash them, then run `halo land`');
     repository.git('checkout', '-q', 'README.md');
     expect(repository.git('rev-parse', 'HEAD')).toBe(head);
     repository.write('b', 'b');

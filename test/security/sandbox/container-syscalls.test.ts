@@ -20,6 +20,7 @@ async function run(script: string): Promise<Ran> {
     env: {},
     mounts: [],
     limits: { cpus: 2, memoryBytes: 512 * 1024 * 1024, pids: 128 },
+    hostsFile: 'engine',
   });
   try {
     const [stdout, stderr] = [tailSink(20_000), tailSink(20_000)];
