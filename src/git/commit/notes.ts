@@ -4,6 +4,7 @@ import { syncRef } from '../repository/sync-repository.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
 import { lastErrorLine } from '../process/output.ts';
+import { releaseAbandonedLock } from '../land/abandoned-lock.ts';
 import { readRef } from '../land/land-commit.ts';
 import { assertObjectId, isObjectId, zeroId } from '../process/object-id.ts';
 import { commitTreeArgs, type SigningKey } from './commit-signing.ts';
@@ -34,6 +35,7 @@ export async function writeNote(request: NoteRequest): Promise<void> {
     const tip = await readRef(request.gitDir, NOTES_REF);
     why = await (request.key === undefined ? addNote(request, NOTES_REF, tip) : addSigned(request, request.key, tip));
     if (why === undefined) return syncRef(request.gitDir, NOTES_REF);
+    await releaseAbandonedLock(request.gitDir, NOTES_REF);
   }
   throw new HaloError('GIT_FAILED', `The note on ${request.commit.slice(0, 12)} could not be written: ${why ?? ''}`, {
     hint: 'Use the record in the run directory; the commit has landed.',

@@ -2,6 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { MESSAGE_LOG_ARGS, readTrailers, STORY_KEY_TRAILER, trailerValue } from '../commit/commit-message.ts';
 import { syncRef } from '../repository/sync-repository.ts';
+import { releaseAbandonedLock } from './abandoned-lock.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, tryGit } from '../process/git.ts';
 import { assertObjectId, zeroId } from '../process/object-id.ts';
@@ -110,7 +111,8 @@ async function compareAndSwap({ gitDir, ref, commit, expected }: Swap): Promise<
   if (now === commit) return;
   if (now === expected) {
     await assertRunBranchesAllowed(gitDir);
-    await git(swap, options); // not stale: a lock or the disk; this throws git's error
+    await releaseAbandonedLock(gitDir, ref);
+    await git(swap, options); // if it was the disk, this throws git's error
   } else {
     const branch = ref.replace('refs/heads/', '');
     const was = expected?.slice(0, 12) ?? 'absent';
@@ -126,7 +128,12 @@ async function compareAndSwap({ gitDir, ref, commit, expected }: Swap): Promise<
 
 /** Points one of halo's own refs at a commit, durably. */
 export async function setRef(gitDir: string, ref: string, commit: string): Promise<void> {
-  await git(['update-ref', '--no-deref', ref, commit], { gitDir, durable: true });
+  const update = ['update-ref', '--no-deref', ref, commit];
+  const options = { gitDir, durable: true };
+  if ((await tryGit(update, options)).exitCode !== 0) {
+    await releaseAbandonedLock(gitDir, ref);
+    await git(update, options);
+  }
   await syncRef(gitDir, ref);
 }
 

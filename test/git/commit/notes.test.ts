@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { NOTES_REF, readNote, writeNote } from '../../../src/git/commit/notes.ts';
@@ -42,6 +42,19 @@ describe('writeNote', () => {
     await writeNote({ gitDir, commit, text: 'mine\n' });
     expect((await readNote(gitDir, other))?.text).toBe('by hand\n');
     expect(existsSync(join(gitDir, 'ran'))).toBe(false);
+  });
+
+  it('hazard 43: removes the lock that a power failure left, once it is too old to be held', async () => {
+    const { dir, gitDir, commit } = repository();
+    const other = commitFiles(dir, { other: 'x' }, 'other');
+    await writeNote({ gitDir, commit: other, text: 'before\n' });
+    const lock = join(gitDir, `${NOTES_REF}.lock`);
+    writeFileSync(lock, '');
+    const almost = Date.now() / 1000 - 29;
+    utimesSync(lock, almost, almost);
+    await writeNote({ gitDir, commit, text: 'after\n' });
+    expect((await readNote(gitDir, commit))?.text).toBe('after\n');
+    expect(existsSync(lock)).toBe(false);
   });
 
   it('reports a commit without a note', async () => {

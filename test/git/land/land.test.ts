@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { storyKey } from '../../../src/core/run/story-key.ts';
@@ -55,6 +55,21 @@ it('lands stories in order in host and mirror, leaves the checkout unchanged, an
   expect(await find('US-2')).toBe(second.commit);
   expect(await find('US-3')).toBeUndefined();
   expect(await find('US-1', { ref: 'refs/heads/halo/none' })).toBeUndefined();
+});
+
+it('hazard 43: lands although a power failure left locks of the branch', async () => {
+  const shop = await makeWorkshop();
+  const story = await makeStory(shop, 'US-1', { 'new.txt': 'x' });
+  const minuteAgo = Date.now() / 1000 - 60;
+  const locks = [story.hostGitDir, shop.mirrorDir].map((dir) => join(dir, `${ref}.lock`));
+  for (const lock of locks) {
+    mkdirSync(dirname(lock), { recursive: true });
+    writeFileSync(lock, '');
+    utimesSync(lock, minuteAgo, minuteAgo);
+  }
+  await landCommit({ ...story, expected: undefined });
+  for (const dir of [shop.source, shop.mirrorDir]) expect(run(dir, ['rev-parse', ref])).toBe(story.commit);
+  expect(locks.filter((lock) => existsSync(lock))).toEqual([]);
 });
 
 it('hazard 26: refuses a ref that moved or exists, and one that is checked out, and changes neither', async () => {
