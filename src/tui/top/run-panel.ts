@@ -1,4 +1,5 @@
 import type { RunView } from '../../api/operations/requests.ts';
+import { plainReason } from '../../core/failure/plain-reason.ts';
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
@@ -100,7 +101,7 @@ function gateFacts(gates: readonly GateProgress[]): Fact[] {
 /** Why the last attempt failed, or why a person is asked. */
 function failureFacts(story: StoryState | undefined): Fact[] {
   if (story?.summary === undefined || story.progress === 'passed') return [];
-  const reason = story.stopReason === undefined ? '' : `${story.stopReason}  `;
+  const reason = story.stopReason === undefined ? '' : `${plainReason(story.stopReason, story.lastFailure)}  `;
   const label = story.progress === 'needs_human' ? 'asks' : 'failed';
   return [{ label, text: `${reason}${safeLine(story.summary, 400)}`, tone: 'warn' }];
 }
