@@ -1,3 +1,4 @@
+import type { User } from '../core/access/access.ts';
 import { processEnv } from '../config/environment/host.ts';
 import type { Config, Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
@@ -8,12 +9,14 @@ import { openStore, type Store } from '../store/store.ts';
 import { registerWorker } from '../store/process-registry.ts';
 import { openProcessMasker } from '../worker/process-masker.ts';
 import { countWorkersFor, openJobRanks } from '../worker/run/run-ownership.ts';
+import { callForUser } from './access/call-for-user.ts';
+import { visibleStore } from './access/authorize.ts';
 import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
 import type { OperationContext } from './operations/operation-context.ts';
 import { openLimitedRuns } from './runs/limited-runs.ts';
 import type { Operations } from './operations.ts';
-import { userName, whoAmI } from './submit/user-name.ts';
+import { TOKEN_HOLDER, userName, whoAmI } from './submit/user-name.ts';
 
 export interface LocalOptions {
   host: Host;
@@ -38,12 +41,11 @@ export interface LocalOperations extends Operations {
   claim(runId: string): Promise<{ owner?: string }>;
   /** Runs an operation for a request over the network, with the restrictions of such requests. */
   callRemotely: CallOperation;
+  /** The same for a user of this server; `by` is the name in journals. Throws ACCESS_DENIED. */
+  callFor(user: User, by?: string): CallOperation;
   /** The operations with the same restrictions, on behalf of `by`. `submitter` is added to submits without a user. */
   restrictedFor(by: string, submitter?: { user: string }): Omit<Operations, 'close'>;
 }
-
-/** The name in journals of a user who has the token of the server. */
-export const TOKEN_HOLDER = 'api-token';
 
 /**
  * Opens the operations in this process. Redis is used only when needed, and modules that only some operations need are
@@ -79,12 +81,19 @@ export function openLocal(options: LocalOptions): LocalOperations {
       return claimed;
     },
     callRemotely: callAs({ by: TOKEN_HOLDER, remote: true }),
+    callFor: (caller, by = caller.name) => callForUser(visibleTo(caller, shared), caller, by),
     restrictedFor: (by, submitter) => bindOperations(callAs({ by, remote: true }), submitter),
     close: async () => {
       await registration.close((own) => own.leave());
       await redis.close(closeQueue);
     },
   };
+}
+
+/** The same, with the store as a user sees it. */
+function visibleTo<T extends { host: Host; store: Store }>(caller: User, shared: T): T {
+  const store = visibleStore(shared.store, caller);
+  return { ...shared, ...readersOf(shared.host, store), store };
 }
 
 function readersOf({ home }: Host, store: Store): Pick<OperationContext, 'breakers' | 'limitedRuns'> {

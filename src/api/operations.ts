@@ -134,5 +134,20 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     removeSnapshots: (keys: string[]) => call(table.removeSnapshots, { keys }),
     /** Removes artifacts of ended runs, whole runs, and what belongs to no run. Throws CONFIG_INVALID, STEER_REFUSED. */
     prune: (request: InputOf<typeof table.prune>, signal?: AbortSignal) => call(table.prune, request, signal),
+    /** The users of the server, by name. */
+    users: async () => (await call(table.listUsers, {})).users,
+    /** Adds a user. Throws CONFLICT if the name exists. */
+    addUser: (user: InputOf<typeof table.addUser>) => call(table.addUser, user),
+    /** Changes role or repositories of a user. Throws USER_UNKNOWN. */
+    changeUser: (name: string, change: Omit<InputOf<typeof table.changeUser>, 'name'>) =>
+      call(table.changeUser, { name, ...change }),
+    /** Removes a user and their tokens. Throws USER_UNKNOWN. */
+    removeUser: (name: string) => call(table.removeUser, { name }),
+    /** Creates a token of a user, which is returned only now; `expiresAt`: ISO 8601. Throws USER_UNKNOWN. */
+    createToken: (name: string, expiresAt: string | undefined) => call(table.createToken, { name, expiresAt }),
+    /** Revokes a token by its id. Throws USER_UNKNOWN. */
+    revokeToken: (id: string) => call(table.revokeToken, { id }),
+    /** Changes of users, sign-ins and denials, the latest first. */
+    accessLog: async (query: InputOf<typeof table.readAccessLog>) => (await call(table.readAccessLog, query)).events,
   };
 }

@@ -137,11 +137,18 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
     },
     async serveApi(options) {
       const { serveApi } = await import('../api/http/serve-api.ts');
-      const [{ openMcpEndpoint }, { ToolRunner }, { readMcpRules }, { TOKEN_HOLDER }] = await Promise.all([
+      const [
+        { openMcpEndpoint },
+        { ToolRunner },
+        { readMcpRules, readServerRules },
+        { TOKEN_HOLDER },
+        { bindOperations },
+      ] = await Promise.all([
         import('../mcp/serve-http.ts'),
         import('../mcp/tool-runner.ts'),
-        import('../config/mcp-rules.ts'),
-        import('../api/local.ts'),
+        import('../config/host-rules.ts'),
+        import('../api/submit/user-name.ts'),
+        import('../api/operations.ts'),
       ]);
       const [{ learnOwnSecrets }, { processEnv }] = await Promise.all([
         import('../worker/learn-secrets.ts'),
@@ -151,15 +158,17 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
       await learnOwnSecrets(await masker(), { home: host.home, env: processEnv() });
       const mcp = openMcpEndpoint({
         runner: new ToolRunner({ operations: options.operations.restrictedFor(`${TOKEN_HOLDER} by MCP`) }),
+        operationsFor: (user) => bindOperations(options.operations.callFor(user, `${user.name} by MCP`)),
         decides: async () => (await readMcpRules(host.home)).decide,
       });
-      return serveApi({ ...options, host, masker: await masker(), mcp });
+      const rules = await readServerRules(host.home);
+      return serveApi({ ...options, host, masker: await masker(), mcp, rules });
     },
     async serveMcp(streams) {
       const [{ serveMcpStdio }, { ToolRunner }, { readMcpRules }, { userName, whoAmI }, host] = await Promise.all([
         import('../mcp/serve-stdio.ts'),
         import('../mcp/tool-runner.ts'),
-        import('../config/mcp-rules.ts'),
+        import('../config/host-rules.ts'),
         import('../api/submit/user-name.ts'),
         readHost(),
       ]);

@@ -100,6 +100,7 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'run a PRD and print one JSON document, for plugins',
     load: () => import('./commands/plugin.ts'),
   },
+  { name: 'user', summary: 'manage the users of a server', load: () => import('./commands/user.ts') },
   { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
   { name: 'prd', summary: 'create, check and track PRDs', load: () => import('./commands/prd.ts') },
   {
@@ -125,7 +126,10 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'answer', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'plan', 'import', 'loop', 'task']],
-  ['Operate:', ['up', 'serve', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion']],
+  [
+    'Operate:',
+    ['up', 'serve', 'user', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion'],
+  ],
 ];
 
 const PURPOSE = `halo runs coding agents on PRDs, files of small stories. An agent implements each story in a

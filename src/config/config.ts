@@ -181,7 +181,7 @@ export interface Config {
     maxTokens: number | undefined;
   };
   /** What requires approval: only protected paths, each story, or the run before `halo land`. */
-  approval: { mode: 'never' | 'story' | 'run' };
+  approval: { mode: 'never' | 'story' | 'run'; by: 'anyone' | 'others' };
   /** On SUCCESS, `ff` fast-forwards the branch of the checkout, and `worktree` creates a worktree. */
   land: {
     mode: 'branch' | 'ff' | 'worktree';
@@ -229,6 +229,10 @@ export type ForgeSettings = Record<ForgeName, { url?: string | undefined; token_
 export interface ServerRules {
   private: readonly string[];
   options: readonly string[];
+  /** Requests of one token; 0: no limit. */
+  requestsPerMinute: number;
+  /** PEM files. */
+  tls?: { certificate: string; key: string };
 }
 
 /** What clients of the MCP server may do. */

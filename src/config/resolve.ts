@@ -7,7 +7,7 @@ import { mergeLayers, nestSettings } from './effective-settings.ts';
 import { loadLayers, type ConfigSources } from './load/file-layers.ts';
 import { HaloToml } from './schema/halo-toml.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
-import { toConfig, toFleet, toRetention } from './to-config.ts';
+import { toConfig, toFleet, toRetention, toServerRules } from './to-config.ts';
 import { applyTrust, findTrustProblems } from './trust/trust.ts';
 
 export interface ResolvedConfig {
@@ -50,7 +50,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     config: deepFreeze(config),
     fleet: toFleet(toml),
     keep: toRetention(toml),
-    server: toml.server,
+    server: toServerRules(toml),
     forges: toml.forge,
     mcp: toml.mcp,
     origins,

@@ -83,6 +83,8 @@ const PATHS = [
   'providers.anthropic.key_file',
   'providers.google.key_file',
   'network.ca_file',
+  'server.tls_certificate',
+  'server.tls_key',
   'git.signing_key',
   'git.allowed_signers',
   'secrets.files',

@@ -3,7 +3,7 @@ import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { RetentionLimits } from '../core/retention/retention.ts';
-import type { Config, CredentialSource } from './config.ts';
+import type { Config, CredentialSource, ServerRules } from './config.ts';
 import { toAgentOptions } from './to-agent-options.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
@@ -169,6 +169,13 @@ export function toRetention({ keep }: HaloToml): RetentionLimits {
     ...limit('journalsMs', keep.journals),
     ...limit('maxBytes', keep.max_size),
   };
+}
+
+/** Converts `[server]`. */
+export function toServerRules({ server }: HaloToml): ServerRules {
+  const { requests_per_minute: requestsPerMinute, tls_certificate: certificate, tls_key: key } = server;
+  const tls = certificate === undefined || key === undefined ? undefined : { certificate, key };
+  return { private: server.private, options: server.options, requestsPerMinute, ...defined({ tls }) };
 }
 
 /** Converts `[fleet]`. */

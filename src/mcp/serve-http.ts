@@ -1,24 +1,38 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
+import type { User } from '../core/access/access.ts';
+import type { Caller } from '../api/access/authenticate.ts';
 import type { McpEndpoint } from '../api/http/mcp-route.ts';
 import { buildMcpServer } from './mcp-server.ts';
+import type { ToolOperations } from './tool.ts';
 import type { ToolRunner } from './tool-runner.ts';
 
 /** Open streams for changes of the list of tools: it never changes, so a client gains nothing from one. */
 const MAX_SUBSCRIPTIONS = 16;
 
 export interface McpHttpOptions {
+  /** The runner of the owner of the server. */
   runner: ToolRunner;
+  /** The operations of a user of the server. */
+  operationsFor: (user: User) => ToolOperations;
   /** Asked for each request, so that a change of the configuration needs no restart. */
   decides: () => Promise<boolean>;
 }
 
 /** Answers requests to `/mcp`. There are no sessions: each request has a server of its own. */
-export function openMcpEndpoint({ runner, decides }: McpHttpOptions): McpEndpoint {
-  const handler = createMcpHandler(async () => buildMcpServer({ runner, decide: await decides() }), {
-    maxSubscriptions: MAX_SUBSCRIPTIONS,
-  });
+export function openMcpEndpoint({ runner, operationsFor, decides }: McpHttpOptions): McpEndpoint {
+  const runnerFor = (caller: Caller) =>
+    caller.kind === 'owner' ? runner : runner.actingFor(operationsFor(caller.user));
+  const handler = createMcpHandler(
+    async ({ authInfo }) => {
+      const { caller } = authInfo?.extra as { caller: Caller };
+      return buildMcpServer({ runner: runnerFor(caller), decide: await decides() });
+    },
+    { maxSubscriptions: MAX_SUBSCRIPTIONS },
+  );
   return {
-    handle: (request, parsedBody) => handler.fetch(request, { parsedBody }),
+    handle: (request, parsedBody, caller) =>
+      // The token stays in the HTTP server.
+      handler.fetch(request, { parsedBody, authInfo: { token: '', clientId: '', scopes: [], extra: { caller } } }),
     close: () => handler.close(),
   };
 }

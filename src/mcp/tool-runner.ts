@@ -8,31 +8,39 @@ const MAX_CALLS = 32;
 export interface ToolRunnerOptions {
   operations: ToolOperations;
   mask?: Mask;
+  /** The running calls that count together; by default those of this runner. */
+  calls?: { running: number };
 }
 
 /** Calls tools, and turns what they return or throw into results. */
 export class ToolRunner {
   readonly #operations: ToolOperations;
   readonly #mask: Mask;
-  #running = 0;
+  readonly #calls: { running: number };
 
-  constructor({ operations, mask = (text) => text }: ToolRunnerOptions) {
+  constructor({ operations, mask = (text) => text, calls = { running: 0 } }: ToolRunnerOptions) {
     this.#operations = operations;
     this.#mask = mask;
+    this.#calls = calls;
+  }
+
+  /** The same for the operations of another user. */
+  actingFor(operations: ToolOperations): ToolRunner {
+    return new ToolRunner({ operations, mask: this.#mask, calls: this.#calls });
   }
 
   /** Never throws. `input` is what the input schema of the tool returned. */
   async call(tool: Tool, input: unknown, signal: AbortSignal): Promise<ToolResult> {
-    this.#running += 1;
+    this.#calls.running += 1;
     try {
-      if (this.#running > MAX_CALLS) throw tooManyCalls();
+      if (this.#calls.running > MAX_CALLS) throw tooManyCalls();
       const result = await tool.run(this.#operations, input as never, signal);
       // The schema drops what it does not name.
       return toToolResult(tool.output.parse(result), this.#mask);
     } catch (error) {
       return toToolError(toHaloError(error), this.#mask);
     } finally {
-      this.#running -= 1;
+      this.#calls.running -= 1;
     }
   }
 }

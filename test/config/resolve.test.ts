@@ -118,7 +118,7 @@ describe('defaults', () => {
         allowedSigners: undefined,
       },
       prd: { writeBack: true, criteria: 'warn' },
-      approval: { mode: 'never' },
+      approval: { mode: 'never', by: 'anyone' },
       workspace: { transport: 'auto' },
     });
   });

@@ -59,7 +59,7 @@ describe('the table of tools', () => {
   });
 
   it.each(TOOLS.map((tool) => [tool.name, tool] as const))('%s is annotated by its operations', (_name, tool) => {
-    const changes = tool.uses.some(({ access }) => access === 'operate');
+    const changes = tool.uses.some(({ access }) => access !== 'read');
     const decides = tool.uses.some((operation) => operation.decides === true);
     const { annotations, description } = describeTool(tool);
     expect(annotations).toMatchObject({ readOnlyHint: !changes, destructiveHint: decides });

@@ -460,6 +460,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'token, host and origin checked as on all routes; no sessions, no batches',
   ],
   [
+    'incident user-access',
+    'a user runs operations that the role does not include, reaches runs or repositories of others by ids, paths, keys or MCP, or acts in the name of others',
+    'one check for every operation; hidden runs do not exist; resolved paths are compared; keys and names belong to the user of the token',
+  ],
+  [
+    'incident user-token',
+    'guess, reuse or read a token: after revocation, in an open stream, in answers, logs and files, behind forged headers',
+    'only hashes are stored; 256 random bits; each request looks it up; streams end; refused tokens are limited and recorded; masked by its form',
+  ],
+  [
     'incident forged-answer',
     'an agent asks a question that contains an answer and rules; an answer contains control characters',
     'question and answer are separate data in the prompt; hidden characters spelled; one answer, with its author',

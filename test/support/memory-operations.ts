@@ -1,5 +1,9 @@
 import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
+import type { User } from '../../src/core/access/access.ts';
+import { AccessLog } from '../../src/store/access/access-log.ts';
+import { Users, type UserChange } from '../../src/api/access/users.ts';
+import { tempDir } from './temp-dir.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
 import type { IssuesRequest, NewSettings, Submitted, SubmitRequest } from '../../src/api/operations/requests.ts';
@@ -292,6 +296,7 @@ export function openMemory(): MemoryOperations {
     snapshots: () => Promise.resolve([]),
     removeSnapshots: () => Promise.resolve({ removed: [], inUse: [] }),
     prune: () => Promise.resolve({ removed: [], bytes: 0, heldBack: [], failed: [], hasLimits: false }),
+    ...userOperations(),
     close: () => Promise.resolve(),
   };
   return operations;
@@ -322,4 +327,20 @@ function change(run: MemoryRun, signal: AbortSignal | undefined): Promise<void> 
 async function attempt<T>(work: () => T): Promise<T> {
   await Promise.resolve();
   return work();
+}
+
+/** The real ones, in a folder of their own. */
+function userOperations() {
+  const who = () => ({ by: 'tester', now: new Date('2030-01-31T12:00:00Z') });
+  const home = tempDir();
+  const users = new Users(home);
+  return {
+    users: () => users.list(),
+    addUser: (user: User) => users.add(user, who()),
+    changeUser: (name: string, change: UserChange) => users.change(name, change, who()),
+    removeUser: (name: string) => users.remove(name, who()).then(() => ({ name })),
+    createToken: (name: string, expiresAt: string | undefined) => users.createToken(name, expiresAt, who()),
+    revokeToken: (id: string) => users.revokeToken(id, who()).then(({ user }) => ({ id, user })),
+    accessLog: (query: { since?: string | undefined; limit: number }) => new AccessLog(home).read(query),
+  };
 }

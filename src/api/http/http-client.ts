@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { doubledDelay } from '../../lib/async.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { idOfToken } from '../access/access-token.ts';
 import { bindOperations } from '../operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation, type Output } from '../operations/operation.ts';
 import type { Operations } from '../operations.ts';
@@ -26,8 +27,10 @@ export function openHttp(server: Server): Operations {
         return readStream(server, { operation, output: operation.output, input }, signal);
     }
   };
+  // The token of a user names the user; that of the server does not.
+  const submitter = idOfToken(server.token) === undefined ? { user: userName() } : undefined;
   // The server answers with what the operation returns.
-  return { ...bindOperations(call as CallOperation, { user: userName() }), close: () => Promise.resolve() };
+  return { ...bindOperations(call as CallOperation, submitter), close: () => Promise.resolve() };
 }
 
 function toRequest(

@@ -1,12 +1,22 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { pipeline, Readable } from 'node:stream';
-import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import {
+  fastify,
+  type FastifyContextConfig,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
+import rateLimit from '@fastify/rate-limit';
 import * as z from 'zod';
 import { ERRORS, HaloError, toHaloError, type ErrorCode } from '../../core/failure/errors.ts';
 import { safeJson } from '../../core/text/safe-text.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
+import type { Caller } from '../access/authenticate.ts';
+import { openRequestLimits } from './request-limits.ts';
+import type { TlsPair } from './tls-files.ts';
 import { streamFrames } from './http-stream.ts';
 import { ALL_OPERATIONS } from '../operations/all-operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
@@ -23,10 +33,12 @@ const BROWSER_HEADERS = {
 };
 
 export interface AppOptions {
-  /** Runs operations for requests over the network. */
-  call: CallOperation;
-  /** The bearer token that every request needs. */
-  token: string;
+  /** Determines who sent a request. */
+  access: RequestAccess;
+  /** Requests of one token of a user in a minute; 0 or absent: no limit. */
+  requestsPerMinute?: number;
+  /** Serves HTTPS. */
+  tls?: TlsPair;
   /** Allowed names in the Host header, without port; absent: any. Protects loopback against DNS rebinding. */
   hosts?: readonly string[];
   /** Masks every response. */
@@ -35,17 +47,55 @@ export interface AppOptions {
   mcp?: McpEndpoint;
 }
 
+/** Who may send requests, and what runs for them. */
+export interface RequestAccess {
+  /** By the bearer token and the address of the client; undefined: no user of the server. Throws DISK_FAILED. */
+  identify(token: string, from: string): Promise<Caller | undefined>;
+  /** Records that a token was refused. Throws DISK_FAILED. */
+  recordRefused(token: string, from: string): Promise<void>;
+  /** Runs operations for a caller. They throw ACCESS_DENIED. */
+  callFor(caller: Caller): CallOperation;
+}
+
 /** Builds the HTTP API without listening. Closing it ends open streams; the operations stay open. */
 export function buildApp(options: AppOptions): FastifyInstance {
-  const app = fastify({ bodyLimit: MAX_BODY_BYTES, forceCloseConnections: true });
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    forceCloseConnections: true,
+    // A proxy on this machine reports the addresses of its clients.
+    trustProxy: 'loopback',
+    ...(options.tls && { https: options.tls }),
+  }) as FastifyInstance;
+  void app.register(rateLimit, { global: false });
+  const limits = openRequestLimits(app, options);
   const closing = new AbortController();
   app.setReplySerializer((payload) => safeJson(payload));
-  app.addHook('onRequest', (request, reply, done) => {
+  const callers = new WeakMap<FastifyRequest, Caller>();
+  const callerOf = (request: FastifyRequest): Caller => {
+    const caller = callers.get(request);
+    if (caller === undefined) throw refusedToken();
+    return caller;
+  };
+  app.addHook('onRequest', async (request, reply) => {
     void reply.headers(BROWSER_HEADERS);
-    done(findRefusal(request, options));
+    assertOwnHost(request, options.hosts);
+    const token = bearerOf(request);
+    const caller = token === undefined ? undefined : await options.access.identify(token, request.ip);
+    if (caller === undefined) {
+      if (token !== undefined) {
+        await limits.countRefused(request);
+        await options.access.recordRefused(token, request.ip);
+      }
+      throw refusedToken();
+    }
+    if (caller.kind === 'user') await limits.countRequest(request, caller.tokenId);
+    callers.set(request, caller);
   });
   const { masker } = options;
-  if (masker !== undefined) app.addHook('onSend', async (_request, _reply, payload) => maskPayload(masker, payload));
+  if (masker !== undefined)
+    app.addHook('onSend', async ({ routeOptions }, _reply, payload) =>
+      (routeOptions.config as RouteConfig).secret === true ? payload : maskPayload(masker, payload),
+    );
   app.addHook('preClose', (done) => {
     closing.abort();
     done();
@@ -64,21 +114,34 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.setNotFoundHandler(async (request, reply) => {
     await reply.code(404).send({ code: 'USAGE', message: `There is no ${request.method} ${request.url} in this API.` });
   });
-  for (const operation of ALL_OPERATIONS) addRoute(app, operation, { call: options.call, closing: closing.signal });
-  if (options.mcp !== undefined) addMcpRoute(app, options.mcp, closing.signal);
+  const serving: Serving = {
+    callFor: (request) => options.access.callFor(callerOf(request)),
+    untilRevoked: (request, reply) => abortOnRevocation(options.access, request, reply),
+    closing: closing.signal,
+  };
+  for (const operation of ALL_OPERATIONS) addRoute(app, operation, serving);
+  if (options.mcp !== undefined) addMcpRoute(app, options.mcp, { callerOf, closing: closing.signal });
   return app;
 }
 
+interface RouteConfig extends FastifyContextConfig {
+  /** The response is not masked. */
+  secret?: boolean;
+}
+
 interface Serving {
-  call: CallOperation;
+  /** Aborted when the token of the request is no longer valid, checked until the reply ends. */
+  untilRevoked: (request: FastifyRequest, reply: FastifyReply) => AbortSignal;
+  callFor: (request: FastifyRequest) => CallOperation;
   /** Aborted when the server shuts down. */
   closing: AbortSignal;
 }
 
-function addRoute(app: FastifyInstance, operation: AnyOperation, { call, closing }: Serving): void {
+function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, untilRevoked, closing }: Serving): void {
   const { method, output, input } = operation;
   const schema = input?.(z);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const call = callFor(request);
     const given = method === 'GET' ? request.query : request.body;
     // The schema of the operation has checked it.
     const checked = {
@@ -92,12 +155,13 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { call, closing
         return reply.type(output.mediaType).send(await call(operation, checked, closing));
       case 'stream':
         return streamFrames(
-          { reply, closing },
+          { reply, closing: AbortSignal.any([closing, untilRevoked(request, reply)]) },
           (signal) => call(operation, checked, signal) as Promise<AsyncIterable<object>>,
         );
     }
   };
-  app.route({ method, url: operation.path.replace(/\{\w+\*\}/, '*').replace(/\{(\w+)\}/g, ':$1'), handler });
+  const config: RouteConfig = { secret: output.kind === 'json' && output.secret === true };
+  app.route({ method, config, url: operation.path.replace(/\{\w+\*\}/, '*').replace(/\{(\w+)\}/g, ':$1'), handler });
 }
 
 /** The keys of the input that are in the path; fastify calls the last one `*` if it may contain slashes. */
@@ -118,26 +182,51 @@ function maskPayload(masker: Masker, payload: unknown): unknown {
   return masked;
 }
 
-function findRefusal(request: FastifyRequest, { token, hosts }: AppOptions): HaloError | undefined {
-  if (hosts !== undefined && !hosts.includes(request.hostname.replace(/^\[|\]$/g, '')))
-    return new HaloError('API_REFUSED', `This server does not accept requests for the host name ${request.hostname}.`, {
-      hint: `Use one of ${hosts.join(', ')} in HALO_URL.`,
-    });
-  if (request.headers.origin !== undefined)
-    return new HaloError('API_REFUSED', 'This server does not accept requests from web pages.', {
-      hint: 'Use the halo command, or a program that sends no Origin header.',
-    });
-  const [scheme, given = ''] = (request.headers.authorization ?? '').split(' ');
-  if (scheme?.toLowerCase() === 'bearer' && sameSecret(given, token)) return undefined;
-  return new HaloError('API_REFUSED', 'The API token is missing or wrong.', {
-    hint: 'Set HALO_TOKEN to the HALO_TOKEN of the server. A server without one has its token in <HALO_HOME>/api-token.',
-  });
+/** A follower of a run can stay connected for days. */
+const CHECK_TOKEN_EVERY_MS = 5_000;
+
+function abortOnRevocation(access: RequestAccess, request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
+  const revoked = new AbortController();
+  const timer = setInterval(() => {
+    access.identify(bearerOf(request) ?? '', request.ip).then(
+      (caller) => caller === undefined && revoked.abort(),
+      () => undefined,
+    );
+  }, CHECK_TOKEN_EVERY_MS);
+  raw.once('close', () => clearInterval(timer));
+  return revoked.signal;
 }
 
-/** Compares digests, so that the time it takes reveals neither content nor length. */
-function sameSecret(given: string, secret: string): boolean {
-  const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(given), digest(secret));
+function bearerOf({ headers }: FastifyRequest): string | undefined {
+  const [scheme, token = ''] = (headers.authorization ?? '').split(' ');
+  return scheme?.toLowerCase() === 'bearer' ? token : undefined;
+}
+
+/** Protects a server on loopback against DNS rebinding, and every server against pages in a browser. */
+function assertOwnHost(request: FastifyRequest, hosts: readonly string[] | undefined): void {
+  if (hosts !== undefined && !hosts.includes(hostnameOf(request)))
+    throw new HaloError(
+      'API_REFUSED',
+      `This server does not accept requests for the host name ${hostnameOf(request)}.`,
+      {
+        hint: `Use one of ${hosts.join(', ')} in HALO_URL.`,
+      },
+    );
+  if (request.headers.origin !== undefined)
+    throw new HaloError('API_REFUSED', 'This server does not accept requests from web pages.', {
+      hint: 'Use the halo command, or a program that sends no Origin header.',
+    });
+}
+
+/** The name in the Host header; what a proxy says of it does not count. */
+function hostnameOf({ headers }: FastifyRequest): string {
+  return (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+}
+
+function refusedToken(): HaloError {
+  return new HaloError('API_REFUSED', 'The API token is missing, wrong, expired or revoked.', {
+    hint: 'Set HALO_TOKEN to your token (`halo user token` creates one), or to the token of the server: its HALO_TOKEN, or <HALO_HOME>/api-token.',
+  });
 }
 
 function parse<T>(schema: z.ZodType<T>, value: unknown): T {
@@ -159,6 +248,11 @@ function statusOf(code: ErrorCode): number {
       return 400;
     case 'API_REFUSED':
       return 401;
+    case 'ACCESS_DENIED':
+      return 403;
+    case 'TOO_MANY_REQUESTS':
+      return 429;
+    case 'USER_UNKNOWN':
     case 'RUN_NOT_FOUND':
     case 'STORY_NOT_FOUND':
     case 'ARTIFACT_UNREADABLE':

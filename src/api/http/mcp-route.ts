@@ -1,16 +1,21 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../access/authenticate.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 
 /** What answers requests to `/mcp`. */
 export interface McpEndpoint {
   /** `body`: the parsed JSON of a POST. */
-  handle(request: Request, body: unknown): Promise<Response>;
+  handle(request: Request, body: unknown, caller: Caller): Promise<Response>;
   close(): Promise<void>;
 }
 
 /** Adds `/mcp` (MCP over streamable HTTP) to a server whose hooks check host, origin and token of every request. */
-export function addMcpRoute(app: FastifyInstance, endpoint: McpEndpoint, closing: AbortSignal): void {
+export function addMcpRoute(
+  app: FastifyInstance,
+  endpoint: McpEndpoint,
+  { callerOf, closing }: { callerOf: (request: FastifyRequest) => Caller; closing: AbortSignal },
+): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     // One request with a thousand calls would pass every limit of requests.
     if (Array.isArray(request.body)) {
@@ -27,6 +32,7 @@ export function addMcpRoute(app: FastifyInstance, endpoint: McpEndpoint, closing
         signal: AbortSignal.any([gone.signal, closing]),
       }),
       request.body,
+      callerOf(request),
     );
     for (const [name, value] of response.headers) if (name !== 'content-length') void reply.header(name, value);
     const body = response.body === null ? '' : Readable.fromWeb(response.body);

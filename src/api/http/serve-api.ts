@@ -1,8 +1,13 @@
-import type { Host } from '../../config/config.ts';
+import type { Server as TlsServer } from 'node:tls';
+import type { Host, ServerRules } from '../../config/config.ts';
 import { openMasker, type Masker } from '../../lib/secrets/masker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { AccessLog } from '../../store/access/access-log.ts';
+import { UserFiles } from '../../store/access/user-files.ts';
+import { Authenticator } from '../access/authenticate.ts';
 import { buildApp } from './http-server.ts';
 import type { LocalOperations } from '../local.ts';
+import { TlsFiles } from './tls-files.ts';
 import { ensureToken } from './api-token.ts';
 import type { McpEndpoint } from './mcp-route.ts';
 
@@ -15,7 +20,7 @@ export interface Served {
 }
 
 export interface ServeOptions {
-  operations: Pick<LocalOperations, 'callRemotely'>;
+  operations: Pick<LocalOperations, 'callRemotely' | 'callFor'>;
   /** `host:port` */
   listen: string;
   host: Host;
@@ -23,6 +28,8 @@ export interface ServeOptions {
   masker?: Masker;
   /** Answers requests to `/mcp`; absent: there is no such path. */
   mcp?: McpEndpoint;
+  /** `[server]`; by default no limit of requests, and no TLS. */
+  rules?: Pick<ServerRules, 'requestsPerMinute' | 'tls'>;
 }
 
 /** Characters. With the token, a user can do everything that halo can do on this machine. */
@@ -53,12 +60,20 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
   const { token, path } =
     given === undefined ? await ensureToken(options.host.home) : { token: given, path: undefined };
   const hosts = ['127.0.0.1', 'localhost', '::1', address.host];
-  const { operations, masker = openMasker(), mcp } = options;
+  const { operations, masker = openMasker(), mcp, rules = { requestsPerMinute: 0 } } = options;
   masker.learn([token]);
+  const { home } = options.host;
+  const authenticator = new Authenticator({ ownerToken: token, users: new UserFiles(home), log: new AccessLog(home) });
+  const tls = rules.tls && new TlsFiles(rules.tls);
   const app = buildApp({
-    call: operations.callRemotely,
-    token,
+    access: {
+      identify: (given, from) => authenticator.identify(given, from),
+      recordRefused: (given, from) => authenticator.recordRefused(given, from),
+      callFor: (caller) => (caller.kind === 'owner' ? operations.callRemotely : operations.callFor(caller.user)),
+    },
     masker,
+    requestsPerMinute: rules.requestsPerMinute,
+    ...(tls && { tls: await tls.read() }),
     ...(loopback && { hosts }),
     ...(mcp && { mcp }),
   });
@@ -68,7 +83,15 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
       cause,
     });
   });
-  return { url, token: path ?? 'the one in HALO_TOKEN', close: () => app.close() };
+  const unwatch = tls?.watch((pair) => (app.server as unknown as TlsServer).setSecureContext(pair));
+  return {
+    url,
+    token: path ?? 'the one in HALO_TOKEN',
+    close: async () => {
+      unwatch?.();
+      await app.close();
+    },
+  };
 }
 
 /** `127.0.0.1:7070`, `localhost:0`, `[::1]:7070` */

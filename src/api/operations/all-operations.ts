@@ -30,6 +30,13 @@ import { listSnapshotsOperation } from './server/list-snapshots.ts';
 import { pruneOperation } from './server/prune.ts';
 import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
+import { addUserOperation } from './users/add-user.ts';
+import { changeUserOperation } from './users/change-user.ts';
+import { createTokenOperation } from './users/create-token.ts';
+import { listUsersOperation } from './users/list-users.ts';
+import { readAccessLogOperation } from './users/read-access-log.ts';
+import { removeUserOperation } from './users/remove-user.ts';
+import { revokeTokenOperation } from './users/revoke-token.ts';
 
 /** Every operation by its name, in the order of the reference. */
 export const OPERATIONS = {
@@ -63,6 +70,13 @@ export const OPERATIONS = {
   listSnapshots: listSnapshotsOperation,
   removeSnapshots: removeSnapshotsOperation,
   prune: pruneOperation,
+  listUsers: listUsersOperation,
+  addUser: addUserOperation,
+  changeUser: changeUserOperation,
+  removeUser: removeUserOperation,
+  createToken: createTokenOperation,
+  revokeToken: revokeTokenOperation,
+  readAccessLog: readAccessLogOperation,
   describeApi: describeApiOperation,
 } as const satisfies Record<string, AnyOperation>;
 

@@ -25,12 +25,15 @@ export function buildOpenApi(): Json {
     info: {
       title: 'halo',
       version: haloVersion(),
-      description: 'The HTTP API of halo. Every request needs the token of the server.',
+      description: 'The HTTP API of halo. Every request needs the token of the server or of one of its users.',
     },
     security: [{ token: [] }],
     tags: [
-      { name: 'read', description: 'Changes nothing.' },
-      { name: 'operate', description: 'Changes runs.' },
+      { name: 'read', description: 'Changes nothing. For every role.' },
+      { name: 'submit', description: 'Creates runs. From the role submitter on.' },
+      { name: 'control', description: 'Changes runs. Submitters: only their own.' },
+      { name: 'operate', description: 'Accepts or discards work. From the role operator on.' },
+      { name: 'administer', description: 'Changes the server and its users. For the role admin.' },
     ],
     paths,
     components: {

@@ -1,3 +1,4 @@
+import type { User } from '../../core/access/access.ts';
 import type { BreakerStore } from '../../store/breaker-files.ts';
 import type { LimitedRuns } from '../runs/limited-runs.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
@@ -8,6 +9,8 @@ export interface OperationContext extends SubmitContext {
   limitedRuns: LimitedRuns;
   /** The user who runs the operation, as journals name users. */
   by: string;
+  /** The user of the server who sent the request; absent: its owner, who may do everything. */
+  caller?: User | undefined;
   /** Whether the request came over the network, so that the restrictions of such requests apply. */
   remote: boolean;
   /** Assigns a run to the worker of this process, if it has one and no other worker is running. */

@@ -1,4 +1,5 @@
 import type * as zod from 'zod';
+import type { Access } from '../../core/access/access.ts';
 import type { OperationContext } from './operation-context.ts';
 
 /** Schemas are functions of zod, so that commands that only read do not load it. */
@@ -17,8 +18,10 @@ export interface Operation<Input, Result> {
   method: 'GET' | 'POST';
   /** `{name}` is a key of the input; `{name*}` may contain slashes. */
   path: string;
-  /** `read` changes nothing; `operate` changes runs. Today the token of the server gives both. */
-  access: 'read' | 'operate';
+  /** What the role of a user must include. The token of the server includes everything. */
+  access: Access;
+  /** It concerns all repositories, so that users with a list of repositories may not run it. */
+  everywhere?: true;
   /** It accepts, discards or lands work: the MCP server offers it only if `[mcp] decide` is set. */
   decides?: true;
   /** One sentence for the reference. */
@@ -39,7 +42,8 @@ export type InputOf<O> = O extends Operation<infer Input, unknown> ? Input : nev
 export type AnyOperation = Operation<never, unknown>;
 
 export type Output =
-  | { kind: 'json'; schema: Schema; created?: true }
+  /** `secret`: it contains a secret for the caller, which is not masked. */
+  | { kind: 'json'; schema: Schema; created?: true; secret?: true }
   /** One JSON object per line. `resume` returns the input with which a broken stream continues after a frame. */
   | { kind: 'stream'; schema: Schema; resume?: (frame: never) => Record<string, unknown> }
   | { kind: 'bytes'; mediaType: string };

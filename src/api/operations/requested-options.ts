@@ -1,4 +1,5 @@
 import type { SubmitOptions } from './requests.ts';
+import { defined } from '../../lib/guards.ts';
 import { REMOTE_USER } from '../submit/user-name.ts';
 import type { OperationContext } from './operation-context.ts';
 
@@ -7,12 +8,14 @@ import type { OperationContext } from './operation-context.ts';
  * CONFIG_INVALID.
  */
 export async function requestedOptions(
-  { remote }: Pick<OperationContext, 'remote'>,
+  { remote, caller }: Pick<OperationContext, 'remote' | 'caller'>,
   options: SubmitOptions,
 ): Promise<SubmitOptions> {
   if (!remote) return options;
   const { assertRemoteOptions } = await import('../../config/trust/trust.ts');
   assertRemoteOptions(options.set);
   const { profile, ...rest } = options;
-  return { ...rest, profile, user: rest.user ?? REMOTE_USER, remote: true };
+  // The keys of one user say nothing about the runs of another.
+  const key = caller === undefined || rest.key === undefined ? rest.key : `${caller.name} ${rest.key}`;
+  return { ...rest, ...defined({ key }), profile, user: caller?.name ?? rest.user ?? REMOTE_USER, remote: true };
 }

@@ -1,4 +1,4 @@
-import { toAuditEntry, type AuditedType, type AuditEntry } from '../../core/report/audit-report.ts';
+import { isUser, toAuditEntry, type AuditedType, type AuditEntry } from '../../core/report/audit-report.ts';
 import { CostReader, type AttemptCost } from '../../core/report/cost-report.ts';
 import { FailureReader, type AttemptFailure } from '../../core/report/error-report.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
@@ -74,17 +74,16 @@ async function auditOf(
   for await (const event of events) {
     if (event.type === 'run.created') repo = event.repo.source;
     const entry = event.at < since ? undefined : toAuditEntry(event, { runId, repo });
-    if (entry === undefined || (type !== undefined && entry.type !== type) || (by !== undefined && !isBy(entry.by, by)))
+    if (
+      entry === undefined ||
+      (type !== undefined && entry.type !== type) ||
+      (by !== undefined && !isUser(entry.by, by))
+    )
       continue;
     entries.push(entry);
     if (entries.length > limit) entries.shift();
   }
   return entries.reverse();
-}
-
-/** Whether `by` is the recorded name, or its user without the host: `ann` for `ann@desk`, also through MCP. */
-function isBy(recorded: string | undefined, by: string): boolean {
-  return recorded === by || (recorded?.startsWith(`${by}@`) ?? false);
 }
 
 async function readRuns<T>(

@@ -1,3 +1,4 @@
+import type { User } from '../../core/access/access.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { mirrorName } from '../../git/repository/repo-url.ts';
@@ -11,6 +12,8 @@ import { defined } from '../../lib/guards.ts';
 export interface BreakerKeeper {
   store: JournalStore & RunCatalog;
   breakers: BreakerStore;
+  /** The user of the server who asks; absent: its owner. */
+  caller?: User | undefined;
 }
 
 const RUN = 'run:';
@@ -21,7 +24,7 @@ const OWN = 'run';
  * Lists the breakers that are not closed: first the shared ones, then, unless `shared` is set, those of runs, newest first.
  */
 export async function listBreakers(
-  { store, breakers }: BreakerKeeper,
+  { store, breakers, caller }: BreakerKeeper,
   options: { shared: boolean },
 ): Promise<BreakerView[]> {
   const [shared, runs] = await Promise.all([
@@ -31,12 +34,14 @@ export async function listBreakers(
   const ofRuns = runs.flatMap(({ runId, breaker }): BreakerView[] =>
     breaker === undefined ? [] : [{ key: `${RUN}${runId}`, status: 'open', reason: breaker, until: null }],
   );
-  const ofAll = shared.map(({ key, status, reason, until }): BreakerView => ({
-    key,
-    status: status === 'half-open' ? 'half-open' : 'open',
-    reason: reason ?? '',
-    until: until === undefined ? null : new Date(until).toISOString(),
-  }));
+  const ofAll = shared
+    .filter(({ key }) => isVisibleTo(caller, key))
+    .map(({ key, status, reason, until }): BreakerView => ({
+      key,
+      status: status === 'half-open' ? 'half-open' : 'open',
+      reason: reason ?? '',
+      until: until === undefined ? null : new Date(until).toISOString(),
+    }));
   return [...ofAll, ...ofRuns];
 }
 
@@ -44,9 +49,17 @@ export async function listBreakers(
  * Closes a breaker, so that the stories that it delayed continue, and returns its full key. `asked` is its key, the
  * name of its repository, or a run. Throws USAGE if it is not open, and RUN_NOT_FOUND.
  */
-export async function resetBreaker({ store, breakers }: BreakerKeeper, asked: string): Promise<string> {
-  const key = await resolveSharedKey(breakers, asked);
+export async function resetBreaker({ store, breakers, caller }: BreakerKeeper, asked: string): Promise<string> {
+  const key = caller?.repositories === undefined ? await resolveSharedKey(breakers, asked) : asked;
   if (key.includes(':') && !key.startsWith(RUN)) {
+    if (caller?.repositories !== undefined)
+      throw new HaloError(
+        'ACCESS_DENIED',
+        `Access denied: ${key} concerns other repositories than those of ${caller.name}.`,
+        {
+          hint: 'Ask an operator who may use all repositories.',
+        },
+      );
     if (!(await breakers.reset(key))) throw notOpen(key);
     await releaseRuns(store, key);
     return key;
@@ -90,6 +103,11 @@ async function releaseRuns(store: JournalStore & RunCatalog, key: string): Promi
 
 function waitsFor({ status, stories }: RunState, key: string): boolean {
   return status !== 'ended' && stories.some(({ waiting }) => waiting?.breaker === key);
+}
+
+/** The breaker of a repository is shown only to users of all repositories; its key does not tell which one it is. */
+function isVisibleTo(caller: User | undefined, key: string): boolean {
+  return caller?.repositories === undefined || !key.startsWith('repository:');
 }
 
 function notOpen(key: string): HaloError {

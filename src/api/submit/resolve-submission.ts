@@ -58,11 +58,14 @@ export async function resolveSubmission(
   const asked: RequestedRepo = remote
     ? await resolveRequestedRepo(source, resolveConfig({ home: own, cwd: '/' }).server)
     : { source };
+  // Before an address is contacted, and before an error reveals whether a path exists.
+  context.assertMayUse?.(isUrl(asked.source) ? asked.source : await realpath(asked.source).catch(() => asked.source));
   const inspected = isUrl(asked.source)
     ? await inspectUrl(home, asked.source, asked.pinned)
     : await inspectFolder(source, request.allowDirty ? undefined : prd.path, request.queueFolder).catch(
         remote ? hideDetails(source) : undefined,
       );
+  context.assertMayUse?.(inspected.repo.source);
   const { config: resolved } = resolveConfig({
     home: own,
     repo: inspected.file,

@@ -14,6 +14,8 @@ export interface SubmitContext {
   args: readonly string[];
   /** The user who submits, unless the request names another. */
   user: string;
+  /** Throws ACCESS_DENIED if the user may not use a repository, by its path or address; absent: all. */
+  assertMayUse?: ((source: string) => void) | undefined;
   preflight: ((config: Config) => Promise<void>) | undefined;
   openQueue: () => Promise<StoryQueue>;
   /** The worker of this process that owns submitted runs, if any; called only before runs are created. */

@@ -6,6 +6,9 @@ export const USER_NAME = /^[\w.@+-]{1,64}$/;
 /** The user of a submit over HTTP that names none. */
 export const REMOTE_USER = 'api';
 
+/** The name in journals of a user who has the token of the server. */
+export const TOKEN_HOLDER = 'api-token';
+
 /** The user of this process: the name or, if the system knows none, the number. */
 export function userName(): string {
   try {

@@ -185,6 +185,15 @@ export const HaloToml = z.strictObject({
       ],
       tighten(['never', 'run', 'story']),
     ),
+    by: key(
+      oneOf('anyone', 'others'),
+      [
+        'word',
+        'anyone',
+        'Who may approve: `anyone` with the right to, or only `others` than the user who submitted the run.',
+      ],
+      tighten(['anyone', 'others']),
+    ),
   }),
   land: z.strictObject({
     mode: key(oneOf('branch', 'ff', 'worktree'), [

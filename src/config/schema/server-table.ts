@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { key } from './key-metadata.ts';
 import { HOST_FILE } from '../trust/key-trust.ts';
-import { HostPort } from './values.ts';
+import { HostPort, Text, wholeNumber } from './values.ts';
 
 /** `[server]`: additional permissions of requests over the HTTP API. */
 export const ServerTable = z.strictObject({
@@ -21,6 +21,29 @@ export const ServerTable = z.strictObject({
       [],
       'Keys of `[limits]`, `approval`, `tests` and `land`, or `image`, that a request may set freely. Only in `<HALO_HOME>/config.toml`.',
     ],
+    HOST_FILE,
+  ),
+  requests_per_minute: key(
+    wholeNumber(0, 1_000_000),
+    [
+      'whole number',
+      1200,
+      'How many requests the server answers for one token in a minute; 0: no limit. The token of the server has none. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+  tls_certificate: key(
+    Text.optional(),
+    [
+      'path',
+      undefined,
+      'PEM file of the certificate with which the server serves [HTTPS](fleet.md#tls), with its chain. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+  tls_key: key(
+    Text.optional(),
+    ['path', undefined, 'PEM file of the private key of that certificate. Only in `<HALO_HOME>/config.toml`.'],
     HOST_FILE,
   ),
 });

@@ -103,3 +103,8 @@ function commitOf(event: JournalEvent & { type: AuditedType }): string | undefin
       return undefined;
   }
 }
+
+/** Whether a recorded name is that of a user: `ann`, `ann@desk` and `ann by MCP` are `ann`. */
+export function isUser(recorded: string | undefined, user: string): boolean {
+  return recorded === user || ['@', ' by '].some((end) => recorded?.startsWith(`${user}${end}`) ?? false);
+}

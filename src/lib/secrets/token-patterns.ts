@@ -25,6 +25,7 @@ export const TOKEN_PATTERNS: readonly TokenPattern[] = [
   token('a Google API key', 'AIza[A-Za-z0-9_-]{35}'),
   token('an npm token', 'npm_[A-Za-z0-9]{36}'),
   token('a PyPI token', 'pypi-[A-Za-z0-9_-]{50,}'),
+  token('a token of a halo user', 'halo_[0-9a-z]{8}_[A-Za-z0-9_-]{40,}'),
   token('a Stripe key', '[rs]k_(?:live|test)_[A-Za-z0-9]{20,}'),
 ];
 
@@ -33,7 +34,8 @@ export function mayHoldToken(text: string): boolean {
   return BEGINNINGS.test(text);
 }
 
-const BEGINNINGS = /(?:sk-|sk_|rk_|gh[pousr]_|hub_pat_|gl[a-z]{2,4}-|A[KS]IA|xox|AIza|npm_|pypi-)[A-Za-z0-9_-]{7}/;
+const BEGINNINGS =
+  /(?:sk-|sk_|rk_|gh[pousr]_|hub_pat_|gl[a-z]{2,4}-|A[KS]IA|xox|AIza|npm_|pypi-|halo_)[A-Za-z0-9_-]{7}/;
 
 /** What a line looks like: a token, the beginning of a private key. Each once. */
 export function findTokenNames(line: string): string[] {

@@ -27,9 +27,9 @@ const HEAD = `# HTTP API
 
 [\`halo serve\`](commands.md#halo-serve) and [\`halo up\`](commands.md#halo-up) serve this API; commands use it when \`HALO_URL\` is set. \`GET /v1/openapi.json\` returns the same as an OpenAPI 3.1 document. This page is generated from the operations in \`src/api/operations/\`.
 
-- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`. There is one token, and it allows all requests: \`operate\` only marks those that change something.
+- **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`, which allow all requests, or the token of a [user](fleet.md#users), which allows [what their role includes](access.md).
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
-- **Errors.** The body is \`{code, message, hint?}\`; [codes](errors.md). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\`, 404 for a missing run, story or artifact, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
+- **Errors.** The body is \`{code, message, hint?}\`; [codes](errors.md). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\`, 403 for \`ACCESS_DENIED\`, 429 for \`TOO_MANY_REQUESTS\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
 - **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive.
 - **Limits.** A body has at most 8 MiB. [Teams](fleet.md#repositories-prds-and-settings-of-a-request) lists the limits of settings and repositories.
 
@@ -168,7 +168,7 @@ function curlOf(operation: AnyOperation): string {
   return `curl ${auth} -H 'Content-Type: application/json' \\\n  -d '${JSON.stringify(example)}' ${url}`;
 }
 
-function formatTable(rows: string[][]): string {
+export function formatTable(rows: string[][]): string {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const line = (row: string[]) => `| ${row.map((cell, column) => cell.padEnd(widths[column]!)).join(' | ')} |`;
   const [head, ...body] = rows;

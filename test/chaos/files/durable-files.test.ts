@@ -5,6 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import { pino } from 'pino';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FolderRecords } from '../../../src/api/prd-folder/folder-records.ts';
+import { Authenticator } from '../../../src/api/access/authenticate.ts';
+import { Users } from '../../../src/api/access/users.ts';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { ensureToken } from '../../../src/api/http/api-token.ts';
@@ -13,6 +15,8 @@ import { HaloError } from '../../../src/core/failure/errors.ts';
 import { openRegistryCache } from '../../../src/gateway/registry/registry-cache.ts';
 import { readHomeId } from '../../../src/queue/redis/home-id.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
+import { AccessLog } from '../../../src/store/access/access-log.ts';
+import { UserFiles } from '../../../src/store/access/user-files.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { pruneDaily } from '../../../src/worker/retention/prune-daily.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
@@ -34,6 +38,7 @@ let whole: string;
 let repository: TestRepository;
 let landed: string;
 let held: string;
+let token: string;
 
 const keyed = () => ({
   prd: prdOf([{ id: 'A' }]),
@@ -55,6 +60,7 @@ beforeAll(async () => {
   await halo.untilEnd(held);
   await halo.run(repository.root, [{ id: 'C' }], scripted('exit 1'));
   await ensureToken(halo.home);
+  await addUser(halo.home);
   await openBreakerStore(halo.home).update('provider:x', (breaker) => ({
     breaker: { ...breaker, status: 'open', signs: [] },
     result: undefined,
@@ -70,6 +76,20 @@ beforeAll(async () => {
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();
 }, 120_000);
+
+/** Adds a user with a token that was used. */
+async function addUser(home: string): Promise<void> {
+  const who = { by: 'tester', now: new Date() };
+  const users = new Users(home);
+  await users.add({ name: 'ada', role: 'viewer' }, who);
+  token = (await users.createToken('ada', undefined, who)).token;
+  await identify(home);
+}
+
+function identify(home: string) {
+  const log = new AccessLog(home);
+  return new Authenticator({ ownerToken: 'x', users: new UserFiles(home), log }).identify(token, '127.0.0.1');
+}
 
 /** Records a PRD of a folder, as its queue does. */
 async function addFolderRecord(home: string): Promise<void> {
@@ -115,6 +135,8 @@ const ASK: Record<string, (home: string, operations: Operations) => Promise<unkn
   id: (home) => readHomeId(home),
   'config.toml': (home) => readConfigFile(join(home, 'config.toml')),
   'api-token': (home) => ensureToken(home),
+  'users/*.json': (home) => new Users(home).list(),
+  'user-tokens/*.json': (home) => identify(home),
   'keys/*.json': (_home, operations) => operations.submit(keyed()),
   'folders/*/*.json': (home) => new FolderRecords(home, '/prds').all(),
   'runs/<run>/journal.jsonl': (_home, operations) => operations.get(landed),

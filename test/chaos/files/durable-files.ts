@@ -41,6 +41,26 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'reported',
     how: 'written once, synced',
   }),
+  row('users/*.json', 'users/[\\w.@+-]+\\.json', {
+    what: 'users of the server, with role and repositories',
+    damaged: 'reported',
+    how: 'atomic, synced',
+  }),
+  row('user-tokens/*.json', 'user-tokens/[0-9a-z]{8}\\.json', {
+    what: 'hashes of their tokens',
+    damaged: 'reported',
+    how: 'atomic, synced',
+  }),
+  row('user-tokens/*.used', 'user-tokens/[0-9a-z]{8}\\.used', {
+    what: 'an empty file for each token: when it was used last',
+    damaged: 'rebuilt',
+    how: 'created again by the next request',
+  }),
+  row('access.jsonl, access.jsonl.old', 'access\\.jsonl(?:\\.old)?', {
+    what: 'the access log: changes of users, sign-ins, denials',
+    damaged: 'rebuilt',
+    how: 'appended; damaged lines are left out',
+  }),
   row('sandbox-proof.json', 'sandbox-proof\\.json', {
     what: 'results of the isolation check of each engine',
     damaged: 'rebuilt',

@@ -43,7 +43,7 @@ type Other =
       | 'submitBatch'
       | 'submitIssues' // printed in another form
     )
-  | ('replay' | 'resetBreaker'); // need a recorded attempt, or an open breaker
+  | ('replay' | 'resetBreaker' | 'revokeToken'); // need a recorded attempt, an open breaker, or the id of a token
 
 /** How the commands of each other operation are called, in an order in which all of them succeed. */
 const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
@@ -64,6 +64,12 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
   cancel: ['cancel running2'],
   retry: ['retry running2'],
   answer: ['answer asking01 Euro'],
+  addUser: ['user add ada --role viewer'],
+  createToken: ['user token ada'],
+  changeUser: ['user set ada --role operator'],
+  listUsers: ['user ls'],
+  readAccessLog: ['user log'],
+  removeUser: ['user rm ada'],
 };
 
 /** What commands print without the name of the list. */
@@ -71,6 +77,9 @@ const TO_OUTPUT: Partial<Record<Name, (printed: unknown) => unknown>> = {
   listRuns: (runs) => ({ runs }),
   listBreakers: (breakers) => ({ breakers }),
   listSnapshots: (snapshots) => ({ snapshots }),
+  listUsers: (users) => ({ users }),
+  readAccessLog: (events) => ({ events }),
+  addUser: (printed) => (printed as { user: unknown }).user,
 };
 
 describe('the JSON that a command prints has the schema of its operation', () => {

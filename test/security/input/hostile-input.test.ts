@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ownerAccess } from '../../support/halo/owner-access.ts';
 import { readAnswer } from '../../../src/agents/answer.ts';
 import { parseClaudeLine } from '../../../src/agents/claude/parse.ts';
 import { readCodexOutcome } from '../../../src/agents/codex/outcome.ts';
@@ -137,7 +138,9 @@ describe('incident json-bomb: JSON with more values than fit in memory', () => {
 
   it('is not accepted as a request to the API', async () => {
     const token = 'x'.repeat(32);
-    const app = buildApp({ call: () => Promise.reject(new Error('this test calls no operation')), token });
+    const app = buildApp({
+      access: ownerAccess(() => Promise.reject(new Error('this test calls no operation')), token),
+    });
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const answer = await app.inject({
       method: 'POST',

@@ -1,4 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { ownerAccess } from '../../support/halo/owner-access.ts';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildApp } from '../../../src/api/http/http-server.ts';
@@ -117,7 +118,7 @@ describe('incident pseudo-key: code that looks like a secret', () => {
     expect(stdout).toContain('+**********************\n');
     const masker = openMasker();
     const call = () => Promise.resolve(patch as never);
-    const api = buildApp({ call, token: 't', masker });
+    const api = buildApp({ access: ownerAccess(call, 't'), masker });
     const answer = await api.inject({ url: '/v1/runs/r1/diff', headers: { authorization: 'Bearer t' } });
     expect(answer.body).toBe(patch.toString());
     expect(stderr).toContain('warning: possibly a private key: a.js:2');

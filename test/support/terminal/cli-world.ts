@@ -54,6 +54,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
           actingAs: () => operations,
           restrictedFor: () => operations,
           callRemotely: notHere,
+          callFor: () => notHere,
           claim: () => Promise.resolve({}),
         });
       },

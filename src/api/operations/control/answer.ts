@@ -6,7 +6,7 @@ export const answerOperation: Operation<{ runId: string; story: string; text: st
   name: 'answer',
   method: 'POST',
   path: '/v1/runs/{runId}/answer',
-  access: 'operate',
+  access: 'control',
   decides: true,
   summary:
     'Answers the question of a story that needs a human: it starts again, with question and answer in its prompt.',

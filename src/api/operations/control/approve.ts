@@ -16,12 +16,13 @@ export const approveOperation: Operation<Input, StoryDecisionResult | RunDecisio
   example: { story: 'US-001' },
   output: { kind: 'json', schema: decisionSchema },
   async run(context, { runId, story }) {
-    const [{ openKeeper, openRequest }, { approveStory }, { approveRun }] = await Promise.all([
+    const [{ assertMayApprove, openKeeper, openRequest }, { approveStory }, { approveRun }] = await Promise.all([
       import('./control-request.ts'),
       import('../../../worker/control/approve-story.ts'),
       import('../../../worker/control/approve-run.ts'),
     ]);
     const request = await openRequest(context, runId);
+    await assertMayApprove(context, request.runId);
     return story === undefined
       ? approveRun(openKeeper(context), request.runId, request.by)
       : approveStory(openKeeper(context), { ...request, storyId: story });

@@ -6,7 +6,7 @@ export const cancelOperation: Operation<{ runId: string; story: string | undefin
   name: 'cancel',
   method: 'POST',
   path: '/v1/runs/{runId}/cancel',
-  access: 'operate',
+  access: 'control',
   decides: true,
   summary: 'Cancels a run, or one of its stories. Nothing of it lands afterwards.',
   input: (z) => z.strictObject(storySchema(z)),

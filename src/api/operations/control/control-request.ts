@@ -1,8 +1,11 @@
 import { pino } from 'pino';
 import type { JournalEntry } from '../../../core/journal/events.ts';
 import type { ControlResult } from '../../../core/run/control-result.ts';
+import { HaloError } from '../../../core/failure/errors.ts';
 import type { RunState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
+import { applyDefaults } from '../../../config/apply-defaults.ts';
+import { isUser } from '../../../core/report/audit-report.ts';
 import { isUrl } from '../../../git/repository/repo-url.ts';
 import { countNewerCommits } from '../../../git/repository/unmerged-runs.ts';
 import type { ControlRequest } from '../../../worker/control/control-run.ts';
@@ -43,4 +46,17 @@ export async function openRequest(
   const runId = await store.find(prefix);
   const also = await reconfigure({ host, store, by, runId }, { ...settings, ...(remote && { remote }) });
   return { runId, by, openQueue, also };
+}
+
+/** Throws LAND_REFUSED if `[approval] by = "others"` and the user has submitted the run. */
+export async function assertMayApprove({ store, by }: OperationContext, runId: string): Promise<void> {
+  const [{ user }, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
+  if (user === undefined || !isUser(by, user) || applyDefaults(config).approval.by === 'anyone') return;
+  throw new HaloError(
+    'LAND_REFUSED',
+    `${user} has submitted run ${runId}, and may not approve it (approval.by = "others").`,
+    {
+      hint: 'Ask another user with the right to approve.',
+    },
+  );
 }

@@ -6,7 +6,7 @@ export const pauseOperation: Operation<{ runId: string; now: boolean }, ControlR
   name: 'pause',
   method: 'POST',
   path: '/v1/runs/{runId}/pause',
-  access: 'operate',
+  access: 'control',
   summary: 'Starts no more stories; with `now`, also interrupts running ones, without using up an attempt.',
   input: (z) => z.strictObject({ now: z.boolean() }),
   example: { now: false },

@@ -10,7 +10,7 @@ export const resumeOperation: Operation<Input, ControlResult> = {
   name: 'resume',
   method: 'POST',
   path: '/v1/runs/{runId}/resume',
-  access: 'operate',
+  access: 'control',
   summary: 'Continues a paused run. With `replan`, continues any run with the current PRD, or with the given one.',
   input: (z) =>
     z.strictObject({ replan: z.strictObject({ prd: prdSchema(z).optional() }).optional(), ...settingsSchema(z) }),

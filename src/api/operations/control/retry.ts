@@ -9,7 +9,7 @@ export const retryOperation: Operation<Input, ControlResult> = {
   name: 'retry',
   method: 'POST',
   path: '/v1/runs/{runId}/retry',
-  access: 'operate',
+  access: 'control',
   summary: 'Retries the stories that failed, were cancelled or need a human, or one story, with new attempts.',
   input: (z) =>
     z.strictObject({

@@ -10,7 +10,7 @@ export const previewPromptOperation: Operation<Input, PreviewedPrompt> = {
   name: 'previewPrompt',
   method: 'POST',
   path: '/v1/prds/prompt',
-  access: 'read',
+  access: 'submit',
   summary: 'Returns the prompt of the first attempt at a story. Creates no run.',
   input: (z) =>
     z.strictObject({

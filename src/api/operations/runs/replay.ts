@@ -11,7 +11,7 @@ export const replayOperation: Operation<Input, Replayed> = {
   name: 'replay',
   method: 'POST',
   path: '/v1/runs/{runId}/replay',
-  access: 'operate',
+  access: 'control',
   summary:
     'Repeats an attempt, by default the last one of a story, with the recorded responses of its model. Nothing lands.',
   input: (z) => z.strictObject({ story: z.string(), attempt: z.number().int().positive().optional() }),

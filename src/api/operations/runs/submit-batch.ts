@@ -18,7 +18,7 @@ export const submitBatchOperation: Operation<Input, { runs: Submitted[] }> = {
   name: 'submitBatch',
   method: 'POST',
   path: '/v1/batches',
-  access: 'operate',
+  access: 'submit',
   summary: 'Creates the runs of a batch, each with its own PRD, in the order in which they run.',
   input: (z) => {
     const member = z.strictObject({

@@ -7,7 +7,7 @@ export const submitIssuesOperation: Operation<IssuesRequest, { runs: Submitted[]
   name: 'submitIssues',
   method: 'POST',
   path: '/v1/issue-runs',
-  access: 'operate',
+  access: 'submit',
   summary: 'Creates a run whose stories are the open issues of a project with a label.',
   input: (z) =>
     z.strictObject({

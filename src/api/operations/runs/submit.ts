@@ -17,7 +17,7 @@ export const submitOperation: Operation<Input, { runs: Submitted[] }> = {
   name: 'submit',
   method: 'POST',
   path: '/v1/runs',
-  access: 'operate',
+  access: 'submit',
   summary: 'Creates a run of a PRD for each repository. Either all runs are queued, or none.',
   input: (z) =>
     z.strictObject({

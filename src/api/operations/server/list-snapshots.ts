@@ -6,6 +6,7 @@ export const listSnapshotsOperation: Operation<object, { snapshots: SnapshotView
   method: 'GET',
   path: '/v1/snapshots',
   access: 'read',
+  everywhere: true,
   summary: 'Lists the snapshots of what setup installed, the last used first.',
   input: (z) => z.strictObject({}),
   output: {

@@ -12,7 +12,8 @@ export const pruneOperation: Operation<PruneRequest, PruneReport> = {
   name: 'prune',
   method: 'POST',
   path: '/v1/prune',
-  access: 'operate',
+  access: 'administer',
+  everywhere: true,
   summary:
     'Removes artifacts of ended runs, and whole runs, that `[keep]` does not keep, and what belongs to no run. Requests over the network may set limits only with `dryRun`.',
   input: (z) =>

@@ -5,6 +5,7 @@ export const removeSnapshotsOperation: Operation<{ keys: string[] }, { removed: 
   method: 'POST',
   path: '/v1/snapshots/remove',
   access: 'operate',
+  everywhere: true,
   summary: 'Removes snapshots by the beginnings of their keys, or all; those in use stay.',
   input: (z) => z.strictObject({ keys: z.array(z.string().regex(/^[0-9a-f]{4,64}$/)).max(1000) }),
   example: { keys: ['042fe174'] },

@@ -1,0 +1,92 @@
+import { grantOf, mayUseRepository, type User } from '../../core/access/access.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { Store } from '../../store/store.ts';
+import type { AnyOperation } from '../operations/operation.ts';
+
+/** What an operation is called with, as far as access depends on it. */
+interface AuthorizedInput {
+  runId?: string;
+  user?: string | undefined;
+}
+
+/**
+ * Checks whether a user may run an operation with this input. Which runs and repositories exist for them is decided by
+ * `visibleStore` and `assertMayUse`. Throws ACCESS_DENIED, and RUN_NOT_FOUND.
+ */
+export async function authorize(
+  { name, access, everywhere }: Pick<AnyOperation, 'name' | 'access' | 'everywhere'>,
+  input: AuthorizedInput,
+  { user, store }: { user: User; store: Pick<Store, 'find' | 'readState'> },
+): Promise<void> {
+  const grant = grantOf(user.role, access);
+  if (grant === 'none') throw denied(user, `the role ${user.role} does not include ${name}`);
+  if (everywhere === true && user.repositories !== undefined)
+    throw denied(user, `${name} concerns all repositories, and ${user.name} may use only some`);
+  if (input.user !== undefined && input.user !== user.name)
+    throw denied(user, `requests of ${user.name} cannot be in the name of ${input.user}`);
+  if (grant === 'all') return;
+  const state = input.runId === undefined ? undefined : await store.readState(await store.find(input.runId));
+  if (state?.user !== user.name) throw denied(user, `the role ${user.role} includes ${name} only for own runs`);
+}
+
+/** Throws ACCESS_DENIED unless the user may submit runs of a repository, by its path or address. */
+export function assertMayUse(user: User, source: string): void {
+  if (mayUseRepository(user, source)) return;
+  throw denied(user, `${source} is not one of the repositories of ${user.name}`);
+}
+
+/**
+ * The store as a user with a list of repositories sees it: runs of other repositories do not exist. Takes time for all runs
+ * when it lists some.
+ */
+export function visibleStore(store: Store, user: User): Store {
+  if (user.repositories === undefined) return store;
+  const isVisible = async (runId: string) =>
+    store.readState(runId).then(
+      ({ repo }) => mayUseRepository(user, repo.source),
+      () => false,
+    );
+  const onlyVisible = async <T extends { runId: string }>(runs: T[]): Promise<T[]> => {
+    const visible = await Promise.all(runs.map(({ runId }) => isVisible(runId)));
+    return runs.filter((_run, index) => visible[index]);
+  };
+  return {
+    ...store,
+    find: async (part) => {
+      const runId = await store.find(part).catch(() => undefined);
+      if (runId !== undefined && (await isVisible(runId))) return runId;
+      throw new HaloError('RUN_NOT_FOUND', `No run matches "${part.slice(0, 64)}".`, {
+        hint: 'Run `halo ls` to list all runs that you can see.',
+      });
+    },
+    list: async ({ open = Infinity, ended = Infinity, newest = Infinity, ...range } = {}) => {
+      const all = await store.list(range);
+      const visible = all.runs.filter(({ repo }) => mayUseRepository(user, repo.source));
+      const among = visible.slice(0, newest);
+      const [openRuns, endedRuns] = [true, false].map((isOpen) =>
+        among.filter(({ status }) => (status === 'ended') !== isOpen),
+      ) as [typeof among, typeof among];
+      const chosen = new Set([...openRuns.slice(0, open), ...endedRuns.slice(0, ended)]);
+      const last = among.at(-1);
+      return {
+        runs: among.filter((run) => chosen.has(run)),
+        unreadable: [],
+        omitted: {
+          open: openRuns.length - Math.min(open, openRuns.length),
+          ended: Math.max(0, endedRuns.length - ended),
+        },
+        ...(visible.length > among.length && last !== undefined && { next: last.runId }),
+      };
+    },
+    runIds: async () =>
+      (await onlyVisible((await store.runIds()).map((runId) => ({ runId })))).map(({ runId }) => runId),
+    openRuns: async () => onlyVisible(await store.openRuns()),
+    recentRuns: async (since) => onlyVisible(await store.recentRuns(since)),
+  };
+}
+
+function denied(user: User, why: string): HaloError {
+  return new HaloError('ACCESS_DENIED', `Access denied: ${why}.`, {
+    hint: `An administrator can change role and repositories: halo user set ${user.name}.`,
+  });
+}

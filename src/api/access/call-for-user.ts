@@ -1,0 +1,38 @@
+import type { User } from '../../core/access/access.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { AccessLog } from '../../store/access/access-log.ts';
+import type { CallOperation } from '../operations/operation.ts';
+import type { OperationContext } from '../operations/operation-context.ts';
+import { assertMayUse, authorize } from './authorize.ts';
+
+/**
+ * Runs operations for a user of the server, whom journals call `by`. `shared.store` shows only what the user may see. Each
+ * call is authorized first, and denials are recorded in the access log.
+ */
+export function callForUser(shared: Omit<OperationContext, 'by' | 'remote'>, caller: User, by: string): CallOperation {
+  const log = new AccessLog(shared.host.home);
+  const context: OperationContext = {
+    ...shared,
+    user: caller.name,
+    caller,
+    by,
+    remote: true,
+    assertMayUse: (source) => assertMayUse(caller, source),
+  };
+  return async (operation, input, signal) => {
+    try {
+      await authorize(operation, input as object, { user: caller, store: shared.store });
+      return await operation.run(context, input, signal);
+    } catch (error) {
+      if (error instanceof HaloError && error.code === 'ACCESS_DENIED')
+        await log.append({
+          at: new Date().toISOString(),
+          type: 'operation.denied',
+          user: caller.name,
+          operation: operation.name,
+          reason: error.message,
+        });
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,28 @@
+/** What happened to users and their access. */
+export type AccessEventType =
+  | 'user.added'
+  | 'user.changed'
+  | 'user.removed'
+  | 'token.created'
+  | 'token.revoked'
+  | 'token.used'
+  | 'token.refused'
+  | 'operation.denied';
+
+/** A line of the access log. */
+export interface AccessEvent {
+  /** ISO 8601 */
+  at: string;
+  type: AccessEventType;
+  /** Whom it concerns; absent if a request named no known token. */
+  user?: string | undefined;
+  /** Id of the token. */
+  token?: string | undefined;
+  /** The user who changed users or tokens. */
+  by?: string | undefined;
+  /** The operation that was denied. */
+  operation?: string | undefined;
+  /** The address of the client. */
+  from?: string | undefined;
+  reason?: string | undefined;
+}

@@ -1,0 +1,43 @@
+import { appendFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AccessEvent } from '../../core/access/access-event.ts';
+import { createFolders, readIfExists } from '../../lib/fs.ts';
+import { isRecord } from '../../lib/guards.ts';
+import { tryParseJson } from '../../lib/parse-json.ts';
+import { withDiskErrors } from '../disk-errors.ts';
+
+/** The older half of the log is replaced when the newer one has this size. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** The access log of one HALO_HOME: changes of users, sign-ins and denials. Every function may throw DISK_FAILED. */
+export class AccessLog {
+  readonly #home: string;
+  readonly #path: string;
+
+  constructor(home: string) {
+    this.#home = home;
+    this.#path = join(home, 'access.jsonl');
+  }
+
+  async append(event: AccessEvent): Promise<void> {
+    await withDiskErrors(this.#path, async () => {
+      await createFolders(this.#home, 0o700);
+      const size = (await stat(this.#path).catch(() => undefined))?.size ?? 0;
+      if (size > MAX_BYTES) await rename(this.#path, `${this.#path}.old`);
+      await appendFile(this.#path, `${JSON.stringify(event)}\n`, { mode: 0o600 });
+    });
+  }
+
+  /** Events at or after `since` (ISO 8601), the latest first, at most `limit`. Damaged lines are left out. */
+  async read({ since = '', limit }: { since?: string | undefined; limit: number }): Promise<AccessEvent[]> {
+    const texts = await withDiskErrors(this.#path, () =>
+      Promise.all([this.#path, `${this.#path}.old`].map((path) => readIfExists(path))),
+    );
+    const events = texts.flatMap((text) => (text ?? '').split('\n').map(tryParseJson).filter(isAccessEvent).reverse());
+    return events.filter(({ at }) => at >= since).slice(0, limit);
+  }
+}
+
+function isAccessEvent(value: unknown): value is AccessEvent {
+  return isRecord(value) && typeof value.at === 'string' && typeof value.type === 'string';
+}

@@ -1,0 +1,257 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
+import { grantOf, mayUseRepository, ROLES, type Role } from '../../../src/core/access/access.ts';
+import { openHttp } from '../../../src/api/http/http-client.ts';
+import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { pathKeys, type AnyOperation } from '../../../src/api/operations/operation.ts';
+import type { Operations } from '../../../src/api/operations.ts';
+import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import { created } from '../../support/journal.ts';
+import { writeAccessPage } from './access-page.ts';
+
+const PAGE = new URL('../../../docs/access.md', import.meta.url);
+const TOKEN = 'a-token-of-the-test';
+const SHOP = '/home/me/shop';
+const SITE = '/home/me/site';
+
+let home: ScriptedHome;
+let served: Served;
+let owner: Operations;
+const tokens = {} as Record<Role, string>;
+
+beforeAll(async () => {
+  home = openScriptedHome();
+  served = await serveApi({
+    operations: home.operations,
+    listen: '127.0.0.1:0',
+    host: { ...home.host, apiToken: TOKEN },
+  });
+  owner = openHttp({ url: served.url, token: TOKEN });
+  for (const role of ROLES) tokens[role] = await addUser(role, role);
+});
+afterAll(async () => {
+  await served.close();
+  await home.remove();
+});
+
+async function addUser(name: string, role: Role, repositories?: string[]): Promise<string> {
+  await owner.addUser({ name, role, ...(repositories && { repositories }) });
+  return (await owner.createToken(name, undefined)).token;
+}
+
+const as = (token: string) => openHttp({ url: served.url, token });
+
+/** A run that `user` has submitted. */
+function addRun(user: string, source = SHOP): Promise<string> {
+  const entry = created();
+  return home.addRun([{ ...entry, user, repo: { ...entry.repo, source } }]);
+}
+
+/** Sends a request with the example of the operation, which concerns nothing that exists but `runId`. */
+async function send(operation: AnyOperation, token: string, runId: string): Promise<{ status: number; code?: string }> {
+  const keys: Record<string, string> = { runId, path: 'none', name: 'none', id: 'none' };
+  const path = pathKeys(operation).reduce(
+    (all, key) => all.replace(new RegExp(`\\{${key}\\*?\\}`), keys[key]!),
+    operation.path,
+  );
+  const body = { ...operation.example, ...('repos' in (operation.example ?? {}) && { repos: ['/none'] }) };
+  const response = await fetch(`${served.url}${path}`, {
+    method: operation.method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...(operation.method === 'POST' && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const code = /"code":"(\w+)"/.exec(text)?.[1];
+  return { status: response.status, ...(code !== undefined && { code }) };
+}
+
+describe('the access of a user', () => {
+  const cells = ALL_OPERATIONS.flatMap((operation) =>
+    ROLES.map((role) => [operation.name, role, grantOf(role, operation.access), operation] as const),
+  );
+  test.each(cells)('%s as %s: %s', async (_name, role, grant, operation) => {
+    const other = await send(operation, tokens[role], await addRun('somebody'));
+    expect(other.status === 403, JSON.stringify(other)).toBe(grant !== 'all');
+    expect(other.code === 'ACCESS_DENIED').toBe(grant !== 'all');
+    expect(other.status).not.toBe(401);
+    if (!operation.path.includes('{runId}')) return;
+    const own = await send(operation, tokens[role], await addRun(role));
+    expect(own.status === 403, JSON.stringify(own)).toBe(grant === 'none');
+  });
+
+  test('docs/access.md is the table of these tests', async () => {
+    const page = writeAccessPage();
+    // With HALO_TEST_RECORD the page is written.
+    if (process.env.HALO_TEST_RECORD !== undefined) await writeFile(PAGE, page);
+    expect(await readFile(PAGE, 'utf8')).toBe(page);
+  });
+});
+
+describe('a user with a list of repositories', () => {
+  let number = 0;
+  let name: string;
+  let limited: Operations;
+  let [visible, hidden] = ['', ''];
+
+  beforeEach(async () => {
+    name = `limited-${(number += 1)}`;
+    limited = as(await addUser(name, 'admin', [SITE]));
+    [visible, hidden] = [await addRun('ada', SITE), await addRun('ada', SHOP)];
+  });
+
+  const about = ALL_OPERATIONS.filter(({ path }) => path.includes('{runId}'));
+  test.each(about.map((operation) => [operation.name, operation] as const))(
+    '%s: a run of another repository does not exist',
+    async (_name, operation) => {
+      const { token } = await owner.createToken(name, undefined);
+      expect(await send(operation, token, hidden)).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
+    },
+  );
+
+  it('sees only runs of these in lists and reports', async () => {
+    expect((await limited.list()).map(({ runId }) => runId)).toContain(visible);
+    expect((await limited.list()).every(({ repo }) => repo.source === SITE)).toBe(true);
+    const newest = await limited.listSome({ newest: 1 });
+    expect(newest.runs.map(({ runId }) => runId)).toEqual([visible]);
+    const reported = await limited.audit({ limit: 1000 });
+    expect(new Set(reported.entries.map(({ repo }) => repo))).toEqual(new Set([SITE]));
+  });
+
+  it('cannot use operations that concern all repositories', async () => {
+    const denied = { code: 'ACCESS_DENIED' };
+    await expect(limited.snapshots()).rejects.toMatchObject(denied);
+    await expect(limited.users()).rejects.toMatchObject(denied);
+    await expect(limited.resetBreaker('provider:api.openai.com')).rejects.toMatchObject(denied);
+  });
+
+  it('cannot submit or preview a run of another repository', async () => {
+    const prd = { path: 'prd.json', bytes: Buffer.from('{"userStories":[{"id":"A","title":"A"}]}') };
+    const options = { prd, profile: undefined, set: [], allowDirty: false };
+    await expect(limited.submit({ ...options, repos: [SHOP] })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    const request = { prd, profile: undefined, set: [], repo: SHOP, story: undefined };
+    await expect(limited.previewPrompt(request)).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    await expect(limited.submit({ ...options, repos: [SITE] })).rejects.not.toMatchObject({ code: 'ACCESS_DENIED' });
+  });
+
+  it('sees all runs again when the list is removed', async () => {
+    await owner.changeUser(name, { repositories: null });
+    expect((await limited.list()).map(({ runId }) => runId)).toContain(hidden);
+  });
+});
+
+describe('the patterns of repositories', () => {
+  test.each([
+    ['https://git.example.com/shop/*', 'https://git.example.com/shop/web.git', true],
+    ['https://git.example.com/shop/web', 'https://git.example.com/shop/web.git', true],
+    ['/srv/repos/site', '/srv/repos/site/', true],
+    ['/srv/repos/site', '/srv/repos/site-2', false],
+    ['/srv/*', '/srv/../etc', false],
+    ['git@git.example.com:shop/*', 'git@git.example.com:shop/../other/web', false],
+    ['https://git.example.com/a.b', 'https://git.example.com/aXb', false],
+    ['*', '/anything', true],
+  ])('%s allows %s: %s', (pattern, source, allowed) => {
+    expect(mayUseRepository({ repositories: [pattern] }, source)).toBe(allowed);
+  });
+});
+
+describe('a token', () => {
+  it('stops working immediately when it is revoked, its user is removed, or it expires', async () => {
+    for (const [name, end] of [
+      ['eve', async (id: string) => owner.revokeToken(id)],
+      ['mal', async () => owner.removeUser('mal')],
+    ] as const) {
+      await owner.addUser({ name, role: 'viewer' });
+      const { token, id } = await owner.createToken(name, undefined);
+      expect(await as(token).list()).toBeInstanceOf(Array);
+      await end(id);
+      await expect(as(token).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+    }
+    await owner.addUser({ name: 'old', role: 'viewer' });
+    const { token } = await owner.createToken('old', new Date(Date.now() - 1000).toISOString());
+    await expect(as(token).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+  });
+
+  it('does not work again when a user of the name of its removed owner is added', async () => {
+    const token = await addUser('twin', 'viewer');
+    await owner.removeUser('twin');
+    await addUser('twin', 'admin');
+    await expect(as(token).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+  });
+
+  it('is stored only as a hash, and its last use is shown', async () => {
+    const token = await addUser('seen', 'viewer');
+    await as(token).list();
+    const user = (await owner.users()).find(({ name }) => name === 'seen')!;
+    expect(user.tokens).toMatchObject([{ id: token.split('_')[1], usedAt: expect.any(String) as string }]);
+    const stored = await readFile(`${home.host.home}/user-tokens/${user.tokens[0]!.id}.json`, 'utf8');
+    expect(stored).not.toContain(token.split('_').at(-1)!);
+  });
+
+  it.each(['api', 'api-token'])('cannot be made for the name %s, which journals use for the server', async (name) => {
+    await expect(owner.addUser({ name, role: 'viewer' })).rejects.toMatchObject({ code: 'USAGE' });
+  });
+
+  it('cannot act in the name of another user', async () => {
+    const prd = { path: 'prd.json', bytes: Buffer.from('{"userStories":[{"id":"A","title":"A"}]}') };
+    const request = { prd, profile: undefined, set: [], allowDirty: false, repos: ['/none'], user: 'admin' };
+    await expect(as(tokens.operator).submit(request)).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+  });
+});
+
+describe('the access log', () => {
+  it('has changes of users, sign-ins, refused tokens and denied operations', async () => {
+    const token = await addUser('logged', 'viewer');
+    await as(token).list();
+    const runId = await addRun('ada');
+    await expect(as(token).pause(runId, { now: false })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    await expect(as(`${token}x`).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+    await owner.removeUser('logged');
+    const events = (await owner.accessLog({ limit: 100 })).filter(
+      ({ user, token: id }) => user === 'logged' || id === token.split('_')[1],
+    );
+    expect(events.map(({ type }) => type).reverse()).toEqual([
+      'user.added',
+      'token.created',
+      'token.used',
+      'operation.denied',
+      'token.refused',
+      'user.removed',
+    ]);
+    expect(events.find(({ type }) => type === 'operation.denied')).toMatchObject({ operation: 'pause' });
+    expect(JSON.stringify(events)).not.toContain(token);
+  });
+});
+
+describe('the limit of requests', () => {
+  it('applies to each token of a user, and not to the token of the server', async () => {
+    const limited = await serveApi({
+      operations: home.operations,
+      listen: '127.0.0.1:0',
+      host: { ...home.host, apiToken: TOKEN },
+      rules: { requestsPerMinute: 3 },
+    });
+    try {
+      const [one, two] = [await addUser('fast', 'viewer'), await addUser('slow', 'viewer')];
+      const list = (token: string) => openHttp({ url: limited.url, token }).list();
+      for (let count = 0; count < 3; count += 1) await list(one);
+      await expect(list(one)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
+      await list(two);
+      for (let count = 0; count < 5; count += 1) await list(TOKEN);
+    } finally {
+      await limited.close();
+    }
+  });
+
+  it('ends the record of wrong tokens from one address, and leaves valid tokens of it alone', async () => {
+    const codes = new Set<string>();
+    for (let count = 0; count < 40; count += 1)
+      await as('halo_aaaaaaaa_' + 'x'.repeat(43))
+        .list()
+        .catch(({ code }: { code: string }) => codes.add(code));
+    expect(codes).toEqual(new Set(['API_REFUSED', 'TOO_MANY_REQUESTS']));
+    expect(await as(tokens.viewer).list()).toBeInstanceOf(Array);
+    const refused = (await owner.accessLog({ limit: 1000 })).filter(({ token }) => token === 'aaaaaaaa');
+    expect(refused.length).toBeLessThanOrEqual(30);
+  });
+});

@@ -1,0 +1,180 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openHttp } from '../../../src/api/http/http-client.ts';
+import type { Operations } from '../../../src/api/operations.ts';
+import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import { created } from '../../support/journal.ts';
+import { connectHttp } from '../../support/mcp-client.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+/** Users of a server against its other users, and strangers against their tokens, on a real `halo serve`. */
+
+const HIDDEN = '0tbq1aaaaaaaaaaa';
+const OWN = '0tbq2bbbbbbbbbbb';
+
+let home: ScriptedHome;
+let processes: HaloHome;
+let url = '';
+let owner: Operations;
+let shop: TestRepository;
+let site: TestRepository;
+const prd = { path: 'prd.json', bytes: Buffer.from('{"userStories":[{"id":"A","title":"A"}]}') };
+const submit = { prd, profile: undefined, set: ['gates=["true"]'], allowDirty: false };
+
+beforeAll(async () => {
+  home = openScriptedHome();
+  processes = openHome();
+  const dir = home.host.home;
+  const server = processes.start(['serve', '--listen', '127.0.0.1:0'], { cwd: dir, env: { HALO_HOME: dir } });
+  await server.says('token ');
+  url = /api +(\S+)/.exec(server.stdout())?.[1] ?? '';
+  owner = openHttp({ url, token: readFileSync(join(dir, 'api-token'), 'utf8').trim() });
+  [shop, site] = [newRepository({ 'halo.toml': 'gates = ["true"]\n' }, 'shop'), newRepository({}, 'site')];
+  for (const [id, repository] of [
+    [HIDDEN, shop],
+    [OWN, site],
+  ] as const) {
+    const entry = created(id);
+    await home.addRun([{ ...entry, user: 'ada', repo: { ...entry.repo, source: repository.root } }]);
+  }
+}, 60_000);
+afterAll(async () => {
+  await processes.close();
+  await home.remove();
+});
+
+let count = 0;
+async function addUser(role: 'viewer' | 'submitter' | 'operator' | 'admin', repositories?: string[]) {
+  const name = `user-${(count += 1)}`;
+  await owner.addUser({ name, role, ...(repositories && { repositories }) });
+  const { token, id } = await owner.createToken(name, undefined);
+  return { name, token, id, operations: openHttp({ url, token }) };
+}
+
+describe('incident user-access: a user of a server reaches for what belongs to others', () => {
+  it('part of the id of a hidden run, and of all ids, finds only visible runs', async () => {
+    const { operations } = await addUser('admin', [site.root]);
+    for (const part of [HIDDEN, HIDDEN.slice(0, 6), '0tbq1', '0tbq'])
+      await expect(operations.get(part)).rejects.toMatchObject({
+        code: 'RUN_NOT_FOUND',
+        message: `No run matches "${part}".`,
+      });
+    expect((await operations.get(OWN)).state.runId).toBe(OWN);
+    await expect(operations.submit({ ...submit, repos: [site.root], after: [HIDDEN] })).rejects.toMatchObject({
+      code: 'RUN_NOT_FOUND',
+    });
+  });
+
+  it('a link, a dotted path and a folder below do not lead to another repository', async () => {
+    const folder = tempDir('halo-links');
+    symlinkSync(shop.root, join(folder, 'link'));
+    mkdirSync(join(folder, 'sub'));
+    const { operations } = await addUser('submitter', [`${folder}/*`, site.root]);
+    for (const repo of [join(folder, 'link'), `${site.root}/../${shop.root.split('/').at(-1)!}`, shop.root])
+      await expect(operations.submit({ ...submit, repos: [repo] })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    const messages = await Promise.all(
+      ['/root/.ssh', '/root/none'].map((repo) =>
+        operations.submit({ ...submit, repos: [repo] }).catch(({ message }: Error) => message.replace(repo, '')),
+      ),
+    );
+    expect(new Set(messages).size, 'what exists looks like what does not').toBe(1);
+  });
+
+  it('the idempotency key of another user returns nothing of their runs', async () => {
+    const [one, two] = [await addUser('submitter'), await addUser('submitter')];
+    const request = { ...submit, repos: [shop.root], key: 'nightly' };
+    const [first] = await one.operations.submit(request);
+    const [second] = await two.operations.submit(request);
+    const [again] = await one.operations.submit(request);
+    expect(second?.runId).not.toBe(first?.runId);
+    expect(again?.runId).toBe(first?.runId);
+  });
+
+  it('a submit in the name of another user, and a role change by oneself, are denied', async () => {
+    const { operations, name } = await addUser('operator');
+    for (const work of [
+      () => operations.submit({ ...submit, repos: [shop.root], user: 'ada' }),
+      () => operations.changeUser(name, { role: 'admin' }),
+      () => operations.createToken(name, undefined),
+    ])
+      await expect(work()).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+  });
+
+  it('MCP gives a user no more than HTTP', async () => {
+    const viewer = await addUser('viewer');
+    const limited = await addUser('admin', [site.root]);
+    const mcp = await connectHttp(url, viewer.token);
+    expect(await mcp.refusal('halo_pause', { runId: OWN })).toMatchObject({ code: 'ACCESS_DENIED' });
+    await mcp.close();
+    const other = await connectHttp(url, limited.token);
+    const runs = JSON.stringify(await other.call('halo_runs', {}));
+    expect(runs).toContain(OWN);
+    expect(runs).not.toContain(HIDDEN);
+    await other.close();
+  });
+
+  it('the submitter of a run cannot approve it with approval.by = "others"', async () => {
+    const { name, operations } = await addUser('operator');
+    const runId = '0tbq3ccccccccccc';
+    const entry = created(runId);
+    await home.addRun([{ ...entry, user: name, repo: { ...entry.repo, source: site.root } }]);
+    const path = join(home.host.home, 'runs', runId, 'run.json');
+    const record = JSON.parse(readFileSync(path, 'utf8')) as { config: { approval: object } };
+    writeFileSync(
+      path,
+      JSON.stringify({ ...record, config: { ...record.config, approval: { mode: 'story', by: 'others' } } }),
+    );
+    await expect(operations.approve(runId, 'US-001')).rejects.toMatchObject({
+      code: 'LAND_REFUSED',
+      message: expect.stringContaining('approval.by = "others"') as string,
+    });
+  });
+});
+
+describe('incident user-token: strangers and former users with a token', () => {
+  it('an open stream ends when its token is revoked', async () => {
+    const { operations, id } = await addUser('viewer');
+    const stop = new AbortController();
+    const events = operations.follow(OWN, { after: 0, follow: true, signal: stop.signal });
+    expect((await events.next()).done).toBe(false);
+    const end = (async () => {
+      for await (const event of events) void event;
+    })();
+    await owner.revokeToken(id);
+    await expect(end).rejects.toMatchObject({ code: 'API_REFUSED' });
+  }, 30_000);
+
+  it('no file of the home contains a token, and an answer that repeats one is masked', async () => {
+    const { token, operations } = await addUser('submitter');
+    await operations.list();
+    const text = await operations.submit({ ...submit, repos: [`/srv/${token}`] }).catch(String);
+    expect(text).not.toContain(token);
+    const files = readdirSync(home.host.home, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+    for (const { parentPath, name } of files)
+      expect(readFileSync(join(parentPath, name), 'latin1'), name).not.toContain(token.slice(14));
+    for (const folder of ['users', 'user-tokens'])
+      expect(statSync(join(home.host.home, folder)).mode & 0o077, folder).toBe(0);
+  });
+
+  it('forged headers of a proxy do not change the host that is checked', async () => {
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const { hostname, port } = new URL(url);
+      const headers = { host: 'evil.example', 'x-forwarded-host': 'localhost', authorization: 'Bearer x' };
+      request({ hostname, port, path: '/v1/runs', headers }, (response) => resolve(response.statusCode))
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(401);
+  });
+
+  it('the secret of one token with the id of another is refused', async () => {
+    const [one, two] = [await addUser('viewer'), await addUser('admin')];
+    const forged = one.token.replace(one.id, two.id);
+    await expect(openHttp({ url, token: forged }).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+  });
+});
