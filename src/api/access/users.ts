@@ -4,7 +4,7 @@ import { defined } from '../../lib/guards.ts';
 import type { AccessEvent } from '../../core/access/access-event.ts';
 import { AccessLog } from '../../store/access/access-log.ts';
 import { UserFiles, type KnownUser, type TokenRecord, type UsedToken } from '../../store/access/user-files.ts';
-import { REMOTE_USER, TOKEN_HOLDER } from '../submit/user-name.ts';
+import { REMOTE_USER, TOKEN_HOLDER, USER_NAME } from '../submit/user-name.ts';
 import { hashToken, makeAccessToken } from './access-token.ts';
 
 /** A user with their tokens, as shown to administrators. */
@@ -50,8 +50,12 @@ export class Users {
     return Promise.all((await this.#files.list()).map((user) => this.#view(user)));
   }
 
-  /** Adds a user without a token. Throws CONFLICT if the name exists. */
+  /** Adds a user without a token. Throws CONFLICT if the name exists, and USAGE for a name that journals cannot contain. */
   async add({ name, role, repositories }: User, { by, now }: ChangedBy): Promise<UserView> {
+    if (!USER_NAME.test(name))
+      throw new HaloError('USAGE', `${JSON.stringify(name)} is not a valid user name.`, {
+        hint: 'Use up to 64 letters, digits and the characters . @ + - _.',
+      });
     if (RESERVED.includes(name))
       throw new HaloError('USAGE', `Journals use the name ${name} for requests with the token of the server.`, {
         hint: 'Choose another name.',

@@ -38,13 +38,9 @@ function rowsOf({ name, role, repositories, tokens }: UserView, now: string): Ce
     { text: id },
     expiresAt !== undefined && expiresAt <= now
       ? { text: 'expired', tone: 'warn' }
-      : { text: expiryText(expiresAt, now) },
+      : { text: expiresAt?.slice(0, 10) ?? 'never' },
     { text: usedAt === undefined ? 'never' : `${formatElapsed(msBetween(usedAt, now))} ago` },
   ]);
-}
-
-function expiryText(expiresAt: string | undefined, now: string): string {
-  return expiresAt === undefined ? 'never' : `in ${formatElapsed(msBetween(now, expiresAt))}`;
 }
 
 function detailOf({ token, by, operation, from, reason }: AccessEvent): string {

@@ -188,8 +188,9 @@ describe('a token', () => {
     expect(stored).not.toContain(token.split('_').at(-1)!);
   });
 
-  it.each(['api', 'api-token'])('cannot be made for the name %s, which journals use for the server', async (name) => {
-    await expect(owner.addUser({ name, role: 'viewer' })).rejects.toMatchObject({ code: 'USAGE' });
+  it.each(['api', 'api-token', 'two words', '../x', ''])('cannot be made for the name %j', async (name) => {
+    for (const { addUser } of [owner, home.operations])
+      await expect(addUser({ name, role: 'viewer' })).rejects.toMatchObject({ code: 'USAGE' });
   });
 
   it('cannot act in the name of another user', async () => {
