@@ -34,6 +34,8 @@ export interface FolderQueueOptions {
   say: (text: string) => Promise<void>;
   /** Called while a run is executed. */
   observe?: (view: RunView) => Promise<void>;
+  /** Called when a run has ended with SUCCESS. */
+  succeeded?: (state: RunState) => void;
   /** Interval between two looks at the folder and at runs, and how long a file must not change. */
   pollMs?: number;
 }
@@ -190,6 +192,7 @@ export class FolderQueue {
     const state = await this.#untilEnded(submitted);
     if (state === undefined) return;
     if (state.stopReason === 'SUCCESS') {
+      this.#with.succeeded?.(state);
       const to = await chooseArchivePath(this.#with.folder, record.name);
       const archiving: FolderRecord = { ...submitted, state: 'archiving', to };
       await this.#with.records.save(archiving);

@@ -30,8 +30,12 @@ export async function runFolderQueue(home: string, request: FolderRequest): Prom
 export async function resolveFolder(folder: string): Promise<string> {
   const found = await stat(folder).catch(() => undefined);
   if (found?.isDirectory() !== true)
-    throw new HaloError('PRD_UNREADABLE', `${folder} is not a folder.`, {
-      hint: 'Pass a folder with PRDs; a single PRD is for `halo submit`.',
-    });
+    throw new HaloError(
+      'PRD_UNREADABLE',
+      found === undefined ? `There is no folder ${folder}.` : `${folder} is not a folder.`,
+      {
+        hint: 'Pass a folder with PRDs; a single PRD is for `halo submit`.',
+      },
+    );
   return realpath(folder);
 }

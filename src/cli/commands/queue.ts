@@ -1,10 +1,14 @@
 import { resolve } from 'node:path';
 import { Option } from 'commander';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { stepLines } from '../../tui/step-lines.ts';
 import { waitingFor } from '../../tui/run-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { listQueue } from '../prds/list-queue.ts';
+import { terminalColumns } from '../output/run-table.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 import { QueueWorker } from '../run/queue-worker.ts';
 
@@ -65,6 +69,7 @@ async function runQueue(name: string, flags: Flags, cli: Cli): Promise<void> {
   const operations = local ?? (await services.openOperations());
   const worker = new QueueWorker(cli, local);
   let said = '';
+  let last: RunState | undefined;
   try {
     const result = await services.runFolderQueue({
       operations,
@@ -80,6 +85,7 @@ async function runQueue(name: string, flags: Flags, cli: Cli): Promise<void> {
       signal: worker.stopped,
       finishing: worker.finishing,
       say: (text) => cli.note(safeLine(text, 1000)),
+      succeeded: (state) => (last = state),
       async observe(view) {
         if (await worker.take(view)) return;
         const [reason = ''] = waitingFor(view);
@@ -88,11 +94,18 @@ async function runQueue(name: string, flags: Flags, cli: Cli): Promise<void> {
       },
     });
     if (flags.json) await cli.printJson(result);
-    else await cli.note(`${result.done} done, ${result.failed} failed`);
+    else await cli.note(`${result.done} done, ${result.failed} failed`, ...stepsAfter(last, cli));
     if (result.failed > 0) cli.exitCode = exitCodeOf('GATE_FAILED');
     else if (worker.finishing.aborted && !flags.watch) cli.exitCode = exitCodeOf('USER_ABORT');
   } finally {
     await worker.close();
     await operations.close();
   }
+}
+
+/** How to get the results: the last run contains those before it. */
+function stepsAfter(last: RunState | undefined, cli: Cli): string[] {
+  if (last === undefined) return [];
+  const lines = stepLines(nextSteps(last), terminalColumns(cli) ?? Number.POSITIVE_INFINITY, cli.paintErr);
+  return lines.map((line, index) => `${index === 0 ? 'next  ' : '      '}${line}`);
 }

@@ -46,7 +46,7 @@ export class QueueWorker {
       const { owner } = await this.#operations.claim(runId);
       if (owner !== undefined && this.#worker === undefined) {
         this.#worker = await this.#cli.services.startWorker({ concurrency: parallel, log: 'file', owner });
-        await this.#cli.note('no worker is running: this process executes the runs');
+        await this.#cli.note('no worker is running: this process executes the runs; `halo top` shows them');
       }
     }
     if (this.#worker !== undefined) this.#runId = runId;

@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { dirname, join, parse } from 'node:path';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import { readRegularText } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
@@ -8,9 +9,12 @@ import { parsePrd } from '../../prd/parse-prd.ts';
 /** With more changed files, they are not all marks of halo. */
 const MAX_CHANGES = 50;
 
+/** Where `halo queue` moves finished PRDs, below their folder. */
+export const DONE_FOLDER = 'done';
+
 /**
- * Finds the changed `paths` of a checkout that are PRDs and differ from the commit `head` only in progress marks. halo writes
- * such marks itself, and stories do not need them.
+ * Finds the changed `paths` of a checkout that are PRDs and differ from the commit `head` only in progress marks, or were
+ * moved to `done/` by `halo queue`. halo makes such changes itself, and stories do not need them.
  */
 export async function findMarkedPrds(
   { root, gitDir, head }: { root: string; gitDir: string; head: string },
@@ -22,12 +26,30 @@ export async function findMarkedPrds(
       if (!hasPrdEnding(path)) return [];
       const [before, now] = await Promise.all([
         readFileAt({ gitDir, commit: head, path, maxBytes: MAX_PRD_BYTES }).catch(() => undefined),
-        readRegularText(join(root, path), MAX_PRD_BYTES).catch(() => undefined),
+        readRegularText(join(root, path), MAX_PRD_BYTES).catch((error: NodeJS.ErrnoException) => error),
       ]);
-      return before !== undefined && now !== undefined && differsInProgress(path, before, now) ? [path] : [];
+      if (before === undefined) return [];
+      if (typeof now === 'string') return differsInProgress(path, before, now) ? [path] : [];
+      return now.code === 'ENOENT' && (await isArchived(join(root, path), before)) ? [path] : [];
     }),
   );
   return marked.flat();
+}
+
+/** Whether the folder `done` beside a file that is gone has its stories, as `a.json` or `a.2.json`. */
+async function isArchived(file: string, before: string): Promise<boolean> {
+  const done = join(dirname(file), DONE_FOLDER);
+  const { name: stem, ext } = parse(file);
+  const names = await readdir(done).catch(() => []);
+  const same = names
+    .filter(
+      (name) => name.startsWith(stem) && name.endsWith(ext) && /^(\.\d+)?$/.test(name.slice(stem.length, -ext.length)),
+    )
+    .map(async (name) => {
+      const text = await readRegularText(join(done, name), MAX_PRD_BYTES).catch(() => undefined);
+      return text !== undefined && differsInProgress(file, before, text);
+    });
+  return (await Promise.all(same)).includes(true);
 }
 
 function differsInProgress(path: string, before: string, now: string): boolean {

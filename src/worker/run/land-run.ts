@@ -14,9 +14,10 @@ import { failpoint } from '../../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../../git/land/fast-forward.ts';
 import { listRunsBetween } from '../../git/repository/unmerged-runs.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { countWorkersFor } from './run-ownership.ts';
+import { findMarkedPrds } from '../repository/marked-prds.ts';
 import { withoutPrdMarks } from '../repository/stash-prd-marks.ts';
 import { assertHasSettings } from './read-run.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
@@ -113,12 +114,14 @@ interface RunToLand {
   prdIsHere: boolean;
 }
 
-/** Changed PRDs do not prevent it, because halo marks landed stories in them. */
+/** Changed PRDs do not prevent it, because halo marks landed stories in them and moves finished ones. */
 async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHere }: RunToLand): Promise<LandedRun> {
   const facts = await inspectRepo(repo.source);
   const { root, gitDir } = facts;
   const path = relative(root, await realpath(prdPath).catch(() => prdPath));
-  const except = [...PRDS_FOLDERS, relative(root, prdPath), path].filter((each) => !each.startsWith('..'));
+  const own = [...PRDS_FOLDERS, relative(root, prdPath), path].filter((each) => !each.startsWith('..'));
+  const { tracked } = await listChanges(root, own);
+  const except = [...own, ...(await findMarkedPrds(facts, tracked))];
   const land = () => fastForward({ root, gitDir, branch: repo.branch, to: tip, name: `halo/${runId}`, except });
   // If another branch is checked out, the PRD file stays as it is.
   if (!prdIsHere || facts.branch !== repo.branch || path.startsWith('..')) return land();

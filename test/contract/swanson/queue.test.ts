@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { storyKey } from '../../../src/core/run/story-key.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { readJournal } from '../../support/halo/read-journal.ts';
-import { OK } from '../../support/halo/halo.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
 import { answerWith } from '../../support/halo/tests-first.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 import { codeBlocks } from '../../support/text/markdown.ts';
@@ -115,4 +115,27 @@ it('the queue of swanson runs its own PRD with the settings of the page: three t
     expect(history).toContain(`${line}\n`);
   expect(history.match(/- \[x\]/g)).toHaveLength(3);
   expect(readFileSync(join(repository.root, 'prds/done/001-FEAT-health.json'), 'utf8')).toContain('"passes":true');
+});
+
+it('the results of a queue land although the PRDs that were moved to done/ are not committed yet', async () => {
+  const prdOf = (id: string) =>
+    JSON.stringify({ ...HEALTH, name: id, userStories: [{ ...HEALTH.userStories[0], id, title: id }] });
+  repository.write('prds/1.json', prdOf('US-001'));
+  repository.write('prds/2.json', prdOf('US-002'));
+  repository.commit('the queue');
+  const at = { cwd: repository.root };
+  const settings = scripted(`grep -o 'US-00[12]' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => ['-c', pair]);
+  const queue = await home.halo(['queue', 'prds', ...settings], at);
+  expect(queue, queue.stderr).toMatchObject({ code: 0 });
+  expect(queue.stderr).toContain(`halo land ${home.runIds().at(-1)}`);
+
+  const land = await home.halo(['land'], at);
+  expect(land, land.stderr).toMatchObject({ code: 0 });
+  expect(repository.git('show', 'HEAD:order.txt')).toBe('US-001\nUS-002');
+  expect(
+    repository
+      .git('status', '--short', '-uall')
+      .split('\n')
+      .map((line) => line.trim()),
+  ).toEqual([...['D prds/1.json', 'D prds/2.json', '?? prds/done/1.json', '?? prds/done/2.json']]);
 });

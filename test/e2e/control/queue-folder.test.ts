@@ -70,7 +70,7 @@ it('a folder of PRDs is run by the queue itself if no worker is running', LONG, 
   ]);
   const { code, stderr } = await home.halo(['queue', 'prds', ...words], { cwd: repository.root });
   expect(code, stderr).toBe(0);
-  expect(stderr).toContain('no worker is running: this process executes the runs\n');
+  expect(stderr).toContain('no worker is running: this process executes the runs');
   expect(stderr).toContain('2 done, 0 failed');
   expect(done()).toEqual(['1.json', '2.json']);
   const [tip = ''] = repository
