@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { OK } from '../../support/halo/halo.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
 import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../../support/contracts/lever.ts';
@@ -33,6 +33,20 @@ function runFolder(task: string): string {
 }
 
 const inRun = (task: string, name: string) => readFileSync(join(runFolder(task), name), 'utf8');
+
+it('lever task refuses a second process in the same workspace, which would run the same task again', LONG, async () => {
+  commitPrograms(CI);
+  work.writeTasks([entry('A'), entry('B')]);
+  const slow = agentOf(`sleep 6; ${WRITES}`);
+  const first = work.run(['task'], slow);
+  await vi.waitFor(() => expect(work.task('A').status).toBe('started'), { timeout: 30_000 });
+  const second = await work.run(['task'], slow);
+  expect(second.stderr).toMatch(/error\[TASK_NOT_NEXT\]: Another process \(.+:\d+\) runs a task of /);
+  expect(second.code).toBe(6);
+  expect(await first).toMatchObject({ code: 0 });
+  expect(work.task('A')).toMatchObject({ status: 'completed', observability: { run_attempts: 1 } });
+  expect(work.home.runIds()).toHaveLength(1);
+});
 
 describe('lever task that completes', () => {
   it(

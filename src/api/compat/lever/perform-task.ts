@@ -1,9 +1,10 @@
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { inspectRepo, type RepoInfo } from '../../../git/repository/inspect-repo.ts';
 import { readRegularText } from '../../../lib/fs.ts';
 import { sleep } from '../../../lib/async.ts';
+import { LockBusyError, withLock } from '../../../lib/lock.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import type { SubmitRequest } from '../../operations/requests.ts';
 import type { Operations } from '../../operations.ts';
@@ -25,7 +26,7 @@ import {
 } from './session-rate.ts';
 import { openRalphFolder, openRunFolder } from './run-folder.ts';
 import { taskPrd } from './task-prd.ts';
-import { readTasks, resetTask, writeProgress } from './tasks-file.ts';
+import { readTasks, resetTask, writeProgress, type Task } from './tasks-file.ts';
 import { findVerification } from './verification.ts';
 
 export interface TaskOptions extends Where {
@@ -65,14 +66,37 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
   const task = requireRunnableTask(options.reset ? resetTask(choice.task) : choice.task);
   if (task.runAttempts >= MAX_RUN_ATTEMPTS) return blockTask(task, { places, log });
   const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
-  const rate = {
-    path: join(await openRalphFolder(places.workspace), 'rate_limit.json'),
-    limit: limitOf(task.model, config.rate[task.model]),
-  };
-  const request = await describeRun(task, { places, repo, config });
-  await waitForRate(task.model, { ...rate, tokens: estimateTokens(request.prd.bytes.length), log });
-  await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
-  return executeTask(task, { places, repo, rate, request, world });
+  const folder = await openRalphFolder(places.workspace);
+  const rate = { path: join(folder, 'rate_limit.json'), limit: limitOf(task.model, config.rate[task.model]) };
+  return withTaskLock(folder, places.tasks, async () => {
+    await assertStillNext(places.tasks, choice.task);
+    const request = await describeRun(task, { places, repo, config });
+    await waitForRate(task.model, { ...rate, tokens: estimateTokens(request.prd.bytes.length), log });
+    await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
+    return executeTask(task, { places, repo, rate, request, world });
+  });
+}
+
+/** Tasks run one after the other: a second process would run the same task, and overwrite its progress. */
+async function withTaskLock<T>(folder: string, tasks: string, work: () => Promise<T>): Promise<T> {
+  const path = join(folder, 'task.lock');
+  try {
+    return await withLock(path, work, { waitMs: 0 });
+  } catch (error) {
+    if (!(error instanceof LockBusyError) || !error.message.startsWith(path)) throw error;
+    throw new HaloError('TASK_NOT_NEXT', `Another process (${error.owner}) runs a task of ${dirname(folder)}.`, {
+      hint: `Wait until it has ended; it then writes the result to ${tasks}.`,
+      cause: error,
+    });
+  }
+}
+
+async function assertStillNext(tasks: string, { id, json }: Task): Promise<void> {
+  const now = (await readTasks(tasks)).find((task) => task.id === id);
+  if (JSON.stringify(now?.json) === JSON.stringify(json)) return;
+  throw new HaloError('TASK_NOT_NEXT', `The task ${JSON.stringify(id)} was changed in ${tasks} in the meantime.`, {
+    hint: 'Run the command again.',
+  });
 }
 
 /** Checked first, so that no agent is paid for a result that cannot land. */
