@@ -124,7 +124,10 @@ it('the results of a queue land although the PRDs that were moved to done/ are n
   repository.write('prds/2.json', prdOf('US-002'));
   repository.commit('the queue');
   const at = { cwd: repository.root };
-  const settings = scripted(`grep -o 'US-00[12]' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => ['-c', pair]);
+  const settings = scripted(`grep -o 'US-00[12]' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
+    '-c',
+    pair,
+  ]);
   const queue = await home.halo(['queue', 'prds', ...settings], at);
   expect(queue, queue.stderr).toMatchObject({ code: 0 });
   expect(queue.stderr).toContain(`halo land ${home.runIds().at(-1)}`);
