@@ -17,6 +17,8 @@ export interface AgentIntent {
   options?: AgentOptions;
   /** What the agent answers with: the end of a story (default), the tests that it wrote for one, or a plan. */
   answers?: 'story' | 'tests' | 'plan';
+  /** A folder that further attempts at the story have as well; undefined: the session is not kept. */
+  sessionDir?: string | undefined;
   /** The user's command line, for the `command` agent. */
   commandLine: string | undefined;
 }
@@ -26,6 +28,8 @@ export interface AgentLaunch {
   /** POSIX shell script; the prompt is on its stdin. */
   script: string;
   env: Record<string, string>;
+  /** The folder of the session, if the program uses it. */
+  sessionDir?: string | undefined;
   /** Files written before the start: absolute path inside the sandbox (below `home`) to content. */
   files: Record<string, string>;
 }

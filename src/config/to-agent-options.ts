@@ -7,8 +7,11 @@ export function toAgentOptions({ agent, agents, model }: Pick<HaloToml, 'agent' 
   const { effort } = model;
   switch (agent) {
     case 'claude': {
-      const { tools, disallowed_tools: disallowedTools, subagents, teams, config } = agents.claude;
-      const team = teams ? { teams } : {};
+      const { tools, disallowed_tools: disallowedTools, subagents, teams, session, config } = agents.claude;
+      const team = {
+        ...(teams ? { teams } : {}),
+        ...(session === 'story' ? { sessionMs: agents.claude.session_expiry } : {}),
+      };
       return defined({ effort, tools, disallowedTools, subagents: subagents || teams, ...team, config: known(config) });
     }
     case 'codex': {

@@ -15,6 +15,8 @@ export interface AgentOptions {
   subagents?: boolean;
   /** Whether its subagents may send each other messages and share a list of tasks, for Claude Code. */
   teams?: boolean;
+  /** Further attempts at a story continue its session, for Claude Code: how long a session is kept, in ms. */
+  sessionMs?: number;
   /** Further settings in the program's own words. */
   config?: Readonly<Record<string, unknown>>;
 }
@@ -45,6 +47,7 @@ export function describeAgentOptions({
   disallowedTools,
   subagents,
   teams,
+  sessionMs,
   config,
 }: AgentOptions): string[] {
   return [
@@ -53,6 +56,7 @@ export function describeAgentOptions({
     ...(disallowedTools === undefined ? [] : [`without ${disallowedTools.join(' ')}`]),
     ...(subagents === undefined ? [] : [subagents ? 'with subagents' : 'no subagents']),
     ...(teams === true ? ['with teams'] : []),
+    ...(sessionMs === undefined ? [] : ['one session per story']),
     ...Object.entries(config ?? {}).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
   ];
 }

@@ -22,7 +22,8 @@ export interface SandboxLabels {
 export type Mount =
   | { kind: 'bind'; source: string; target: string; readOnly: true }
   /** `copyUp`: the engine copies content and mode of the image's folder at `target` into an empty volume. */
-  | { kind: 'volume'; source: string; target: string; readOnly: boolean; copyUp: boolean };
+  /** `limitBytes`: its size limit, if it differs from that of the sandbox. */
+  | { kind: 'volume'; source: string; target: string; readOnly: boolean; copyUp: boolean; limitBytes?: number };
 
 export interface SandboxLimits {
   cpus: number;
@@ -160,7 +161,19 @@ export interface LabelledResource {
   kind: 'container' | 'volume';
   name: string;
   run: string;
+  storyKey: string;
   epoch: number;
+  /** The phase of the attempt that created it. */
+  phase: string;
+  /** ISO 8601; only for volumes that outlast their attempt. */
+  expiresAt?: string;
+}
+
+export interface VolumeOptions {
+  user: number;
+  quotaBytes?: number;
+  /** ISO 8601: the volume outlasts its attempt, until then at most. */
+  expiresAt?: string;
 }
 
 /** The container engine. All methods may be called concurrently. */
@@ -172,7 +185,7 @@ export interface SandboxEngine {
   start(spec: SandboxSpec): Promise<Sandbox>;
   info(): Promise<EngineInfo>;
   /** Creates a volume owned by `user`; `quotaBytes` requires an engine with volume quotas. */
-  createVolume(name: string, labels: SandboxLabels, options: { user: number; quotaBytes?: number }): Promise<void>;
+  createVolume(name: string, labels: SandboxLabels, options: VolumeOptions): Promise<void>;
   /** Creates a volume for a snapshot of a HALO_HOME, which no sweep of attempts removes. */
   createSnapshotVolume(name: string, owner: { home: string; user: number; quotaBytes?: number }): Promise<void>;
   hasVolume(name: string): Promise<boolean>;

@@ -43,6 +43,13 @@ describe('the options of an agent', () => {
     expect(optionsOf('agent=claude', 'agents.claude.teams=true')).toMatchObject({ subagents: true, teams: true });
   });
 
+  it('include a session of Claude Code that lasts for a story, and for how long it is kept', () => {
+    expect(optionsOf('agent=claude')).not.toHaveProperty('sessionMs');
+    const story = ['agent=claude', 'agents.claude.session="story"'];
+    expect(optionsOf(...story)).toMatchObject({ sessionMs: 24 * 3_600_000 });
+    expect(optionsOf(...story, 'agents.claude.session_expiry="90m"')).toMatchObject({ sessionMs: 90 * 60_000 });
+  });
+
   it.each([
     ['gemini', 'max', 'the agent "gemini" cannot request "max"; use one of "low", "medium", "high"'],
     [
@@ -70,6 +77,11 @@ describe('the options of an agent', () => {
     ['agents.claude.tools=[]', 'agents.claude.tools: must have at least one tool'],
     ['agents.claude.tools=Bash', 'agents.claude.tools: must be a list of tools: "Bash"'],
     ['agents.claude.disallowed_tools=["--help"]', 'agents.claude.disallowed_tools[0]: must be the name of a tool'],
+    ['agents.claude.session=forever', 'agents.claude.session: must be one of "attempt", "story"'],
+    ...['"0h"', '"-1h"', '"abc"'].map((value): [string, string] => [
+      `agents.claude.session_expiry=${value}`,
+      'agents.claude.session_expiry: must be a duration above 0',
+    ]),
     ['agents.gemini.tools=["Bash"]', 'unknown key'],
     ['agents.codex.tools=["Bash"]', 'unknown key'],
     ['agents.codex.config.model_verbosity=loud', 'must be one of "low", "medium", "high"'],

@@ -28,6 +28,8 @@ const FREE = {
   'agents.claude.disallowed_tools': '["Bash(git push *)"]',
   'agents.claude.subagents': 'true',
   'agents.claude.teams': 'true',
+  'agents.claude.session': '"story"',
+  'agents.claude.session_expiry': '"1h"',
   'agents.claude.config.language': '"german"',
   'agents.claude.config.outputStyle': '"Explanatory"',
   'agents.command.run': '"./agent"',

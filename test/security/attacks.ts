@@ -460,6 +460,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'token, host and origin checked as on all routes; no sessions, no batches',
   ],
   [
+    'incident session-data',
+    'leave data, links or instructions in the session that a story keeps, for gates, other stories or halo, or fill the disk with it',
+    'a volume of its own, which only sandboxes of the agent of this story mount; halo reads nothing of it; limited to 256 MiB; removed with the story',
+  ],
+  [
     'incident user-access',
     'a user runs operations that the role does not include, reaches runs or repositories of others by ids, paths, keys or MCP, or acts in the name of others',
     'one check for every operation; hidden runs do not exist; resolved paths are compared; keys and names belong to the user of the token',

@@ -2,6 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { AgentIntent, AgentLaunch } from '../adapter.ts';
 import { ANSWER_SCHEMA, PLAN_SCHEMA, TESTS_SCHEMA } from '../answer.ts';
 import { launchScript } from '../launch-script.ts';
+import { defined } from '../../lib/guards.ts';
 import { shellQuote } from '../../lib/text.ts';
 
 const PROGRAM = '/opt/halo/agents/claude/claude';
@@ -18,6 +19,7 @@ export function launchClaude(intent: AgentIntent): AgentLaunch {
     script: writeScript(intent),
     env: writeEnvironment(intent, intent.modelUrl),
     files: {},
+    ...defined({ sessionDir: intent.sessionDir }),
   };
 }
 
@@ -27,13 +29,14 @@ const SCHEMAS = { story: ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA }
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
  * the model. `--tools` and `--disallowedTools` take lists, so another flag must follow them.
  */
-function writeScript({ model, answers = 'story', options = {} }: AgentIntent): string {
+function writeScript({ model, home, sessionDir, answers = 'story', options = {} }: AgentIntent): string {
   const { effort, tools = DEFAULT_TOOLS, disallowedTools = [], subagents, teams, config } = options;
   const more = [...(subagents ? ['Agent'] : []), ...(teams ? TEAM_TOOLS : [])];
   const flags = [
     '--output-format stream-json --verbose',
     '--dangerously-skip-permissions',
-    '--setting-sources user --strict-mcp-config --no-session-persistence',
+    '--setting-sources user --strict-mcp-config',
+    ...(sessionDir === undefined ? ['--no-session-persistence'] : []),
     `--tools ${[...tools, ...more].join(',')}`,
     ...(disallowedTools.length === 0 ? [] : [`--disallowedTools ${disallowedTools.map(shellQuote).join(' ')}`]),
     ...(effort === undefined ? [] : [`--effort ${effort}`]),
@@ -41,7 +44,16 @@ function writeScript({ model, answers = 'story', options = {} }: AgentIntent): s
     `--model ${shellQuote(model)}`,
     `--json-schema ${shellQuote(JSON.stringify(SCHEMAS[answers]))}`,
   ];
-  return launchScript({ title: 'Claude Code', program: PROGRAM, command: `${PROGRAM} -p ${flags.join(' ')}` });
+  const start = sessionDir === undefined ? `${PROGRAM} -p` : `${PROGRAM} -p $continue`;
+  const script = launchScript({ title: 'Claude Code', program: PROGRAM, command: `${start} ${flags.join(' ')}` });
+  return sessionDir === undefined ? script : linkSessions(`${home}/.claude`, sessionDir) + script;
+}
+
+/** Claude Code keeps sessions in `projects`, in a folder for each working directory. Without one, `--continue` fails. */
+function linkSessions(configDir: string, sessionDir: string): string {
+  return `mkdir -p ${configDir} && ln -s ${sessionDir} ${configDir}/projects
+continue=$(ls ${sessionDir}/*/*.jsonl >/dev/null 2>&1 && echo --continue)
+`;
 }
 
 /** The API key is the token of the attempt; the gateway replaces it with the real key. */

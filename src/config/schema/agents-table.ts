@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { MODEL_APIS } from '../../core/agent.ts';
 import { CLAUDE_TOOLS } from '../../core/agent-options.ts';
 import { key } from './key-metadata.ts';
-import { oneOf, Text, wholeNumber } from './values.ts';
+import { Duration, oneOf, Text, wholeNumber } from './values.ts';
 
 const YES_NO = z.boolean({ error: 'must be true or false' });
 const MAX_RULES = 50;
@@ -103,6 +103,16 @@ export const AgentsTable = z.strictObject({
       'true or false',
       false,
       'Whether subagents of Claude Code may also send each other messages and share a list of tasks, an experimental feature of Claude Code ([teams](agents.md#effort-tools-and-subagents)). Includes `agents.claude.subagents`.',
+    ]),
+    session: key(oneOf('attempt', 'story'), [
+      'word',
+      'attempt',
+      'What a [session](agents.md#sessions) of Claude Code lasts for: each `attempt` has a new one, or further attempts at a `story` continue it.',
+    ]),
+    session_expiry: key(Duration, [
+      'duration',
+      '24h',
+      'With `session = "story"`: after this time, a further attempt has a new session.',
     ]),
     config: z.strictObject({
       language: key(Text.max(50, 'must be at most 50 characters long').optional(), [

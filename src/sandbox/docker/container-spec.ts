@@ -8,6 +8,9 @@ export const LABEL = 'dev.halo';
 /** Label with the user id of a sandbox. */
 export const USER_LABEL = `${LABEL}.user`;
 
+/** Label with the time at which a volume that outlasts its attempt expires. */
+export const EXPIRY_LABEL = `${LABEL}.expires`;
+
 /** The allowed working directories: an image or a repository must not choose one such as `/proc/self/fd/7`. */
 const WORKDIRS = ['/', '/tmp', '/workspace'];
 

@@ -42,20 +42,24 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
   const accountsOf = memoizeAsync((id: string) => readAccounts({ start }, id));
   const accounts = async (image: string) => accountsOf(await lookUp(image));
   const start = async (spec: SandboxSpec) => {
-    const volume = watchedVolume(spec);
-    const { diskBytes = Infinity, freeDiskBytes = 0 } = spec.limits;
-    if (freeDiskBytes > 0 || volume !== undefined) await diskLimiter.admit(freeDiskBytes, volume);
+    const volumes = watchedVolumes(spec);
+    const { freeDiskBytes = 0 } = spec.limits;
+    if (freeDiskBytes > 0 || volumes.length > 0) await diskLimiter.admit(freeDiskBytes, volumes[0]?.volume);
     const watchDisk =
-      volume === undefined
+      volumes.length === 0
         ? undefined
-        : (end: (why: DiskLimitReason) => void) =>
-            diskLimiter.watch({
-              volume,
-              limitBytes: diskBytes,
-              floorBytes: freeDiskBytes,
-              measure: (signal) => measureVolume(start, spec, { volume, signal }),
-              end,
-            });
+        : (end: (why: DiskLimitReason) => void) => {
+            const watched = volumes.map(({ volume, limitBytes }) =>
+              diskLimiter.watch({
+                volume,
+                limitBytes,
+                floorBytes: freeDiskBytes,
+                measure: (signal) => measureVolume(start, spec, { volume, signal }),
+                end,
+              }),
+            );
+            return () => watched.forEach((leave) => leave());
+          };
     const [image, trusted, seccomp] = await Promise.all([lookUp(spec.image), lookUp(HALO_IMAGE), seccompProfile()]);
     const mounts = [...(await tools(image, trusted)), ...spec.mounts];
     return startSandbox(docker, spec, { options: buildContainer({ ...spec, image, mounts }, seccomp), watchDisk });
@@ -94,10 +98,15 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
   };
 }
 
-/** Returns the writable volume of a sandbox, if its size is limited. */
-function watchedVolume({ mounts, limits }: SandboxSpec): string | undefined {
-  if (limits.diskBytes === undefined) return undefined;
-  return mounts.find((mount) => mount.kind === 'volume' && !mount.readOnly)?.source;
+/** Returns the writable volumes of a sandbox, if their size is limited. */
+function watchedVolumes({ mounts, limits }: SandboxSpec): { volume: string; limitBytes: number }[] {
+  const { diskBytes } = limits;
+  if (diskBytes === undefined) return [];
+  return mounts.flatMap((mount) =>
+    mount.kind === 'volume' && !mount.readOnly
+      ? [{ volume: mount.source, limitBytes: mount.limitBytes ?? diskBytes }]
+      : [],
+  );
 }
 
 interface Start {

@@ -78,7 +78,10 @@ export class AttemptResources {
       // Cached for mountAccounts: the first call starts a sandbox.
       worker.transport(config).then((found) => (found === 'mount' ? worker.engine.accounts(config.image) : undefined)),
     ]);
-    const { user, release } = allocateUserId(identity.id, inUse);
+    // The files of a session belong to the user of the attempt that wrote them.
+    const ofStory =
+      config.agentOptions.sessionMs === undefined ? identity.id : `${identity.runId}-${identity.storyKey}`;
+    const { user, release } = allocateUserId(ofStory, inUse);
     const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
     try {
       const accounts = { image: config.image, user, dir: scratchDir };
@@ -139,9 +142,20 @@ export class AttemptResources {
     await engine.createVolume(volume, this.labels(name), { user: this.user, ...this.quota });
   }
 
+  /** The name of the volume with the session of the story's agent. Another user could not read its files. */
+  get sessionVolume(): string {
+    const { runId, storyKey } = this.identity;
+    return `halo-session-${runId}-${storyKey}-u${this.user}`;
+  }
+
+  /** Whether the engine enforces size limits of volumes. */
+  get hasQuota(): boolean {
+    return this.isolation.disk === 'quota';
+  }
+
   /** The size limit of volumes, if the engine enforces one. */
   get quota(): { quotaBytes?: number } {
-    return this.isolation.disk === 'quota' ? { quotaBytes: this.limits.diskBytes } : {};
+    return this.hasQuota ? { quotaBytes: this.limits.diskBytes } : {};
   }
 
   /** Creates an overlay volume on a snapshot. */

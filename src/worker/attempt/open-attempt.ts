@@ -10,7 +10,7 @@ import { AGENT_HOME } from '../../sandbox/sandbox.ts';
 import type { AttemptLocation } from '../../store/run-layout.ts';
 import type { SnapshotLayer } from '../snapshot/snapshot-layer.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { MODEL_PORT } from '../workspace/sandbox-paths.ts';
+import { MODEL_PORT, SESSION } from '../workspace/sandbox-paths.ts';
 import { identifyAttempt, type AttemptIdentity } from './attempt-identity.ts';
 import { openAttemptJournal, type AttemptJournal } from './attempt-journal.ts';
 import { AttemptResources } from './attempt-resources.ts';
@@ -103,18 +103,30 @@ export async function openAttempt(
   const inputs = Object.freeze({ state, prd, story, base, hostGitDir, startedAt: new Date().toISOString() });
   const first = resolveTestsFirst(config.tests.first, story, prd);
   const ofStory = { ...config, tests: { ...config.tests, first } };
-  return { worker, identity, config: ofStory, resources, journal, signal, inputs, agent: prepareAgent(config, state) };
+  return {
+    worker,
+    identity,
+    config: ofStory,
+    resources,
+    journal,
+    signal,
+    inputs,
+    agent: prepareAgent(config, { state, isOfRun: location === undefined }),
+  };
 }
 
-function prepareAgent(config: Config, { planning }: RunState): AttemptAgent {
+/** `isOfRun`: false for the repetition of an attempt, which must not depend on sessions. */
+function prepareAgent(config: Config, { state, isOfRun }: { state: RunState; isOfRun: boolean }): AttemptAgent {
   const gatewayToken = `halo-${randomBytes(24).toString('base64url')}`;
-  return agentAnswering(planning ? 'plan' : 'story', { config, gatewayToken });
+  const keepsSession = isOfRun && !state.dry && config.agentOptions.sessionMs !== undefined;
+  const sessionDir = keepsSession ? SESSION : undefined;
+  return agentAnswering(state.planning ? 'plan' : 'story', { config, gatewayToken, sessionDir });
 }
 
 /** The configured agent, asked for an answer of this kind. */
 export function agentAnswering(
   answers: NonNullable<AgentIntent['answers']>,
-  { config, gatewayToken }: { config: Config; gatewayToken: string },
+  { config, gatewayToken, sessionDir }: { config: Config; gatewayToken: string; sessionDir?: string | undefined },
 ): AttemptAgent {
   const { agent, agentCommand, agentOptions: options, model } = config;
   const adapter = agentAdapter(agent);
@@ -127,6 +139,7 @@ export function agentAnswering(
     commandLine: agentCommand,
     options,
     answers,
+    sessionDir,
   });
   return { adapter, launch, gatewayToken };
 }

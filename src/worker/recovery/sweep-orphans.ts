@@ -5,6 +5,8 @@ import type { RunState } from '../../core/run/state.ts';
 import { sweepTemporary } from '../../git/mirror/sweep-temporary.ts';
 import { listOrphanFolders } from './orphan-folders.ts';
 import { readFolder } from '../../lib/fs.ts';
+import type { LabelledResource } from '../../sandbox/sandbox.ts';
+import { SESSION_PHASE, wasSessionAbandoned } from '../workspace/story-session.ts';
 import { readSnapshotLimits, trimSnapshots } from '../snapshot/trim-snapshots.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -21,11 +23,16 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
     listFolders(worker.home),
   ]);
   const states = new Map<string, Promise<RunState | 'gone' | 'unreadable'>>();
-  const isOrphan = async ({ run, epoch }: { run: string; epoch: number }) => {
+  const stateOf = async (run: string) => {
     const state = states.get(run) ?? worker.store.readState(run).catch(toMissing);
     states.set(run, state);
-    return wasAbandoned(await state, epoch);
+    return state;
   };
+  const now = new Date().toISOString();
+  const isOrphan = async (resource: { run: string; epoch: number } | LabelledResource) =>
+    'phase' in resource && resource.phase === SESSION_PHASE && resource.kind === 'volume'
+      ? wasSessionAbandoned(await stateOf(resource.run), resource, now)
+      : wasAbandoned(await stateOf(resource.run), resource.epoch);
   for (const resource of resources) {
     if (!(await isOrphan(resource))) continue;
     worker.log.info({ ...resource }, 'removing orphan');

@@ -1,5 +1,7 @@
 /** The checked-out repository, inside a sandbox. */
 export const WORKSPACE = '/workspace';
+/** The session of an agent that lasts for a story. */
+export const SESSION = '/halo/session';
 export const GATEWAY_DIR = '/run/halo';
 export const GATEWAY_SOCKET = `${GATEWAY_DIR}/gateway.sock`;
 /**

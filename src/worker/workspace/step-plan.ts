@@ -1,3 +1,4 @@
+import { mountSession } from './story-session.ts';
 import { rootCertificates } from 'node:tls';
 import type { Config } from '../../config/config.ts';
 import type { RegistryName } from '../../core/journal/egress-events.ts';
@@ -127,15 +128,17 @@ function setAll(names: readonly string[], value: string): Record<string, string>
 
 /** The agent may reach its model and the registries that are allowed to agents. */
 function agentStep(attempt: Attempt): Step {
-  const { config, agent } = attempt;
-  const { env } = agent.launch;
+  const { config, agent, resources } = attempt;
+  const { env, sessionDir } = agent.launch;
+  const mounts = sessionDir === undefined ? {} : { mounts: [mountSession(resources, sessionDir)] };
   const { model, network } = config;
   const names = network.agentRegistries;
   const known = names.length === 0 ? { ...offlineEnv(config), ...env } : env;
-  if (model.api === undefined && names.length === 0) return { phase: 'agent', env: known };
+  if (model.api === undefined && names.length === 0) return { phase: 'agent', env: known, ...mounts };
   return {
     phase: 'agent',
     env: known,
+    ...mounts,
     openEgress: async () => {
       const route = model.api === undefined ? {} : { model: await modelRoute(attempt, model.api) };
       return openEgress(attempt, { names, port: MODEL_PORT }, route);

@@ -2,7 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
 import { ignore } from '../../lib/async.ts';
 import { tailSink, discardSink } from '../../lib/streams.ts';
-import type { Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
+import type { Mount, Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
 import { streamCommitPack } from '../../git/mirror/stream-commit-pack.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
@@ -17,6 +17,8 @@ import { openRestorer, type Restorer } from './restore-tree.ts';
 export interface Step {
   phase: string;
   env: Record<string, string>;
+  /** Volumes in addition to the workspace. */
+  mounts?: readonly Mount[];
   /** Opens its network access. Without it, the sandbox has no network. */
   openEgress?: () => Promise<StepEgress>;
   /** Its command cannot change the tree. */
@@ -163,6 +165,7 @@ function describeSandbox(
         readOnly: step.readOnly === true,
         copyUp: config.image === HALO_IMAGE,
       },
+      ...(step.mounts ?? []),
       ...mountChannel(resources.channel, egress?.channel),
     ],
     limits: config.limits,

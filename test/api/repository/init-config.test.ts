@@ -157,6 +157,8 @@ RETRY_BACKOFF_MULTIPLIER=\${MULTIPLIER:-3}
 CB_NO_PROGRESS_THRESHOLD=3
 CB_SAME_ERROR_THRESHOLD=9
 MAX_CALLS_PER_HOUR=50
+SESSION_CONTINUITY=true
+SESSION_EXPIRY_HOURS=12
 ALLOWED_TOOLS="Write,Read,WebFetch,Bash(git log *),Bash(npm test, npm run *)"
 `;
 const FIX_PLAN = '# Plan\n\n## High Priority\n- [ ] Add the cart\n- [x] Set up\n- [ ] Check out\n';
@@ -190,7 +192,7 @@ describe('halo init in a repository of another tool', () => {
       limits: { wallMs: 15 * 60_000 },
       retry: { attempts: 2, backoffMs: 10_000, multiplier: 3 },
       prompt: { before: '.hank/PROMPT.md', specs: ['.hank/specs/**/*.md'] },
-      agentOptions: { tools: ['Bash', 'Read', 'Write'] },
+      agentOptions: { tools: ['Bash', 'Read', 'Write'], sessionMs: 12 * 3_600_000 },
     });
     expect(JSON.parse(read('.halo/prds/main/prd.json'))).toMatchObject({
       userStories: [{ title: 'Add the cart', passes: false }, { passes: true }, { title: 'Check out' }],

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { wasAbandoned } from '../../../src/worker/recovery/sweep-orphans.ts';
-import { attempted, created, passed, stateOf } from '../../support/journal.ts';
+import { wasSessionAbandoned } from '../../../src/worker/workspace/story-session.ts';
+import { asked, attempted, created, failed, passed, stateOf } from '../../support/journal.ts';
 
 const after = (...entries: JournalEntry[]) => stateOf(created('r'), ...entries);
 
@@ -23,5 +24,30 @@ describe('a resource of an attempt', () => {
     const both = after(begun('US-001', 1), begun('US-002', 2));
     expect([wasAbandoned(both, 1), wasAbandoned(both, 2)]).toEqual([false, false]);
     expect(wasAbandoned('unreadable', 3)).toBe(false);
+  });
+});
+
+describe('the session of a story', () => {
+  const [now, later] = ['2030-01-01T00:00:00.000Z', '2030-01-02T00:00:00.000Z'];
+  const KEY = after().stories[0]!.key;
+  const ofFirst = (state: Parameters<typeof wasSessionAbandoned>[0], expiresAt = later) =>
+    wasSessionAbandoned(state, { storyKey: KEY, expiresAt }, now);
+  const ended: JournalEntry = { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: '' };
+
+  it('is kept until the next attempt, and while a question of the story waits for its answer', () => {
+    expect(ofFirst(after())).toBe(false);
+    expect(ofFirst(after(begun('US-001', 1)))).toBe(false);
+    expect(ofFirst(after(...failed('US-001')))).toBe(false);
+    expect(ofFirst(after(...asked('US-001'), ended))).toBe(false);
+    expect(ofFirst('unreadable')).toBe(false);
+  });
+
+  it('is abandoned when the story or the run has ended, the run is gone, or it has expired', () => {
+    expect(ofFirst(after(...passed('US-001')))).toBe(true);
+    expect(ofFirst(after({ ...ended, stopReason: 'USER_ABORT' }))).toBe(true);
+    expect(ofFirst(after(...failed('US-001'), { ...ended, stopReason: 'GATE_FAILED' }))).toBe(true);
+    expect(ofFirst('gone')).toBe(true);
+    expect(ofFirst(after(), now)).toBe(true);
+    expect(ofFirst(after(begun('US-001', 1)), now), 'an attempt uses it').toBe(false);
   });
 });

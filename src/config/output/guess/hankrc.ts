@@ -23,8 +23,15 @@ type Meaning =
   /** Returns false for a value that has no meaning. */
   | { read: (text: string, into: HankSettings) => boolean };
 
+const SESSIONS: Record<string, string> = { true: 'story', false: 'attempt' };
+
 const MEANINGS: Record<string, Meaning> = {
   CLAUDE_TIMEOUT_MINUTES: { key: 'limits.wall', value: (text) => within(text, 1, 45, `${Number(text)}m`) },
+  SESSION_CONTINUITY: { key: 'agents.claude.session', value: (text) => SESSIONS[text.toLowerCase()] },
+  SESSION_EXPIRY_HOURS: {
+    key: 'agents.claude.session_expiry',
+    value: (text) => within(text, 1, 8760, `${Number(text)}h`),
+  },
   RETRY_MAX_ATTEMPTS: { key: 'retry.attempts', value: (text) => within(text, 1, 100, Number(text)) },
   RETRY_BACKOFF_INITIAL_SEC: { key: 'retry.backoff', value: (text) => within(text, 1, 3600, `${Number(text)}s`) },
   RETRY_BACKOFF_MAX_SEC: { key: 'retry.max_backoff', value: (text) => within(text, 1, 86_400, `${Number(text)}s`) },

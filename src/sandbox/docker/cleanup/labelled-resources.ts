@@ -1,6 +1,7 @@
 import type Docker from 'dockerode';
+import { defined } from '../../../lib/guards.ts';
 import type { LabelledResource } from '../../sandbox.ts';
-import { LABEL } from '../container-spec.ts';
+import { EXPIRY_LABEL, LABEL } from '../container-spec.ts';
 import { engineStatus, toDockerError } from '../docker-errors.ts';
 
 /** Lists the containers and volumes of attempts of one HALO_HOME by their labels; containers first. */
@@ -40,5 +41,13 @@ function toLabelledResource(
   name: string,
   labels: Record<string, string>,
 ): LabelledResource {
-  return { kind, name, run: labels[`${LABEL}.run`] ?? '', epoch: Number(labels[`${LABEL}.epoch`]) };
+  return {
+    kind,
+    name,
+    run: labels[`${LABEL}.run`] ?? '',
+    storyKey: labels[`${LABEL}.story`] ?? '',
+    epoch: Number(labels[`${LABEL}.epoch`]),
+    phase: labels[`${LABEL}.phase`] ?? '',
+    ...defined({ expiresAt: labels[EXPIRY_LABEL] }),
+  };
 }

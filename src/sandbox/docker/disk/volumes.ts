@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import type { SandboxLabels } from '../../sandbox.ts';
 import { removeLabelledResource } from '../cleanup/labelled-resources.ts';
-import { containerLabels } from '../container-spec.ts';
+import { containerLabels, EXPIRY_LABEL } from '../container-spec.ts';
 import { engineStatus, toDockerError } from '../docker-errors.ts';
 import { processLabel } from '../cleanup/orphan-probes.ts';
 
@@ -13,12 +13,19 @@ export interface NewVolume {
   user: number;
   /** Enforced by the engine; requires a file system with project quotas. */
   quotaBytes?: number | undefined;
+  /** ISO 8601 */
+  expiresAt?: string | undefined;
 }
 
 /** Creates a volume on the engine's disk. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
-export async function createVolume(docker: Docker, { name, labels, user, quotaBytes }: NewVolume): Promise<void> {
+export async function createVolume(docker: Docker, volume: NewVolume): Promise<void> {
+  const { name, labels, user, quotaBytes, expiresAt } = volume;
   const quota = quotaBytes === undefined ? {} : { DriverOpts: { size: String(quotaBytes) } };
-  await docker.createVolume({ Name: name, Labels: containerLabels(labels, user), ...quota }).catch((error: unknown) => {
+  const Labels = {
+    ...containerLabels(labels, user),
+    ...(expiresAt === undefined ? {} : { [EXPIRY_LABEL]: expiresAt }),
+  };
+  await docker.createVolume({ Name: name, Labels, ...quota }).catch((error: unknown) => {
     throw toDockerError(error, 'create a volume');
   });
 }

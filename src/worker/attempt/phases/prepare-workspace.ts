@@ -4,6 +4,7 @@ import { updateBase } from '../../repository/host-repository.ts';
 import { openBaseLayer } from '../../snapshot/open-layer.ts';
 import { onLayer } from '../../snapshot/snapshot-layer.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
+import { openStorySession } from '../../workspace/story-session.ts';
 import { planCleanSteps, planReadingSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { openBaseline, type Baseline } from '../baseline.ts';
@@ -42,6 +43,9 @@ export async function prepareWorkspaces(opened: Attempt): Promise<AttemptWorkspa
   const baseline = openBaseline(onSnapshot, onSnapshot.inputs.base);
   opened.resources.onClose(() => Promise.resolve(baseline.stop()));
   const testing = kept === undefined ? asTestsAttempt(onSnapshot) : undefined;
+  const { sessionMs } = onSnapshot.config.agentOptions;
+  if (onSnapshot.agent.launch.sessionDir !== undefined && sessionMs !== undefined)
+    await openStorySession(onSnapshot, sessionMs);
   const work = new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
   const startAhead = (attempt: Attempt): StartedAhead => {
     const exporter = openExporter(attempt, work);

@@ -1,0 +1,62 @@
+import { discardSink } from '../../lib/streams.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { LabelledResource, Mount } from '../../sandbox/sandbox.ts';
+import type { AttemptResources } from '../attempt/attempt-resources.ts';
+import type { SandboxContext } from '../attempt/open-attempt.ts';
+import { runInHelper, startHelper } from './helper-sandbox.ts';
+import { WORKSPACE } from './sandbox-paths.ts';
+
+/** The phase in the labels of these volumes, by which the sweep knows them. */
+export const SESSION_PHASE = 'session';
+/** Sessions are text. Anything larger is misuse. */
+const MAX_BYTES = 256 * 1024 * 1024;
+
+/** The session volume of a story, for the folder that the agent's program expects. */
+export function mountSession({ sessionVolume }: Pick<AttemptResources, 'sessionVolume'>, target: string): Mount {
+  return { kind: 'volume', source: sessionVolume, target, readOnly: false, copyUp: false, limitBytes: MAX_BYTES };
+}
+
+/**
+ * Creates the volume in which the agent keeps its session for further attempts at the story, unless an earlier attempt did
+ * and it has not expired. What is in it was written by the agent, so only sandboxes of this story's agent mount it. The
+ * sweep removes it when the story has ended. Throws DOCKER_FAILED.
+ */
+export async function openStorySession(context: SandboxContext, sessionMs: number): Promise<void> {
+  const { worker, resources } = context;
+  const { engine } = worker;
+  const volume = resources.sessionVolume;
+  resources.onClose(() => removeEndedSession(context, volume));
+  const known = (await engine.listResources(worker.homeId)).find(({ name }) => name === volume);
+  if (known?.expiresAt !== undefined && known.expiresAt > new Date().toISOString()) return;
+  await engine.removeVolume(volume);
+  const expiresAt = new Date(Date.now() + sessionMs).toISOString();
+  const quota = resources.hasQuota ? { quotaBytes: MAX_BYTES } : {};
+  await engine.createVolume(volume, resources.labels(SESSION_PHASE), { user: resources.user, expiresAt, ...quota });
+  // The first mount of the volume copies the mode of halo's workspace folder, which every user can write to.
+  const helper = { phase: SESSION_PHASE, volume, readOnly: false, repositories: false, workdir: WORKSPACE };
+  const sandbox = await startHelper(context, helper);
+  const output = { stdout: discardSink(), stderr: discardSink(), outputBytes: 1_000 };
+  await runInHelper(context, sandbox, { script: 'true', ...output });
+}
+
+async function removeEndedSession({ worker, identity }: SandboxContext, volume: string): Promise<void> {
+  const { runId, storyKey } = identity;
+  const state = await worker.store.readState(runId);
+  const now = new Date().toISOString();
+  if (wasSessionAbandoned(state, { storyKey }, now)) await worker.engine.removeVolume(volume);
+}
+
+/** Whether no further attempt can continue a session: its story has ended and asks nothing, or it has expired. */
+export function wasSessionAbandoned(
+  state: Pick<RunState, 'status' | 'stories'> | 'gone' | 'unreadable',
+  { storyKey, expiresAt }: Pick<LabelledResource, 'storyKey' | 'expiresAt'>,
+  now: string,
+): boolean {
+  if (state === 'unreadable') return false;
+  const progress = state === 'gone' ? undefined : state.stories.find(({ key }) => key === storyKey)?.progress;
+  if (progress === 'in_progress') return false;
+  if (state === 'gone' || (expiresAt !== undefined && expiresAt <= now)) return true;
+  if (progress === 'needs_human') return false;
+  // A failed story of a run that has not ended may be retried.
+  return state.status === 'ended' || (progress !== 'pending' && progress !== 'failed');
+}
