@@ -1,10 +1,23 @@
 import { basename, join } from 'node:path';
-import type { HaloError } from '../../core/failure/errors.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { isQuestion } from '../../core/run/questions.ts';
+import type { RunState } from '../../core/run/state.ts';
 import type { FolderRecord } from './folder-records.ts';
 
 /** The note beside a PRD that failed. */
 export function notePathOf(folder: string, name: string): string {
   return join(folder, `${name}.failed.txt`);
+}
+
+/** How a run that did not succeed ended. */
+export function failureOf({ runId, stopReason, detail, stories }: RunState): HaloError {
+  const isAsked = stopReason === 'NEEDS_HUMAN' && stories.some(isQuestion);
+  const hint = `Answer the question with \`halo answer ${runId} "…"\`; the next \`halo queue\` continues with the run.`;
+  return new HaloError(
+    'INTERNAL',
+    `Run ${runId} ended with ${stopReason ?? '?'}: ${detail ?? ''}`,
+    isAsked ? { hint } : {},
+  );
 }
 
 /** Why the PRD failed, and what a user can do. */
