@@ -14,3 +14,6 @@ export type TestsEntry =
   | { type: 'refactor.ended'; kept: boolean; why?: string }
   /** Tests of the candidate compared with those of its base; the lists may be truncated. */
   | ({ type: 'tests.compared' } & TestChanges);
+
+/** `why` of `refactor.ended` if the agent found nothing to improve. */
+export const REFACTOR_UNCHANGED = 'the agent changed nothing';

@@ -4,6 +4,7 @@ import { plainReason } from '../failure/plain-reason.ts';
 import { describeTestProblem } from '../review/tests-first.ts';
 import type { AttemptRef, JournalEvent, Verdict } from '../journal/events.ts';
 import type { Phase } from '../journal/phase.ts';
+import { REFACTOR_UNCHANGED } from '../journal/tests-entries.ts';
 import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import { describeRestored } from '../review/restored-paths.ts';
 import { failedTestsLines } from '../test-report/failed-tests.ts';
@@ -171,6 +172,9 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [{ label: 'tests', tone: 'plain', text: safeLine(`locked: ${named}${failed}${from}`, LINE_LENGTH) }];
     }
     case 'refactor.ended': {
+      // Nothing is wrong with code that needs no refactoring.
+      if (event.why === REFACTOR_UNCHANGED)
+        return [{ label: 'agent', tone: 'plain', text: 'refactoring changed nothing' }];
       const why = event.kept ? ' kept' : ` dropped: ${safeLine(event.why ?? '', LINE_LENGTH)}`;
       return [{ label: 'agent', tone: event.kept ? 'plain' : 'warn', text: `refactoring${why}` }];
     }

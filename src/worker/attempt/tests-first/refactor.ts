@@ -1,3 +1,4 @@
+import { REFACTOR_UNCHANGED } from '../../../core/journal/tests-entries.ts';
 import { addUsage } from '../../../core/agent.ts';
 import { HaloError, toHaloError } from '../../../core/failure/errors.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
@@ -99,8 +100,7 @@ async function refactorAndGate(attempt: Attempt, work: Work, measured: Measureme
 
 /** Throws unless the agent has changed something that may land. */
 function requireOther({ config }: Attempt, found: Candidate | undefined, { candidate, summary }: Work): Candidate {
-  if (found === undefined || found.tree === candidate.tree)
-    throw attemptFailed('INVALID_OUTPUT', 'the agent changed nothing');
+  if (found === undefined || found.tree === candidate.tree) throw attemptFailed('INVALID_OUTPUT', REFACTOR_UNCHANGED);
   const end = findImportFailure(found, config, summary);
   if (end !== undefined) throw end;
   return found;
@@ -143,7 +143,10 @@ function isOver({ signal }: Attempt, error: unknown): boolean {
 }
 
 function describeFailure(error: unknown): string {
-  if (error instanceof AttemptEnded) return `${error.outcome.stopReason}: ${error.outcome.summary}`;
+  if (error instanceof AttemptEnded) {
+    const { stopReason, summary } = error.outcome;
+    return summary === REFACTOR_UNCHANGED ? summary : `${stopReason}: ${summary}`;
+  }
   const { stopReason, message } = toHaloError(error);
   return stopReason === undefined ? message : `${stopReason}: ${message}`;
 }
