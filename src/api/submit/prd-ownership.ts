@@ -1,7 +1,7 @@
-import { lstat, realpath, rename, symlink } from 'node:fs/promises';
-import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { lstat, realpath, rename, symlink, writeFile } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { PrdFile } from '../../core/prd/prd.ts';
-import { folderOfNamedPrd, RUN_FILES } from '../../core/prd/prd-names.ts';
+import { folderOfNamedPrd, PRDS_GITIGNORE, RUN_FILES } from '../../core/prd/prd-names.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import type { SubmitRequest } from '../operations/requests.ts';
 
@@ -55,12 +55,13 @@ export async function isFileHere({ path, bytes }: SubmitRequest['prd']): Promise
 }
 
 /**
- * Links the files of the newest run of a PRD into the folder of the PRD. Files that are not links are kept. Never throws,
- * because a run does not need the links.
+ * Links the files of the newest run of a PRD into the folder of the PRD, and lets git ignore the links. Files that are not
+ * links, and an existing .gitignore, are kept. Never throws, because a run does not need the links.
  */
 export async function linkRunFiles(prdPath: string, runFolder: string): Promise<void> {
   const folder = folderOfNamedPrd(await realpath(prdPath).catch(() => prdPath));
   if (folder === undefined) return;
+  await writeFile(join(dirname(folder), '.gitignore'), PRDS_GITIGNORE, { flag: 'wx' }).catch(() => undefined);
   await Promise.all(RUN_FILES.map((file) => link(join(runFolder, file), join(folder, file)).catch(() => undefined)));
 }
 

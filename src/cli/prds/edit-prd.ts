@@ -3,6 +3,7 @@ import { constants, copyFile, lstat, readdir, realpath, rename, rm } from 'node:
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { findTemplateTexts } from '../../core/prd/prd-template.ts';
+import { DRAFT_FILES } from '../../core/prd/prd-names.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { readRegularFile } from '../../lib/fs.ts';
@@ -11,9 +12,6 @@ import { assertInRepository, requireNamedPrd } from '../options/named-prds.ts';
 import { readPrd } from '../options/read-prd.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
-
-/** Pattern of drafts for .gitignore. */
-export const DRAFT_FILES = 'prd.draft-*.json';
 
 export const defineEdit: Define = (command, cli) => {
   command

@@ -2,12 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { createFolders } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { isPrdName, NAME_RULE, PRD_FILE, RUN_FILES } from '../../core/prd/prd-names.ts';
+import { isPrdName, NAME_RULE, PRD_FILE, PRDS_GITIGNORE } from '../../core/prd/prd-names.ts';
 import { PRD_TEMPLATE } from '../../core/prd/prd-template.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { assertInRepository, findNamedPrd, resolvePrdsFolder } from '../options/named-prds.ts';
-import { DRAFT_FILES } from './edit-prd.ts';
 
 export const defineNew: Define = (command, cli) => {
   command
@@ -53,7 +52,7 @@ export async function createPrd(name: string, cwd: string): Promise<string> {
   await writeNew(join(folder, PRD_FILE), scaffoldJson(project));
   // Existing files are kept.
   await writeNew(join(folder, 'prd.md'), scaffoldText(name)).catch(ignoreExisting);
-  await writeNew(join(prds, '.gitignore'), IGNORED).catch(ignoreExisting);
+  await writeNew(join(prds, '.gitignore'), PRDS_GITIGNORE).catch(ignoreExisting);
   return folder;
 }
 
@@ -82,9 +81,6 @@ function notMade(path: string, cause: unknown): HaloError {
 function ignoreExisting(error: unknown): void {
   if (!(error instanceof HaloError) || error.code !== 'USAGE') throw error;
 }
-
-/** Files that runs and edits write; not part of the repository. */
-const IGNORED = [...RUN_FILES, DRAFT_FILES].map((file) => `/*/${file}\n`).join('');
 
 function scaffoldJson(project: string): string {
   const story = { ...PRD_TEMPLATE.story, priority: 1, passes: false, inProgress: false };

@@ -6,6 +6,10 @@ export const PRDS_FOLDERS = [PRDS_FOLDER, '.daedalus/prds'] as const;
 export const PRD_FILE = 'prd.json';
 /** Links to files of the latest run in the folder of a PRD. */
 export const RUN_FILES = ['agent.log', 'events.jsonl', 'progress.md'] as const;
+/** Pattern of drafts of an edited PRD, in its folder. */
+export const DRAFT_FILES = 'prd.draft-*.json';
+/** The .gitignore of a folder of named PRDs: files that runs and edits write are not part of the repository. */
+export const PRDS_GITIGNORE = [...RUN_FILES, DRAFT_FILES].map((file) => `/*/${file}\n`).join('');
 
 /** A valid folder name on every system that is never a path, a file name with an extension or an option. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;

@@ -89,11 +89,13 @@ describe('a run of a PRD with a name', () => {
 
   it('keeps agent.log, events.jsonl and progress.md in the folder of the PRD, and keeps files of the user there', async () => {
     writePrd([{ id: 'US-001', priority: 1 }]);
-    repository.write('.halo/prds/.gitignore', '/*/agent.log\n/*/events.jsonl\n/*/progress.md\n');
     const first = await run(scripted(`echo more >> log.txt; ${OK}`));
     for (const file of ['agent.log', 'events.jsonl', 'progress.md'])
       expect(readFileSync(inPrd(file), 'utf8'), file).toBe(halo.readFile(first.runId, file));
     expect(readFileSync(inPrd('progress.md'), 'utf8')).toContain('1 of 1 stories landed');
+    expect(repository.git('status', '--short', '-uall').split('\n')).toEqual([
+      ...['?? .halo/prds/.gitignore', '?? .halo/prds/cart/prd.json'],
+    ]);
     rmSync(inPrd('agent.log'));
     writeFileSync(inPrd('agent.log'), 'mine');
     writePrd([{ id: 'US-002', priority: 1 }]);
