@@ -8,7 +8,7 @@ import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, padToWidth } from '../lib/string-width.ts';
-import { nextSteps } from '../core/run/next-steps.ts';
+import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { stepLines } from './step-lines.ts';
 import { usageText } from './usage-text.ts';
 
@@ -54,7 +54,7 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
     ...rowsOf(usage === '' ? [] : [['used', usage]]),
     // A wrapped path cannot be copied.
     `${labelText('run')}${state.runId}  ${dir}`,
-    ...stepLines(nextSteps(state), width - INDENT, paint).map(
+    ...stepLines(stepsAfter(state), width - INDENT, paint).map(
       (line, index) => `${labelText(index === 0 ? 'next' : '')}${line}`,
     ),
   ];
@@ -144,4 +144,10 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
     case 'skipped':
       return [];
   }
+}
+
+/** `halo task` lands the result itself, after this summary. */
+function stepsAfter(state: RunState): NextStep[] {
+  const steps = nextSteps(state);
+  return state.task ? steps.filter(({ command }) => !command.startsWith('halo land ')) : steps;
 }

@@ -59,6 +59,8 @@ describe('lever task that completes', () => {
       const untouched = work.task('B');
       const end = await work.run(['task', '--next'], agentOf(WRITES));
       expect(end.code, end.stderr).toBe(0);
+      expect(end.stderr).toContain('halo diff ');
+      expect(end.stderr).not.toContain('halo land ');
 
       // Branches: a fast-forward, and the checkout follows.
       expect(work.repository.git('symbolic-ref', '--short', 'HEAD')).toBe('main');
