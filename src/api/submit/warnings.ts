@@ -15,7 +15,7 @@ export function warnOfNetwork({ setup, network }: Pick<Config, 'setup' | 'networ
 /** Warns of a run without gates, in which the report of the agent decides. */
 export function warnOfTrust(source: string, { land }: Pick<Config, 'land'>): string {
   const even = land.unchanged === 'trust' ? ', even if it changed no file' : '';
-  return `No gates are configured for ${source}: stories count as done when the agent reports success${even}. Run \`halo init\` to configure gates.`;
+  return `No gates are configured for ${source}: stories count as done when the agent reports success${even}. Set \`gates\` in halo.toml; \`halo init\` writes one.`;
 }
 
 /** Warns about submodules and Git LFS files, whose content the commit does not have. */
@@ -53,7 +53,7 @@ export async function warnOfOpenRuns(store: JournalStore & RunCatalog, { mirror,
   const others = open.length === 1 ? 'Another run of this repository is' : `${open.length} runs of this repository are`;
   const where = branch === undefined ? 'the same commit' : branch;
   return [
-    `${others} not done yet: ${listed(open)}. They start from ${where} as it is now, so that only the first one can be landed without a merge; \`halo submit --after ${newest.runId}\` builds on that run instead.`,
+    `${others} not done yet: ${listed(open)}. This one starts from ${where} as it is now, so that only the first of them to land needs no merge; \`halo submit --after ${newest.runId}\` builds on that run instead.`,
   ];
 }
 

@@ -76,6 +76,6 @@ function describeIssue(issue: z.core.$ZodIssue | undefined): string {
 
 function refused(why: string): HaloError {
   return new HaloError('PRD_INVALID', `The agent's plan is not valid: ${why}.`, {
-    hint: 'Run `halo plan` again, or read the answer with `halo logs`.',
+    hint: 'Run `halo plan` again; the answer is in `result.json`, below artifacts/ of the run directory.',
   });
 }

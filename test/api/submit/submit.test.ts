@@ -232,7 +232,7 @@ test('a run of a repository with another open run has a warning, unless it build
   expect(first?.warnings).toEqual([]);
   const [second] = await operations.submit(request({ repos: [root], prd: prdOf([{ id: 'B' }]) }));
   expect(second?.warnings).toEqual([
-    `Another run of this repository is not done yet: ${first!.runId} (queued). They start from main as it is now, so that only the first one can be landed without a merge; \`halo submit --after ${first!.runId}\` builds on that run instead.`,
+    `Another run of this repository is not done yet: ${first!.runId} (queued). This one starts from main as it is now, so that only the first of them to land needs no merge; \`halo submit --after ${first!.runId}\` builds on that run instead.`,
   ]);
   const [third] = await operations.submit(
     request({ repos: [root], prd: prdOf([{ id: 'C' }]), after: [second!.runId] }),
