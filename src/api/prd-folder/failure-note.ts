@@ -10,7 +10,7 @@ export function notePathOf(folder: string, name: string): string {
 }
 
 /** How a run that did not succeed ended. */
-export function failureOf({ runId, stopReason, detail, stories }: RunState): HaloError {
+export function runFailureOf({ runId, stopReason, detail, stories }: RunState): HaloError {
   const isAsked = stopReason === 'NEEDS_HUMAN' && stories.some(isQuestion);
   const hint = `Answer the question with \`halo answer ${runId} "…"\`; the next \`halo queue\` continues with the run.`;
   return new HaloError(

@@ -10,7 +10,7 @@ import { parsePrd } from '../../prd/parse-prd.ts';
 import type { RunView, SubmitOptions, SubmitRequest } from '../operations/requests.ts';
 import type { Operations } from '../operations.ts';
 import { archiveFile, chooseArchivePath, isEdited } from './archive-file.ts';
-import { describeFailedBefore, describeFailure, failureOf, notePathOf } from './failure-note.ts';
+import { describeFailedBefore, describeFailure, runFailureOf, notePathOf } from './failure-note.ts';
 import { digestOf, type FolderRecord, type FolderRecords } from './folder-records.ts';
 import { scanFolder, WrittenFiles, type FolderFile } from './scan-folder.ts';
 
@@ -198,7 +198,7 @@ export class FolderQueue {
       await this.#with.records.save(archiving);
       return this.#archive(archiving);
     }
-    await this.#stop(submitted, await this.#contentOf(record), failureOf(state));
+    await this.#stop(submitted, await this.#contentOf(record), runFailureOf(state));
   }
 
   /** Undefined if the PRD was refused. */

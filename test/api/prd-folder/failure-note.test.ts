@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeFailure, failureOf } from '../../../src/api/prd-folder/failure-note.ts';
+import { describeFailure, runFailureOf } from '../../../src/api/prd-folder/failure-note.ts';
 import type { FolderRecord } from '../../../src/api/prd-folder/folder-records.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 
@@ -16,13 +16,13 @@ const ended = (about: object) =>
 
 test('the note of a PRD names the command that answers the question of its run', () => {
   const asks = ended({ stories: [{ id: 'A', progress: 'needs_human' }] });
-  expect(describeFailure(record, failureOf(asks))).toContain(
+  expect(describeFailure(record, runFailureOf(asks))).toContain(
     'Run r1 ended with NEEDS_HUMAN: A: Which database?\nAnswer the question with `halo answer r1 "…"`; the next `halo queue` continues with the run.\n',
   );
 });
 
 test('the note of a PRD whose gates failed proposes a retry, and no answer', () => {
-  const note = describeFailure(record, failureOf(ended({ stopReason: 'GATE_FAILED', stories: [] })));
+  const note = describeFailure(record, runFailureOf(ended({ stopReason: 'GATE_FAILED', stories: [] })));
   expect(note).toContain('`halo retry r1`');
   expect(note).not.toContain('halo answer');
 });

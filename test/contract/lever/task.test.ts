@@ -59,8 +59,8 @@ describe('lever task that completes', () => {
       const untouched = work.task('B');
       const end = await work.run(['task', '--next'], agentOf(WRITES));
       expect(end.code, end.stderr).toBe(0);
-      expect(end.stderr).toContain('halo diff ');
-      expect(end.stderr).not.toContain('halo land ');
+      expect(end.stdout + end.stderr).toContain('1 of 1 stories landed');
+      expect(end.stdout + end.stderr).not.toContain('halo land ');
 
       // Branches: a fast-forward, and the checkout follows.
       expect(work.repository.git('symbolic-ref', '--short', 'HEAD')).toBe('main');
