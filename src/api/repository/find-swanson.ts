@@ -94,5 +94,6 @@ export function swansonSettings(
     ['git.message', '{type}: {title_lower} ({id})'],
     ['retry.attempts', 1],
     ['retry.tests.retries', 0],
+    ['retry.policy.retries', 0],
   ];
 }

@@ -346,7 +346,7 @@ describe('halo init in a repository of another tool', () => {
         vision: '.swanson/product-vision.md',
         prd: 'whole',
       },
-      retry: { attempts: 1, classes: { tests: { retries: 0 } } },
+      retry: { attempts: 1, classes: { tests: { retries: 0 }, policy: { retries: 0 } } },
       tests: {
         first: 'on',
         command: '.venv/bin/pytest -q --junit-xml=report.xml {files}',
