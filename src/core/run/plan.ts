@@ -151,9 +151,14 @@ function endAfterAll(stories: StoryState[], landed: number, { dry: isDry, planni
     return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories landed, ${left} cancelled` };
   }
   if (landed > 0 && isPlanning) return { stopReason: 'SUCCESS', detail: 'the agent has answered with a plan' };
-  if (landed > 0 && isDry)
-    return { stopReason: 'SUCCESS', detail: `${landed} of ${stories.length} stories described, nothing changed` };
   const done = stories.filter((story) => story.progress === 'done').length;
+  if (landed > 0 && isDry) {
+    const before = done === 0 ? '' : `, ${done} done before`;
+    return {
+      stopReason: 'SUCCESS',
+      detail: `${landed} of ${stories.length} stories described${before}, nothing changed`,
+    };
+  }
   const unchanged = stories.filter(isUnchanged).length;
   if (landed > 0)
     return { stopReason: 'SUCCESS', detail: describeSuccess(stories.length, { landed, unchanged, done }) };

@@ -49,7 +49,7 @@ describe('a dry run', () => {
     expect(state).toMatchObject({
       dry: true,
       stopReason: 'SUCCESS',
-      detail: '2 of 3 stories described, nothing changed',
+      detail: '2 of 3 stories described, 1 done before, nothing changed',
       stories: [
         { id: 'A', progress: 'passed', attempts: 1, summary: 'Adds total.ts.\n\n- a function\u001b[31m' },
         { id: 'B', progress: 'passed', attempts: 1 },
