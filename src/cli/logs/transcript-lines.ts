@@ -1,7 +1,7 @@
 import type { Cli } from '../cli.ts';
 import { wrapIndented, stringWidth } from '../../lib/string-width.ts';
 import type { Extent } from '../../core/transcript/excerpt.ts';
-import { layOutLine, type TranscriptLine } from '../../core/transcript/transcript-line.ts';
+import { layOutLine, storyColumnWidth, type TranscriptLine } from '../../core/transcript/transcript-line.ts';
 import { describeEvent } from '../../core/transcript/transcript.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
@@ -37,21 +37,29 @@ export function transcriptLines(
   { runId, timestamps = false, extent, indent = 0 }: TranscriptOptions,
 ): (event: JournalEvent) => string[] {
   let startedAt: string | undefined;
+  let storyWidth: number | undefined;
   const how = defined({ runId, extent });
   return (event) => {
     startedAt ??= event.at;
+    if (event.type === 'run.created') storyWidth = storyColumnWidth(event.prd.stories.map(({ id }) => id));
     const when = timestamps ? `${event.at.slice(0, 19)}Z` : formatElapsed(msBetween(startedAt, event.at));
     const width = cli.terminal.shown && cli.screen.columns !== undefined ? cli.screen.columns - indent : undefined;
-    const lines = describeEvent(event, how).flatMap((line) => (width === undefined ? [line] : wrap(line, when, width)));
-    return lines.map((line) => layOutLine(line, when, cli.paint));
+    const lines = describeEvent(event, how).flatMap((line) =>
+      width === undefined ? [line] : wrap(line, when, { width, storyWidth }),
+    );
+    return lines.map((line) => layOutLine(line, when, cli.paint, storyWidth));
   };
 }
 
 const MIN_TEXT_WIDTH = 30;
 
 /** On a terminal, a long text is wrapped and indented, unless the terminal is too narrow. */
-function wrap(line: TranscriptLine, when: string, width: number): TranscriptLine[] {
-  const room = width - stringWidth(layOutLine({ ...line, text: '.' }, when)) + 1;
+function wrap(
+  line: TranscriptLine,
+  when: string,
+  { width, storyWidth }: { width: number; storyWidth: number | undefined },
+): TranscriptLine[] {
+  const room = width - stringWidth(layOutLine({ ...line, text: '.' }, when, undefined, storyWidth)) + 1;
   if (room < MIN_TEXT_WIDTH) return [line];
   const [first = '', ...rest] = wrapIndented(line.text, room);
   return [{ ...line, text: first }, ...rest.map((text) => ({ ...line, label: '', text }))];

@@ -16,12 +16,16 @@ const SAID: JournalEvent = {
   activity: { kind: 'say', text: 'I read the guide, the code and the tests first.' },
 };
 
-async function printed({ shown, columns }: { shown: boolean; columns: number }): Promise<string[]> {
+async function printed(
+  { shown, columns }: { shown: boolean; columns: number },
+  events: JournalEvent[] = [SAID],
+): Promise<string[]> {
   const lines: string[] = [];
   const print = (...more: string[]) => Promise.resolve(void lines.push(...more));
   const screen = Object.assign(new PassThrough(), { columns });
   const terminal = { shown, drawable: false, color: { stdout: false, stderr: false }, debug: false };
-  await transcriptPrinter({ screen, terminal, print, paint: paintPlain })(SAID);
+  const show = transcriptPrinter({ screen, terminal, print, paint: paintPlain });
+  for (const event of events) await show(event);
   return lines;
 }
 
@@ -31,6 +35,13 @@ describe('the transcript', () => {
       '    0.0s  US-001    agent    I read the guide, the code and the',
       '                             tests first.',
     ]);
+  });
+
+  it('has one width for the ids of all stories of the run', async () => {
+    const run = { v: 1 as const, seq: 1, at: SAID.at, ...created(undefined, ['US-001', 'add-total-to-src']) };
+    const lines = await printed({ shown: true, columns: 120 }, [run, SAID]);
+    expect(lines.at(-1)).toBe('    0.0s  US-001            agent    I read the guide, the code and the tests first.');
+    expect(lines[0]).toMatch(/^ {4}0\.0s {20}run {6}/);
   });
 
   it('has one line for each of the agent’s, in a file and on a very narrow terminal', async () => {
