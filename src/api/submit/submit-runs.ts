@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import type { Prd, Story } from '../../core/prd/prd.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { ignore, mapConcurrent } from '../../lib/async.ts';
@@ -150,7 +151,7 @@ async function findWarnings(
   const isAlone = dependsOnRuns(planned, after) || scratch === true || dryRun === true;
   const [ofPrompts, ofOpenRuns] = await Promise.all([
     scratch === true ? [] : requireUsablePrompts({ gitDir: mirrorPath(home, run.repo.mirror), run, prd, planning }),
-    isAlone ? [] : warnOfOpenRuns(store, run.repo),
+    isAlone ? [] : warnOfOpenRuns(store, run.repo, selectStories(prd, options.stories)),
   ]);
   return [
     ...(planning ? [] : prd.warnings),
@@ -180,4 +181,8 @@ async function enqueueReady({ store }: SubmitContext, runId: string, queue: Stor
   const state = await updateDependencies({ store, log: pino({ level: 'silent' }) }, await store.readState(runId));
   if (unmetNeeds(state).length > 0) return;
   for (const job of nextJobs(state)) await queue.enqueue(job);
+}
+
+function selectStories({ stories }: Prd, selected: readonly string[] | undefined): Story[] {
+  return stories.filter(({ id }) => selected?.includes(id) ?? true);
 }

@@ -1,7 +1,9 @@
 import type { Config } from '../../config/config.ts';
 import { registriesOf, describeUnreachable } from '../../core/command-needs.ts';
+import type { Story } from '../../core/prd/prd.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { RunState } from '../../core/run/state.ts';
+import { formatStoryRanges } from '../../core/run/story-ranges.ts';
 import { searchMissingContents } from '../../git/repository/missing-contents.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
@@ -40,8 +42,15 @@ export async function warnOfContents(place: { gitDir: string; commit: string }):
 /** Maximum number of runs to inspect, newest first. */
 const MAX_RUNS = 50;
 
-/** Warns if other runs of a repository start from the same commit: only one of them can be landed without a merge. */
-export async function warnOfOpenRuns(store: JournalStore & RunCatalog, { mirror, branch }: RunRepo): Promise<string[]> {
+/**
+ * Warns if other runs of a repository start from the same commit, because only one of them can be landed without a merge,
+ * and if one of them works on the same stories.
+ */
+export async function warnOfOpenRuns(
+  store: JournalStore & RunCatalog,
+  { mirror, branch }: RunRepo,
+  stories: readonly Story[],
+): Promise<string[]> {
   const ids = (await store.runIds()).slice(0, MAX_RUNS);
   // An unreadable journal is reported elsewhere.
   const states = await Promise.all(ids.map((runId) => store.readState(runId).catch(() => undefined)));
@@ -54,7 +63,22 @@ export async function warnOfOpenRuns(store: JournalStore & RunCatalog, { mirror,
   const where = branch === undefined ? 'the same commit' : branch;
   return [
     `${others} not done yet: ${listed(open)}. This one starts from ${where} as it is now, so that only the first of them to land needs no merge; \`halo submit --after ${newest.runId}\` builds on that run instead.`,
+    ...open.flatMap((state) => warnOfSameStories(state, stories)),
   ];
+}
+
+/** Stories are the same if id and title are: ids such as US-001 are in many PRDs. */
+function warnOfSameStories({ runId, stories, selected }: RunState, mine: readonly Story[]): string[] {
+  const same = stories
+    .filter(({ id, progress }) => ['pending', 'in_progress'].includes(progress) && (selected?.includes(id) ?? true))
+    .filter(({ id, title }) => mine.some((story) => story.id === id && story.title === title && isToDo(story)));
+  if (same.length === 0) return [];
+  const some = formatStoryRanges(same, stories);
+  return [`Run ${runId} already works on ${some}: this run implements the same a second time.`];
+}
+
+function isToDo({ status }: Story): boolean {
+  return status === 'pending' || status === 'in_progress';
 }
 
 function listed(runs: readonly RunState[]): string {

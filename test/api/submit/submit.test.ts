@@ -239,3 +239,13 @@ test('a run of a repository with another open run has a warning, unless it build
   );
   expect(third?.warnings).toEqual([]);
 });
+
+test('a run of stories that another open run works on has a warning that names them', async () => {
+  const { root } = newRepository();
+  const prd = prdOf([{ id: 'A' }, { id: 'B' }, { id: 'C', passes: true }]);
+  const [first] = await operations.submit(request({ repos: [root], prd }));
+  const [second] = await operations.submit(request({ repos: [root], prd }));
+  expect(second?.warnings[1]).toBe(
+    `Run ${first!.runId} already works on A, B: this run implements the same a second time.`,
+  );
+});
