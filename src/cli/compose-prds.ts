@@ -1,3 +1,4 @@
+import type { ListImport, ListImportRequest } from '../api/repository/import-list.ts';
 import type { DocumentImport, ImportDocumentRequest } from '../api/repository/import-document.ts';
 import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
@@ -32,6 +33,8 @@ export interface PrdServices {
   convertPrd(file: PrdFile & { to: string }): Promise<{ text: string; warnings: string[]; lost: string[] }>;
   /** Prepares the run that turns a document into a PRD. Throws PRD_UNREADABLE. */
   openImport(request: ImportDocumentRequest): Promise<DocumentImport>;
+  /** Turns the lists of a document into a PRD, without an agent. Throws PRD_UNREADABLE, PRD_INVALID, USAGE. */
+  importList(request: ListImportRequest): Promise<ListImport>;
   /** Prepares the run in which an agent plans work. Throws PRD_UNREADABLE, PRD_INVALID, USAGE. */
   openPlan(request: PlanRequest): Promise<PlanSession>;
 }
@@ -90,6 +93,10 @@ export function composePrdServices({ readHost, masker }: Omit<ServiceContext, 'a
     async openImport(request) {
       const { openImport } = await import('../api/repository/import-document.ts');
       return openImport((await readHost()).home, request);
+    },
+    async importList(request) {
+      const { importList } = await import('../api/repository/import-list.ts');
+      return importList(request);
     },
     async openPlan(request) {
       const { openPlan } = await import('../api/repository/open-plan.ts');

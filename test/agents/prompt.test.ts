@@ -98,11 +98,17 @@ describe('the prompt', () => {
       ...INPUT,
       progress: [{ id: 'US-1', title: 'Door', summary: 'Opens now.' }],
       guidance: [{ file: 'AGENTS.md', text: 'Use tabs.\n' }],
-      lastFailure: { reason: 'GATE_FAILED', summary: 'npm test ended with 1', tail: 'a ``` b\nAssertionError' },
+      lastFailure: {
+        reason: 'GATE_FAILED',
+        summary: 'npm test ended with 1',
+        tail: 'a ``` b\nAssertionError',
+        attempt: 2,
+      },
     });
     expect(prompt).toContain('- US-1: Door. Opens now.');
     expect(prompt).toContain('Use tabs.');
     expect(prompt).toContain('GATE_FAILED: npm test ended with 1');
+    expect(prompt).toContain('This is attempt 2 at the story.');
     expect(prompt).toContain('````\na ``` b\nAssertionError\n````');
   });
 

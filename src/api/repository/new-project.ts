@@ -82,6 +82,7 @@ function exampleFiles(name: string, agent: string): Record<string, string> {
   const guess = guessGates(new Map([['package.json', text]]));
   return {
     'README.md': README.replace('NAME', name.replace(/[^\p{L}\p{N} ._-]/gu, '')),
+    'AGENTS.md': GUIDANCE,
     '.gitignore': 'node_modules/\n',
     'package.json': text,
     'halo.toml': renderInitTemplate(guess, new Map([['agent', agent]])),
@@ -130,6 +131,13 @@ function examplePrd(name: string) {
     ],
   };
 }
+
+/** Agents read it, and every prompt contains it. */
+const GUIDANCE = `# Guidance for agents
+
+- \`npm test\` runs all tests; add a test for each change.
+- Sources are in \`src/\`, tests in \`test/\`, without dependencies.
+`;
 
 const README = `# NAME
 

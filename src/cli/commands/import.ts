@@ -7,11 +7,14 @@ import { askPerson } from '../run/run-until-signal.ts';
 import type { Cli, Define } from '../cli.ts';
 import { showDiff } from '../diff/diff-text.ts';
 import { readDocument } from '../options/read-prd.ts';
+import { terminalColumns } from '../output/run-table.ts';
+import { table, type Cell } from '../output/table.ts';
 import { runHere, type Followed } from '../run/local-run.ts';
 import { addSettingOptions, settingsOf, type SettingFlags } from '../options/run-options.ts';
 
 interface Flags extends SettingFlags {
   out: string;
+  list?: true;
   yes?: true;
 }
 
@@ -24,6 +27,7 @@ export const define: Define = (command, cli) => {
       .argument('<document>', 'a text file, e.g. Markdown')
       .option('--out <file>', 'the PRD file to create or change', 'prd.json'),
   )
+    .option('--list', 'without an agent: each item of the lists, or each line, becomes a story')
     .option('-y, --yes', 'write without asking, unless finished stories would be replaced')
     .addHelpText('after', HELP)
     .action((document: string, flags: Flags) => importDocument(document, flags, cli));
@@ -32,6 +36,7 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo import idea.md
+  halo import todo.md --list
   halo import notes.md --out .halo/prds/shop/prd.json --agent claude
 
 Agent, model and image come from halo.toml in this folder and your user settings.
@@ -52,6 +57,11 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
     throw new HaloError('USAGE', `${flags.out} is not the name of a JSON file.`, {
       hint: 'Use a name such as --out prd.json.',
     });
+  if (flags.list === true && settingsOf(flags).length + (flags.profile === undefined ? 0 : 1) > 0)
+    throw new HaloError('USAGE', 'With --list, no agent runs that settings could apply to.', {
+      hint: 'Leave out --list, or --agent, --profile and -c.',
+    });
+  if (flags.list === true) return importItems(document, { flags, out }, cli);
   const imported = await cli.services.openImport({
     ...(await readDocument(document, cli)),
     out,
@@ -65,6 +75,30 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
   } finally {
     await imported.close();
   }
+}
+
+/** Shows the stories of the lists and, if the user confirms, writes them. */
+async function importItems(document: string, { flags, out }: { flags: Flags; out: string }, cli: Cli): Promise<void> {
+  const imported = await cli.services.importList({
+    ...(await readDocument(document, cli)),
+    out,
+    folder: cli.cwd,
+  });
+  const { stories } = imported;
+  const heading = ['STORY', 'PRIORITY', 'TITLE'].map((text) => ({ text }));
+  const rows = stories.map(({ id, priority, title, done }): Cell[] => [
+    { text: id, tone: 'strong' },
+    { text: done ? 'done' : String(priority) },
+    { text: title },
+  ]);
+  await cli.print(...table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) }));
+  const answer = await ask({ count: countOf(stories.length), out, replaced: [] }, flags, cli);
+  if (answer !== 'yes') {
+    cli.exitCode = exitCodeOf(answer === undefined ? 'USER_ABORT' : 'APPROVAL_DENIED');
+    return cli.note('Nothing was written.');
+  }
+  await imported.save();
+  await cli.note(`Wrote ${countOf(stories.length)} to ${out}. Next: halo prd validate ${relative(cli.cwd, out)}`);
 }
 
 interface ImportResult {

@@ -37,6 +37,7 @@ describe('halo new <folder>', () => {
     expect(prd).toMatchObject({ project: 'My shöp', warnings: [] });
     expect(prd.stories.every(({ acceptance }) => acceptance.length > 0)).toBe(true);
     expect(readFileSync(join(folder, 'README.md'), 'utf8')).toMatch(/^# My shöp\n/);
+    expect(readFileSync(join(folder, 'AGENTS.md'), 'utf8')).toContain('`npm test`');
     execFileSync('node', ['--test'], { cwd: folder });
     expect(readdirSync(parent)).toEqual(['My shöp']);
   });

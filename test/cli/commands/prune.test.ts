@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
@@ -31,6 +32,12 @@ describe('halo prune', () => {
       code: 0,
       stderr: expect.stringContaining('No limit is set') as string,
     });
+  });
+
+  it('has nothing to remove in a home that does not exist', async () => {
+    const env = { HALO_HOME: join(home.host.home, 'none') };
+    const { code, stderr } = await terminal.halo(['prune', '--runs', '0', '--yes'], { cwd: home.host.home, env });
+    expect([code, stderr]).toEqual([0, expect.stringContaining('There is nothing to remove.')]);
   });
 
   it.each([

@@ -84,6 +84,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       runFolderQueue: notHere,
       listFolder: notHere,
       openImport: notHere,
+      importList: notHere,
       openPlan: notHere,
       performTask: notHere,
       runLoop: notHere,

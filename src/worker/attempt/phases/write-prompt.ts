@@ -55,5 +55,5 @@ function testsFirstOf({ config, inputs, task, locked }: Attempt): TestsFirst | u
 async function readFailure({ worker, identity }: Attempt, { attempt, reason, summary, withLog }: Hint) {
   const location = { ...identity.location, attempt };
   const log = withLog ? await worker.store.readArtifact(location, 'failure.log') : undefined;
-  return { reason, summary, tail: log ?? '' };
+  return { reason, summary, tail: log ?? '', attempt: identity.attempt };
 }
