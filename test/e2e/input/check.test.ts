@@ -44,6 +44,18 @@ describe('halo init', () => {
 });
 
 describe('halo check', () => {
+  it('takes less than a minute after halo init in a new repository', async () => {
+    const fresh = newRepository({
+      'package.json': '{"scripts": {"test": "node --test"}}',
+      '.gitignore': 'node_modules/\n',
+    });
+    const started = performance.now();
+    expect((await home.halo(['init'], { cwd: fresh.root })).code).toBe(0);
+    const { code, stderr } = await home.halo(['check'], { cwd: fresh.root });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(performance.now() - started).toBeLessThan(60_000);
+  });
+
   it('runs setup and gates on the commit as for a story, without key, PRD or run', async () => {
     repository.write('README.md', 'not committed\n');
     const { code, stdout } = await check('-c', 'gates=["test -f installed", "! grep not.committed README.md"]');
