@@ -155,7 +155,7 @@ async function makeLayer(
   if ('refused' in record) {
     // Otherwise the next story, with another tree, would try it again.
     const key = Array.isArray(build.inputs) ? build.key : build.settingsKey;
-    await worker.snapshots.publish({ mirror, record: { ...record, key }, onlyRun: undefined });
+    await worker.snapshots.publish({ mirror, record: { ...record, key }, onlyRun });
     await journal.report({ type: 'snapshot.refused', phase: build.phase, reason: record.refused });
     return undefined;
   }

@@ -114,6 +114,17 @@ describe('a snapshot', () => {
     expect(uses(events)).toEqual([]);
   });
 
+  it('is refused for its own run alone if the tree of a story makes it impossible', async ({ halo, journal }) => {
+    const { root } = newProject();
+    const stories = [{ id: 'A' }];
+    const setup = `${INSTALL} && if test -f extra.sh; then sh extra.sh; fi`;
+    const spoil = 'echo two > deps.lock; echo "echo x >> README.md" > extra.sh';
+    const spoiled = await halo.run(root, stories, settings(spoil, { setup }));
+    expect(journal(spoiled.runId).map(({ type }) => type)).toContain('snapshot.refused');
+    const next = await halo.run(root, stories, settings('echo two > deps.lock', { setup }));
+    expect(uses(journal(next.runId))).toContainEqual(expect.stringMatching(/^A gates made /));
+  });
+
   it('is made once by runs that start at the same time', async ({ halo, journal }) => {
     const { root } = newProject();
     const request = settings(CHANGE, { setup: `sleep 1; ${INSTALL}` });
