@@ -58,6 +58,7 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'retry stories that failed, were cancelled or need a human',
     load: () => import('./commands/retry.ts'),
   },
+  { name: 'inbox', summary: 'list what waits for a person', load: () => import('./commands/inbox.ts') },
   { name: 'answer', summary: 'answer the question of a story', load: () => import('./commands/answer.ts') },
   {
     name: 'approve',
@@ -122,7 +123,7 @@ export const COMMANDS: readonly Entry[] = [
 /** Headings of the help page, in order, with their commands. */
 export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit', 'queue']],
-  ['Inspect:', ['top', 'status', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
+  ['Inspect:', ['top', 'status', 'inbox', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'answer', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'plan', 'import', 'loop', 'task']],

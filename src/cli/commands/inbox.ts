@@ -1,0 +1,80 @@
+import type { BreakerView } from '../../api/operations/requests.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
+import { inboxItems } from '../../tui/top/inbox-items.ts';
+import type { Cli, Define } from '../cli.ts';
+import { terminalColumns } from '../output/run-table.ts';
+import { table, type Cell } from '../output/table.ts';
+
+/** Ended runs that are looked at: older questions are rarely answered. */
+const MAX_ENDED = 200;
+
+export const define: Define = (command, cli) => {
+  command
+    .description(
+      'Lists what waits for a person: questions of stories, commits and results to approve, open circuit breakers, and results to land. Each row names the command that continues.',
+    )
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', HELP)
+    .action((flags: { json?: true }) => show(flags, cli));
+};
+
+const HELP = `
+Examples:
+  halo inbox
+  halo inbox --json | jq -r '.[] | select(.kind == "answer").text'
+
+See also: halo top, halo answer, halo approve, halo land`;
+
+/** Something that a person has to decide. */
+interface Waiting {
+  kind: string;
+  runId?: string;
+  story?: string;
+  text: string;
+  /** The command that continues. */
+  next: string;
+}
+
+async function show({ json }: { json?: true }, cli: Cli): Promise<void> {
+  const [runs, breakers] = await cli.withOperations(async (operations) => [
+    (await operations.listSome({ ended: MAX_ENDED })).runs,
+    await operations.breakers({ shared: true }),
+  ]);
+  const waiting = [...runs.flatMap((run) => waitingIn(run, runs)), ...breakers.map(waitingBreaker)];
+  if (json) return cli.printJson(waiting);
+  if (waiting.length === 0) return cli.note('Nothing waits for you.');
+  const heading = ['WHAT', 'RUN', 'STORY', 'TEXT', 'NEXT'].map((text) => ({ text }));
+  const rows = waiting.map(({ kind, runId = '-', story = '-', text, next }): Cell[] => [
+    { text: kind, tone: kind === 'land' ? 'good' : 'warn' },
+    { text: runId },
+    { text: safeLine(story) },
+    { text: safeLine(text, 60) },
+    { text: next },
+  ]);
+  await cli.print(...table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) }));
+}
+
+function waitingIn(run: ListedRun, runs: readonly ListedRun[]): Waiting[] {
+  const { runId } = run;
+  return inboxItems(run, runs).map(({ what, story, text }) => {
+    // The first two characters are the sign that `halo top` shows.
+    const kind = what.slice(2);
+    const ofStory = story === undefined ? '' : ` --story ${printableShellWord(story.id)}`;
+    const next = {
+      answer: `halo answer ${runId}${ofStory} "…"`,
+      approval: `halo diff ${runId}${ofStory}`,
+      breaker: `halo breaker reset run:${runId}`,
+      land: `halo land ${runId}`,
+    }[kind];
+    return { kind, runId, ...(story && { story: story.id }), text, next: next ?? `halo status ${runId}` };
+  });
+}
+
+function waitingBreaker({ key, status, reason }: BreakerView): Waiting {
+  return {
+    kind: 'breaker',
+    text: `${key} is ${status}: ${reason}`,
+    next: `halo breaker reset ${printableShellWord(key)}`,
+  };
+}
