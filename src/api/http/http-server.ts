@@ -1,4 +1,5 @@
 import { pipeline, Readable } from 'node:stream';
+import { isDeepStrictEqual } from 'node:util';
 import {
   fastify,
   type FastifyContextConfig,
@@ -116,7 +117,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   });
   const serving: Serving = {
     callFor: (request) => options.access.callFor(callerOf(request)),
-    untilRevoked: (request, reply) => abortOnRevocation(options.access, request, reply),
+    untilRevoked: (request, reply) => abortOnChange(options.access, { request, reply, caller: callerOf(request) }),
     closing: closing.signal,
   };
   for (const operation of ALL_OPERATIONS) addRoute(app, operation, serving);
@@ -130,7 +131,7 @@ interface RouteConfig extends FastifyContextConfig {
 }
 
 interface Serving {
-  /** Aborted when the token of the request is no longer valid, checked until the reply ends. */
+  /** Aborted when the token is no longer valid, or its user has another role or other repositories, until the reply ends. */
   untilRevoked: (request: FastifyRequest, reply: FastifyReply) => AbortSignal;
   callFor: (request: FastifyRequest) => CallOperation;
   /** Aborted when the server shuts down. */
@@ -185,16 +186,19 @@ function maskPayload(masker: Masker, payload: unknown): unknown {
 /** A follower of a run can stay connected for days. */
 const CHECK_TOKEN_EVERY_MS = 5_000;
 
-function abortOnRevocation(access: RequestAccess, request: FastifyRequest, { raw }: FastifyReply): AbortSignal {
-  const revoked = new AbortController();
+function abortOnChange(
+  access: RequestAccess,
+  { request, reply, caller }: { request: FastifyRequest; reply: FastifyReply; caller: Caller },
+): AbortSignal {
+  const changed = new AbortController();
   const timer = setInterval(() => {
     access.identify(bearerOf(request) ?? '', request.ip).then(
-      (caller) => caller === undefined && revoked.abort(),
+      (now) => !isDeepStrictEqual(now, caller) && changed.abort(),
       () => undefined,
     );
   }, CHECK_TOKEN_EVERY_MS);
-  raw.once('close', () => clearInterval(timer));
-  return revoked.signal;
+  reply.raw.once('close', () => clearInterval(timer));
+  return changed.signal;
 }
 
 function bearerOf({ headers }: FastifyRequest): string | undefined {

@@ -149,6 +149,17 @@ describe('incident user-token: strangers and former users with a token', () => {
     await expect(end).rejects.toMatchObject({ code: 'API_REFUSED' });
   }, 30_000);
 
+  it('an open stream ends when its user may no longer use the repository', async () => {
+    const { name, operations } = await addUser('viewer');
+    const events = operations.follow(OWN, { after: 0, follow: true });
+    expect((await events.next()).done).toBe(false);
+    const end = (async () => {
+      for await (const event of events) void event;
+    })();
+    await owner.changeUser(name, { repositories: [shop.root] });
+    await expect(end).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  }, 30_000);
+
   it('no file of the home contains a token, and an answer that repeats one is masked', async () => {
     const { token, operations } = await addUser('submitter');
     await operations.list();
