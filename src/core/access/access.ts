@@ -38,12 +38,14 @@ export interface User {
 /** Whether a user may see and submit runs of a repository, by its path or address. */
 export function mayUseRepository({ repositories }: Pick<User, 'repositories'>, source: string): boolean {
   if (repositories === undefined) return true;
-  if (DOT_SEGMENT.test(source)) return false;
+  if (DOT_SEGMENT.test(source) || ENCODED.test(source)) return false;
   return repositories.some((pattern) => toRegExp(pattern).test(withoutEnd(source)));
 }
 
 /** Such a path leads out of the folder that a pattern names. */
 const DOT_SEGMENT = /(?:^|[/:])\.\.?(?:\/|$)/;
+/** The same in the form of URLs, which git decodes: an encoded dot, slash or backslash. */
+const ENCODED = /%(?:2e|2f|5c)/i;
 
 function toRegExp(pattern: string): RegExp {
   const parts = withoutEnd(pattern)

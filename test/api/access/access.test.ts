@@ -149,6 +149,8 @@ describe('the patterns of repositories', () => {
     ['/srv/*', '/srv/../etc', false],
     ['git@git.example.com:shop/*', 'git@git.example.com:shop/../other/web', false],
     ['https://git.example.com/a.b', 'https://git.example.com/aXb', false],
+    ['ssh://git.example.com/shop/*', 'ssh://git.example.com/shop/%2e%2E/secret', false],
+    ['ssh://git.example.com/shop/*', 'ssh://git.example.com/shop/..%2Fsecret', false],
     ['*', '/anything', true],
   ])('%s allows %s: %s', (pattern, source, allowed) => {
     expect(mayUseRepository({ repositories: [pattern] }, source)).toBe(allowed);
