@@ -3,7 +3,7 @@ import tseslint from 'typescript-eslint';
 export default tseslint.config(
   { ignores: ['dist/', '.halo-build/', '.halo-bench/', 'coverage/', 'examples/', 'test/**/fixtures/**'] },
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: { parserOptions: { projectService: true } },
     rules: {
@@ -16,7 +16,7 @@ export default tseslint.config(
   },
   {
     // Git is run by git() alone, with its sealed environment.
-    files: ['src/**/*.ts'],
+    files: ['src/**/*.ts', 'src/**/*.tsx'],
     rules: {
       'no-restricted-imports': [
         'error',

@@ -1,13 +1,13 @@
 import { defineConfig } from 'vitest/config';
 
-// Real containers, Redis and git on as little as two cores: more files at once would only wait for each other.
+// Real containers, Redis and git on as little as two cores: a third file uses the time in which two wait; more would only wait for each other.
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 300_000,
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     reporters: [
       'default',
       './test/support/reporters/skip-reporter.ts',

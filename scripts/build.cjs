@@ -52,6 +52,7 @@ function buildWhenStale(root, { only = false } = {}) {
     if (process.stderr.isTTY) process.stderr.write('halo: building what changed in src/ …\n');
     const fresh = join(work, `dist-${process.pid}`);
     compile(root, work, { outDir: fresh });
+    compileDashboard(root, join(fresh, 'web'));
     const built = readdirSync(join(fresh, CHUNKS));
     if (!only) keepChunks(dist, fresh);
     writeFileSync(join(fresh, STAMP), [signature, ...built].join('\n'));
@@ -136,6 +137,29 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
     throw new Error(`src/ cannot be compiled: ${error.message}`);
   } finally {
     rmSync(light);
+  }
+}
+
+/** Bundles the dashboard, which runs in browsers. */
+function compileDashboard(root, outDir) {
+  const { buildSync } = require('esbuild');
+  try {
+    buildSync({
+      absWorkingDir: root,
+      entryPoints: ['main.tsx', 'main.css'].map((name) => join(root, 'src', 'web', name)),
+      alias: { 'node:crypto': join(root, 'src', 'web', 'browser-crypto.ts') },
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      platform: 'browser',
+      target: 'es2022',
+      jsx: 'automatic',
+      jsxImportSource: 'preact',
+      outdir: outDir,
+      logLevel: 'silent',
+    });
+  } catch (error) {
+    throw new Error(`src/web cannot be compiled: ${error.message}`);
   }
 }
 

@@ -87,7 +87,9 @@ describe('every example in the documents is valid', () => {
     if (text.includes('[[repositories]]'))
       return expect(parseBatchFile(page, text).repositories.length).toBeGreaterThan(1);
     const file = parseConfigFile(join(root, page), text);
-    const where = /^\[(?:fleet|keep|mcp|server|issues|forge\.\w+)\]/m.test(text) ? { home: file } : { repo: file };
+    const where = /^\[(?:fleet|keep|mcp|server|issues|forge\.\w+|notify\.\w+)\]/m.test(text)
+      ? { home: file }
+      : { repo: file };
     expect(() => resolveConfig({ ...where, cwd: root })).not.toThrow();
   });
 

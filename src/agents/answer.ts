@@ -20,11 +20,22 @@ const criterion = z.object({
     .transform((holds) => holds ?? undefined),
 });
 
+/** Proposed answers to a question. */
+const MAX_OPTIONS = 10;
+const MAX_OPTION = 200;
+const proposals = z.array(z.string()).transform((texts) =>
+  texts
+    .map((each) => safeLine(each, MAX_OPTION))
+    .filter((each) => each !== '')
+    .slice(0, MAX_OPTIONS),
+);
+
 const answerShape = z.looseObject({
   status: z.enum(['ok', 'needs_human', 'failed']),
   summary: z.string().max(MAX_SUMMARY),
   // A help for who reviews: an answer counts without it.
   criteria: z.array(criterion).max(100).nullish().catch(undefined),
+  options: proposals.nullish().catch(undefined),
 });
 
 /**
@@ -50,6 +61,7 @@ export const ANSWER_SCHEMA = {
         additionalProperties: false,
       },
     },
+    options: { type: ['array', 'null'], items: { type: 'string' } },
   },
   required: ['status', 'summary'],
   additionalProperties: false,
@@ -73,8 +85,9 @@ export const TESTS_SCHEMA = {
         additionalProperties: false,
       },
     },
+    options: ANSWER_SCHEMA.properties.options,
   },
-  required: ['status', 'summary', 'criteria'],
+  required: ['status', 'summary', 'criteria', 'options'],
   additionalProperties: false,
 };
 
@@ -116,8 +129,12 @@ export function readAnswer(text: string | undefined): AgentOutcome {
   const parsed = answerShape.safeParse(value);
   if (!parsed.success)
     return invalid(`The agent's final answer breaks the agreed shape: ${describeIssue(parsed.error)}.`);
-  const { status, summary, criteria, ...other } = parsed.data;
-  return { kind: 'answer', answer: { status, summary, ...(criteria && { criteria }), ...keepOther(other) } };
+  const { status, summary, criteria, options, ...other } = parsed.data;
+  const asks = status === 'needs_human' && options && options.length > 0;
+  return {
+    kind: 'answer',
+    answer: { status, summary, ...(criteria && { criteria }), ...(asks && { options }), ...keepOther(other) },
+  };
 }
 
 /** Other keys of an answer, unless they are too long to be kept. */

@@ -43,6 +43,8 @@ export interface LocalOperations extends Operations {
   callRemotely: CallOperation;
   /** The same for a user of this server; `by` is the name in journals. Throws ACCESS_DENIED. */
   callFor(user: User, by?: string): CallOperation;
+  /** Throws REDIS_UNAVAILABLE. */
+  pingQueue(): Promise<void>;
   /** The operations with the same restrictions, on behalf of `by`. `submitter` is added to submits without a user. */
   restrictedFor(by: string, submitter?: { user: string }): Omit<Operations, 'close'>;
 }
@@ -80,6 +82,7 @@ export function openLocal(options: LocalOptions): LocalOperations {
       isOwning ||= claimed.owner !== undefined;
       return claimed;
     },
+    pingQueue: async () => void (await (await redis.get()).queue.counts()),
     callRemotely: callAs({ by: TOKEN_HOLDER, remote: true }),
     callFor: (caller, by = caller.name) => callForUser(visibleTo(caller, shared), caller, by),
     restrictedFor: (by, submitter) => bindOperations(callAs({ by, remote: true }), submitter),
@@ -146,7 +149,14 @@ function lazily<T>(open: () => Promise<T>): {
 } {
   let opened: Promise<T> | undefined;
   return {
-    get: () => (opened ??= open()),
+    get: () => {
+      const opening = (opened ??= open());
+      // A server tries again later.
+      opening.catch(() => {
+        if (opened === opening) opened = undefined;
+      });
+      return opening;
+    },
     close: async (close) => {
       const resource = await opened?.catch(() => undefined);
       opened = undefined;

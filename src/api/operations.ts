@@ -3,9 +3,11 @@ import type { JournalEvent } from '../core/journal/events.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
 import { defined } from '../lib/guards.ts';
 import { OPERATIONS as table } from './operations/all-operations.ts';
+import type { FeedbackInput } from './operations/control/reject.ts';
 import type { CallOperation, InputOf } from './operations/operation.ts';
 import type {
   BatchRequest,
+  EstimateRequest,
   FollowOptions,
   IssuesRequest,
   PromptRequest,
@@ -30,6 +32,8 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
   return {
     /** Parses a PRD as a submit would; `as`: the id of its dialect. Throws PRD_INVALID, and USAGE for an unknown dialect. */
     validatePrd: async (prd: PrdFile, as?: string) => (await call(table.validatePrd, { prd: toWirePrd(prd), as })).prd,
+    /** What the open stories of a PRD will probably cost, from earlier runs of the repository. Throws PRD_INVALID. */
+    estimatePrd: ({ prd, ...request }: EstimateRequest) => call(table.estimatePrd, { ...request, prd: toWirePrd(prd) }),
     /** The prompt of the first attempt at a story, without a run. Throws what a submit throws, and STORY_NOT_FOUND. */
     previewPrompt: ({ prd, ...request }: PromptRequest) =>
       call(table.previewPrompt, { ...request, prd: toWirePrd(prd) }),
@@ -97,7 +101,11 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     retry: (runId: string, storyId: string | undefined, { set, yes, newTests }: RetrySettings = {}) =>
       call(table.retry, { runId, story: storyId, ...defined({ set, yes, newTests }) }),
     /** Answers the question of a story, which starts it again. Throws STEER_REFUSED, STORY_NOT_FOUND, USAGE. */
-    answer: (runId: string, storyId: string, text: string) => call(table.answer, { runId, story: storyId, text }),
+    answer: (runId: string, storyId: string, answer: string | { option: number }) =>
+      call(table.answer, {
+        ...{ runId, story: storyId },
+        ...(typeof answer === 'string' ? { text: answer } : { text: undefined, option: answer.option }),
+      }),
     /** Lands exactly the commit that waits for a person; a worker merges it if others landed. Throws LAND_REFUSED, CONFLICT. */
     approve: async (runId: string, storyId: string) =>
       (await call(table.approve, { runId, story: storyId })) as StoryDecisionResult,
@@ -106,6 +114,14 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     /** Drops the commit that waits for approval; the run ends with APPROVAL_DENIED. Throws LAND_REFUSED. */
     reject: async (runId: string, storyId: string, reason: string | undefined) =>
       (await call(table.reject, { runId, story: storyId, reason })) as StoryDecisionResult,
+    /** Sends the commit of a story back: it starts again with the feedback. Throws USAGE, STEER_REFUSED, STORY_NOT_FOUND. */
+    giveFeedback: async (runId: string, storyId: string, { feedback, comments }: FeedbackInput) =>
+      (await call(table.reject, {
+        runId,
+        story: storyId,
+        reason: undefined,
+        ...defined({ feedback, comments }),
+      })) as StoryDecisionResult,
     /** Rejects the result of an ended run: `land` then refuses it. Throws LAND_REFUSED. */
     rejectRun: async (runId: string, reason: string | undefined) =>
       (await call(table.reject, { runId, reason })) as RunDecisionResult,
@@ -126,6 +142,13 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     /** The breakers that are not closed; with `shared`, without those of single runs. */
     breakers: async (options: InputOf<typeof table.listBreakers> = {}) =>
       (await call(table.listBreakers, options)).breakers,
+    /** The endpoints of notifications. */
+    endpoints: async () => (await call(table.listEndpoints, {})).endpoints,
+    testEndpoint: async (name: string) => call(table.testEndpoint, { name }),
+    /** Returns how many notifications are sent again. */
+    retryEndpoint: async (name: string) => (await call(table.retryEndpoint, { name })).notifications,
+    /** The latest deliveries of notifications, the newest first. */
+    deliveries: async (limit: number) => (await call(table.listDeliveries, { limit })).deliveries,
     /** Closes a breaker, by its key, repository or run, and returns its full key. Throws USAGE if it is not open, RUN_NOT_FOUND. */
     resetBreaker: async (key: string) => (await call(table.resetBreaker, { key })).key,
     /** The snapshots of what setup installed, the last used first. */

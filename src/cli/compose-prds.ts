@@ -18,6 +18,12 @@ export interface PrdServices {
    * CONFIG_INVALID, and USAGE if the dialect does not exist.
    */
   validatePrd(file: PrdFile & { as: string | undefined; folder: string; set: string[] }): Promise<Prd>;
+  /** The agent that the settings of a folder name, and its model, if it uses one of halo. Throws CONFIG_INVALID, USAGE. */
+  readAgent(query: {
+    folder: string;
+    profile: string | undefined;
+    set: string[];
+  }): Promise<{ agent: string; model?: string }>;
   /** The issues that a submit from this machine would work on, as a PRD, and notes. Throws what a submit throws. */
   readIssues(
     request: Pick<IssuesRequest, 'source' | 'label' | 'repo' | 'again'>,
@@ -56,6 +62,11 @@ export function composePrdServices({ readHost, masker }: Omit<ServiceContext, 'a
       ]);
       const { config } = await readConfig({ host: await readHost(), folder, profile: undefined, set });
       return validatePrd({ path, bytes }, { as, requireCriteria: config.prd.criteria === 'required' });
+    },
+    async readAgent(query) {
+      const { readConfig } = await import('../api/repository/repo-config.ts');
+      const { agent, model } = (await readConfig({ host: await readHost(), ...query })).config;
+      return { agent, ...(model.api !== undefined && { model: model.name }) };
     },
     async readIssues(request) {
       const [{ previewIssues }, { openStore }, { processEnv }] = await Promise.all([

@@ -1,12 +1,14 @@
 import { homedir } from 'node:os';
 import type { TaskOptions, TaskWorld } from '../api/compat/lever/perform-task.ts';
 import type { LoopOptions, LoopWorld } from '../api/compat/lever/run-loop.ts';
+import type { OidcSettings } from '../config/config.ts';
 import type { ForeignRun } from '../api/runs/foreign-run.ts';
 import type { ResumeCheck } from '../api/runs/assert-resumable.ts';
 import type { RefusedRun } from '../api/submit/record-refused-run.ts';
 import type { Operations } from '../api/operations.ts';
 import type { LocalOperations } from '../api/local.ts';
 import type { Served } from '../api/http/serve-api.ts';
+import type { CheckedCommit, CommitsQuery } from '../api/runs/check-commits.ts';
 import type { Verified, VerifyQuery } from '../api/runs/verify-commit.ts';
 import type { WatchRuns } from '../api/runs/watch-runs.ts';
 import type { Config, Host } from '../config/config.ts';
@@ -69,6 +71,8 @@ export interface RunServices {
   serveMcp(streams: StdioStreams): Promise<void>;
   /** Runs the gates of landed commits again on this machine. */
   verify(query: VerifyQuery): AsyncIterable<Verified>;
+  /** Decides of new commits, without running anything, whether they may enter a branch. */
+  checkCommits(query: Omit<CommitsQuery, 'env'>): AsyncIterable<CheckedCommit>;
   /** Runs the next task of a tasks file and returns the exit code. */
   performTask(options: Omit<TaskOptions, 'userHome'>, world: Omit<TaskWorld, 'host'>): Promise<number>;
   /** Runs a program for one task after the other and returns the exit code. */
@@ -162,7 +166,16 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
         decides: async () => (await readMcpRules(host.home)).decide,
       });
       const rules = await readServerRules(host.home);
-      return serveApi({ ...options, host, masker: await masker(), mcp, rules });
+      const openProvider = async (settings: OidcSettings, callback: string) => {
+        const { openOidcProvider } = await import('../api/sign-in/open-oidc-provider.ts');
+        return openOidcProvider(settings, { callback, env: processEnv(), masker: await masker(), home: host.home });
+      };
+      const { findMissing } = await import('../api/metrics/find-missing.ts');
+      return serveApi({
+        ...options,
+        ...{ host, masker: await masker(), mcp, rules, openProvider },
+        findMissing: () => findMissing(host.home, options.operations),
+      });
     },
     async serveMcp(streams) {
       const [{ serveMcpStdio }, { ToolRunner }, { readMcpRules }, { userName, whoAmI }, host] = await Promise.all([
@@ -185,6 +198,13 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
     async *verify(query) {
       const { verify } = await import('../api/runs/verify-commit.ts');
       yield* verify(await readHost(), query);
+    },
+    async *checkCommits(query) {
+      const [{ checkCommits }, { processEnv }] = await Promise.all([
+        import('../api/runs/check-commits.ts'),
+        import('../config/environment/host.ts'),
+      ]);
+      yield* checkCommits(await readHost(), { ...query, env: processEnv() });
     },
     async performTask(options, world) {
       const { performTask } = await import('../api/compat/lever/perform-task.ts');

@@ -102,12 +102,18 @@ export const COMMANDS: readonly Entry[] = [
     load: () => import('./commands/plugin.ts'),
   },
   { name: 'user', summary: 'manage the users of a server', load: () => import('./commands/user.ts') },
+  { name: 'hooks', summary: 'list and test the endpoints of notifications', load: () => import('./commands/hooks.ts') },
   { name: 'up', summary: 'run Redis, API and workers in one process', load: () => import('./commands/up.ts') },
   { name: 'prd', summary: 'create, check and track PRDs', load: () => import('./commands/prd.ts') },
   {
     name: 'prompt',
     summary: 'print the prompt of a story',
     load: () => import('./commands/prompt.ts'),
+  },
+  {
+    name: 'estimate',
+    summary: 'estimate cost and time of a PRD from earlier runs',
+    load: () => import('./commands/estimate.ts'),
   },
   { name: 'plan', summary: 'let an agent plan work as a PRD', load: () => import('./commands/plan.ts') },
   { name: 'import', summary: 'turn a document into a PRD', load: () => import('./commands/import.ts') },
@@ -126,10 +132,10 @@ export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Inspect:', ['top', 'status', 'inbox', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
   ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'answer', 'breaker']],
-  ['PRDs and tasks:', ['prd', 'prompt', 'plan', 'import', 'loop', 'task']],
+  ['PRDs and tasks:', ['prd', 'prompt', 'estimate', 'plan', 'import', 'loop', 'task']],
   [
     'Operate:',
-    ['up', 'serve', 'user', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion'],
+    ['up', 'serve', 'user', 'hooks', 'mcp', 'plugin', 'worker', 'image', 'snapshot', 'prune', 'config', 'completion'],
   ],
 ];
 

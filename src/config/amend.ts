@@ -1,3 +1,4 @@
+import { BUDGET_SCOPES } from '../core/budget.ts';
 import { FAILURE_CLASSES } from '../core/failure/failure.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import type { Config } from './config.ts';
@@ -42,7 +43,7 @@ const PLACES: Record<string, string[]> = {
     ),
   ),
   ...Object.fromEntries(
-    ['story', 'run', 'day'].flatMap((scope) =>
+    BUDGET_SCOPES.flatMap((scope) =>
       ['usd', 'tokens'].map((unit) => [`budget.${scope}_${unit}`, ['budget', scope, unit]]),
     ),
   ),

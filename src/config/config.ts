@@ -4,6 +4,8 @@ import type { AgentId, ModelApi } from '../core/agent.ts';
 import type { AgentOptions } from '../core/agent-options.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
 import type { RetryPolicy } from '../core/failure/failure.ts';
+import type { Unanswered } from '../core/run/questions.ts';
+import type { Role } from '../core/access/access.ts';
 import type { Budget } from '../core/budget.ts';
 import type { Price } from '../core/price.ts';
 import type { RegistryName } from '../core/journal/egress-events.ts';
@@ -180,13 +182,23 @@ export interface Config {
     /** 0: no limit; undefined: the default of the PRD's dialect. */
     maxTokens: number | undefined;
   };
+  /** What happens to questions of agents that no person answers. */
+  answers: {
+    /** Undefined: they wait without limit. */
+    deadlineMs: number | undefined;
+    unanswered: Unanswered;
+  };
   /** What requires approval: only protected paths, each story, or the run before `halo land`. */
   approval: { mode: 'never' | 'story' | 'run'; by: 'anyone' | 'others' };
   /** On SUCCESS, `ff` fast-forwards the branch of the checkout, and `worktree` creates a worktree. */
   land: {
-    mode: 'branch' | 'ff' | 'worktree';
+    mode: 'branch' | 'ff' | 'worktree' | 'pr';
     /** What is pushed to a remote repository: the run's branch, or a fast-forward of the base branch. */
     push: 'branch' | 'base';
+    /** How often reviews and checks of a pull request may send a story back. */
+    feedbackRounds: number;
+    feedbackIntervalMs: number;
+    stopLabel: string;
     /** Result of a story whose agent reports success without changing a file, if the gates pass on its base. */
     unchanged: 'trust' | 'pass' | 'fail';
     /** Action for a story that adds hidden characters to text files. */
@@ -233,6 +245,28 @@ export interface ServerRules {
   requestsPerMinute: number;
   /** PEM files. */
   tls?: { certificate: string; key: string };
+  /** A proxy on this machine reports the addresses of clients. */
+  behindProxy?: boolean;
+  /** Whether metrics need no token. */
+  publicMetrics?: boolean;
+  /** The address of the server for its users. */
+  url?: string;
+  oidc?: OidcSettings;
+}
+
+/** Sign-in through an OpenID Connect provider. */
+export interface OidcSettings {
+  issuer: string;
+  clientId: string;
+  secret: { env: string | undefined; file: string | undefined; command: string | undefined };
+  /** The claim that is the name of the user. */
+  userClaim: string;
+  groupsClaim: string;
+  /** By group. */
+  roles: Readonly<Record<string, Role>>;
+  /** The role of unknown persons; undefined: they are refused. */
+  newUsers: Role | undefined;
+  sessionMs: number;
 }
 
 /** What clients of the MCP server may do. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { McpRules, ServerRules } from './config.ts';
+import type { EndpointSettings } from './endpoint-settings.ts';
 import { readConfigFile } from './load/config-file.ts';
 import { resolveConfig } from './resolve.ts';
 
@@ -14,6 +15,22 @@ export async function readMcpRules(home: string): Promise<McpRules> {
 /** Reads `[server]` from the same file. Throws CONFIG_INVALID. */
 export async function readServerRules(home: string): Promise<ServerRules> {
   return (await readHostFile(home)).server;
+}
+
+/** Reads `[notify]` from the same file. Throws CONFIG_INVALID. */
+export async function readEndpoints(home: string): Promise<readonly EndpointSettings[]> {
+  return (await readHostFile(home)).endpoints;
+}
+
+/** Reads `[traces]` and `network.ca_file` from the same file. Throws CONFIG_INVALID. */
+export async function readTraceSettings(home: string) {
+  const { traces, config } = await readHostFile(home);
+  return { ...traces, caFile: config.network.caFile };
+}
+
+/** Reads `network.ca_file` from the same file: certificate authorities of this machine. Throws CONFIG_INVALID. */
+export async function readCaFile(home: string): Promise<string | undefined> {
+  return (await readHostFile(home)).config.network.caFile;
 }
 
 async function readHostFile(home: string) {

@@ -15,7 +15,15 @@ export const CONFIG_KEYS: ReadonlyMap<string, ConfigKey> = new Map(
 );
 
 /** Tables with user-defined member names; each member is a separate setting. */
-export const OPEN_TABLES: readonly string[] = ['env', 'prices', 'rate', 'network.scopes', 'network.credentials'];
+export const OPEN_TABLES: readonly string[] = [
+  'env',
+  'prices',
+  'rate',
+  'network.scopes',
+  'network.credentials',
+  'server.oidc.roles',
+  'notify',
+];
 
 /** Splits the dotted name of a member of an open table. The member name may contain dots. */
 export function openMemberOf(name: string): { table: string; member: string } | undefined {

@@ -2,12 +2,13 @@ import { HaloError } from '../core/failure/errors.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { RetentionLimits } from '../core/retention/retention.ts';
 import type { Config, ForgeSettings, McpRules, ServerRules } from './config.ts';
+import type { EndpointSettings } from './endpoint-settings.ts';
 import { findConflicts } from './cross-field-rules.ts';
 import { mergeLayers, nestSettings } from './effective-settings.ts';
 import { loadLayers, type ConfigSources } from './load/file-layers.ts';
 import { HaloToml } from './schema/halo-toml.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
-import { toConfig, toFleet, toRetention, toServerRules } from './to-config.ts';
+import { toConfig, toEndpoints, toFleet, toRetention, toServerRules } from './to-config.ts';
 import { applyTrust, findTrustProblems } from './trust/trust.ts';
 
 export interface ResolvedConfig {
@@ -18,6 +19,9 @@ export interface ResolvedConfig {
   server: ServerRules;
   forges: ForgeSettings;
   mcp: McpRules;
+  endpoints: readonly EndpointSettings[];
+  /** Where traces are sent, if anywhere. */
+  traces: { endpoint?: string | undefined; headersEnv?: string | undefined };
   /** The origin of each key, by dotted name. */
   origins: Record<string, string>;
   /** Each key with its value as written, in schema order. */
@@ -53,6 +57,8 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     server: toServerRules(toml),
     forges: toml.forge,
     mcp: toml.mcp,
+    endpoints: toEndpoints(toml),
+    traces: { endpoint: toml.traces.endpoint, headersEnv: toml.traces.headers_env },
     origins,
     settings,
   };

@@ -3,7 +3,8 @@ import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { RetentionLimits } from '../core/retention/retention.ts';
-import type { Config, CredentialSource, ServerRules } from './config.ts';
+import type { Config, CredentialSource, OidcSettings, ServerRules } from './config.ts';
+import type { EndpointSettings } from './endpoint-settings.ts';
 import { toAgentOptions } from './to-agent-options.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
 import type { BreakerPolicy } from '../core/failure/breaker.ts';
@@ -30,6 +31,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     retry,
     prd,
     prompt,
+    answers,
     approval,
     land,
     issues,
@@ -109,10 +111,14 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       prd: prompt.prd,
       maxTokens: prompt.max_tokens,
     },
+    answers: { deadlineMs: answers.deadline, unanswered: answers.default },
     approval,
     land: {
       mode: land.mode,
       push: land.push,
+      feedbackRounds: land.feedback_rounds,
+      feedbackIntervalMs: land.feedback_interval,
+      stopLabel: land.stop_label,
       unchanged: land.unchanged,
       hiddenCharacters: land.hidden_characters,
       protect: land.protect,
@@ -149,6 +155,8 @@ function toSpending({ budget, prices, rate, model }: HaloToml): Pick<Config, 'bu
     budget: {
       story: { usd: budget.story_usd, tokens: budget.story_tokens },
       run: { usd: budget.run_usd, tokens: budget.run_tokens },
+      user: { usd: budget.user_usd, tokens: budget.user_tokens },
+      repository: { usd: budget.repository_usd, tokens: budget.repository_tokens },
       day: { usd: budget.day_usd, tokens: budget.day_tokens },
     },
     prices: Object.fromEntries(
@@ -175,7 +183,54 @@ export function toRetention({ keep }: HaloToml): RetentionLimits {
 export function toServerRules({ server }: HaloToml): ServerRules {
   const { requests_per_minute: requestsPerMinute, tls_certificate: certificate, tls_key: key } = server;
   const tls = certificate === undefined || key === undefined ? undefined : { certificate, key };
-  return { private: server.private, options: server.options, requestsPerMinute, ...defined({ tls }) };
+  return {
+    private: server.private,
+    options: server.options,
+    requestsPerMinute,
+    behindProxy: server.behind_proxy,
+    publicMetrics: server.metrics === 'public',
+    ...defined({ tls, url: server.url, oidc: toOidc(server.oidc) }),
+  };
+}
+
+function toOidc(oidc: HaloToml['server']['oidc']): OidcSettings | undefined {
+  const { issuer, client_id: clientId } = oidc;
+  if (issuer === undefined || clientId === undefined) return undefined;
+  return {
+    issuer,
+    clientId,
+    secret: { env: oidc.client_secret_env, file: oidc.client_secret_file, command: oidc.client_secret_command },
+    userClaim: oidc.user_claim,
+    groupsClaim: oidc.groups_claim,
+    roles: oidc.roles,
+    newUsers: oidc.new_users,
+    sessionMs: oidc.session,
+  };
+}
+
+/** What endpoints receive by default. */
+const DEFAULT_EVENTS = ['needs-person', 'failed', 'done'];
+const DEFAULT_DEBOUNCE_MS = 10_000;
+
+/** Converts `[notify]`, sorted by name. */
+export function toEndpoints({ notify }: HaloToml): EndpointSettings[] {
+  return Object.entries(notify)
+    .map(([name, each]): EndpointSettings => ({
+      name,
+      type: each.type,
+      url: { text: each.url, env: each.url_env, file: each.url_file, command: each.url_command },
+      secret: { env: each.secret_env, file: each.secret_file, command: each.secret_command },
+      events: each.events ?? DEFAULT_EVENTS,
+      repositories: each.repos,
+      users: each.users,
+      debounceMs: each.type === 'webhook' ? 0 : (each.debounce ?? DEFAULT_DEBOUNCE_MS),
+      allowPrivate: each.allow_private ?? false,
+      mail:
+        each.from === undefined || each.to === undefined
+          ? undefined
+          : { user: each.user, from: each.from, to: each.to },
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** Converts `[fleet]`. */

@@ -32,6 +32,8 @@ export interface AgentAnswer {
   summary: string;
   /** Which tests and files satisfy each acceptance criterion, if reported. */
   criteria?: CriterionClaim[];
+  /** Answers that the agent proposes to its question. */
+  options?: string[];
   /** Keys that halo does not know, such as `filesChanged`. */
   other?: Record<string, unknown>;
 }

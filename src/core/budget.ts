@@ -1,5 +1,8 @@
-/** The scope of a budget: one story with all its attempts, one run, or all runs of a day. */
-export const BUDGET_SCOPES = ['story', 'run', 'day'] as const;
+/**
+ * The scope of a budget: one story with all its attempts, one run, or all runs of a day: of a user, of a repository, or of
+ * the whole HALO_HOME.
+ */
+export const BUDGET_SCOPES = ['story', 'run', 'user', 'repository', 'day'] as const;
 export type BudgetScope = (typeof BUDGET_SCOPES)[number];
 
 /** The maximum that may be spent. */
@@ -33,11 +36,36 @@ export interface Overrun {
   needed: number;
 }
 
+/** A share of a budget has been spent. Amounts are millionths of a USD, or tokens. */
+export interface BudgetWarning {
+  scope: BudgetScope;
+  unit: keyof BudgetLimit;
+  limit: number;
+  spent: number;
+}
+
+/** How a budget is called in sentences. */
+const NAMES: Record<BudgetScope, string> = {
+  story: "this story's budget",
+  run: "this run's budget",
+  user: "this user's budget of the day (UTC)",
+  repository: "this repository's budget of the day (UTC)",
+  day: "today's budget (UTC)",
+};
+
+/** Describes a warning, as in `81 % of this run's budget is spent: $4.05 of $5.00`. */
+export function describeWarning({ scope, unit, limit, spent }: BudgetWarning): string {
+  const amount = (value: number) => (unit === 'usd' ? formatUsd(value / 1e6) : value.toLocaleString('en-US'));
+  const share = limit === 0 ? 100 : Math.floor((100 * spent) / limit);
+  const tokens = unit === 'usd' ? '' : ' tokens';
+  return `${share} % of ${NAMES[scope]} is spent: ${amount(spent)} of ${amount(limit)}${tokens}`;
+}
+
 /** Describes which budget is exhausted or overdrawn, by how much, and how to raise it. */
 export function describeOverrun({ scope, unit, limit, spent, reserved, needed }: Overrun): string {
   const number = (value: number) => (unit === 'usd' ? formatUsd(value / 1e6) : value.toLocaleString('en-US'));
   const amount = (value: number) => `${number(value)}${unit === 'usd' ? '' : ' tokens'}`;
-  const budget = { story: "this story's budget", run: "this run's budget", day: "today's budget (UTC)" }[scope];
+  const budget = NAMES[scope];
   if (needed === 0) {
     return (
       `The provider counted ${amount(spent)}, more than ${budget} of ${number(limit)}; ` +

@@ -1,10 +1,11 @@
+import type { z } from 'zod';
 import { HaloError } from '../core/failure/errors.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { doubledDelay, sleep } from '../lib/async.ts';
 import { isRecord } from '../lib/guards.ts';
 import { openConnections, type Connections } from '../lib/network/connections.ts';
 import { readLimited } from './read-limited.ts';
-import { sendRequest } from './send-request.ts';
+import { sendRequest } from '../lib/network/send-request.ts';
 
 /** A request that an adapter may make, as in `GET /repos/{owner}/{repo}`. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
@@ -246,4 +247,11 @@ export function malformed(baseUrl: string): HaloError {
   return new HaloError('FORGE_FAILED', `The forge ${baseUrl} sent a response that halo does not understand.`, {
     hint: 'Check `url` below [forge]: it is the base URL of the API.',
   });
+}
+
+/** A part of a response. Throws FORGE_FAILED if it has another form. */
+export function readShape<T>(shape: z.ZodType<T>, value: unknown, baseUrl: string): T {
+  const { data, success } = shape.safeParse(value);
+  if (!success) throw malformed(baseUrl);
+  return data;
 }

@@ -41,6 +41,23 @@ export function createByteBuffer(): ByteBuffer {
   return buffer;
 }
 
+/** How much a sink for large output may hold while what was written before is still on its way. */
+export const WRITE_AHEAD_BYTES = 1024 * 1024;
+
+/**
+ * Writes to a sink without waiting until the bytes have arrived, unless its buffer is full. The sink's `error` event
+ * reports a later failure.
+ */
+export function writeAhead(sink: Writable, bytes: Buffer, done: (error?: Error | null) => void): void {
+  let isDone = false;
+  const once = (error?: Error | null) => {
+    if (isDone) return;
+    isDone = true;
+    done(error);
+  };
+  if (sink.write(bytes, once)) once();
+}
+
 /** A sink that discards everything. */
 export function discardSink(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -79,8 +96,8 @@ export type OnLines = (lines: string[]) => Promise<void>;
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 /**
- * A sink that writes all bytes to `keep` unchanged and passes complete lines, without line ends, to `onLines`. Slow
- * consumers apply backpressure. An unterminated last line is included.
+ * A sink that writes all bytes to `keep` unchanged and passes complete lines, without line ends, to `onLines`, while the
+ * bytes are still written. Slow consumers apply backpressure. An unterminated last line is included.
  */
 export function splitLines(options: { keep: Writable; onLines: OnLines }): Writable {
   const { keep, onLines } = options;
@@ -97,9 +114,10 @@ export function splitLines(options: { keep: Writable; onLines: OnLines }): Writa
     if (lines.at(-1) === '') lines.pop();
     await onLines(lines);
   };
-  return new Writable({
+  const sink = new Writable({
+    highWaterMark: WRITE_AHEAD_BYTES,
     write(chunk: Buffer, _encoding, done) {
-      keep.write(chunk, (error) => {
+      writeAhead(keep, chunk, (error) => {
         if (error) done(error);
         else handOn(chunk).then(() => done(), done);
       });
@@ -114,4 +132,6 @@ export function splitLines(options: { keep: Writable; onLines: OnLines }): Writa
       done(error);
     },
   });
+  keep.on('error', (error) => sink.destroy(error));
+  return sink;
 }

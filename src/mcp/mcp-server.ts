@@ -1,5 +1,6 @@
 import { McpServer } from '@modelcontextprotocol/server';
 import * as z from 'zod';
+import { truncate } from '../core/text/safe-text.ts';
 import { haloVersion } from '../lib/version.ts';
 import { isDeciding, isReadOnly, type Tool } from './tool.ts';
 import type { ToolRunner } from './tool-runner.ts';
@@ -24,10 +25,26 @@ export function buildMcpServer({ runner, decide }: McpServerOptions): McpServer 
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
   );
   for (const tool of offeredTools({ decide }))
-    server.registerTool(tool.name, describeTool(tool), (input: unknown, { mcpReq }) =>
-      runner.call(tool, input, mcpReq.signal),
+    server.registerTool(
+      tool.name,
+      { ...describeTool(tool), inputSchema: shortIssues(tool.input) },
+      (input: unknown, { mcpReq }) => runner.call(tool, input, mcpReq.signal),
     );
   return server;
+}
+
+const MAX_ISSUES = 10;
+const MAX_ISSUE_LENGTH = 300;
+
+/** The same schema, whose errors do not repeat a whole input, such as all its unknown keys. */
+function shortIssues({ '~standard': standard }: z.ZodObject) {
+  const validate: typeof standard.validate = async (value, options) => {
+    const result = await standard.validate(value, options);
+    if (result.issues === undefined) return result;
+    const issues = result.issues.slice(0, MAX_ISSUES);
+    return { issues: issues.map((issue) => ({ ...issue, message: truncate(issue.message, MAX_ISSUE_LENGTH) })) };
+  };
+  return { '~standard': { ...standard, validate } };
 }
 
 /** What clients see of a tool. Access and destruction follow from its operations. */

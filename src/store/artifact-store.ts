@@ -1,17 +1,20 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { cp, open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { Artifact } from '../core/journal/events.ts';
-import { createFolders, readIfExists, writeAtomic } from '../lib/fs.ts';
+import { createFolders, readIfExists, readStream, writeAtomic } from '../lib/fs.ts';
 import { maskingSink } from '../lib/secrets/masking-sink.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { withDiskErrors, toDiskError } from './disk-errors.ts';
 import { openFileSink } from './file-sink.ts';
 import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
 import { listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
+import { findStored, readStored } from './run/stored-file.ts';
 import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
-import { createByteBuffer, splitLines, type OnLines } from '../lib/streams.ts';
+import { createByteBuffer, splitLines, WRITE_AHEAD_BYTES, type OnLines } from '../lib/streams.ts';
 
 /** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface ArtifactStore {
@@ -33,6 +36,8 @@ export interface ArtifactStore {
   openArtifact(location: AttemptLocation, name: string, mayWrite?: () => Promise<void>): Writable;
   /** The text of an artifact, or undefined when it does not exist. */
   readArtifact(location: AttemptLocation, name: string): Promise<string | undefined>;
+  /** Copies an artifact to a path outside of the run directory. */
+  copyArtifact(location: AttemptLocation, name: string, target: string): Promise<void>;
   /**
    * Opens a stream that keeps an agent's raw output and passes its lines on, both masked. End or destroy it when the agent
    * has exited. `mayWrite`: as above.
@@ -65,7 +70,19 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
       maskingSink(masker, openFileSink(artifactPath(home, location, name), mayWrite)),
     readArtifact(location, name) {
       const path = artifactPath(home, location, name);
-      return withDiskErrors(path, () => readIfExists(path));
+      return withDiskErrors(path, async () => {
+        const text = await readIfExists(path);
+        const stored = text === undefined ? await findStored(path) : undefined;
+        return stored === undefined ? text : (await readStream(readStored(stored), Infinity)).toString();
+      });
+    },
+    copyArtifact(location, name, target) {
+      const path = artifactPath(home, location, name);
+      return withDiskErrors(path, async () => {
+        const stored = await findStored(path);
+        if (stored === undefined) await cp(path, target);
+        else await pipeline(readStored(stored), createWriteStream(target, { mode: 0o600 }));
+      });
     },
     openRaw: (location, onLines, mayWrite) => {
       const files = { own: artifactPath(home, location, 'events.jsonl'), shared: paths(location.runId).raw };
@@ -88,6 +105,11 @@ function writeInFolder(path: string, data: string | Uint8Array, durable = false)
   });
 }
 
+/** Unlike `writeFile`, it does not ask for the size of the file first. */
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  for (let at = 0; at < bytes.length;) at += (await file.write(bytes, at)).bytesWritten;
+}
+
 const NEWLINE = 0x0a;
 /** A longer line is written in parts. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
@@ -107,11 +129,14 @@ function openRawOutput(paths: { own: string; shared: string }, mayWrite?: () => 
   };
   const write = async (chunk: Buffer) => {
     files ??= await start();
-    await files.own.writeFile(chunk);
+    const own = writeAll(files.own, chunk);
     const cut = chunk.lastIndexOf(NEWLINE) + 1;
     const whole = line.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
-    if (whole > 0) await files.shared.writeFile(line.takeWith(chunk.subarray(0, whole)));
+    const shared = whole > 0 && writeAll(files.shared, line.takeWith(chunk.subarray(0, whole)));
     line.add(chunk.subarray(whole));
+    // Both have ended when this settles, so that no file is closed during a write.
+    const written = await Promise.allSettled([own, shared]);
+    for (const each of written) if (each.status === 'rejected') throw each.reason;
   };
   const end = async () => {
     if (line.length() === 0) return;
@@ -126,7 +151,10 @@ function openRawOutput(paths: { own: string; shared: string }, mayWrite?: () => 
     done(toDiskError(paths.own, error) as Error);
 
   return new Writable({
+    highWaterMark: WRITE_AHEAD_BYTES,
     write: (chunk: Buffer, _encoding, done) => void write(chunk).then(() => done(), report(done)),
+    writev: (chunks: { chunk: Buffer }[], done) =>
+      void write(Buffer.concat(chunks.map(({ chunk }) => chunk))).then(() => done(), report(done)),
     final: (done) => void end().then(() => done(), report(done)),
     destroy: (error, done) => void close().then(() => done(error), report(done)),
   });

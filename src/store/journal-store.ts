@@ -10,10 +10,13 @@ import {
   updateRunRecord,
   type JournalDecision,
 } from './journal/append-events.ts';
+import { feedEvents, JournalFeed, type FedEvents } from './journal/journal-feed.ts';
 import { followJournal, followState, type FollowJournalOptions } from './journal/follow-run-files.ts';
 import { loadEvents, loadRun, type FoldedRun } from './journal/load-run.ts';
 import { maskEntry } from './journal/mask-event.ts';
+import { EventCache } from './journal/event-cache.ts';
 import { OpenRuns } from './open-runs.ts';
+import { RunIndex } from './run-index.ts';
 import { runPaths } from './run-layout.ts';
 import { runIds } from './run/run-list.ts';
 import { buildRunRecord, type RunConstants } from './run/run-record.ts';
@@ -37,8 +40,15 @@ export interface JournalStore {
   /** The content of run.json as of the last event. */
   readRecord(runId: string): Promise<Record<string, unknown>>;
   readJournal(runId: string): Promise<JournalEvent[]>;
+  /** The events of a run without the activities of agents, from memory as far as possible. */
+  readWithoutActivities(runId: string): Promise<readonly JournalEvent[]>;
   /** Runs whose journal changed at or after `since` (ISO 8601), by default all, the latest change first. */
   recentRuns(since?: string): Promise<RecentRun[]>;
+  /**
+   * Hands on the events of all runs that were not handed on yet, oldest first for each run, and records it when `take` has
+   * resolved. After a crash, events are handed on again. Returns how many runs could not be read. Throws what `take` throws.
+   */
+  feedEvents(take: (fed: FedEvents) => Promise<void>, signal: AbortSignal): Promise<number>;
   /** Size of the journal in bytes, to detect changes. 0 when it cannot be read. */
   journalBytes(runId: string): Promise<number>;
   /** The content of progress.md. */
@@ -59,6 +69,9 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
   const known = new Map<string, FoldedRun>();
   const inOrder = keyedQueue();
   const openRuns = new OpenRuns(home);
+  const runIndex = new RunIndex(home);
+  const eventCache = new EventCache();
+  const feed = new JournalFeed(home);
   const paths = (runId: string) => runPaths(home, runId);
   const decideInOrder = <T>(
     runId: string,
@@ -75,6 +88,9 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
         now,
         log: log(runId),
         openRuns,
+        runIndex,
+        eventCache,
+        feed,
       });
       if (appended.state.status === 'ended') known.delete(runId);
       else known.set(runId, { state: appended.state, end: appended.end });
@@ -84,14 +100,16 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
     append: async (runId, entries) => (await decideInOrder(runId, () => ({ entries, result: undefined }))).events,
     transact: async (runId, decide) => (await decideInOrder(runId, decide)).result,
     amend: (runId, change) => inOrder(runId, () => updateRunRecord(paths(runId), change)),
-    settle: (runId) => inOrder(runId, () => settleEndedRun(paths(runId), openRuns)),
+    settle: (runId) => inOrder(runId, () => settleEndedRun(paths(runId), { openRuns, runIndex, eventCache })),
     readState: async (runId) => (await loadRun(paths(runId))).state,
     readRecord: async (runId) => {
       const [{ state }, constants] = await Promise.all([loadRun(paths(runId)), readConstants(paths(runId))]);
       return buildRunRecord(state, constants);
     },
     readJournal: async (runId) => loadEvents(paths(runId)),
+    readWithoutActivities: (runId) => eventCache.read(paths(runId)),
     recentRuns: (since) => recentRuns(home, since),
+    feedEvents: (take, signal) => feedEvents(feed, home, { take, signal }),
     journalBytes: async (runId) => (await stat(paths(runId).journal).catch(() => ({ size: 0 }))).size,
     readProgress: async (runId) => readJournalText(paths(runId).progress),
     follow: (runId, how) => followJournal(paths(runId), how),

@@ -1,7 +1,7 @@
-import { appendFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ignore } from '../lib/async.ts';
-import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../lib/fs.ts';
+import { createFolders, readFolder, syncPath } from '../lib/fs.ts';
 import { RUN_ID } from '../lib/run-id.ts';
 
 /** A run that may not have ended. */
@@ -14,7 +14,7 @@ export interface OpenRun {
 const STARTED = '.started';
 /** Longer than the step of the times that file systems record, in ms. */
 const MTIME_STEP_MS = 2_000;
-/** Exists once every run that has not ended has its file. Lists runs that were found to have ended, one a line. */
+/** Exists once every run that has not ended has its file. */
 const COMPLETE = '.complete';
 
 /**
@@ -55,22 +55,10 @@ export class OpenRuns {
     await rm(join(this.#dir, runId), { force: true });
   }
 
-  /**
-   * Records that every run that has not ended has been added, and which runs have ended, so that their journals need not
-   * be read again. `all`: `ended` has all of them.
-   */
-  async complete(ended: readonly string[], { all }: { all: boolean }): Promise<void> {
+  /** Records that every run that has not ended has been added. */
+  async complete(): Promise<void> {
     await this.add([]);
-    const path = join(this.#dir, COMPLETE);
-    const text = ended.map((runId) => `${runId}\n`).join('');
-    if (all) await writeAtomic(path, text);
-    else await appendFile(path, text, { mode: 0o600 });
-  }
-
-  /** Runs that were found to have ended. Those that were reopened since are in `read`. */
-  async readEnded(): Promise<string[]> {
-    const text = (await readIfExists(join(this.#dir, COMPLETE))) ?? '';
-    return text.split('\n').filter((runId) => RUN_ID.test(runId));
+    await writeFile(join(this.#dir, COMPLETE), '', { mode: 0o600 });
   }
 
   /** Call it after an open run has changed, so that `changedAt` changes. */

@@ -5,9 +5,13 @@ import { maskEntry } from './journal/mask-event.ts';
 import type { RunCreated } from '../core/journal/run-created.ts';
 import { createRunFolders, publishRuns, type NewRun } from './run/create-run.ts';
 import { settleEndedRun } from './journal/append-events.ts';
+import { EventCache } from './journal/event-cache.ts';
 import { OpenRuns, type OpenRun } from './open-runs.ts';
+import { RunIndex } from './run-index.ts';
+import type { RunFacts } from '../core/listing/run-facts.ts';
 import {
   collectOpenRuns,
+  type RunLists,
   listOpenRuns,
   listRuns,
   resolveRunId,
@@ -39,6 +43,8 @@ export interface RunCatalog {
    * before; with `all`, of all runs.
    */
   findOpenRuns(options?: { all: boolean }): Promise<void>;
+  /** Facts about runs, by id, without reading these: lacks runs that were copied here, and has runs that were removed. */
+  runFacts(): Promise<ReadonlyMap<string, RunFacts>>;
   /** When an open run was added, changed or removed last, in ms since 1970. NaN shortly after a change. */
   openRunsChangedAt(): Promise<number>;
   list(query?: RunQuery): Promise<RunList>;
@@ -60,9 +66,11 @@ export interface RunWriter {
 /** Opens the catalog of the runs below `home`, an absolute path. Nothing is written before the first run. */
 export function openRunCatalog(home: string, writer: RunWriter): RunCatalog {
   const openRuns = new OpenRuns(home);
+  const runIndex = new RunIndex(home);
+  const lists = { openRuns, runIndex };
   /** When the folder of runs had changed last, if nothing was left to publish since. */
   let publishedAt: number | undefined;
-  const makeRunFolders = (runs: readonly NewFolder[]) => writeRunFolders({ home, openRuns, writer }, runs);
+  const makeRunFolders = (runs: readonly NewFolder[]) => writeRunFolders({ home, ...lists, writer }, runs);
   return {
     createRun: (created, origin) => makeRunFolders([{ created, origin }]),
     createEnded: (created, end, origin) => makeRunFolders([{ created, origin, then: [end] }]),
@@ -76,10 +84,11 @@ export function openRunCatalog(home: string, writer: RunWriter): RunCatalog {
       publishedAt = isSettled ? changedAt : undefined;
     },
     runIds: () => runIds(home),
-    openRuns: () => listOpenRuns(home, openRuns),
-    findOpenRuns: (options = { all: false }) => collectOpenRuns(home, openRuns, options),
+    openRuns: () => listOpenRuns(home, lists),
+    findOpenRuns: (options = { all: false }) => collectOpenRuns(home, lists, options),
+    runFacts: () => runIndex.read(),
     openRunsChangedAt: () => openRuns.changedAt(),
-    list: (query) => listRuns(home, openRuns, query),
+    list: (query) => listRuns(home, lists, query),
     find: (part) => resolveRunId(home, part),
     runFolder: (runId) => runPaths(home, runId).dir,
   };
@@ -88,13 +97,13 @@ export function openRunCatalog(home: string, writer: RunWriter): RunCatalog {
 type NewFolder = Pick<NewRun, 'created' | 'origin'> & Partial<Pick<NewRun, 'then'>>;
 
 async function writeRunFolders(
-  { home, openRuns, writer: { masker, now, log } }: { home: string; openRuns: OpenRuns; writer: RunWriter },
+  { home, openRuns, runIndex, writer: { masker, now, log } }: RunLists & { home: string; writer: RunWriter },
   runs: readonly NewFolder[],
 ): Promise<void> {
   const at = now().toISOString();
   await createRunFolders(
     runsFolder(home),
-    openRuns,
+    { openRuns, runIndex },
     runs.map(({ created, origin, then = [] }) => ({
       created: maskEntry(masker, created),
       then: then.map((entry) => maskEntry(masker, entry)),
@@ -105,5 +114,10 @@ async function writeRunFolders(
     })),
   );
   for (const { created, then = [] } of runs)
-    if (then.length > 0) await settleEndedRun(runPaths(home, created.runId), openRuns);
+    if (then.length > 0)
+      await settleEndedRun(runPaths(home, created.runId), {
+        openRuns,
+        runIndex,
+        eventCache: new EventCache(),
+      });
 }

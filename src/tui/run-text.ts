@@ -1,15 +1,8 @@
 import type { RunView } from '../api/operations/requests.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
-import {
-  currentDecision,
-  elapsedMs,
-  isDone,
-  isSelected,
-  omit,
-  type RunState,
-  type StoryState,
-} from '../core/run/state.ts';
+import { stateText } from '../core/listing/state-text.ts';
+import { currentDecision, elapsedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
@@ -23,33 +16,6 @@ export function storyCount(run: RunState): string {
 export function timeText(run: RunState, now: string): string {
   const ms = elapsedMs(run, now);
   return ms === undefined ? '-' : formatElapsed(ms);
-}
-
-/** The status of a run, in one or two words. */
-export function stateText(run: ListedRun): string {
-  if (run.dry) return `${run.planning ? 'plan' : 'dry run'}: ${stateText(omit(run, 'dry'))}`;
-  if (run.status === 'ended') return [run.stopReason ?? 'ended', ...afterwards(run)].join(', ');
-  if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
-  if (failedNeeds(run).length > 0) return 'blocked';
-  if (unmetNeeds(run).length > 0) return 'waiting';
-  if (run.heldBy !== undefined) return `waiting: ${run.heldBy}`;
-  return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
-}
-
-/** Decisions of people on the result of an ended run. */
-function afterwards(run: RunState): string[] {
-  if (run.landed !== undefined) return ['landed'];
-  const verdict = currentDecision(run)?.verdict;
-  if (verdict !== undefined) return [verdict];
-  return run.needsApproval && run.tip !== run.repo.base ? ['waiting for approval'] : [];
-}
-
-function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
-  return progress === 'in_progress' && phase !== undefined && waiting === undefined;
-}
-
-function hasAttempt({ progress, waiting }: StoryState): boolean {
-  return progress === 'in_progress' && waiting === undefined;
 }
 
 export function stateTone(run: RunState): Tone {

@@ -1,4 +1,5 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
+import { openFeedback } from '../core/run/reviewed-story.ts';
 import {
   describeUnmetDependencies,
   isSelected,
@@ -48,9 +49,9 @@ export function storyProgressText(story: StoryState, run: RunState): string {
       return 'done before';
     case 'pending':
       if (story.waiting?.model !== undefined && run.status !== 'ended') return 'waiting';
-      return story.approved === undefined
-        ? safeLine(describeUnmetDependencies(story, run) ?? 'pending', 32)
-        : 'approved, not landed';
+      if (story.approved !== undefined) return 'approved, not landed';
+      if (openFeedback(story) !== undefined && run.status !== 'ended') return 'sent back';
+      return safeLine(describeUnmetDependencies(story, run) ?? 'pending', 32);
     case 'passed':
       if (run.dry) return run.planning ? 'planned' : 'described';
       return isUnchanged(story) ? 'no change needed' : story.progress;

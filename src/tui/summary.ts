@@ -1,3 +1,4 @@
+import { questionLines } from '../core/run/questions.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
 import { findStoryFindings } from '../core/review/story-findings.ts';
 import { elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
@@ -135,7 +136,7 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
     case 'failed':
       return [['failed', id, plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure), story.summary ?? '']];
     case 'needs_human':
-      return [['human', id, story.summary ?? '']];
+      return [['human', id, story.summary ?? ''], ...questionLines(story).map((line): Row => ['', line])];
     case 'cancelled':
       return [['left out', id, title]];
     case 'pending':

@@ -67,6 +67,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
       masker.learn([key]);
       return key;
     },
+    preparedEpochs: new Map(),
     snapshots: new SnapshotFiles(host.home),
     layerMode: async ({ snapshot }) => {
       if (snapshot.mode === 'overlay' || snapshot.mode === 'copy') return snapshot.mode;

@@ -9,16 +9,17 @@ import type { StoryQueue } from '../queue/queue.ts';
 import { toDiskError } from '../store/disk-errors.ts';
 import { compressOutput } from '../store/run/compress-output.ts';
 import type { Reconciler } from './recovery/reconciler.ts';
-import { advanceRun } from './run/advance-run.ts';
+import { advanceRun, type RunnerContext } from './run/advance-run.ts';
 import { endRun } from './run/end-run.ts';
 import { isMisconfigured } from './run/infrastructure-failure.ts';
 import type { WorkerContext } from './worker-context.ts';
 
 /** The handler of a worker's jobs: advances the run of a job and queues the next jobs. */
 export function createJobHandler(
-  worker: WorkerContext,
+  context: RunnerContext,
   { queue, reconciler }: { queue: Pick<StoryQueue, 'enqueue'>; reconciler: Pick<Reconciler, 'wake'> },
 ): ConsumerOptions['handle'] {
+  const { worker } = context;
   const { home, log } = worker;
   // The next jobs follow from the journal: if Redis is away, the reconciler queues them later.
   const inQueue = (work: Promise<void>) =>
@@ -28,7 +29,7 @@ export function createJobHandler(
     try {
       await failpoint('job.taken');
       if (unmetNeeds(await worker.store.readState(runId)).length > 0) return { kind: 'done' };
-      const next = await advanceRun(worker, job, signal);
+      const next = await advanceRun(context, job, signal);
       // A running job cannot be queued again; it is repeated instead.
       const own = next.find((following) => jobIdOf(following) === jobId);
       for (const following of next) if (following !== own) await inQueue(queue.enqueue(following));

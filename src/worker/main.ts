@@ -14,11 +14,18 @@ import { claimDamagedRedisData } from '../queue/damaged-data.ts';
 import { readHomeId } from '../queue/redis/home-id.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
 import { registerWorker } from '../store/process-registry.ts';
+import { PreparedAttempts } from './attempt/prepared-attempts.ts';
 import { createWorkerContext } from './create-worker-context.ts';
 import { createJobHandler } from './job-handler.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { connectQueueRedis } from './recovery/find-redis.ts';
 import { IssueReporter } from './issues/issue-reporter.ts';
+import { FeedReader } from './feed/feed-reader.ts';
+import { MetricsRecorder } from './feed/metrics-recorder.ts';
+import { PullReviewer } from './pulls/pull-reviewer.ts';
+import { PullRequester } from './pulls/pull-requester.ts';
+import { Notifier } from './notify/notifier.ts';
+import { TraceExporter } from './traces/trace-exporter.ts';
 import { Reconciler } from './recovery/reconciler.ts';
 import { openLimits } from './run/fleet-limits.ts';
 import { openJobRanks } from './run/run-ownership.ts';
@@ -104,7 +111,9 @@ class QueueWorker implements Worker {
   private readonly options: WorkerOptions;
   private readonly reconciler: Reconciler;
   private readonly consumer: JobConsumer;
+  private readonly ahead: PreparedAttempts;
   private readonly reporter: IssueReporter;
+  private readonly feed: FeedReader;
   private registration: { leave(): unknown } | undefined;
   private closing: Promise<void> | undefined;
 
@@ -114,13 +123,21 @@ class QueueWorker implements Worker {
     this.services = services;
     this.options = options;
     this.reconciler = new Reconciler(context, queue, owner);
+    this.ahead = new PreparedAttempts(context);
     this.reporter = new IssueReporter(context, queue, owner);
+    this.feed = new FeedReader(context, queue, [
+      new MetricsRecorder(context.home),
+      new Notifier(context),
+      new PullRequester(context),
+      new PullReviewer(context, queue),
+      new TraceExporter(context),
+    ]);
     this.consumer = new JobConsumer(link, {
       concurrency,
       limits,
       ...defined({ lane: owner }),
       takeoverMs: host.takeoverMs,
-      handle: createJobHandler(context, { queue, reconciler: this.reconciler }),
+      handle: createJobHandler({ worker: context, ahead: this.ahead }, { queue, reconciler: this.reconciler }),
       onError: (error) => log.warn({ err: error }, 'queue error'),
     });
   }
@@ -144,8 +161,14 @@ class QueueWorker implements Worker {
       () => (owner === undefined ? undefined : queue.dropLane(owner).catch(ignore)),
       // A forge that hangs must not prevent the worker's end; another worker reports then.
       () => withTimeout(REPORT_MS, this.reporter.close()),
+      // The same for an endpoint of notifications.
+      async () => {
+        await withTimeout(REPORT_MS, this.feed.close());
+        await this.feed.stop();
+      },
       // A hanging engine must not prevent the worker's end.
       () => withTimeout(CLEAN_MS, Promise.allSettled([this.reconciler.close(), ...cleaning])),
+      () => this.ahead.dropAll(),
       () => this.consumer.close(CLOSE_MS),
       // No reconciliation while the worker closes.
       () => void this.reconciler.close(),

@@ -36,6 +36,8 @@ export interface WorkerContext {
   budgetLedger: BudgetLedger | undefined;
   /** The key of a model provider. Throws MODEL_KEY_MISSING. */
   readProviderKey(source: ModelSource): Promise<string>;
+  /** The epochs of attempts that are prepared before they begin, by run. */
+  preparedEpochs: Map<string, number>;
   /** The records of snapshots. */
   snapshots: SnapshotFiles;
   /** How workspaces begin with a snapshot on this machine; for `auto`, one probe decides. */

@@ -35,7 +35,8 @@ interface Place {
 }
 
 /**
- * What a home with 10,000 finished and 1,000 open runs costs: `halo status` against a start of Node, with a fleet limit; the
+ * What a home with 10,000 finished and 1,000 open runs costs: `halo status`, with a fleet limit, and a filtered `halo ls`
+ * against a start of Node; the
  * processor time of a worker that starts against that in a home with the open runs alone; an idle worker against one core;
  * and the time from a submit to the first story against that of an empty home.
  */
@@ -49,14 +50,20 @@ export async function measureGrowth({ rounds, json, share = '1' }: GrowthOptions
   try {
     await fill(open, 0, OPEN * Number(share));
     await fill(large, FINISHED * Number(share), OPEN * Number(share));
-    const status: Measure[] = [];
+    const [status, filtered]: [Measure[], Measure[]] = [[], []];
     for (let round = -1; round < rounds; round += 1) {
       const halo = await timeOf(() => large.home.halo(['status'], { cwd: side }));
       const floor = await timeOf(() => Promise.resolve(execFileSync(process.execPath, ['-e', '0'])));
-      // The first round warms caches, and makes the list of open runs.
-      if (round >= 0) status.push({ halo, floor, ratio: halo / floor });
+      const list = await timeOf(() =>
+        large.home.halo(['ls', '--user', 'somebody', '--status', 'failed'], { cwd: side }),
+      );
+      // The first round warms caches, and makes the lists of runs.
+      if (round < 0) continue;
+      status.push({ halo, floor, ratio: halo / floor });
+      filtered.push({ halo: list, floor, ratio: list / floor });
     }
     report('growth of status', status, { limit: 3.0, json });
+    report('growth of a list in which no run matches', filtered, { limit: 3.0, json });
     // Makes the list of open runs.
     await open.home.halo(['status'], { cwd: side });
     const workers = [small, open, large].map(({ home }) => home.start(['worker'], { cwd: side }));
@@ -116,7 +123,7 @@ async function fill({ home, side, prd, root }: Place, ended: number, open: numbe
     ...Array<string>(open / 2).fill(waiting),
   ];
   copies.forEach((template, index) => copyRun(runs, template, newRunId(new Date(start + index * 1000), randomBytes)));
-  rmSync(join(home.dir, 'open-runs'), { recursive: true });
+  for (const list of ['open-runs', 'run-index.jsonl']) rmSync(join(home.dir, list), { recursive: true });
 }
 
 function copyRun(runs: string, template: string, runId: string): void {

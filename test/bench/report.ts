@@ -20,8 +20,12 @@ export function median(values: number[]): number {
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }
 
-/** A table for people, or one JSON object. Times are of this machine and moment; only the ratio means something. */
+/**
+ * A table for people, or one JSON object. Times are of this machine and moment; only the ratio means something. Beyond the
+ * limit, the process will exit with 1.
+ */
 export function print({ name, measures, ratio, limit, json }: Report): void {
+  if (!(ratio <= limit)) process.exitCode = 1;
   if (json) return void process.stdout.write(`${JSON.stringify({ name, ratio, limit, rounds: measures })}\n`);
   const line = (...cells: string[]) => `${cells.map((cell) => cell.padStart(10)).join('')}\n`;
   const row = (label: string, { halo, floor, ratio }: Measure) =>

@@ -102,7 +102,7 @@ interface RunTimes {
 
 /** Durations of a run of two stories, in ms. */
 async function timeRun(halo: TestHalo, root: string, more: string[]): Promise<RunTimes> {
-  const gate = more.length === 0 ? 'true' : 'test -d node_modules';
+  const gate = more.length === 0 ? 'true' : 'test -d node_modules || test -d .venv';
   const state = await halo.run(root, STORIES, scripted(`date +%N > "$(date +%N)"; ${OK}`, [gate], more));
   if (state.stopReason !== 'SUCCESS') throw new Error(`halo ended with ${state.stopReason}: ${state.detail}`);
   const events = halo.journal(state.runId);

@@ -32,7 +32,7 @@ describe('defaults', () => {
         cassettes: undefined,
         timing: 'off',
       },
-      budget: { story: {}, run: {}, day: {} },
+      budget: { story: {}, run: {}, user: {}, repository: {}, day: {} },
       prices: { 'gpt-5.5': { input: 5, cached: 0.5, cacheWrite: 5, output: 30, longAbove: 272_000 } },
       rate: {},
       limits: {
@@ -108,7 +108,16 @@ describe('defaults', () => {
         testOnly: 0,
         cooldownMs: 30 * 60_000,
       },
-      land: { mode: 'branch', push: 'branch', unchanged: 'pass', hiddenCharacters: 'block', protect: [] },
+      land: {
+        mode: 'branch',
+        push: 'branch',
+        feedbackRounds: 3,
+        feedbackIntervalMs: 60_000,
+        stopLabel: 'halo:stop',
+        unchanged: 'pass',
+        hiddenCharacters: 'block',
+        protect: [],
+      },
       git: {
         authorName: 'halo',
         authorEmail: 'halo@localhost',
@@ -118,6 +127,7 @@ describe('defaults', () => {
         allowedSigners: undefined,
       },
       prd: { writeBack: true, criteria: 'warn' },
+      answers: { deadlineMs: undefined, unanswered: 'fail' },
       approval: { mode: 'never', by: 'anyone' },
       workspace: { transport: 'auto' },
     });
@@ -278,7 +288,7 @@ describe('errors', () => {
     ],
     ['[retry.provider]\nrule = "again"', ':2: retry.provider.rule: must be one of "hint", "fresh", "wait", "halt"'],
     ['[retry]\njitter = 2', ':2: retry.jitter: must be a number from 0 to 1'],
-    ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff", "worktree"'],
+    ['[land]\nmode = "merge"', ':2: land.mode: must be one of "branch", "ff", "worktree", "pr"'],
     ['[profiles.ci]\nagnt = "codex"', ':2 [profiles.ci]: agnt: unknown key; did you mean "agent"?'],
     ['agent = "command"', ':1: agent: "command" requires agents.command.run'],
     ['[model]\nmode = "replay"', ':2: model.mode: "replay" requires model.cassettes, the folder of the cassettes'],

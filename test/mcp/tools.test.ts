@@ -34,7 +34,7 @@ describe('the table of tools', () => {
 
   it('is named completely where users decide whether to offer tools that decide', () => {
     const names = ALL_OPERATIONS.filter(({ decides }) => decides === true).map(({ name }) => name);
-    const meaning = read('src/config/schema/mcp-table.ts');
+    const meaning = read('src/config/schema/server-table.ts');
     for (const text of [meaning, read('src/cli/commands/mcp.ts'), read('docs/mcp.md')])
       expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
   });

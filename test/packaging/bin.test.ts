@@ -13,6 +13,7 @@ const { ENTRIES, LIGHT_MODULES } = createRequire(import.meta.url)('../../scripts
   LIGHT_MODULES: string[];
 };
 const MAIN = 'src/cli/main.ts';
+const DASHBOARD = ['src/web/main.tsx', 'src/web/main.css', 'src/web/browser-crypto.ts'];
 let checkout: string;
 
 beforeEach(async () => {
@@ -21,9 +22,9 @@ beforeEach(async () => {
     await cp(join(ROOT, part), join(checkout, part), { recursive: true });
   }
   await symlink(join(ROOT, 'node_modules'), join(checkout, 'node_modules'));
-  for (const path of [...Object.values(ENTRIES), ...LIGHT_MODULES]) {
+  for (const path of [...Object.values(ENTRIES), ...LIGHT_MODULES, ...DASHBOARD]) {
     await mkdir(join(checkout, dirname(path)), { recursive: true });
-    await writeFile(join(checkout, path), 'export {};');
+    await writeFile(join(checkout, path), path.endsWith('.css') ? '' : 'export {};');
   }
   await writeMain('one');
 });
@@ -82,7 +83,7 @@ describe('bin/halo in a checkout', () => {
       await halo();
       await execa('npm', ['run', 'build'], { cwd: checkout });
       expect(await builtFromIt()).toEqual([]);
-      expect((await readdir(join(checkout, 'dist'))).sort()).toEqual(['.sources', 'chunks', 'cli', 'sandbox']);
+      expect((await readdir(join(checkout, 'dist'))).sort()).toEqual(['.sources', 'chunks', 'cli', 'sandbox', 'web']);
     });
 
     test('keeps its built files for a day after the first build without it', async () => {

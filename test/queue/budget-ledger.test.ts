@@ -62,19 +62,18 @@ describe('a budget', () => {
   test('reports that the provider counted more than was reserved, and the limit is exceeded', async () => {
     const request = ask({ scopes: [{ name: 'run', key: 'run:r', usd: 1_000, tokens: 200 }] });
     await here.reserve(request);
-    expect(
-      await here.settle({ request: request, charge: { microUsd: 1_000, tokens: 200 }, load: 200 }),
-    ).toBeUndefined();
+    const whole = await here.settle({ request: request, charge: { microUsd: 1_000, tokens: 200 }, load: 200 });
+    expect(whole).toEqual({
+      near: [
+        { scope: 'run', unit: 'usd', limit: 1_000, spent: 1_000 },
+        { scope: 'run', unit: 'tokens', limit: 200, spent: 200 },
+      ],
+    });
     const next = { ...request, id: 'r:s:e1:next', input: 0, inputUsd: 0, output: 0, least: 0 };
     expect(await here.reserve(next)).toMatchObject({ kind: 'granted' });
     expect(await here.settle({ request: next, charge: { microUsd: 0, tokens: 1 }, load: 1 })).toEqual({
-      kind: 'over',
-      scope: 'run',
-      unit: 'tokens',
-      limit: 200,
-      spent: 201,
-      reserved: 0,
-      needed: 0,
+      over: { kind: 'over', scope: 'run', unit: 'tokens', limit: 200, spent: 201, reserved: 0, needed: 0 },
+      near: [],
     });
   });
 

@@ -339,6 +339,16 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'comments have only words of halo, ids and commits; redirects are not followed',
   ],
   [
+    'incident pull-request',
+    'act by a text in a pull request, or receive the token with which halo pushes',
+    'texts of others are in code spans; the token goes to the server of the repository alone, without redirects',
+  ],
+  [
+    'incident pull-feedback',
+    'give the agent instructions by a review or comment on a pull request',
+    'only reviews of people who may push count; their texts are data in the prompt of a sealed sandbox, for a limited number of attempts',
+  ],
+  [
     'incident forge-redirect',
     'a forge redirects a request to another host, which then receives the token',
     'redirects are not followed, and addresses in answers are not used',
@@ -475,9 +485,49 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only hashes are stored; 256 random bits; each request looks it up; streams end; refused tokens are limited and recorded; masked by its form',
   ],
   [
+    'incident follower-flood',
+    'exhaust the server with streams that never end',
+    'a user may hold 250 streams over all tokens; a stream reads small parts, and its file and watch are closed with it',
+  ],
+  [
+    'incident unread-stream',
+    'open streams of long runs and never read them, so that the server keeps them in memory',
+    'files are read only as fast as the client reads; a client that reads nothing for an hour is disconnected',
+  ],
+  [
+    'incident huge-request',
+    'send bodies, headers, addresses, nested or compressed JSON that fill the memory of the server or its answers',
+    'bodies are read up to 8 MiB and not decompressed; levels and values are counted before parsing; errors are truncated',
+  ],
+  [
+    'incident wrong-audience',
+    'use a genuine token that was made for another server, another client or another sign-in',
+    'tokens are looked up among those of this server; audience, issuer, nonce and time of ID tokens are checked',
+  ],
+  [
+    'incident slow-client',
+    'hold connections with headers or a body of a byte at a time, or with nothing',
+    'headers have 10 seconds, a whole request 5 minutes, a TLS handshake 10 seconds',
+  ],
+  [
+    'incident sign-in',
+    'take over a user by another account, an unverified address or a forged or repeated answer of the provider; act in the name of a signed-in user from another site; lead a sign-in elsewhere; guess tokens in the form',
+    'subject bound to the user; state, nonce and PKCE in a cookie, used once; cookies count only in requests of own pages; only own paths; refused tokens are limited and recorded',
+  ],
+  [
+    'incident notification',
+    'lead a notification to a service of the machine, forge one, mention people or add headers by texts of agents, read secrets, code or the address of a chat from messages and logs, delay stories by a slow endpoint',
+    'endpoints only in the file of the host; public addresses, resolved once, no redirects; signatures; texts escaped for each service; masked; own queue per endpoint',
+  ],
+  [
     'incident forged-answer',
     'an agent asks a question that contains an answer and rules; an answer contains control characters',
     'question and answer are separate data in the prompt; hidden characters spelled; one answer, with its author',
+  ],
+  [
+    'incident forged-feedback',
+    'feedback or a comment contains rules, the end of its fence, control characters or a secret; a comment names a file outside the commit',
+    'each text is data of its own in the prompt; lines are read from the commit by halo; hidden characters spelled; secrets masked; only who may reject',
   ],
   [
     'incident mcp-approve',
@@ -573,6 +623,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'incident top-display',
     'send control sequences, very long names, huge diffs or log lines to the terminal of a person who watches `halo top`',
     'every text is spelled and truncated before it is drawn; the canvas lets only positions and colors of halo through',
+  ],
+  [
+    'incident dashboard-texts',
+    'put HTML and scripts into titles, answers, paths and errors, so that they run in the browser of a person who watches',
+    'the dashboard creates only text nodes; its policy allows no inline script and no other origin',
   ],
 ];
 

@@ -1,7 +1,18 @@
-import { existsSync, linkSync, lstatSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
+import { openStore } from '../../src/store/store.ts';
 import { compressOutput } from '../../src/store/run/compress-output.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
 import { created, failed } from '../support/journal.ts';
@@ -24,6 +35,8 @@ beforeEach(async () => {
 });
 afterEach(() => home.remove());
 
+/** The output of the run has lost that of the attempt, as after a power cut. */
+const loseOutput = () => writeFileSync(join(home.host.home, 'runs', RUN, 'events.jsonl'), 'other output\n');
 const compress = () => compressOutput(home.host.home, RUN);
 async function raw(follow = false): Promise<string> {
   const parts: Uint8Array[] = [];
@@ -40,16 +53,53 @@ describe('the raw output of an attempt', () => {
     expect(readFileSync(path, 'utf8')).toBe(TEXT);
   });
 
-  it('is compressed when the run has ended, and all readers return the same as before', async () => {
+  it('is kept once when the run has ended: as its place in the output of the run', async () => {
     await home.append(RUN, END);
     const before = [await raw(), await read(), await end(), await listed()];
     expect(await compress()).toBeGreaterThan(TEXT.length * 0.9);
-    expect(existsSync(path)).toBe(false);
-    expect(lstatSync(`${path}.gz`).mode & 0o777).toBe(0o600);
+    expect([existsSync(path), existsSync(`${path}.gz`)]).toEqual([false, false]);
+    expect(lstatSync(`${path}.ranges`).mode & 0o777).toBe(0o600);
     expect([await raw(), await read(), await end(), await listed()]).toEqual(before);
     expect(await listed()).toContainEqual({ path: name, bytes: TEXT.length });
+    expect(await compress()).toBe(0);
+  });
+
+  it('is compressed if the output of the run lacks it', async () => {
+    await home.append(RUN, END);
+    loseOutput();
+    const before = [await raw(), await read(), await end(), await listed()];
+    expect(await compress()).toBeGreaterThan(TEXT.length * 0.9);
+    expect([existsSync(path), existsSync(`${path}.ranges`)]).toEqual([false, false]);
+    expect([await raw(), await read(), await end(), await listed()]).toEqual(before);
     expect(gunzipSync(readFileSync(`${path}.gz`)).toString()).toBe(TEXT);
     expect(await compress()).toBe(0);
+  });
+
+  it('is kept for stories that ran at the same time, whose lines alternate in the output of the run', async () => {
+    const { key } = (await home.operations.get(RUN)).state.stories[0]!;
+    const parts = { 1: '', 2: '' };
+    let shared = 'an earlier line\n';
+    for (let line = 0; line < 4_000; line += 1) {
+      const attempt = line % 7 < 3 ? 1 : 2;
+      const text = `${line} ${'x'.repeat(line % 90)}\n`;
+      parts[attempt] += text;
+      shared += text;
+    }
+    // The last line of an attempt has no line break; that of the run has one.
+    for (const attempt of [1, 2] as const) {
+      mkdirSync(join(path, '..', '..', String(attempt)), { recursive: true });
+      writeFileSync(join(path, '..', '..', String(attempt), 'events.jsonl'), `${parts[attempt]}the end`);
+      shared += 'the end\n';
+    }
+    writeFileSync(join(home.host.home, 'runs', RUN, 'events.jsonl'), shared);
+    await home.append(RUN, END);
+    expect(await compress()).toBeGreaterThan(0);
+    expect(existsSync(join(path, '..', '..', '2', 'events.jsonl.ranges'))).toBe(true);
+    for (const attempt of [1, 2] as const)
+      expect((await home.operations.artifact(RUN, `${key}/${attempt}/events.jsonl`)).toString()).toBe(
+        `${parts[attempt]}the end`,
+      );
+    expect(await raw()).toBe(`${parts[1]}the end${parts[2]}the end`);
   });
 
   it('is complete for a follower that has read half of it when it is compressed', async () => {
@@ -80,6 +130,7 @@ describe('the raw output of an attempt', () => {
 
   it('is named in an error if its compressed file is damaged', async () => {
     await home.append(RUN, END);
+    loseOutput();
     await compress();
     const bytes = readFileSync(`${path}.gz`);
     writeFileSync(`${path}.gz`, bytes.subarray(0, bytes.length / 2));
@@ -93,8 +144,22 @@ describe('the raw output of an attempt', () => {
     expect((await home.operations.get(RUN)).state.status).toBe('ended');
   });
 
+  it('is named in an error if its place in the output of the run is damaged or lost', async () => {
+    await home.append(RUN, END);
+    await compress();
+    const place = readFileSync(`${path}.ranges`, 'utf8');
+    for (const text of ['', '{"v":1,"bytes":1,"ranges":[[-1,2]]}', place.replace(']]', '],[0,99999999]]')]) {
+      writeFileSync(`${path}.ranges`, text);
+      await expect(raw()).rejects.toMatchObject({ code: 'ARTIFACT_UNREADABLE' });
+    }
+    writeFileSync(`${path}.ranges`, place);
+    unlinkSync(join(home.host.home, 'runs', RUN, 'events.jsonl'));
+    await expect(read()).rejects.toMatchObject({ code: 'ARTIFACT_UNREADABLE' });
+  });
+
   it('is neither read nor written through a link', async () => {
     await home.append(RUN, END);
+    loseOutput();
     const outside = join(home.host.home, 'outside');
     writeFileSync(outside, TEXT);
     unlinkSync(path);
@@ -109,5 +174,30 @@ describe('the raw output of an attempt', () => {
     symlinkSync(outside, `${path}.gz`);
     expect(await raw()).toBe('');
     await expect(read()).rejects.toMatchObject({ code: 'ARTIFACT_UNREADABLE' });
+  });
+});
+
+describe('other files of an attempt', () => {
+  it('are compressed when the run has ended, but for small ones and the proof', async () => {
+    await home.append(RUN, END);
+    const folder = join(path, '..');
+    mkdirSync(join(folder, 'gates'));
+    const files = ['gates/1.log', 'cassette.jsonl', 'proof.json', 'small.log'];
+    for (const file of files) writeFileSync(join(folder, file), file === 'small.log' ? 'few' : TEXT);
+    const before = await listed();
+    await compress();
+    expect(files.filter((file) => existsSync(join(folder, file)))).toEqual(['proof.json', 'small.log']);
+    expect(await listed()).toEqual(before);
+    const of = (file: string) => name.replace('events.jsonl', file);
+    for (const file of files.slice(0, 3)) {
+      expect((await home.operations.artifact(RUN, of(file))).toString()).toBe(TEXT);
+      expect((await home.operations.artifact(RUN, of(file), { last: 100 })).toString()).toBe(TEXT.slice(-100));
+    }
+    const { key } = (await home.operations.get(RUN)).state.stories[0]!;
+    const location = { runId: RUN, storyKey: key, attempt: 1 };
+    const store = openStore(home.host.home, { transcribe });
+    expect(await store.readArtifact(location, 'gates/1.log')).toBe(TEXT);
+    await store.copyArtifact(location, 'cassette.jsonl', join(home.host.home, 'copy'));
+    expect(readFileSync(join(home.host.home, 'copy'), 'utf8')).toBe(TEXT);
   });
 });

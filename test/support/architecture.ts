@@ -23,7 +23,7 @@ export type Breach = string;
 
 const PURE = ['core', 'lib'];
 const PORT_TYPES = ['agents', 'sandbox'];
-const ADAPTERS = ['agents', 'forge', 'gateway', 'git', 'prd', 'queue', 'sandbox', 'store'];
+const ADAPTERS = ['agents', 'forge', 'gateway', 'git', 'notify', 'prd', 'queue', 'sandbox', 'store'];
 
 /** What each folder may import in addition to itself, by the start of its path; `types` only as `import type`. */
 const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
@@ -35,6 +35,7 @@ const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
   api: { values: [...PURE, ...ADAPTERS, 'config', 'worker'], types: [] },
   cli: { values: [...PURE, 'config', 'tui'], types: ['api'] },
   tui: { values: PURE, types: ['api'] },
+  web: { values: ['core', 'tui'], types: ['api'] },
   mcp: { values: [...PURE, 'api/operations'], types: ['api'] },
 };
 
@@ -83,10 +84,10 @@ function isCompositionRoot(path: string): boolean {
   return /(^|\/)(main|compose(-\w+)?)\.ts$/.test(path);
 }
 
-/** All TypeScript files below a folder. */
+/** All TypeScript files below a folder, also those with JSX. */
 export function readSources(root: string): SourceFile[] {
   return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
     .map((entry) => join(entry.parentPath, entry.name))
     .map((path) => parseSource(relative(root, path), readFileSync(path, 'utf8')));
 }

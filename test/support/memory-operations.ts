@@ -1,8 +1,10 @@
+import { factsOf, matches } from '../../src/core/listing/run-facts.ts';
 import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
 import type { User } from '../../src/core/access/access.ts';
 import { AccessLog } from '../../src/store/access/access-log.ts';
 import { Users, type UserChange } from '../../src/api/access/users.ts';
+import { listDeliveries, listEndpoints, retryEndpoint, testEndpoint } from '../../src/api/notify/endpoints.ts';
 import { tempDir } from './temp-dir.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
@@ -39,7 +41,8 @@ export interface MemoryOperations extends Operations {
   answerNext<K extends Answered>(name: K, answer: HaloError | Awaited<ReturnType<Operations[K]>>): void;
 }
 
-type Answered = 'answer' | 'land' | 'cancel' | 'pause' | 'approve' | 'reject' | 'approveRun' | 'rejectRun';
+type Answered =
+  'answer' | 'land' | 'cancel' | 'pause' | 'approve' | 'reject' | 'giveFeedback' | 'approveRun' | 'rejectRun';
 
 interface Said {
   by: string;
@@ -126,6 +129,7 @@ export function openMemory(): MemoryOperations {
       return first.runId;
     },
     validatePrd: (prd) => attempt(() => parsePrd(prd.bytes, prd.path)),
+    estimatePrd: notInMemory,
     previewPrompt: (request) =>
       attempt(() => {
         const prd = parsePrd(request.prd.bytes, request.prd.path);
@@ -168,9 +172,10 @@ export function openMemory(): MemoryOperations {
       );
     },
     list: () => Promise.resolve([...runs.values()].map(stateOf).reverse()),
-    async listSome({ open = Infinity, ended = Infinity, newest = Infinity, before, since = '' }) {
+    async listSome({ open = Infinity, ended = Infinity, newest = Infinity, before, since = '', ...condition }) {
       const all = (await operations.list()).filter(
-        ({ runId, createdAt }) => (before === undefined || runId < before) && createdAt >= since,
+        (run) =>
+          (before === undefined || run.runId < before) && run.createdAt >= since && matches(factsOf(run), condition),
       );
       const next = all.length > newest ? all[newest - 1]?.runId : undefined;
       const left = { open, ended };
@@ -256,7 +261,7 @@ export function openMemory(): MemoryOperations {
           by,
           story,
           attempt,
-          text,
+          ...(typeof text === 'string' ? { text } : { text: `option ${text.option}`, option: text.option }),
         })),
       ),
     approveRun: (runId) =>
@@ -267,6 +272,16 @@ export function openMemory(): MemoryOperations {
       answer('approve', () => decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }))),
     reject: (runId, storyId, reason = 'refused') =>
       answer('reject', () => decide(runId, storyId, (held) => ({ type: 'story.rejected', reason, ...held }))),
+    giveFeedback: (runId, storyId, { feedback = '', comments = [] }) =>
+      answer('giveFeedback', () =>
+        decide(runId, storyId, (held) => ({
+          type: 'feedback.given',
+          by: 'tester',
+          text: feedback,
+          comments: comments.map(({ path, text }) => ({ path, side: 'new' as const, text })),
+          ...held,
+        })),
+      ),
     replay: (runId, { storyId, attempt: number = 1 }) =>
       attempt(() => {
         const story = stateOf(find(runId)).stories.find(({ id }) => id === storyId);
@@ -340,6 +355,10 @@ function userOperations() {
     changeUser: (name: string, change: UserChange) => users.change(name, change, who()),
     removeUser: (name: string) => users.remove(name, who()).then(() => ({ name })),
     createToken: (name: string, expiresAt: string | undefined) => users.createToken(name, expiresAt, who()),
+    endpoints: () => listEndpoints(home),
+    testEndpoint: (name: string) => testEndpoint(home, name, who().by).then(() => ({ delivered: true as const })),
+    retryEndpoint: (name: string) => retryEndpoint(home, name, new Date()),
+    deliveries: (limit: number) => listDeliveries(home, limit),
     revokeToken: (id: string) => users.revokeToken(id, who()).then(({ user }) => ({ id, user })),
     accessLog: (query: { since?: string | undefined; limit: number }) => new AccessLog(home).read(query),
   };

@@ -15,7 +15,7 @@ export function buildPlanPrompt(input: PromptInput): BuiltPrompt {
     { name: 'task' as const, heading: task, text: '' },
     ...describeFiles('vision', files),
     { name: 'story' as const, heading: safeText(story.description), text: '' },
-    ...describeAnswers(answered),
+    ...describeAnswers(answered, false),
     ...describeFiles('standards', files),
     ...describeFiles('test standards', files),
     ...describeFiles('specs', files),

@@ -2,8 +2,10 @@ import { safeOutput, safeText } from '../../core/text/safe-text.ts';
 import { truncateText, type Detail } from '../../core/prd/story-details.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { contextText, MAX_TEXT_LENGTH, storyText } from '../../core/prd/story-text.ts';
+import type { Feedback } from '../../core/review/feedback.ts';
 import type { AnsweredQuestion } from '../../core/run/questions.ts';
 import { describeAnswers } from './describe-answers.ts';
+import { describeEarlierWork, describeFeedback, type EarlierWork } from './describe-feedback.ts';
 import { describeBefore, describeFiles, type PromptFile } from './describe-files.ts';
 import { fitSections, type BuiltPrompt } from './fit-sections.ts';
 import { bulletList, codeSpan, fence, quoteName } from './markdown-text.ts';
@@ -28,6 +30,12 @@ export interface PromptInput {
   lastFailure?: { reason: string; summary: string; tail: string; attempt?: number };
   /** Questions of earlier attempts that a person has answered, oldest first. */
   answered?: readonly AnsweredQuestion[];
+  /** What people wanted changed in the commits of earlier attempts, oldest first. */
+  feedback?: readonly Feedback[];
+  /** The commit of the story that has landed, if it is worked on again. */
+  landed?: string;
+  /** The work of an earlier attempt with which this one continues. */
+  earlier?: EarlierWork;
   /** The form of the answer; absent: JSON. */
   answer?: 'json' | 'signals';
   /** The agent describes the change instead of making it. */
@@ -59,6 +67,8 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     files = [],
     stories = [],
     answered = [],
+    feedback = [],
+    earlier,
     dry,
     testsFirst,
     maxTokens = 0,
@@ -68,7 +78,9 @@ export function buildPrompt(input: PromptInput): BuiltPrompt {
     ...describeTask(input),
     ...describeFiles('vision', files),
     describeStory(story),
-    ...describeAnswers(answered),
+    ...describeEarlierWork(earlier),
+    ...describeAnswers(answered, earlier !== undefined),
+    ...describeFeedback(feedback, input.landed),
     ...describeStories(stories),
     ...describeProgress(progress),
     ...describeFailure(lastFailure),
@@ -122,7 +134,7 @@ const ANSWER_RULES = `## Your answer
 End with one message that is a single JSON object and nothing else: no prose around it, no code fence.
 {"status": "ok" | "needs_human" | "failed", "summary": "what you did, one to three sentences"}
 - ok: the story is done, every acceptance criterion holds, and you have seen it.
-- needs_human: only a person can decide or provide what is missing; the summary says what.
+- needs_human: only a person can decide or provide what is missing; the summary says what. Your files are kept for the next attempt. If you see possible answers, add them, the best first: "options": ["…", "…"].
 - failed: you could not do it; the summary says why.`;
 
 const DRY_ANSWER_RULES = `## Your answer

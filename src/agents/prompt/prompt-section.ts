@@ -8,6 +8,7 @@ const CUT_LAST_TO_FIRST = [
   'standards',
   'test standards',
   'failure log',
+  'earlier work',
   'progress',
   'guidance',
   'vision',
@@ -16,7 +17,7 @@ const CUT_LAST_TO_FIRST = [
 ] as const;
 
 /** The parts that are always whole: they say what to do and how to answer. */
-type NeverCut = 'before' | 'task' | 'story' | 'questions' | 'left out' | 'rules' | 'answer';
+type NeverCut = 'before' | 'task' | 'story' | 'feedback' | 'questions' | 'left out' | 'rules' | 'answer';
 
 export type SectionName = (typeof CUT_LAST_TO_FIRST)[number] | NeverCut;
 

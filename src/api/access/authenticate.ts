@@ -1,8 +1,9 @@
 import type { User } from '../../core/access/access.ts';
+import { ignore } from '../../lib/async.ts';
 import { defined } from '../../lib/guards.ts';
 import type { AccessLog } from '../../store/access/access-log.ts';
 import type { TokenRecord, UserFiles } from '../../store/access/user-files.ts';
-import { hashToken, idOfToken, isSameSecret } from './access-token.ts';
+import { hashToken, idOfToken, isOwnerSession, isSameSecret } from './access-token.ts';
 
 /** Who sent a request. */
 export type Caller =
@@ -36,14 +37,20 @@ export class Authenticator {
     if (isSameSecret(token, this.#options.ownerToken)) return { kind: 'owner' };
     const { users, now = () => new Date() } = this.#options;
     const at = now();
+    if (isOwnerSession(token, this.#options.ownerToken, at)) return { kind: 'owner' };
     const id = idOfToken(token);
     const record = id === undefined ? undefined : await users.findToken(id);
     if (record === undefined || !isSameSecret(hashToken(token), record.sha256) || isExpired(record, at))
       return undefined;
+    if (record.session?.via === 'token') {
+      const origin = await users.findToken(record.session.tokenId);
+      if (origin === undefined || isExpired(origin, at)) return undefined;
+    }
     const user = await users.find(record.user);
     if (user === undefined) return undefined;
     await users.markUsed(record.id, at);
-    await this.#recordSignIn({ user: user.name, token: record.id, from }, at);
+    // A full disk locks no user out.
+    await this.#recordSignIn({ user: user.name, token: record.id, from }, at).catch(ignore);
     return { kind: 'user', user, tokenId: record.id };
   }
 

@@ -35,49 +35,38 @@ export function assertMayUse(user: User, source: string): void {
   throw denied(user, `${source} is not one of the repositories of ${user.name}`);
 }
 
-/**
- * The store as a user with a list of repositories sees it: runs of other repositories do not exist. Takes time for all runs
- * when it lists some.
- */
+/** The store as a user with a list of repositories sees it: runs of other repositories do not exist. */
 export function visibleStore(store: Store, user: User): Store {
   if (user.repositories === undefined) return store;
-  const isVisible = async (runId: string) =>
-    store.readState(runId).then(
-      ({ repo }) => mayUseRepository(user, repo.source),
-      () => false,
-    );
+  const isVisible = (source: string) => mayUseRepository(user, source);
   const onlyVisible = async <T extends { runId: string }>(runs: T[]): Promise<T[]> => {
-    const visible = await Promise.all(runs.map(({ runId }) => isVisible(runId)));
+    const facts = await store.runFacts();
+    const visible = await Promise.all(
+      runs.map(async ({ runId }) => {
+        const source = facts.get(runId)?.repo;
+        if (source !== undefined) return isVisible(source);
+        return store.readState(runId).then(
+          ({ repo }) => isVisible(repo.source),
+          () => false,
+        );
+      }),
+    );
     return runs.filter((_run, index) => visible[index]);
   };
   return {
     ...store,
     find: async (part) => {
-      const runId = await store.find(part).catch(() => undefined);
-      if (runId !== undefined && (await isVisible(runId))) return runId;
+      // The message of the store names runs that the user cannot see.
+      const runId = await store.find(part).catch((error: unknown) => {
+        if (error instanceof HaloError && error.code === 'RUN_NOT_FOUND') return undefined;
+        throw error;
+      });
+      if (runId !== undefined && (await onlyVisible([{ runId }])).length > 0) return runId;
       throw new HaloError('RUN_NOT_FOUND', `No run matches "${part.slice(0, 64)}".`, {
         hint: 'Run `halo ls` to list all runs that you can see.',
       });
     },
-    list: async ({ open = Infinity, ended = Infinity, newest = Infinity, ...range } = {}) => {
-      const all = await store.list(range);
-      const visible = all.runs.filter(({ repo }) => mayUseRepository(user, repo.source));
-      const among = visible.slice(0, newest);
-      const [openRuns, endedRuns] = [true, false].map((isOpen) =>
-        among.filter(({ status }) => (status === 'ended') !== isOpen),
-      ) as [typeof among, typeof among];
-      const chosen = new Set([...openRuns.slice(0, open), ...endedRuns.slice(0, ended)]);
-      const last = among.at(-1);
-      return {
-        runs: among.filter((run) => chosen.has(run)),
-        unreadable: [],
-        omitted: {
-          open: openRuns.length - Math.min(open, openRuns.length),
-          ended: Math.max(0, endedRuns.length - ended),
-        },
-        ...(visible.length > among.length && last !== undefined && { next: last.runId }),
-      };
-    },
+    list: async (query) => ({ ...(await store.list({ ...query, isVisible })), unreadable: [] }),
     runIds: async () =>
       (await onlyVisible((await store.runIds()).map((runId) => ({ runId })))).map(({ runId }) => runId),
     openRuns: async () => onlyVisible(await store.openRuns()),
@@ -87,6 +76,6 @@ export function visibleStore(store: Store, user: User): Store {
 
 function denied(user: User, why: string): HaloError {
   return new HaloError('ACCESS_DENIED', `Access denied: ${why}.`, {
-    hint: `An administrator can change role and repositories: halo user set ${user.name}.`,
+    hint: `An administrator can change role and repositories, for example with \`halo user set ${user.name} --role operator\`.`,
   });
 }

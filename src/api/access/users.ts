@@ -3,13 +3,26 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { defined } from '../../lib/guards.ts';
 import type { AccessEvent } from '../../core/access/access-event.ts';
 import { AccessLog } from '../../store/access/access-log.ts';
-import { UserFiles, type KnownUser, type TokenRecord, type UsedToken } from '../../store/access/user-files.ts';
+import {
+  UserFiles,
+  type ProviderAccount,
+  type KnownUser,
+  type BrowserSession,
+  type TokenRecord,
+  type UsedToken,
+} from '../../store/access/user-files.ts';
 import { REMOTE_USER, TOKEN_HOLDER, USER_NAME } from '../submit/user-name.ts';
-import { hashToken, makeAccessToken } from './access-token.ts';
+import { hashToken, idOfToken, makeAccessToken } from './access-token.ts';
 
 /** A user with their tokens, as shown to administrators. */
 export interface UserView extends KnownUser {
-  tokens: Omit<UsedToken, 'sha256' | 'user'>[];
+  tokens: TokenView[];
+}
+
+/** A token as shown to administrators. */
+export interface TokenView extends Omit<UsedToken, 'sha256' | 'user' | 'session'> {
+  /** The token is the session of a browser, which signed in through the provider or with a token. */
+  session?: BrowserSession['via'];
 }
 
 /** A new token; it cannot be shown again. */
@@ -50,8 +63,29 @@ export class Users {
     return Promise.all((await this.#files.list()).map((user) => this.#view(user)));
   }
 
-  /** Adds a user without a token. Throws CONFLICT if the name exists, and USAGE for a name that journals cannot contain. */
-  async add({ name, role, repositories }: User, { by, now }: ChangedBy): Promise<UserView> {
+  /** A user by name. */
+  async find(name: string): Promise<KnownUser | undefined> {
+    return USER_NAME.test(name) ? this.#files.find(name) : undefined;
+  }
+
+  /** Binds a user to a person at a provider. Throws USER_UNKNOWN. */
+  async identify(name: string, identity: ProviderAccount, { by, now }: ChangedBy): Promise<void> {
+    await this.#files.exclusively(async () => {
+      await this.#files.write({ ...(await this.#existing(name)), identity });
+      await this.#record({ type: 'user.changed', user: name, reason: `signs in by ${identity.issuer}` }, { by, now });
+    });
+  }
+
+  /** Whether a user with this name was removed. */
+  async wasRemoved(name: string): Promise<boolean> {
+    return this.#files.wasRemoved(name);
+  }
+
+  /** Adds a user without a token. Throws CONFLICT if the name exists, or existed unless it is the same person `again`, and USAGE for a name that journals cannot contain. */
+  async add(
+    { name, role, repositories, again = false }: User & { again?: boolean | undefined },
+    { by, now }: ChangedBy,
+  ): Promise<UserView> {
     if (!USER_NAME.test(name))
       throw new HaloError('USAGE', `${JSON.stringify(name)} is not a valid user name.`, {
         hint: 'Use up to 64 letters, digits and the characters . @ + - _.',
@@ -65,8 +99,17 @@ export class Users {
         throw new HaloError('CONFLICT', `The user ${name} already exists.`, {
           hint: `Change it with \`halo user set ${name}\`, or create a token with \`halo user token ${name}\`.`,
         });
+      if (!again && (await this.#files.wasRemoved(name)))
+        throw new HaloError(
+          'CONFLICT',
+          `A user ${name} was removed: runs with this name would belong to the new user.`,
+          {
+            hint: `Choose another name, or pass --again if it is the same person.`,
+          },
+        );
       // Tokens that an interrupted removal left must not open anything.
-      await this.#files.remove(name);
+      await this.#files.removeTokens(name);
+      await this.#files.release(name);
       const user = { name, role, ...defined({ repositories }), createdAt: now.toISOString(), createdBy: by };
       await this.#files.write(user);
       await this.#record({ type: 'user.added', user: name, reason: role }, { by, now });
@@ -110,13 +153,13 @@ export class Users {
   /** Revokes a token by its id, with immediate effect. Throws USER_UNKNOWN if there is none. */
   async revokeToken(id: string, { by, now }: ChangedBy): Promise<TokenRecord> {
     return this.#files.exclusively(async () => {
-      const found = await this.#files.findToken(id);
+      const found = await this.#files.findToken(idOfToken(id) ?? id);
       if (found === undefined)
-        throw new HaloError('USER_UNKNOWN', `There is no token with the id ${id}.`, {
+        throw new HaloError('USER_UNKNOWN', `There is no token with the id ${JSON.stringify(id.slice(0, 12))}.`, {
           hint: 'The id is the part between `halo_` and the second `_`; `halo user ls` lists all ids.',
         });
-      await this.#files.removeToken(id);
-      await this.#record({ type: 'token.revoked', user: found.user, token: id }, { by, now });
+      await this.#files.removeToken(found.id);
+      await this.#record({ type: 'token.revoked', user: found.user, token: found.id }, { by, now });
       return found;
     });
   }
@@ -133,9 +176,9 @@ export class Users {
     const tokens = await this.#files.tokensOf(user.name);
     return {
       ...user,
-      tokens: tokens.map(({ id, createdAt, createdBy, expiresAt, usedAt }) => ({
+      tokens: tokens.map(({ id, createdAt, createdBy, expiresAt, usedAt, session }) => ({
         ...{ id, createdAt, createdBy },
-        ...defined({ expiresAt, usedAt }),
+        ...defined({ expiresAt, usedAt, session: session?.via }),
       })),
     };
   }

@@ -8,7 +8,7 @@ import { checkToken } from '../../forge/check-token.ts';
 import type { ForgeAddress } from '../../forge/open-forge.ts';
 import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { IssueReportFiles } from '../../store/issue-report-files.ts';
+import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
 import { openMasker } from '../../lib/secrets/masker.ts';
 import { openMachineConnections } from '../../worker/network/machine-connections.ts';
 import { readIssueSettings } from '../../worker/issues/open-issue-source.ts';

@@ -17,6 +17,7 @@ import { findUpgradeHint } from '../../sandbox/docker/engine-info.ts';
 import { readAgentVersion } from '../../sandbox/probe-agent.ts';
 import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import { checkForges, checkReports } from './check-forges.ts';
+import { checkEndpoints } from './check-endpoints.ts';
 import { checkCache, checkRetention } from './check-retention.ts';
 import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
@@ -40,6 +41,7 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['model key', () => Promise.resolve(checkKey())],
     ['forge', () => checkForges(host.home, processEnv())],
     ['reports', () => checkReports(host.home, processEnv())],
+    ['notify', () => checkEndpoints(host.home)],
     ['home', () => checkHome(host.home)],
     ['disk', () => checkDisk(host.home)],
     ['snapshots', () => checkSnapshots(engine, host.home)],

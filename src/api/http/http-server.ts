@@ -1,5 +1,4 @@
 import { pipeline, Readable } from 'node:stream';
-import { isDeepStrictEqual } from 'node:util';
 import {
   fastify,
   type FastifyContextConfig,
@@ -8,23 +7,33 @@ import {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
+import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import * as z from 'zod';
-import { ERRORS, HaloError, toHaloError, type ErrorCode } from '../../core/failure/errors.ts';
-import { safeJson } from '../../core/text/safe-text.ts';
+import { ERRORS, HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { safeJson, truncate } from '../../core/text/safe-text.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Caller } from '../access/authenticate.ts';
-import { openRequestLimits } from './request-limits.ts';
+import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
+import { addHealthRoutes, type FindMissing } from './health-routes.ts';
+import { assertOwnHost, readCredential, WRONG_PLACE } from './request-credential.ts';
+import { openRequestLimits, TooManyRequests, type RequestLimits } from './request-limits.ts';
+import { OpenStreams } from './open-streams.ts';
 import type { TlsPair } from './tls-files.ts';
+import { chooseFormat, resumeQuery } from './event-stream.ts';
 import { streamFrames } from './http-stream.ts';
 import { ALL_OPERATIONS } from '../operations/all-operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
 import { addMcpRoute, type McpEndpoint } from './mcp-route.ts';
 import { toWireError } from './wire-error.ts';
 
+const METRICS_PATH = '/metrics';
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
+const MAX_ISSUES_LENGTH = 1_000;
+/** A body of the maximum size passes at 30 kB/s. Who reads a stream in a pager may pause for long. */
+const TIMEOUTS = { headersMs: 10_000, requestMs: 5 * 60_000, stalledMs: 60 * 60_000 };
 
 /** If a browser shows a response, it must not run, frame, sniff or store it. */
 const BROWSER_HEADERS = {
@@ -40,8 +49,20 @@ export interface AppOptions {
   requestsPerMinute?: number;
   /** Serves HTTPS. */
   tls?: TlsPair;
+  /** How long a client may take to send headers, and a request; and for how long it may read nothing of a stream. */
+  timeouts?: Partial<typeof TIMEOUTS>;
   /** Allowed names in the Host header, without port; absent: any. Protects loopback against DNS rebinding. */
   hosts?: readonly string[];
+  /** The address of the server for its users. */
+  url?: string;
+  /** A proxy on this machine reports the addresses of its clients. */
+  behindProxy?: boolean;
+  /** For `/readyz`; absent: the server is always ready. */
+  findMissing?: FindMissing;
+  /** Whether `/metrics` needs no token. */
+  publicMetrics?: boolean;
+  /** Signs browsers in; absent: only programs with a token are served. */
+  signIn?: (limits: RequestLimits) => SignIn;
   /** Masks every response. */
   masker?: Masker;
   /** Answers requests to `/mcp`; absent: there is no such path. */
@@ -60,12 +81,16 @@ export interface RequestAccess {
 
 /** Builds the HTTP API without listening. Closing it ends open streams; the operations stay open. */
 export function buildApp(options: AppOptions): FastifyInstance {
+  const { headersMs, requestMs, stalledMs } = { ...TIMEOUTS, ...options.timeouts };
+  const timing = { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: 1_000 };
+  const streams = new OpenStreams(stalledMs);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: requestMs,
     forceCloseConnections: true,
-    // A proxy on this machine reports the addresses of its clients.
-    trustProxy: 'loopback',
-    ...(options.tls && { https: options.tls }),
+    // Without a proxy, any client could report another address.
+    trustProxy: options.behindProxy === true ? 'loopback' : false,
+    ...(options.tls ? { https: { ...options.tls, ...timing, handshakeTimeout: headersMs } } : { http: timing }),
   }) as FastifyInstance;
   void app.register(rateLimit, { global: false });
   const limits = openRequestLimits(app, options);
@@ -77,10 +102,19 @@ export function buildApp(options: AppOptions): FastifyInstance {
     if (caller === undefined) throw refusedToken();
     return caller;
   };
+  const isSecure = options.tls !== undefined || options.url?.startsWith('https:') === true;
+  void app.register(cookie);
   app.addHook('onRequest', async (request, reply) => {
     void reply.headers(BROWSER_HEADERS);
-    assertOwnHost(request, options.hosts);
-    const token = bearerOf(request);
+    assertOwnHost(request, options);
+    if ((request.routeOptions.config as Partial<OpenRoute>).open === true) return;
+    if (options.publicMetrics === true && request.routeOptions.url === METRICS_PATH) {
+      callers.set(request, { kind: 'owner' });
+      return;
+    }
+    const credential = readCredential(request, isSecure);
+    // Programs have no cookies, and MCP clients in a browser have a token.
+    const token = credential?.from === 'cookie' && request.routeOptions.url === '/mcp' ? undefined : credential?.token;
     const caller = token === undefined ? undefined : await options.access.identify(token, request.ip);
     if (caller === undefined) {
       if (token !== undefined) {
@@ -110,17 +144,33 @@ export function buildApp(options: AppOptions): FastifyInstance {
   });
   app.setErrorHandler(async (error: FastifyError | HaloError, _request, reply) => {
     const known = fromFastify(error);
-    await reply.code(statusOf(known.code)).send(toWireError(known));
+    const status = statusOf(known);
+    if (status === 401) void reply.header('www-authenticate', 'Bearer realm="halo"');
+    if (known instanceof TooManyRequests) void reply.header('retry-after', known.waitSeconds);
+    await reply.code(status).send(toWireError(known));
   });
   app.setNotFoundHandler(async (request, reply) => {
     await reply.code(404).send({ code: 'USAGE', message: `There is no ${request.method} ${request.url} in this API.` });
   });
   const serving: Serving = {
     callFor: (request) => options.access.callFor(callerOf(request)),
-    untilRevoked: (request, reply) => abortOnChange(options.access, { request, reply, caller: callerOf(request) }),
+    untilRevoked: (request, reply) => {
+      const token = readCredential(request, isSecure)?.token ?? '';
+      const identify = () => options.access.identify(token, request.ip);
+      return streams.add(reply, { caller: callerOf(request), identify });
+    },
     closing: closing.signal,
   };
   for (const operation of ALL_OPERATIONS) addRoute(app, operation, serving);
+  const { findMissing = () => Promise.resolve([]) } = options;
+  addHealthRoutes(app, { findMissing, closing: closing.signal });
+  if (options.signIn !== undefined) {
+    const identify = async (request: FastifyRequest) => {
+      const credential = readCredential(request, isSecure);
+      return credential && options.access.identify(credential.token, request.ip);
+    };
+    void addSignInRoutes(app, { signIn: options.signIn(limits), identify, isSecure });
+  }
   if (options.mcp !== undefined) addMcpRoute(app, options.mcp, { callerOf, closing: closing.signal });
   return app;
 }
@@ -131,7 +181,10 @@ interface RouteConfig extends FastifyContextConfig {
 }
 
 interface Serving {
-  /** Aborted when the token is no longer valid, or its user has another role or other repositories, until the reply ends. */
+  /**
+   * For a stream: aborted when the token is no longer valid, or its user has another role or other repositories, until the
+   * reply ends. Throws TOO_MANY_REQUESTS.
+   */
   untilRevoked: (request: FastifyRequest, reply: FastifyReply) => AbortSignal;
   callFor: (request: FastifyRequest) => CallOperation;
   /** Aborted when the server shuts down. */
@@ -143,7 +196,8 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, unti
   const schema = input?.(z);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const call = callFor(request);
-    const given = method === 'GET' ? request.query : request.body;
+    const resume = output.kind === 'stream' ? output.resume : undefined;
+    const given = method === 'GET' ? resumeQuery(request, resume !== undefined) : request.body;
     // The schema of the operation has checked it.
     const checked = {
       ...(schema && (parse(schema, given) as object)),
@@ -156,7 +210,12 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, unti
         return reply.type(output.mediaType).send(await call(operation, checked, closing));
       case 'stream':
         return streamFrames(
-          { reply, closing: AbortSignal.any([closing, untilRevoked(request, reply)]) },
+          {
+            reply,
+            closing: AbortSignal.any([closing, untilRevoked(request, reply)]),
+            format: chooseFormat(request),
+            idOf: (frame) => resume?.(frame as never).after,
+          },
           (signal) => call(operation, checked, signal) as Promise<AsyncIterable<object>>,
         );
     }
@@ -183,50 +242,6 @@ function maskPayload(masker: Masker, payload: unknown): unknown {
   return masked;
 }
 
-/** A follower of a run can stay connected for days. */
-const CHECK_TOKEN_EVERY_MS = 5_000;
-
-function abortOnChange(
-  access: RequestAccess,
-  { request, reply, caller }: { request: FastifyRequest; reply: FastifyReply; caller: Caller },
-): AbortSignal {
-  const changed = new AbortController();
-  const timer = setInterval(() => {
-    access.identify(bearerOf(request) ?? '', request.ip).then(
-      (now) => !isDeepStrictEqual(now, caller) && changed.abort(),
-      () => undefined,
-    );
-  }, CHECK_TOKEN_EVERY_MS);
-  reply.raw.once('close', () => clearInterval(timer));
-  return changed.signal;
-}
-
-function bearerOf({ headers }: FastifyRequest): string | undefined {
-  const [scheme, token = ''] = (headers.authorization ?? '').split(' ');
-  return scheme?.toLowerCase() === 'bearer' ? token : undefined;
-}
-
-/** Protects a server on loopback against DNS rebinding, and every server against pages in a browser. */
-function assertOwnHost(request: FastifyRequest, hosts: readonly string[] | undefined): void {
-  if (hosts !== undefined && !hosts.includes(hostnameOf(request)))
-    throw new HaloError(
-      'API_REFUSED',
-      `This server does not accept requests for the host name ${hostnameOf(request)}.`,
-      {
-        hint: `Use one of ${hosts.join(', ')} in HALO_URL.`,
-      },
-    );
-  if (request.headers.origin !== undefined)
-    throw new HaloError('API_REFUSED', 'This server does not accept requests from web pages.', {
-      hint: 'Use the halo command, or a program that sends no Origin header.',
-    });
-}
-
-/** The name in the Host header; what a proxy says of it does not count. */
-function hostnameOf({ headers }: FastifyRequest): string {
-  return (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
-}
-
 function refusedToken(): HaloError {
   return new HaloError('API_REFUSED', 'The API token is missing, wrong, expired or revoked.', {
     hint: 'Set HALO_TOKEN to your token (`halo user token` creates one), or to the token of the server: its HALO_TOKEN, or <HALO_HOME>/api-token.',
@@ -237,7 +252,8 @@ function parse<T>(schema: z.ZodType<T>, value: unknown): T {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issues = z.prettifyError({ issues: parsed.error.issues.slice(0, 10) }).replace(/\s+/g, ' ');
-  throw new HaloError('USAGE', `The request is not valid: ${issues}.`);
+  // An issue can name every key of the request.
+  throw new HaloError('USAGE', `The request is not valid: ${truncate(issues, MAX_ISSUES_LENGTH)}.`);
 }
 
 function fromFastify(error: FastifyError | HaloError): HaloError {
@@ -246,12 +262,12 @@ function fromFastify(error: FastifyError | HaloError): HaloError {
   return toHaloError(error);
 }
 
-function statusOf(code: ErrorCode): number {
+function statusOf({ code, cause }: HaloError): number {
   switch (code) {
     case 'USAGE':
       return 400;
     case 'API_REFUSED':
-      return 401;
+      return cause === WRONG_PLACE ? 403 : 401;
     case 'ACCESS_DENIED':
       return 403;
     case 'TOO_MANY_REQUESTS':

@@ -1,21 +1,24 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { safeJson } from '../../core/text/safe-text.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
-import { STREAM_TYPE, toWireError } from './wire-error.ts';
+import type { FrameFormat } from './event-stream.ts';
+import { toWireError } from './wire-error.ts';
 
-/** Interval of empty lines, without which proxies and clients close a silent connection. */
+/** Interval of heartbeats, without which proxies and clients close a silent connection. */
 const HEARTBEAT_MS = 15_000;
 
 interface Exchange {
   reply: FastifyReply;
   /** Aborted when the server shuts down; ends the stream. */
   closing: AbortSignal;
+  format: FrameFormat;
+  /** From where a client continues after a frame; undefined: from the start. */
+  idOf: (frame: object) => unknown;
 }
 
-/** Sends one JSON line per frame. An error becomes the last frame. Stops when the client disconnects. */
+/** Sends frames as they arrive. An error becomes the last frame. Stops when the client disconnects. */
 export async function streamFrames(
-  { reply, closing }: Exchange,
+  { reply, closing, format, idOf }: Exchange,
   open: (signal: AbortSignal) => Promise<AsyncIterable<object>>,
 ): Promise<FastifyReply> {
   const gone = new AbortController();
@@ -29,11 +32,14 @@ export async function streamFrames(
   const { signal } = gone;
   // What fails before the first frame is a plain error response.
   const frames = await open(signal);
-  const body = Readable.from(lines(frames, signal), { objectMode: true, highWaterMark: 16 });
-  return reply.type(STREAM_TYPE).header('cache-control', 'no-store').send(body);
+  const body = Readable.from(encode(frames, { format, idOf, signal }), { objectMode: true, highWaterMark: 16 });
+  return reply.type(format.mediaType).header('cache-control', 'no-store').send(body);
 }
 
-async function* lines(frames: AsyncIterable<object>, signal: AbortSignal): AsyncGenerator<string> {
+async function* encode(
+  frames: AsyncIterable<object>,
+  { format, idOf, signal }: Pick<Exchange, 'format' | 'idOf'> & { signal: AbortSignal },
+): AsyncGenerator<string> {
   const iterator = frames[Symbol.asyncIterator]();
   let pending: Promise<IteratorResult<object>> | undefined;
   try {
@@ -41,15 +47,18 @@ async function* lines(frames: AsyncIterable<object>, signal: AbortSignal): Async
       pending ??= iterator.next();
       const next = await orHeartbeat(pending);
       if (next === 'heartbeat') {
-        yield '\n';
+        yield format.heartbeat;
         continue;
       }
       pending = undefined;
-      if (next.done === true) return;
-      yield `${safeJson(next.value)}\n`;
+      if (next.done === true) {
+        yield format.end;
+        return;
+      }
+      yield format.frame(next.value, idOf(next.value));
     }
   } catch (error) {
-    if (!signal.aborted) yield `${safeJson({ error: toWireError(toHaloError(error)) })}\n`;
+    if (!signal.aborted) yield format.error(toWireError(toHaloError(error)));
   } finally {
     pending?.catch(() => undefined);
     void iterator.return?.().catch(() => undefined);

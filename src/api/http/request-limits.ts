@@ -32,18 +32,27 @@ export function openRequestLimits(
     async countRefused(request) {
       const counted = await (limits ??= create()).refused(request);
       if (!counted.isAllowed && counted.isExceeded)
-        throw tooMany(`Too many requests with a wrong token come from ${request.ip}`, counted.ttlInSeconds);
+        throw new TooManyRequests(`Too many requests with a wrong token come from ${request.ip}`, counted.ttlInSeconds);
     },
     async countRequest(request, tokenId) {
       if (requestsPerMinute === 0) return;
       tokens.set(request, tokenId);
       const counted = await (limits ??= create()).requests(request);
       if (!counted.isAllowed && counted.isExceeded)
-        throw tooMany(`Token ${tokenId} may send ${requestsPerMinute} requests per minute`, counted.ttlInSeconds);
+        throw new TooManyRequests(
+          `Token ${tokenId} may send ${requestsPerMinute} requests per minute`,
+          counted.ttlInSeconds,
+        );
     },
   };
 }
 
-function tooMany(what: string, waitSeconds: number): HaloError {
-  return new HaloError('TOO_MANY_REQUESTS', `${what}.`, { hint: `Wait ${waitSeconds} seconds.` });
+/** Too many requests, and when the next one is allowed. */
+export class TooManyRequests extends HaloError {
+  readonly waitSeconds: number;
+
+  constructor(what: string, waitSeconds: number) {
+    super('TOO_MANY_REQUESTS', `${what}.`, { hint: `Wait ${waitSeconds} seconds.` });
+    this.waitSeconds = waitSeconds;
+  }
 }

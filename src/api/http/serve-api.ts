@@ -1,10 +1,13 @@
 import type { Server as TlsServer } from 'node:tls';
-import type { Host, ServerRules } from '../../config/config.ts';
+import type { Host, OidcSettings, ServerRules } from '../../config/config.ts';
 import { openMasker, type Masker } from '../../lib/secrets/masker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { AccessLog } from '../../store/access/access-log.ts';
 import { UserFiles } from '../../store/access/user-files.ts';
 import { Authenticator } from '../access/authenticate.ts';
+import type { OidcProvider } from '../sign-in/oidc-provider.ts';
+import { openSignIn } from '../sign-in/open-sign-in.ts';
+import type { FindMissing } from './health-routes.ts';
 import { buildApp } from './http-server.ts';
 import type { LocalOperations } from '../local.ts';
 import { TlsFiles } from './tls-files.ts';
@@ -29,7 +32,11 @@ export interface ServeOptions {
   /** Answers requests to `/mcp`; absent: there is no such path. */
   mcp?: McpEndpoint;
   /** `[server]`; by default no limit of requests, and no TLS. */
-  rules?: Pick<ServerRules, 'requestsPerMinute' | 'tls'>;
+  rules?: Pick<ServerRules, 'requestsPerMinute' | 'tls' | 'url' | 'oidc' | 'publicMetrics' | 'behindProxy'>;
+  /** What the server needs and cannot reach, for `/readyz`. */
+  findMissing?: FindMissing;
+  /** Sign-in through the provider of `rules.oidc`. */
+  openProvider?: (settings: OidcSettings, callback: string) => Promise<OidcProvider>;
 }
 
 /** Characters. With the token, a user can do everything that halo can do on this machine. */
@@ -64,6 +71,11 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
   masker.learn([token]);
   const { home } = options.host;
   const authenticator = new Authenticator({ ownerToken: token, users: new UserFiles(home), log: new AccessLog(home) });
+  const { url: publicUrl, oidc } = rules;
+  const provider =
+    oidc === undefined || publicUrl === undefined
+      ? undefined
+      : await options.openProvider?.(oidc, `${publicUrl}/sign-in/oidc/callback`);
   const tls = rules.tls && new TlsFiles(rules.tls);
   const app = buildApp({
     access: {
@@ -72,6 +84,11 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
       callFor: (caller) => (caller.kind === 'owner' ? operations.callRemotely : operations.callFor(caller.user)),
     },
     masker,
+    signIn: (limits) => openSignIn({ ownerToken: token, home, authenticator, limits, oidc, provider }),
+    ...(publicUrl !== undefined && { url: publicUrl }),
+    ...(options.findMissing && { findMissing: options.findMissing }),
+    publicMetrics: rules.publicMetrics === true,
+    behindProxy: rules.behindProxy === true,
     requestsPerMinute: rules.requestsPerMinute,
     ...(tls && { tls: await tls.read() }),
     ...(loopback && { hosts }),

@@ -45,14 +45,19 @@ export class TlsFiles {
 
   /** Calls `renew` with new contents of the files. Keeps the last valid pair otherwise. Returns a function that stops it. */
   watch(renew: (pair: TlsPair) => void, everyMs = READ_EVERY_MS): () => void {
+    let reading = false;
     const timer = setInterval(() => {
+      if (reading) return;
+      reading = true;
       const before = this.#last;
-      this.read().then(
-        (pair) => {
-          if (pair.cert !== before?.cert || pair.key !== before.key) renew(pair);
-        },
-        () => undefined,
-      );
+      void this.read()
+        .then(
+          (pair) => {
+            if (pair.cert !== before?.cert || pair.key !== before.key) renew(pair);
+          },
+          () => undefined,
+        )
+        .finally(() => (reading = false));
     }, everyMs);
     timer.unref();
     return () => clearInterval(timer);

@@ -6,10 +6,16 @@ import { rejectOperation } from './control/reject.ts';
 import { resumeOperation } from './control/resume.ts';
 import { retryOperation } from './control/retry.ts';
 import type { AnyOperation } from './operation.ts';
+import { listDeliveriesOperation } from './notify/list-deliveries.ts';
+import { listEndpointsOperation } from './notify/list-endpoints.ts';
+import { retryEndpointOperation } from './notify/retry-endpoint.ts';
+import { testEndpointOperation } from './notify/test-endpoint.ts';
+import { estimatePrdOperation } from './prds/estimate-prd.ts';
 import { previewPromptOperation } from './prds/preview-prompt.ts';
 import { validatePrdOperation } from './prds/validate-prd.ts';
 import { followEventsOperation } from './runs/follow-events.ts';
 import { followRawOperation } from './runs/follow-raw.ts';
+import { followRunsOperation } from './runs/follow-runs.ts';
 import { getRunOperation } from './runs/get-run.ts';
 import { landOperation } from './runs/land.ts';
 import { listArtifactsOperation } from './runs/list-artifacts.ts';
@@ -27,6 +33,7 @@ import { reportErrorsOperation } from './reports/report-errors.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { listWorkersOperation } from './server/list-workers.ts';
 import { listSnapshotsOperation } from './server/list-snapshots.ts';
+import { readMetricsOperation } from './server/metrics.ts';
 import { pruneOperation } from './server/prune.ts';
 import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
@@ -41,12 +48,14 @@ import { revokeTokenOperation } from './users/revoke-token.ts';
 /** Every operation by its name, in the order of the reference. */
 export const OPERATIONS = {
   validatePrd: validatePrdOperation,
+  estimatePrd: estimatePrdOperation,
   previewPrompt: previewPromptOperation,
   submit: submitOperation,
   submitBatch: submitBatchOperation,
   submitIssues: submitIssuesOperation,
   listRuns: listRunsOperation,
   getRun: getRunOperation,
+  followRuns: followRunsOperation,
   followEvents: followEventsOperation,
   followRaw: followRawOperation,
   readDiff: readDiffOperation,
@@ -70,6 +79,10 @@ export const OPERATIONS = {
   listSnapshots: listSnapshotsOperation,
   removeSnapshots: removeSnapshotsOperation,
   prune: pruneOperation,
+  listEndpoints: listEndpointsOperation,
+  testEndpoint: testEndpointOperation,
+  retryEndpoint: retryEndpointOperation,
+  listDeliveries: listDeliveriesOperation,
   listUsers: listUsersOperation,
   addUser: addUserOperation,
   changeUser: changeUserOperation,
@@ -77,6 +90,7 @@ export const OPERATIONS = {
   createToken: createTokenOperation,
   revokeToken: revokeTokenOperation,
   readAccessLog: readAccessLogOperation,
+  readMetrics: readMetricsOperation,
   describeApi: describeApiOperation,
 } as const satisfies Record<string, AnyOperation>;
 

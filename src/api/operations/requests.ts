@@ -3,6 +3,7 @@ import type { AgentId } from '../../core/agent.ts';
 import type { PromptPart } from '../../core/journal/events.ts';
 import type { IssueSource } from '../../core/issues/issue-source.ts';
 
+import type { EstimatedWith } from '../../core/report/estimate.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { FactCheck } from '../../worker/proof/compare-record.ts';
@@ -110,6 +111,10 @@ export interface RunView {
   workers: number;
   record: RunRecord;
   reports?: PendingReports;
+  /** Why its pull request is not as it should be, or cannot be read. `retryAt`: ISO 8601. */
+  pull?: { why: string; retryAt: string };
+  /** Why reviews and checks of its pull request are not used, a sentence each. */
+  unused?: string[];
   /** Absolute path of the run directory on the machine that stores it. */
   dir: string;
 }
@@ -160,6 +165,13 @@ export interface PromptRequest extends Pick<SubmitOptions, 'profile' | 'set' | '
   repo: string;
   /** The id of the story; undefined: the one that runs first. */
   story: string | undefined;
+}
+
+/** A PRD to estimate. */
+export interface EstimateRequest extends EstimatedWith {
+  prd: PrdFile;
+  /** Path of the top of the repository, or its URL, as earlier runs have it. */
+  repo: string;
 }
 
 /** A prompt before a run. */

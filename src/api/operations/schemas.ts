@@ -111,6 +111,7 @@ export const runStateSchema = (z: Zod) =>
         summary: z.string().optional(),
         commit: z.string().optional(),
         held: z.looseObject({ commit: z.string(), paths: z.array(z.string()) }).optional(),
+        question: z.looseObject({ options: z.array(z.string()).optional(), until: z.string().optional() }).optional(),
       }),
     ),
     usage: z.looseObject({

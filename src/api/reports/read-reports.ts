@@ -57,7 +57,7 @@ export async function readAudit(store: Journals, filter: AuditFilter): Promise<R
   for (const { runId, changedAt } of await runsIn(store, filter)) {
     const oldest = report.entries.at(filter.limit - 1);
     if (oldest !== undefined && oldest.at > changedAt) break;
-    const part = await readRun(store, runId, (events) => auditOf(events, runId, filter));
+    const part = await readReportOf(store, runId, (events) => auditOf(events, runId, filter));
     report.unreadable.push(...part.unreadable);
     report.entries = [...report.entries, ...part.entries].sort((a, b) => (a.at < b.at ? 1 : -1)).slice(0, filter.limit);
   }
@@ -93,7 +93,7 @@ async function readRuns<T>(
 ): Promise<ReportOf<T>> {
   const report: ReportOf<T> = { entries: [], unreadable: [] };
   for (const { runId } of await runsIn(store, scope)) {
-    const part = await readRun(store, runId, read);
+    const part = await readReportOf(store, runId, read);
     report.entries.push(...part.entries);
     report.unreadable.push(...part.unreadable);
   }
@@ -106,8 +106,8 @@ async function runsIn(store: Journals, { runId, since }: ReportScope): Promise<{
 }
 
 /** A journal that cannot be read is named in the report, so that one damaged run does not hide all others. */
-async function readRun<T>(
-  store: Journals,
+export async function readReportOf<T>(
+  store: Pick<Journals, 'follow'>,
   runId: string,
   read: (events: AsyncIterable<JournalEvent>) => Promise<T[]>,
 ): Promise<ReportOf<T>> {

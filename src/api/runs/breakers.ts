@@ -29,7 +29,7 @@ export async function listBreakers(
 ): Promise<BreakerView[]> {
   const [shared, runs] = await Promise.all([
     breakers.list(),
-    options.shared ? [] : store.list().then((list) => list.runs),
+    options.shared ? [] : store.list({ breaker: true }).then((list) => list.runs),
   ]);
   const ofRuns = runs.flatMap(({ runId, breaker }): BreakerView[] =>
     breaker === undefined ? [] : [{ key: `${RUN}${runId}`, status: 'open', reason: breaker, until: null }],

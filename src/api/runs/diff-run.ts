@@ -34,7 +34,7 @@ export async function diffRun(
 }
 
 function commitOf({ commit, held, approved }: StoryState): string | undefined {
-  return commit ?? held?.commit ?? approved?.commit;
+  return held?.commit ?? approved?.commit ?? commit;
 }
 
 function noDiff(storyId: string): HaloError {

@@ -13,7 +13,7 @@ export interface ListedRun extends RunState {
 }
 
 /** Which runs to list. */
-export type ListQuery = Omit<RunQuery, 'started'>;
+export type ListQuery = Omit<RunQuery, 'started' | 'isVisible' | 'breaker'>;
 
 export interface ListedRuns {
   /** Newest first. */

@@ -103,18 +103,27 @@ async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, fo
   for (const task of ['tests', 'refactor'] as const) {
     if (!phases.includes(task)) continue;
     const from = source && taskCassettePath(source, location.storyKey, task);
-    await copyCassette(
-      from ?? store.artifactPath(location, `${task}/${CASSETTE}`),
-      taskCassettePath(folder, location.storyKey, task),
-    );
+    const to = taskCassettePath(folder, location.storyKey, task);
+    await copyCassette({ from, store, location, name: `${task}/${CASSETTE}` }, to);
   }
   // Tests that are not accepted end the attempt.
   if (phases.includes('tests') && !phases.includes('agent')) return;
-  await copyCassette(ofStory ?? store.artifactPath(location, CASSETTE), join(folder, `${location.storyKey}.jsonl`));
+  const to = join(folder, `${location.storyKey}.jsonl`);
+  await copyCassette({ from: ofStory, store, location, name: CASSETTE }, to);
 }
 
-async function copyCassette(from: string, to: string): Promise<void> {
-  await cp(from, to).catch((error: NodeJS.ErrnoException) => {
+/** A cassette at a path or, if that is undefined, one that an attempt recorded. */
+interface KeptCassette {
+  from: string | undefined;
+  store: ArtifactStore;
+  location: AttemptLocation;
+  name: string;
+}
+
+async function copyCassette({ from: path, store, location, name }: KeptCassette, to: string): Promise<void> {
+  const from = path ?? store.artifactPath(location, name);
+  const copied = path === undefined ? store.copyArtifact(location, name, to) : cp(path, to);
+  await copied.catch((error: NodeJS.ErrnoException) => {
     throw new HaloError(
       'CASSETTE_MISSING',
       `There is no cassette of this attempt (${from}: ${error.code ?? 'unreadable'}).`,

@@ -5,7 +5,6 @@ import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { formatStoryRanges } from '../../core/run/story-ranges.ts';
 import { searchMissingContents } from '../../git/repository/missing-contents.ts';
-import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 
 /** Warns if setup downloads packages that the network rules do not allow. */
@@ -39,7 +38,7 @@ export async function warnOfContents(place: { gitDir: string; commit: string }):
   ];
 }
 
-/** Maximum number of runs to inspect, newest first. */
+/** Maximum number of open runs to inspect, newest first. */
 const MAX_RUNS = 50;
 
 /**
@@ -47,16 +46,13 @@ const MAX_RUNS = 50;
  * and if one of them works on the same stories.
  */
 export async function warnOfOpenRuns(
-  store: JournalStore & RunCatalog,
-  { mirror, branch }: RunRepo,
+  store: Pick<RunCatalog, 'list'>,
+  { source, mirror, branch }: RunRepo,
   stories: readonly Story[],
 ): Promise<string[]> {
-  const ids = (await store.runIds()).slice(0, MAX_RUNS);
   // An unreadable journal is reported elsewhere.
-  const states = await Promise.all(ids.map((runId) => store.readState(runId).catch(() => undefined)));
-  const open = states.filter(
-    (state) => state?.repo.mirror === mirror && state.status !== 'ended' && !state.dry,
-  ) as RunState[];
+  const { runs } = await store.list({ repo: source, open: MAX_RUNS, ended: 0 });
+  const open = runs.filter(({ repo, status, dry }) => repo.mirror === mirror && status !== 'ended' && !dry);
   const [newest] = open;
   if (newest === undefined) return [];
   const others = open.length === 1 ? 'Another run of this repository is' : `${open.length} runs of this repository are`;

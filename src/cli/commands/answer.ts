@@ -1,11 +1,17 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { isQuestion } from '../../core/run/questions.ts';
+import { isQuestion, questionLines } from '../../core/run/questions.ts';
+import { storyOf } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import { readMessage } from '../options/read-message.ts';
 import { printControlResult } from '../output/print-control-result.ts';
 
 interface Flags {
   story?: string;
+  option?: string;
+  file?: string;
+  edit?: true;
   json?: true;
 }
 
@@ -15,28 +21,65 @@ export const define: Define = (command, cli) => {
       'Answers the question of a story that ended with NEEDS_HUMAN. The story starts again with fresh attempts; question and answer are in its prompt. A question has one answer: a second one is refused.',
     )
     .argument('<runId>', 'any unique part of the id')
-    .argument('<text>', 'the answer, at most 8,000 characters')
+    .argument('[text]', 'the answer, at most 8,000 characters')
     .option('--story <id>', 'the story that asks (default: the only one)')
+    .option('--option <n>', 'instead of a text: an option that the agent proposed, from 1')
+    .option('--file <file>', 'the answer from a file; `-`: from stdin')
+    .option('--edit', 'write the answer in $VISUAL or $EDITOR, which shows the question')
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
-    .action((runId: string, text: string, flags: Flags) => answer(runId, text, { flags, cli }));
+    .action((runId: string, text: string | undefined, flags: Flags) => answer(runId, text, { flags, cli }));
 };
 
 const HELP = `
 Examples:
   halo answer 2dhe "Use the port of the old service, 8080."
-  halo answer 2dhe --story US-002 "$(cat answer.md)"
+  halo answer 2dhe --story US-002 --option 2
+  halo answer 2dhe --story US-002 --file answer.md
 
 Exit codes:
   0 answered    2 no such run or story, or no text    6 the story asks no question, or has an answer
 
 See also: halo status, halo logs, halo resume --replan, halo retry`;
 
-async function answer(runId: string, text: string, { flags, cli }: { flags: Flags; cli: Cli }): Promise<void> {
-  const result = await cli.withRun(runId, async (operations, id) =>
-    operations.answer(id, flags.story ?? (await requireAsking(operations, id)), text),
-  );
+async function answer(
+  runId: string,
+  text: string | undefined,
+  { flags, cli }: { flags: Flags; cli: Cli },
+): Promise<void> {
+  const result = await cli.withRun(runId, async (operations, id) => {
+    const story = flags.story ?? (await requireAsking(operations, id));
+    return operations.answer(
+      id,
+      story,
+      await readAnswerOf(text, flags, { cli, about: () => ask(operations, id, story) }),
+    );
+  });
   await printControlResult(result, { word: 'answered', json: flags.json === true, cli });
+}
+
+/** The text or the option of the command line. Throws USAGE unless there is one of them. */
+async function readAnswerOf(
+  text: string | undefined,
+  { option, file, edit }: Flags,
+  { cli, about }: { cli: Cli; about: () => Promise<string> },
+): Promise<string | { option: number }> {
+  const given = await readMessage({ text, file, edit }, about, cli);
+  if ((given === undefined) === (option === undefined))
+    throw new HaloError('USAGE', 'An answer is either a text or an option.', {
+      hint: 'Pass a text, --option, --file or --edit.',
+    });
+  if (given !== undefined) return given;
+  const chosen = Number(option);
+  if (Number.isInteger(chosen) && chosen > 0) return { option: chosen };
+  throw new HaloError('USAGE', `--option must be a number from 1, not ${safeLine(option ?? '')}.`);
+}
+
+/** The question of a story with its options. */
+async function ask(operations: Operations, runId: string, storyId: string): Promise<string> {
+  const { state } = await operations.get(runId);
+  const story = storyOf(state, storyId);
+  return [story.summary ?? '', ...questionLines(story)].join('\n');
 }
 
 /** The only story of the run that asks a question. Throws STEER_REFUSED if none does, and USAGE if several do. */

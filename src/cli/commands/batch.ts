@@ -5,7 +5,8 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { usageText } from '../../tui/usage-text.ts';
 import { findBatch, groupRuns } from '../options/batches.ts';
 import type { Cli, Define } from '../cli.ts';
-import { stateText, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
+import { stateText } from '../../core/listing/state-text.ts';
+import { stateTone, storyCount, timeText } from '../../tui/run-text.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
@@ -29,7 +30,9 @@ Examples:
 See also: halo submit, halo status`;
 
 async function show(part: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
-  const batches = groupRuns(await cli.withOperations((operations) => operations.list()));
+  const batches = groupRuns(
+    (await cli.withOperations((operations) => operations.listSome({ batch: part ?? '' }))).runs,
+  );
   if (part === undefined) {
     if (flags.json) return cli.printJson([...batches].map(([id, runs]) => toJson(id, runs)));
     if (batches.size === 0) return cli.note('No batches yet. Submit one with `halo submit --batch batch.toml`.');

@@ -1,5 +1,11 @@
-import { Option } from 'commander';
-import { COST_GROUPS, type CostGroup, type CostReport, type CostRow } from '../../core/report/cost-report.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import {
+  COST_GROUPS,
+  parseCostGroups,
+  type CostGroup,
+  type CostReport,
+  type CostSum,
+} from '../../core/report/cost-report.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { formatCount } from '../../tui/usage-text.ts';
@@ -9,7 +15,7 @@ import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
 interface Flags extends ReportFlags {
-  by: CostGroup;
+  by: CostGroup[];
 }
 
 export const define: Define = (command, cli) => {
@@ -17,7 +23,12 @@ export const define: Define = (command, cli) => {
     'Shows what models cost: tokens and money of all attempts, including failed ones, as the gateway metered them. The most expensive come first.',
   );
   addReportScope(command)
-    .addOption(new Option('--by <group>', 'group by').choices(COST_GROUPS).default('run'))
+    .addOption(
+      new Option('--by <groups>', 'group by one or several, separated by commas')
+        .choices(COST_GROUPS)
+        .argParser(parseBy)
+        .default(['run'], 'run'),
+    )
     .option('--json', 'print the report as JSON')
     .addHelpText('after', HELP)
     .action((flags: Flags) => cost(flags, cli));
@@ -27,16 +38,25 @@ const HELP = `
 Examples:
   halo cost --by day --since 14d
   halo cost --by repo --since 2030-01-01
+  halo cost --by repo,day --since 7d
   halo cost --by model --run 2dhe
   halo cost --by user --json | jq '.total.usage.costUsd'
 
 See also: halo ls, halo errors, halo audit`;
 
+function parseBy(text: string): CostGroup[] {
+  const groups = parseCostGroups(text);
+  if (groups !== undefined) return groups;
+  throw new InvalidArgumentError(`It must be one or several of ${COST_GROUPS.join(', ')}, separated by commas.`);
+}
+
 async function cost({ by, json, ...scope }: Flags, cli: Cli): Promise<void> {
-  const report = await cli.withOperations((operations) => operations.costs({ by, ...reportScope(scope) }));
+  const report = await cli.withOperations((operations) =>
+    operations.costs({ by: by.join(','), ...reportScope(scope) }),
+  );
   if (json) return cli.printJson(report);
   if (report.rows.length === 0) await cli.note('No attempt has used a model.');
-  else await cli.print(...costTable(report, cli));
+  else await cli.print(...costTable(report, by, cli));
   await noteUnreadable(report.unreadable, cli);
 }
 
@@ -45,22 +65,25 @@ const HEADINGS: Record<CostGroup, string> = {
   story: 'RUN AND STORY',
   repo: 'REPOSITORY',
   user: 'USER',
+  agent: 'AGENT',
   model: 'MODEL',
   day: 'DAY (UTC)',
 };
 const MAX_KEY_WIDTH = 60;
 
-function costTable({ by, rows, total }: CostReport, cli: Cli): string[] {
-  const heading = [HEADINGS[by], 'RUNS', 'ATTEMPTS', 'REQUESTS', 'INPUT', 'CACHED', 'OUTPUT', 'COST'];
-  const body = rows.map((row) => cells(safeLine(row.key, MAX_KEY_WIDTH), row));
-  const sum = rows.length > 1 ? [cells('total', total).map((cell): Cell => ({ ...cell, tone: 'strong' }))] : [];
+function costTable({ rows, total }: CostReport, by: readonly CostGroup[], cli: Cli): string[] {
+  const headings = by.map((group) => HEADINGS[group]);
+  const heading = [...headings, 'RUNS', 'ATTEMPTS', 'REQUESTS', 'INPUT', 'CACHED', 'OUTPUT', 'COST'];
+  const body = rows.map(({ keys, ...sum }) => cells(keys, sum));
+  const totalKeys = by.map((_, index) => (index === 0 ? 'total' : ''));
+  const sum = rows.length > 1 ? [cells(totalKeys, total).map((cell): Cell => ({ ...cell, tone: 'strong' }))] : [];
   return table([heading.map((text) => ({ text })), ...body, ...sum], { paint: cli.paint, width: terminalColumns(cli) });
 }
 
-function cells(key: string, { runs, attempts, usage }: Omit<CostRow, 'key'>): Cell[] {
+function cells(keys: readonly string[], { runs, attempts, usage }: CostSum): Cell[] {
   const counts = [runs, attempts, usage.requests, usage.inputTokens, usage.cachedTokens, usage.outputTokens];
   return [
-    { text: key, tone: 'strong' },
+    ...keys.map((key): Cell => ({ text: safeLine(key, MAX_KEY_WIDTH), tone: 'strong' })),
     ...counts.map((count): Cell => ({ text: formatCount(count) })),
     { text: usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd) },
   ];

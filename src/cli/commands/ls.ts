@@ -1,9 +1,8 @@
 import type { Operations } from '../../api/operations.ts';
-import type { ListedRun, ListedRuns } from '../../api/runs/limited-runs.ts';
+import type { ListedRuns } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
-import { addRunFilters, filterRuns, isOpenState, type RunFilter } from '../options/filter-runs.ts';
+import { addRunFilters, filterRuns, isOpenState, toQuery, type RunFilter } from '../options/filter-runs.ts';
 import { parseSince } from '../options/log-options.ts';
-import { pageRuns } from '../options/page-runs.ts';
 import { NO_RUNS, noteMissingWorker, runsToWorkOn, runTable } from '../output/run-table.ts';
 
 /** Rows without `--limit`. */
@@ -53,26 +52,14 @@ interface Chosen extends ListedRuns {
   isFiltered: boolean;
 }
 
-/** Reads runs until the page is full; programs expect all of them. */
+/** Programs expect all runs. */
 async function readRuns(operations: Operations, { json, ...filter }: Flags, cli: Cli): Promise<Chosen> {
-  const { limit, since, before, ...conditions } = filter;
-  const range = { ...(since !== undefined && { since }), ...(before !== undefined && { before }) };
+  const { limit, ...conditions } = filter;
   const most = limit ?? (json ? undefined : PAGE);
-  const hasConditions = Object.values(conditions).some((value) => value !== undefined);
-  const isFiltered = hasConditions || since !== undefined || before !== undefined;
-  if (!hasConditions) return { ...(await operations.listSome({ ...range, newest: most })), isFiltered };
-  if (most === undefined || isOpenState(conditions.state ?? '')) {
-    const some = conditions.state !== undefined && isOpenState(conditions.state) ? { ended: 0 } : {};
-    const all = (await operations.listSome({ ...range, ...some })).runs;
-    return { runs: await filterRuns(all, filter, cli), omitted: NONE, isFiltered };
-  }
-  const runs: ListedRun[] = [];
-  for await (const page of pageRuns(operations, range)) {
-    runs.push(...(await filterRuns(page, conditions, cli)));
-    const last = runs[most - 1];
-    if (last !== undefined) return { runs: runs.slice(0, most), omitted: NONE, next: last.runId, isFiltered };
-  }
-  return { runs, omitted: NONE, isFiltered };
+  const isFiltered = Object.values(conditions).some((value) => value !== undefined);
+  const query = await toQuery(filter, cli);
+  // The state of runs that have not ended is decided here.
+  const isDecided = conditions.state === undefined || !isOpenState(conditions.state);
+  const listed = await operations.listSome({ ...query, ...(isDecided && { newest: most }) });
+  return { ...listed, runs: await filterRuns(listed.runs, filter, cli), isFiltered };
 }
-
-const NONE = { open: 0, ended: 0 };

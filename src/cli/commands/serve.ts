@@ -28,7 +28,7 @@ async function serve(listen: string, cli: Cli): Promise<void> {
   const operations = await cli.services.openLocal();
   try {
     const api = await cli.services.serveApi({ operations, listen });
-    await cli.print(`api      ${api.url}`, `token    ${api.token}`);
+    await cli.print(`api       ${api.url}`, `dashboard ${api.url}/`, `token     ${api.token}`);
     await stopped;
     await api.close();
   } finally {

@@ -41,11 +41,12 @@ async function up({ workers, listen }: Flags, cli: Cli): Promise<void> {
     try {
       const api = await cli.services.serveApi({ operations, listen });
       await cli.print(
-        `redis    ${redisUrl === undefined ? "halo's own" : describeRedis(redisUrl)}`,
-        `workers  ${workers} ${workers === 1 ? 'story' : 'stories'} in parallel`,
-        `api      ${api.url}`,
-        `token    ${api.token}`,
-        `home     ${home}`,
+        `redis     ${redisUrl === undefined ? "halo's own" : describeRedis(redisUrl)}`,
+        `workers   ${workers} ${workers === 1 ? 'story' : 'stories'} in parallel`,
+        `api       ${api.url}`,
+        `dashboard ${api.url}/`,
+        `token     ${api.token}`,
+        `home      ${home}`,
       );
       const watching = new AbortController();
       const printed = cli.services.watchRuns({

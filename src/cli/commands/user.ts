@@ -5,6 +5,7 @@ import type { CreatedToken } from '../../api/access/users.ts';
 import { parseDuration } from '../../lib/units.ts';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Cli, Define } from '../cli.ts';
+import { parseLimit } from '../options/filter-runs.ts';
 import { parseSince, SINCE } from '../options/log-options.ts';
 import { collect } from '../options/run-options.ts';
 import { terminalColumns } from '../output/run-table.ts';
@@ -23,6 +24,7 @@ export const define: Define = (command, cli) => {
     .requiredOption('--role <role>', ROLES.join(', '), parseRole)
     .option('--repo <pattern>', 'a repository of the user, `*` for any text (repeatable; default: all)', collect)
     .option('--expires <duration>', EXPIRES, parseExpiry)
+    .option('--again', 'the same person as a removed user of this name, whose runs the user gets')
     .option('--json', AS_JSON)
     .action((name: string, flags: AddFlags) => add(name, flags, cli));
   subcommand(command, 'ls', 'list users and tokens', LIST_HELP)
@@ -56,8 +58,9 @@ export const define: Define = (command, cli) => {
   subcommand(command, 'log', 'show sign-ins, denials and changes', LOG_HELP)
     .description('Shows changes of users and tokens, sign-ins, refused tokens and denied operations, the latest last.')
     .option('--since <time>', `only events since ${SINCE}`)
+    .option('--limit <n>', `at most so many events, the latest (default: ${MAX_EVENTS})`, parseLimit)
     .option('--json', AS_JSON)
-    .action((flags: Flags & { since?: string }) => showLog(flags, cli));
+    .action((flags: LogFlags) => showLog(flags, cli));
 };
 
 const HELP = `
@@ -127,11 +130,17 @@ interface Flags {
   json?: true;
 }
 
+interface LogFlags extends Flags {
+  since?: string;
+  limit?: number;
+}
+
 interface TokenFlags extends Flags {
   expires?: number;
 }
 
 interface AddFlags extends TokenFlags {
+  again?: true;
   role: Role;
   repo?: string[];
 }
@@ -163,9 +172,14 @@ function expiryOf({ expires }: TokenFlags): string | undefined {
 }
 
 async function add(name: string, flags: AddFlags, cli: Cli): Promise<void> {
-  const { role, repo: repositories, json } = flags;
+  const { role, repo: repositories, again, json } = flags;
   const { user, token } = await cli.withOperations(async (operations) => {
-    const user = await operations.addUser({ name, role, ...(repositories && { repositories }) });
+    const user = await operations.addUser({
+      name,
+      role,
+      ...(repositories && { repositories }),
+      ...(again && { again }),
+    });
     return { user, token: await operations.createToken(name, expiryOf(flags)) };
   });
   if (json) return cli.printJson({ user, token });
@@ -222,11 +236,12 @@ async function remove(name: string, { json }: Flags, cli: Cli): Promise<void> {
   await cli.print(`${cli.paint('good', 'removed')}  ${safeLine(name)}`);
 }
 
-async function showLog({ since, json }: Flags & { since?: string }, cli: Cli): Promise<void> {
+async function showLog({ since, limit = MAX_EVENTS, json }: LogFlags, cli: Cli): Promise<void> {
   const from = since === undefined ? undefined : parseSince(since, new Date());
-  const events = await cli.withOperations((operations) => operations.accessLog({ since: from, limit: MAX_EVENTS }));
+  const events = await cli.withOperations((operations) => operations.accessLog({ since: from, limit }));
   if (json) return cli.printJson(events);
   if (events.length === 0) return cli.note('Nothing is recorded.');
   const layout = { paint: cli.paint, width: terminalColumns(cli) };
   await cli.print(...table(accessRows(events), layout));
+  if (events.length === limit) await cli.note(`Only the latest ${limit} events are shown; --limit shows more.`);
 }

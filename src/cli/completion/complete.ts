@@ -97,7 +97,10 @@ async function prdNames({ cwd }: Cli): Promise<Completion[]> {
   return (await listPrdNames(cwd)).map((word) => ({ word, meaning: 'a PRD of this repository' }));
 }
 
+/** Of the runs, the newest are completed. */
+const MAX_RUNS = 200;
+
 async function runIds(cli: Cli): Promise<Completion[]> {
-  const runs = await cli.withOperations((operations) => operations.list());
+  const { runs } = await cli.withOperations((operations) => operations.listSome({ newest: MAX_RUNS }));
   return runs.map((run) => ({ word: run.runId, meaning: `${run.stopReason ?? run.status}, ${run.project}` }));
 }

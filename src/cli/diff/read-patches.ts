@@ -37,7 +37,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     return { patches: [], note };
   }
   const story = id === undefined ? attemptOf(state, wanted).story : storyOf(state, id);
-  const landed = story.commit ?? story.held?.commit ?? story.approved?.commit;
+  const landed = story.held?.commit ?? story.approved?.commit ?? story.commit;
   if (attempt === undefined && landed !== undefined)
     return { patches: [{ patch: await operations.diff(state.runId, story.id) }] };
   const ref = attemptOf(state, { ...wanted, story: story.id });

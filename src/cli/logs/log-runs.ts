@@ -22,7 +22,7 @@ export async function namedRuns(
   cli: Cli,
 ): Promise<RunState[]> {
   const runs: RunState[] = [];
-  if (batch !== undefined) runs.push(...findBatch(groupRuns(await operations.list()), batch)[1]);
+  if (batch !== undefined) runs.push(...findBatch(groupRuns((await operations.listSome({ batch })).runs), batch)[1]);
   else if (follow && references.length === 0) runs.push(...active((await operations.listSome({ ended: 0 })).runs));
   const asked = runs.length === 0 && references.length === 0 ? [undefined] : references;
   for (const reference of asked) {

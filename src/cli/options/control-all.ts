@@ -5,10 +5,12 @@ import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { capitalize } from '../../lib/text.ts';
-import { stateText, storyCount } from '../../tui/run-text.ts';
+import { stateText } from '../../core/listing/state-text.ts';
+import { storyCount } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
 import { noteMissingWorker } from '../output/run-table.ts';
 import { askPerson } from '../run/run-until-signal.ts';
+import { defined } from '../../lib/guards.ts';
 import { filterRuns } from './filter-runs.ts';
 
 /** The options of commands that can control several runs. */
@@ -123,7 +125,7 @@ async function affectedRuns(
   { ended, affects, state }: Pick<ControlAll, 'ended' | 'affects' | 'state'>,
   cli: Cli,
 ): Promise<ListedRun[]> {
-  const { runs } = await operations.listSome(ended ? { open: 0 } : { ended: 0 });
+  const { runs } = await operations.listSome(ended ? { open: 0, ...defined({ state }) } : { ended: 0 });
   const affected = runs.filter((run) => (run.status === 'ended') === (ended === true) && affects(run));
   return state === undefined ? affected : filterRuns(affected, { state }, cli);
 }

@@ -1,11 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import type { ListedRun, ListQuery } from '../../api/runs/limited-runs.ts';
 import type { Cli } from '../cli.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { SINCE } from './log-options.ts';
 import { repoSource } from './run-options.ts';
-import { stateText } from '../../tui/run-text.ts';
+import { factsOf, matches, type RunCondition } from '../../core/listing/run-facts.ts';
+import { stateText } from '../../core/listing/state-text.ts';
+import { defined } from '../../lib/guards.ts';
 
 /** Options that select runs. */
 export interface RunFilter {
@@ -38,20 +40,30 @@ export function isOpenState(state: string): boolean {
   return ['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked'].includes(state.toLowerCase());
 }
 
-/** The runs that match all filters, in their order. */
-export async function filterRuns(runs: readonly ListedRun[], filter: RunFilter, cli: Cli): Promise<ListedRun[]> {
-  const { state, repo, limit } = filter;
-  const user = filter.mine === undefined ? filter.user : await cli.services.userName();
-  const chosen = runs.filter(
-    (run) =>
-      (state === undefined || isInState(run, state)) &&
-      (repo === undefined || isOf(run, repo, cli.cwd)) &&
-      (user === undefined || run.user === user),
-  );
-  return limit === undefined ? chosen : chosen.slice(0, limit);
+/** The query for the runs that match, but for the state of a run that has not ended, which `filterRuns` decides. */
+export async function toQuery(filter: RunFilter, cli: Cli): Promise<ListQuery> {
+  const { since, before, state } = filter;
+  const isOpen = state !== undefined && isOpenState(state);
+  return { ...defined({ since, before }), ...(await toCondition(filter, cli)), ...(isOpen && { ended: 0 }) };
 }
 
-const NOT_FAILED: readonly ListedRun['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN', 'APPROVAL_DENIED', 'USER_ABORT'];
+async function toCondition({ state, repo, user, mine }: RunFilter, cli: Cli): Promise<RunCondition> {
+  const isName = repo !== undefined && !repo.includes('/') && !repo.startsWith('.');
+  return defined({
+    user: mine === undefined ? user : await cli.services.userName(),
+    repo: repo === undefined || isName ? repo : repoSource(cli.cwd, repo),
+    state: state === undefined || isOpenState(state) ? undefined : state,
+  });
+}
+
+/** The runs that match, in their order. */
+export async function filterRuns(runs: readonly ListedRun[], filter: RunFilter, cli: Cli): Promise<ListedRun[]> {
+  const { state, limit } = filter;
+  const condition = await toCondition(filter, cli);
+  const isInState = (run: ListedRun) => state === undefined || condition.state !== undefined || isOpenIn(run, state);
+  const chosen = runs.filter((run) => matches(factsOf(run), condition) && isInState(run));
+  return limit === undefined ? chosen : chosen.slice(0, limit);
+}
 
 /** Status words, the words that a list adds to them, and results of ended runs. */
 const STATES = [
@@ -67,16 +79,10 @@ export function parseState(text: string): string {
   throw new InvalidArgumentError(`It must be a stop reason or one of: ${words.join(', ')}.`);
 }
 
-/** Matches the status, the stop reason, or any word that the list shows. */
-function isInState(run: ListedRun, state: string): boolean {
-  const wanted = state.toLowerCase();
-  if (wanted === 'failed') return run.status === 'ended' && !NOT_FAILED.includes(run.stopReason);
-  const words = [run.status, run.stopReason ?? '', ...stateText(run).split(/[,:] /)];
-  return words.some((word) => word.toLowerCase() === wanted);
-}
-
-function isOf({ repo: { source } }: ListedRun, repo: string, cwd: string): boolean {
-  return source === repoSource(cwd, repo) || (!repo.includes('/') && source.split('/').at(-1) === repo);
+/** Matches the status or any word that the list shows. */
+function isOpenIn(run: ListedRun, state: string): boolean {
+  const words = [run.status, ...stateText(run).split(/[,:] /)];
+  return words.some((word) => word.toLowerCase() === state.toLowerCase());
 }
 
 function parseRunId(text: string): string {

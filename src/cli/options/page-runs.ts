@@ -11,7 +11,7 @@ const MAX_PAGE = 1_000;
  */
 export async function* pageRuns(
   operations: Pick<Operations, 'listSome'>,
-  range: Pick<ListQuery, 'before' | 'since'> = {},
+  range: Omit<ListQuery, 'open' | 'ended' | 'newest'> = {},
 ): AsyncGenerator<ListedRun[]> {
   let before = range.before;
   for (let size = FIRST_PAGE; ; size = Math.min(MAX_PAGE, size * 4)) {

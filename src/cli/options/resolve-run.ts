@@ -31,8 +31,8 @@ export async function resolveRun(operations: Operations, reference: string | und
   const repository = await resolveRepository(cli.cwd);
   const all: RunState[] = [];
   let started: RunState[] = [];
-  for await (const page of pageRuns(operations)) {
-    all.push(...page.filter(({ repo }) => repo.source === repository));
+  for await (const page of pageRuns(operations, { repo: repository })) {
+    all.push(...page);
     started = all.filter(({ refused }) => refused !== true);
     if (started.length > place) break;
   }

@@ -80,7 +80,9 @@ function textOf(
     case 'story.approved':
     case 'story.rejected':
     case 'issue.noted':
+    case 'feedback.given':
     case 'story.answered':
+    case 'question.expired':
     case 'story.cancelled': {
       const [line] = describeEvent(event);
       if (line === undefined) return undefined;

@@ -16,7 +16,8 @@ import { wrapIndented } from '../../lib/string-width.ts';
 import { listSome } from '../../lib/text.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { stepLines } from '../../tui/step-lines.ts';
-import { stateText, stateTone, timeText, waitingFor } from '../../tui/run-text.ts';
+import { stateText } from '../../core/listing/state-text.ts';
+import { stateTone, timeText, waitingFor } from '../../tui/run-text.ts';
 import { isRetrying, storyProgressText, PROGRESS_TONES } from '../../tui/story-progress.ts';
 import { usageText } from '../../tui/usage-text.ts';
 import type { Cli } from '../cli.ts';
@@ -51,6 +52,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...snapshotRow(state, paint),
     ...reportsRow(view, now),
     ...row('commits', commitsText({ state })),
+    ...pullRows(view, now),
     ['files', dir],
   ];
   const heading = ['STORY', 'VERDICT', 'ATTEMPTS', 'TIME', 'COMMIT', 'TITLE'].map((text) => ({ text }));
@@ -168,6 +170,17 @@ function reportsRow({ reports }: Pick<RunView, 'reports'>, now: string): [string
   const reason = why === undefined ? 'a worker reports it' : safeLine(why, MAX_TEXT_LENGTH);
   const next = retryAt === undefined ? '' : ` Tried again at ${formatTime(retryAt, now)}.`;
   return [['reports', `${which} do not show the progress yet: ${reason}${next}`]];
+}
+
+/** The pull request of the run, and why it is not as it should be. */
+function pullRows(
+  { state, pull, unused = [] }: Pick<RunView, 'state' | 'pull' | 'unused'>,
+  now: string,
+): [string, string][] {
+  const page = state.pull === undefined ? '' : `#${state.pull.number} ${safeLine(state.pull.url, MAX_TEXT_LENGTH)}`;
+  const why = pull && `${safeLine(pull.why, MAX_TEXT_LENGTH)} Tried again at ${formatTime(pull.retryAt, now)}.`;
+  const notes = unused.flatMap((each) => row('pull', safeLine(each, MAX_TEXT_LENGTH)));
+  return [...row('pull', page), ...row('pull', why ?? ''), ...notes];
 }
 
 /** Stories whose setup or gates changed the tree. */

@@ -33,9 +33,9 @@ function rowsOf({ name, role, repositories, tokens }: UserView, now: string): Ce
     { text: repositories === undefined ? 'all' : safeLine(repositories.join(' ')) },
   ];
   if (tokens.length === 0) return [[...facts, { text: 'none', tone: 'warn' }, { text: '-' }, { text: '-' }]];
-  return tokens.map(({ id, expiresAt, usedAt }, index) => [
+  return tokens.map(({ id, expiresAt, usedAt, session }, index) => [
     ...(index === 0 ? facts : facts.map(() => ({ text: '' }))),
-    { text: id },
+    { text: session === undefined ? id : `${id} (browser)` },
     expiresAt !== undefined && expiresAt <= now
       ? { text: 'expired', tone: 'warn' }
       : { text: expiresAt?.slice(0, 10) ?? 'never' },

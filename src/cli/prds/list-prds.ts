@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import type { Operations } from '../../api/operations.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { isPrdName, NAME_RULE, PRD_FILE } from '../../core/prd/prd-names.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -30,8 +30,7 @@ type Listed = PrdFileProgress | (NamedPrd & { problem: string });
 
 async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   const prds = await listPrdFolders(cli.cwd);
-  const runs = prds.length === 0 ? [] : await cli.withOperations((operations) => operations.list());
-  const listed = await Promise.all(prds.map((prd) => look(prd, runs, cli)));
+  const listed = await cli.withOperations((operations) => Promise.all(prds.map((prd) => look(prd, operations, cli))));
   if (flags.json) return cli.printJson(listed);
   if (listed.length === 0)
     return cli.note(
@@ -41,9 +40,9 @@ async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: terminalColumns(cli) }));
 }
 
-async function look(prd: NamedPrd, runs: readonly ListedRun[], cli: Cli): Promise<Listed> {
+async function look(prd: NamedPrd, operations: Pick<Operations, 'listSome'>, cli: Cli): Promise<Listed> {
   if (!isPrdName(prd.name)) return { ...prd, problem: `not a name of a PRD: ${NAME_RULE}` };
-  return readPrdProgress(prd, runs, cli).catch((error: unknown) => ({
+  return readPrdProgress(prd, operations, cli).catch((error: unknown) => ({
     ...prd,
     problem: toHaloError(error).message.replaceAll(prd.path, PRD_FILE),
   }));

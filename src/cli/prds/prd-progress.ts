@@ -1,11 +1,12 @@
 import { realpath } from 'node:fs/promises';
+import type { Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import type { Cli } from '../cli.ts';
 import type { NamedPrd } from '../options/named-prds.ts';
 import { readPrd } from '../options/read-prd.ts';
-import { stateText } from '../../tui/run-text.ts';
+import { stateText } from '../../core/listing/state-text.ts';
 
 interface StoryName {
   id: string;
@@ -25,15 +26,14 @@ export interface PrdFileProgress extends NamedPrd {
   run: { runId: string; status: RunState['status']; stopReason: RunState['stopReason']; state: string } | undefined;
 }
 
-/** Reads a PRD; `runs` are newest first. Throws PRD_INVALID and PRD_UNREADABLE. */
+/** Reads a PRD, and its newest run. Throws PRD_INVALID and PRD_UNREADABLE. */
 export async function readPrdProgress(
   { name, path }: NamedPrd,
-  runs: readonly ListedRun[],
+  operations: Pick<Operations, 'listSome'>,
   cli: Cli,
 ): Promise<PrdFileProgress> {
   const { project, stories } = await cli.services.parsePrd({ ...(await readPrd(path, cli)), as: undefined });
-  const real = await realpath(path);
-  const newest = runs.find(({ prdPath }) => prdPath === path || prdPath === real);
+  const newest = await findNewestRun(operations, new Set([path, await realpath(path)]));
   const ordered = sortStories(stories);
   // Not every dialect has a field for a started story.
   const active = ordered.filter(
@@ -43,6 +43,16 @@ export async function readPrdProgress(
   const done = stories.filter(({ status }) => status === 'done').length;
   const run = newest && factsOf(newest);
   return { name, path, project, done, total: stories.length, active: active.map(named), next: open.map(named)[0], run };
+}
+
+/** A run knows the path by which its file was submitted. */
+async function findNewestRun(
+  operations: Pick<Operations, 'listSome'>,
+  paths: ReadonlySet<string>,
+): Promise<ListedRun | undefined> {
+  const found = await Promise.all([...paths].map((prd) => operations.listSome({ prd, newest: 1 })));
+  const runs = found.flatMap(({ runs }) => runs).filter(({ prdPath }) => paths.has(prdPath));
+  return runs.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))[0];
 }
 
 function isAt(run: RunState | undefined, id: string): boolean {

@@ -23,8 +23,7 @@ See also: halo prd list, halo status`;
 
 async function showStatus(wanted: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
   const named = await requireNamedPrd(cli.cwd, wanted);
-  const runs = await cli.withOperations((operations) => operations.list());
-  const progress = await readPrdProgress(named, runs, cli);
+  const progress = await cli.withOperations((operations) => readPrdProgress(named, operations, cli));
   if (flags.json) return cli.printJson(progress);
   const { name, path, project, done, total, active, next, run } = progress;
   const title = (story: { id: string; title: string }) => `${safeLine(story.id, 40)}  ${safeLine(story.title)}`;

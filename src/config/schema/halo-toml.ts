@@ -7,7 +7,6 @@ import { LOCAL, owner, tighten } from '../trust/key-trust.ts';
 import {
   Author,
   Commands,
-  GlobList,
   Message,
   oneOf,
   SecretPattern,
@@ -17,14 +16,14 @@ import {
   wholeNumber,
 } from './values.ts';
 import { AgentsTable } from './agents-table.ts';
-import { BreakerTable, RetryTable } from './retry-table.ts';
-import { McpTable } from './mcp-table.ts';
+import { AnswersTable, BreakerTable, RetryTable } from './retry-table.ts';
 import { NetworkTable } from './network-table.ts';
 import { PromptTable } from './prompt-table.ts';
 import { provider } from './provider-table.ts';
 import { LimitsTable, SandboxTable } from './sandbox-table.ts';
-import { ForgeTable, IssuesTable } from './issues-table.ts';
-import { ServerTable } from './server-table.ts';
+import { ForgeTable, IssuesTable, LandTable } from './landing-tables.ts';
+import { McpTable, ServerTable } from './server-table.ts';
+import { NotifyTable, TracesTable } from './notify-table.ts';
 import { KeepTable, SnapshotTable } from './storage-tables.ts';
 import { spending } from './spending-table.ts';
 import { TestsTable } from './tests-table.ts';
@@ -175,6 +174,7 @@ export const HaloToml = z.strictObject({
   tests: TestsTable,
   snapshot: SnapshotTable,
   keep: KeepTable,
+  answers: AnswersTable,
   approval: z.strictObject({
     mode: key(
       oneOf('never', 'story', 'run'),
@@ -195,49 +195,7 @@ export const HaloToml = z.strictObject({
       tighten(['anyone', 'others']),
     ),
   }),
-  land: z.strictObject({
-    mode: key(oneOf('branch', 'ff', 'worktree'), [
-      'word',
-      'branch',
-      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out in `<HALO_HOME>/worktrees/<runId>` when all stories have landed.',
-    ]),
-    push: key(
-      oneOf('branch', 'base'),
-      [
-        'word',
-        'branch',
-        'What `halo land` pushes for a repository with a URL: `branch`: the branch of the run, `halo/<runId>`; `base`: a fast-forward of the branch that the run started from.',
-      ],
-      { rule: 'tighten', order: ['base', 'branch'], defaultCounts: true },
-    ),
-    unchanged: key(
-      oneOf('trust', 'pass', 'fail'),
-      [
-        'word',
-        'pass',
-        'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails; `trust` passes the story then as well, because the agent says so.',
-      ],
-      tighten(['trust', 'pass', 'fail']),
-    ),
-    hidden_characters: key(
-      oneOf('report', 'block', 'refuse'),
-      [
-        'word',
-        'block',
-        'If a story adds [hidden characters](commands.md#hidden-characters) to text files: `report` it, `block` the story until it is approved, or `refuse` it.',
-      ],
-      tighten(['report', 'block', 'refuse']),
-    ),
-    protect: key(
-      GlobList,
-      [
-        'list of globs',
-        [],
-        'Paths that a story may change only with `halo approve`, in addition to [halo’s own list](proof.md#protected-paths). `!glob` excludes paths. At most 100 globs of 200 characters each, and 4000 characters in total.',
-      ],
-      { rule: 'join' },
-    ),
-  }),
+  land: LandTable,
   git: z.strictObject({
     author: key(Author, ['name and email', 'halo <halo@localhost>', 'Author and committer of the commits.']),
     message: key(Message, [
@@ -274,6 +232,8 @@ export const HaloToml = z.strictObject({
   issues: IssuesTable,
   server: ServerTable,
   mcp: McpTable,
+  notify: NotifyTable,
+  traces: TracesTable,
   workspace: z.strictObject({
     transport: key(
       oneOf('auto', 'mount', 'stream'),

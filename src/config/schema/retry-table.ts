@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RETRY_RULES, type RetryRule } from '../../core/failure/failure.ts';
+import { UNANSWERED } from '../../core/run/questions.ts';
 import { key } from './key-metadata.ts';
 import { owner } from '../trust/key-trust.ts';
 import { Duration, oneOf, wholeNumber } from './values.ts';
@@ -114,3 +115,17 @@ function otherFailures(rule: RetryRule, retries: number, what: string) {
 function classBackoff(preset: string | undefined) {
   return key(Duration.optional(), ['duration', preset, 'Overrides `retry.backoff` for these failures.']);
 }
+
+/** `[answers]`: questions of agents that no person answers. */
+export const AnswersTable = z.strictObject({
+  deadline: key(Duration.optional(), [
+    'duration',
+    undefined,
+    'How long a [question of an agent](run-control.md#answer-a-question) waits for an answer, before `answers.default` applies. Not set: without limit.',
+  ]),
+  default: key(oneOf(...UNANSWERED), [
+    'word',
+    'fail',
+    'After the deadline: `first-option` takes the first option that the agent proposed, or fails the story if there is none; `fail` fails it; `skip` continues without it.',
+  ]),
+});

@@ -32,6 +32,16 @@ export const spending = {
       BUDGET,
     ),
     run_usd: key(Usd.optional(), ['number of USD', undefined, 'Maximum cost of a run.'], BUDGET),
+    user_usd: key(
+      Usd.optional(),
+      ['number of USD', undefined, 'Maximum cost of all runs of a user per day (UTC).'],
+      BUDGET,
+    ),
+    repository_usd: key(
+      Usd.optional(),
+      ['number of USD', undefined, 'Maximum cost of all runs of a repository per day (UTC).'],
+      BUDGET,
+    ),
     day_usd: key(
       Usd.optional(),
       ['number of USD', undefined, 'Maximum cost of all runs of this HALO_HOME per day (UTC).'],
@@ -39,6 +49,16 @@ export const spending = {
     ),
     story_tokens: key(Tokens, ['whole number', undefined, 'Maximum tokens of a story, input plus output.'], BUDGET),
     run_tokens: key(Tokens, ['whole number', undefined, 'Maximum tokens of a run.'], BUDGET),
+    user_tokens: key(
+      Tokens,
+      ['whole number', undefined, 'Maximum tokens of all runs of a user per day (UTC).'],
+      BUDGET,
+    ),
+    repository_tokens: key(
+      Tokens,
+      ['whole number', undefined, 'Maximum tokens of all runs of a repository per day (UTC).'],
+      BUDGET,
+    ),
     day_tokens: key(
       Tokens,
       ['whole number', undefined, 'Maximum tokens of all runs of this HALO_HOME per day (UTC).'],

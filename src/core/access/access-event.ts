@@ -7,6 +7,9 @@ export type AccessEventType =
   | 'token.revoked'
   | 'token.used'
   | 'token.refused'
+  | 'session.started'
+  | 'session.ended'
+  | 'session.refused'
   | 'operation.denied';
 
 /** A line of the access log. */

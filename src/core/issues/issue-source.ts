@@ -28,13 +28,18 @@ export function parseIssueSource(
       hint: `Write one of ${FORGES.join(', ')}, with the project: \`--source github:owner/repo\`.`,
     });
   const project = rest.length > 0 ? rest.join(':') : projectOf(remote);
-  const parts = project?.split('/') ?? [];
-  const isValid = project !== undefined && PROJECT.test(project) && !parts.some((part) => /^\.{1,2}$/.test(part));
-  if (!isValid || (forge !== 'gitlab' && parts.length !== 2))
+  if (project === undefined || !isProject(forge, project))
     throw new HaloError('USAGE', `No project is known for the source ${JSON.stringify(text.slice(0, 200))}.`, {
       hint: `Name it, as in \`--source ${forge}:owner/repo\`.`,
     });
   return { forge, project, label };
+}
+
+/** Whether a path names a project of a forge: `owner/repo`; on GitLab, groups may be nested. */
+export function isProject(forge: ForgeName, path: string): boolean {
+  const parts = path.split('/');
+  const isPlain = PROJECT.test(path) && !parts.some((part) => /^\.{1,2}$/.test(part));
+  return isPlain && (forge === 'gitlab' || parts.length === 2);
 }
 
 /** The path in `https://host/owner/repo.git`, `ssh://git@host/owner/repo` or `git@host:owner/repo.git`. */

@@ -1,4 +1,5 @@
 import { createStories } from '../run/initial-state.ts';
+import type { AnsweredQuestion } from '../run/questions.ts';
 import { isDone, omit, type RunState, type StoryState } from '../run/state.ts';
 import type { JournalEvent } from './events.ts';
 
@@ -11,7 +12,9 @@ export type ControlEvent = JournalEvent & {
     | 'run.replanned'
     | 'run.approved'
     | 'run.rejected'
+    | 'feedback.given'
     | 'story.answered'
+    | 'question.expired'
     | 'story.cancelled';
 };
 
@@ -41,6 +44,17 @@ export function applyControlEvent(state: RunState, event: ControlEvent): RunStat
         stories: state.stories.map((story) => (story.id === event.story ? answerQuestion(story, event) : story)),
         askedAt: event.at,
       };
+    case 'feedback.given':
+      return {
+        ...reopenRun(state),
+        stories: state.stories.map((story) => (story.id === event.story ? takeFeedback(story, event) : story)),
+        askedAt: event.at,
+      };
+    case 'question.expired':
+      return {
+        ...reopenRun(state),
+        stories: state.stories.map((story) => (story.id === event.story ? expire(story, event) : story)),
+      };
     case 'story.cancelled':
       return {
         ...state,
@@ -59,7 +73,7 @@ export function reopenRun(state: RunState): RunState {
 
 /** Marks a story as cancelled, whatever its progress was. */
 export function markCancelled(story: StoryState, summary: string, at: string): StoryState {
-  const ended = omitOpenWork(story);
+  const ended = omit(omitOpenWork(story), 'kept');
   return { ...ended, progress: 'cancelled', stopReason: 'USER_ABORT', summary, endedAt: at };
 }
 
@@ -79,10 +93,34 @@ function resetForRetry(story: StoryState): StoryState {
 /** The story with the answer to its question, and fresh attempts. */
 function answerQuestion(
   story: StoryState,
-  { attempt, text, by }: ControlEvent & { type: 'story.answered' },
+  { attempt, text, by, at, option, default: isDefault }: ControlEvent & { type: 'story.answered' },
 ): StoryState {
-  const answered = [...(story.answered ?? []), { attempt, question: story.summary ?? '', text, by }];
-  return { ...resetForRetry(story), answered };
+  const options = story.question?.options;
+  const answer: AnsweredQuestion = {
+    ...{ attempt, question: story.summary ?? '', text, by, at },
+    ...(options !== undefined && { options }),
+    ...(option !== undefined && { option }),
+    ...(isDefault && { default: isDefault }),
+  };
+  return { ...omit(resetForRetry(story), 'question'), answered: [...(story.answered ?? []), answer] };
+}
+
+/** The story after its question was not answered in time. It is not retried. */
+function expire(story: StoryState, { at, then }: ControlEvent & { type: 'question.expired' }): StoryState {
+  const summary = `not answered in time: ${story.summary ?? ''}`;
+  const asked = omit(story, 'question');
+  if (then === 'skip') return markCancelled(asked, summary, at);
+  return { ...asked, progress: 'failed', summary, endedAt: at, lastFailure: { class: 'story', rule: 'halt' } };
+}
+
+/** The story with feedback on its commit, and fresh attempts. A commit that has landed is part of their base. */
+function takeFeedback(story: StoryState, event: ControlEvent & { type: 'feedback.given' }): StoryState {
+  const { attempt, commit, text, comments, by, source, author, url } = event;
+  const review = source && { source, ...(author !== undefined && { author }), ...(url !== undefined && { url }) };
+  const given = { attempt, commit, text, comments, by, ...review };
+  const kept = story.held === undefined ? {} : { kept: { commit, attempt } };
+  const open = omit(resetForRetry(story), 'hint', 'kept', 'stopReason', 'summary');
+  return { ...open, ...kept, feedback: [...(story.feedback ?? []), given] };
 }
 
 /** Keeps landed stories, resets changed ones and skips removed ones; the order is that of the new PRD. */
@@ -95,7 +133,7 @@ function replan(state: RunState, { prd, prdPath, changed }: ControlEvent & { typ
     const updated = { ...known, title: story.title, dependsOn: story.dependsOn };
     if (isDone(known)) return updated;
     if (story.progress !== 'pending') return { ...updated, progress: story.progress };
-    const asked = changed.includes(story.id) ? omit(updated, 'keptTests') : updated;
+    const asked = changed.includes(story.id) ? omit(updated, 'keptTests', 'kept') : updated;
     return changed.includes(story.id) || known.progress === 'skipped' ? resetForRetry(asked) : asked;
   });
   const skipped = [...removed.values()].map((story): StoryState =>

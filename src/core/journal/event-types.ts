@@ -29,6 +29,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'agent.activity': true,
   'network.asked': true,
   'model.used': true,
+  'budget.warned': true,
   'model.paused': true,
   'gate.started': true,
   'tree.restored': true,
@@ -55,10 +56,13 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'story.approved': true,
   'approval.given': true,
   'story.rejected': true,
+  'feedback.given': true,
   'story.answered': true,
+  'question.expired': true,
   'story.cancelled': true,
   'issue.noted': true,
   'issue.reported': true,
+  'pull.opened': true,
   'story.stopped': true,
 };
 

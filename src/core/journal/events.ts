@@ -1,3 +1,4 @@
+import type { BudgetWarning } from '../budget.ts';
 import type { SnapshotEvent } from './snapshot-events.ts';
 import type { AgentActivity, AgentId, Usage } from '../agent.ts';
 import type { AgentOptions } from '../agent-options.ts';
@@ -8,6 +9,8 @@ import type { LargeFile } from '../noted-files.ts';
 import type { IssueStatus } from '../issues/issue-source.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
+import type { Feedback } from '../review/feedback.ts';
+import type { AskedQuestion, Unanswered } from '../run/questions.ts';
 import type { Restored } from '../review/restored-paths.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
@@ -131,9 +134,19 @@ export type JournalEntry =
   | ({ type: 'network.asked'; phase: NetworkPhase } & EgressRequests & AttemptRef)
   /**
    * One response of a model. `told`: `all` if it reported its full usage; otherwise `usage` has the reserved cost. `tokens`
-   * count against budgets.
+   * count against budgets. `ms`: from the permission to send the request to the end of the response; absent in journals of
+   * older versions.
    */
-  | ({ type: 'model.used'; model: string; told: 'all' | 'part'; usage: Usage; tokens: number } & AttemptRef)
+  | ({
+      type: 'model.used';
+      model: string;
+      told: 'all' | 'part';
+      usage: Usage;
+      tokens: number;
+      ms?: number;
+    } & AttemptRef)
+  /** Four fifths of a budget have been spent. Amounts are millionths of a USD, or tokens. */
+  | ({ type: 'budget.warned' } & BudgetWarning & AttemptRef)
   /** Requests for a model wait: its provider requested a pause, or the configured rate is reached. `until`: ISO 8601. */
   | ({ type: 'model.paused'; model: string; why: 'provider' | 'rate'; until: string } & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
@@ -155,6 +168,9 @@ export type JournalEntry =
       described?: true;
       /** The commit that an approval would land. */
       held?: HeldCommit;
+      /** The commit with what the agent left when it asked a question. */
+      left?: string;
+      question?: AskedQuestion;
       /** Paths in conflict with another story that landed first; the attempt is not counted. */
       conflicts?: string[];
       /** If the verdict is failed; absent in journals of older versions. */
@@ -207,12 +223,26 @@ export type JournalEntry =
   | ({ type: 'approval.given'; commit: string; by: string } & AttemptRef)
   /** A user rejected a commit. */
   | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
+  /** A user sent a commit back: the story is started again with the feedback. */
+  | ({ type: 'feedback.given' } & Feedback & AttemptRef)
   /** A user answered the question with which the attempt ended; the story is started again. */
-  | ({ type: 'story.answered'; text: string; by: string } & AttemptRef)
+  | ({
+      type: 'story.answered';
+      text: string;
+      by: string;
+      /** The option that was chosen, from 1. */
+      option?: number;
+      /** It was not answered in time: `by` is `halo`. */
+      default?: true;
+    } & AttemptRef)
+  /** The question was not answered in time: the story fails, or is left out. */
+  | ({ type: 'question.expired'; then: Exclude<Unanswered, 'first-option'>; by: string } & AttemptRef)
   /** A user cancelled the story; or its issue was withdrawn: then `by` is the project of the issue, and `why` a sentence. */
   | ({ type: 'story.cancelled'; by: string; why?: string } & AttemptRef)
   /** Before an attempt: the issue of the story was edited, or could not be read. The attempt uses the submitted text. */
   | ({ type: 'issue.noted'; found: 'edited' | 'unread'; why: string } & AttemptRef)
+  /** The branch of the run has a pull request on a forge. */
+  | { type: 'pull.opened'; number: number; url: string }
   /** The issue of the story shows this status, or was closed. */
   | ({ type: 'issue.reported'; status: IssueStatus | 'closed' } & AttemptRef)
   /** A user's command stopped the attempt: no verdict. `usage`: the usage until then. */

@@ -6,6 +6,7 @@ import { changeNeed } from '../run/run-dependencies.ts';
 import { omit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import type { JournalEvent, Verdict } from './events.ts';
+import { withReplies } from './fold-replies.ts';
 import {
   afterEnd,
   afterStart,
@@ -86,7 +87,10 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           countForBreaker(event.commit === undefined ? next : withoutLanded(next), event),
           event.story,
           (story) => ({
-            ...withoutOtherTests(afterEnd(withoutDecision(withoutPhase(story)), event), event.verdict),
+            ...withoutOtherTests(
+              afterEnd(withReplies(withoutDecision(withoutPhase(story)), event), event),
+              event.verdict,
+            ),
             progress: event.verdict,
             stopReason: event.stopReason,
             summary: event.summary,
@@ -181,7 +185,9 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'run.replanned':
     case 'run.approved':
     case 'run.rejected':
+    case 'feedback.given':
     case 'story.answered':
+    case 'question.expired':
     case 'story.cancelled':
       return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
     case 'story.stopped':
@@ -189,10 +195,13 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         ...withStory(next, event.story, (story) => withoutStart(withoutPhase(story))),
         usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
       };
+    case 'pull.opened':
+      return { ...next, pull: { number: event.number, url: event.url } };
     case 'phase.ended':
     case 'agent.activity':
     case 'agent.launched':
     case 'prompt.built':
+    case 'budget.warned':
     case 'issue.noted':
     case 'issue.reported':
     case 'breaker.changed':

@@ -20,7 +20,9 @@ export const AUDITED_TYPES = [
   'story.approved',
   'approval.given',
   'story.rejected',
+  'feedback.given',
   'story.answered',
+  'question.expired',
   'story.cancelled',
   'story.disturbed',
   'story.postponed',
@@ -31,6 +33,7 @@ export const AUDITED_TYPES = [
   'breaker.opened',
   'breaker.reset',
   'issue.reported',
+  'pull.opened',
   'secrets.suspected',
   'hidden.added',
   'marks.failed',
@@ -93,6 +96,7 @@ function commitOf(event: JournalEvent & { type: AuditedType }): string | undefin
     case 'story.approved':
     case 'approval.given':
     case 'story.rejected':
+    case 'feedback.given':
       return event.commit;
     case 'run.approved':
     case 'run.rejected':

@@ -2,8 +2,16 @@ import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
 import type { JournalEvent } from '../journal/events.ts';
 
 /** What costs can be grouped by; `day` is a day in UTC. */
-export const COST_GROUPS = ['run', 'story', 'repo', 'user', 'model', 'day'] as const;
+export const COST_GROUPS = ['run', 'story', 'repo', 'user', 'agent', 'model', 'day'] as const;
 export type CostGroup = (typeof COST_GROUPS)[number];
+
+/** Reads groups that are separated by commas, such as `repo,day`; undefined if one is unknown or named twice. */
+export function parseCostGroups(text: string): CostGroup[] | undefined {
+  const names = text.split(',');
+  const groups = COST_GROUPS.filter((group) => names.includes(group));
+  if (groups.length !== names.length) return undefined;
+  return names as CostGroup[];
+}
 
 /** What one attempt used of one model on one day. */
 export interface AttemptCost {
@@ -14,6 +22,8 @@ export interface AttemptCost {
   repo: string;
   /** Who submitted the run, if known. */
   user?: string;
+  /** The id of the agent, if known. */
+  agent?: string;
   /** The model; undefined in journals of older versions, which have only sums. */
   model?: string;
   /** `YYYY-MM-DD`, in UTC. */
@@ -21,20 +31,25 @@ export interface AttemptCost {
   usage: Usage;
 }
 
-/** The costs of all attempts with the same value of a group. */
+/** The costs of all attempts with the same values of the groups. */
 export interface CostRow {
-  /** The value of the group; for `story` the id of the run and of the story, separated by a space; `-` if unknown. */
+  /** The values of the groups, separated by spaces. */
   key: string;
+  /** The value of each group; for `story` the id of the run and of the story, separated by a space; `-` if unknown. */
+  keys: string[];
   runs: number;
   attempts: number;
   usage: Usage;
 }
 
+export type CostSum = Omit<CostRow, 'key' | 'keys'>;
+
 export interface CostReport {
-  by: CostGroup;
-  /** Most expensive first; days in order. */
+  /** The groups, separated by commas. */
+  by: string;
+  /** Most expensive first; in order of days if `day` is the first group. */
   rows: CostRow[];
-  total: Omit<CostRow, 'key'>;
+  total: CostSum;
 }
 
 /**
@@ -44,8 +59,10 @@ export interface CostReport {
 export class CostReader {
   readonly #costs = new Map<string, AttemptCost>();
   readonly #metered = new Set<string>();
+  /** The agent that was last started for a story. */
+  readonly #agents = new Map<string, string>();
   readonly #since: string;
-  #run = { runId: '', repo: '' } as Pick<AttemptCost, 'runId' | 'repo' | 'user'>;
+  #run = { runId: '', repo: '' } as Pick<AttemptCost, 'runId' | 'repo' | 'user' | 'agent'>;
 
   constructor(since = '') {
     this.#since = since;
@@ -53,8 +70,14 @@ export class CostReader {
 
   read(event: JournalEvent): void {
     if (event.type === 'run.created') {
-      const { runId, repo, user } = event;
-      this.#run = { runId, repo: repo.source, ...(user !== undefined && { user }) };
+      const { runId, repo, user, agent } = event;
+      this.#run = {
+        ...{ runId, repo: repo.source },
+        ...(user !== undefined && { user }),
+        ...(agent !== undefined && { agent }),
+      };
+    } else if (event.type === 'agent.launched') {
+      this.#agents.set(event.story, event.agent);
     } else if (event.type === 'model.used') {
       this.#metered.add(event.story);
       this.#add(event, event.usage, event.model);
@@ -71,12 +94,14 @@ export class CostReader {
   #add({ at, story, attempt }: { at: string; story: string; attempt: number }, usage: Usage, model?: string): void {
     if (at < this.#since || isNothing(usage)) return;
     const day = at.slice(0, 10);
-    const key = JSON.stringify([story, attempt, model ?? null, day]);
+    const agent = this.#agents.get(story) ?? this.#run.agent;
+    const key = JSON.stringify([story, attempt, agent ?? null, model ?? null, day]);
     const before = this.#costs.get(key)?.usage ?? NO_USAGE;
     this.#costs.set(key, {
       ...this.#run,
       story,
       attempt,
+      ...(agent !== undefined && { agent }),
       ...(model !== undefined && { model }),
       day,
       usage: addUsage(before, usage),
@@ -84,17 +109,25 @@ export class CostReader {
   }
 }
 
-export function groupCosts(costs: readonly AttemptCost[], by: CostGroup): CostReport {
+/** Sums costs by the values of all of `by`, in this order. */
+export function groupCosts(costs: readonly AttemptCost[], ...by: readonly CostGroup[]): CostReport {
   const groups = new Map<string, AttemptCost[]>();
   for (const cost of costs) {
-    const key = keyOf(cost, by);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [cost]);
+    const id = JSON.stringify(by.map((group) => keyOf(cost, group)));
+    const group = groups.get(id);
+    if (group === undefined) groups.set(id, [cost]);
     else group.push(cost);
   }
-  const rows = [...groups].map(([key, members]) => ({ key, ...sumOf(members) }));
-  rows.sort((a, b) => (by === 'day' ? 0 : byAmount(a, b)) || (a.key < b.key ? -1 : 1));
-  return { by, rows, total: sumOf(costs) };
+  const rows = [...groups].map(([id, members]) => {
+    const keys = JSON.parse(id) as string[];
+    return { key: keys.join(' '), keys, ...sumOf(members) };
+  });
+  rows.sort((a, b) => (by[0] === 'day' ? byText(a.keys[0], b.keys[0]) : 0) || byAmount(a, b) || byText(a.key, b.key));
+  return { by: by.join(','), rows, total: sumOf(costs) };
+}
+
+function byText(a = '', b = ''): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 function keyOf(cost: AttemptCost, by: CostGroup): string {
@@ -108,7 +141,7 @@ function keyOf(cost: AttemptCost, by: CostGroup): string {
   }
 }
 
-function sumOf(costs: readonly AttemptCost[]): Omit<CostRow, 'key'> {
+function sumOf(costs: readonly AttemptCost[]): CostSum {
   return {
     runs: new Set(costs.map(({ runId }) => runId)).size,
     attempts: new Set(costs.map(({ runId, story, attempt }) => JSON.stringify([runId, story, attempt]))).size,
@@ -116,7 +149,7 @@ function sumOf(costs: readonly AttemptCost[]): Omit<CostRow, 'key'> {
   };
 }
 
-function byAmount({ usage: a }: CostRow, { usage: b }: CostRow): number {
+function byAmount({ usage: a }: CostSum, { usage: b }: CostSum): number {
   return (b.costUsd ?? 0) - (a.costUsd ?? 0) || b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens;
 }
 

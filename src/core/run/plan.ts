@@ -47,6 +47,21 @@ export function planStory(state: RunState, ordinal: number): PlannedAttempt | un
 }
 
 /**
+ * The only attempt that the run plans once a story in progress has passed: the first one at another story. Undefined if
+ * there is none, or there are several.
+ */
+export function planAfterPass(state: RunState, storyId: string): PlannedAttempt | undefined {
+  if (state.paused !== undefined || state.dry) return undefined;
+  const stories = state.stories.map((story) =>
+    story.id === storyId ? { ...story, progress: 'passed' as const } : story,
+  );
+  const plan = planNext({ ...state, stories });
+  const [next, ...others] = plan.kind === 'end' ? [] : plan.attempts;
+  const isFirst = next?.attempt === 1 && next.story.progress === 'pending' && next.notBefore === undefined;
+  return isFirst && others.length === 0 ? next : undefined;
+}
+
+/**
  * Whether the run still plans an attempt that was planned before: no worker has started it, and no command has changed the
  * run. Call it in the transaction that appends an event about the attempt.
  */
@@ -139,7 +154,8 @@ function endOfExhausted(story: StoryState): RunEnd {
   if (needsHuman(story)) return { stopReason: 'NEEDS_HUMAN', detail };
   const { lastFailure } = story;
   const own = lastFailure === undefined || consumesAttempt(lastFailure.class);
-  if (!own || story.attempts === 1 || last === 'APPROVAL_DENIED') return { stopReason: last, detail };
+  const isDecided = last === 'APPROVAL_DENIED' || last === 'NEEDS_HUMAN';
+  if (!own || story.attempts === 1 || isDecided) return { stopReason: last, detail };
   const sentence = detail.replace(/\.$/, '');
   return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${story.attempts} attempts)` };
 }

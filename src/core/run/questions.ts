@@ -1,3 +1,18 @@
+import type { Feedback, KeptWork } from '../review/feedback.ts';
+
+/** What happens to a question that is not answered in time: halo chooses the first option, or the story fails or is left out. */
+export const UNANSWERED = ['first-option', 'fail', 'skip'] as const;
+export type Unanswered = (typeof UNANSWERED)[number];
+
+/** What belongs to the question with which an attempt ended, in addition to its text. */
+export interface AskedQuestion {
+  /** The answers that the agent proposes. */
+  options?: string[];
+  /** ISO 8601: when halo applies `unanswered`. */
+  until?: string;
+  unanswered?: Unanswered;
+}
+
 /** A question with which an attempt at a story ended, and a person's answer. */
 export interface AnsweredQuestion {
   attempt: number;
@@ -6,6 +21,58 @@ export interface AnsweredQuestion {
   text: string;
   /** The person who answered. */
   by: string;
+  /** ISO 8601; absent in journals of older versions. */
+  at?: string;
+  options?: string[];
+  /** The option that was chosen, from 1. */
+  option?: number;
+  /** No person answered in time, so halo chose the first option. */
+  default?: true;
+}
+
+/** What people said about a story, and the work that the next attempt continues with. */
+export interface StoryReplies {
+  /** About the question that the story asks. */
+  question?: AskedQuestion;
+  /** The questions of the agent that users have answered, oldest first. */
+  answered?: AnsweredQuestion[];
+  /** What users wanted changed in its commits, oldest first. */
+  feedback?: Feedback[];
+  /** The work of an earlier attempt with which the next one continues. */
+  kept?: KeptWork;
+}
+
+const AFTERWARDS: Record<Unanswered, string> = {
+  'first-option': 'halo takes option 1',
+  fail: 'the story fails',
+  skip: 'the run continues without the story',
+};
+
+/** The options of the question that a story asks, and what happens without an answer, a line each. */
+export function questionLines(story: StoryReplies & { progress: string; held?: unknown }): string[] {
+  const { options = [], until, unanswered = 'fail' } = story.question ?? {};
+  if (!isQuestion(story)) return [];
+  const then = unanswered === 'first-option' && options.length === 0 ? 'fail' : unanswered;
+  const limit = until === undefined ? [] : [`Without an answer until ${until}, ${AFTERWARDS[then]}.`];
+  return [...options.map((option, index) => `${index + 1}. ${option}`), ...limit];
+}
+
+/** Whether a run waits for the time at which halo answers a question itself. */
+export function nextDeadline({ stories, task, stopReason }: RunWithQuestions): string | undefined {
+  if (task !== undefined || stopReason === 'USER_ABORT') return undefined;
+  const times = stories.filter(isQuestion).flatMap(({ question }) => question?.until ?? []);
+  return times.sort()[0];
+}
+
+/** Whether a run has ended and no deadline can reopen it. */
+export function isOver(run: RunWithQuestions & { status: string }): boolean {
+  return run.status === 'ended' && nextDeadline(run) === undefined;
+}
+
+interface RunWithQuestions {
+  stories: readonly (StoryReplies & { progress: string; held?: unknown })[];
+  task?: true;
+  stopReason?: string;
 }
 
 /** Whether a story ended with a question to a person. */

@@ -14,7 +14,7 @@ import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
-import type { AnsweredQuestion } from './questions.ts';
+import type { StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
 /** `done`: already done in the PRD. `skipped`: excluded by the PRD, or not selected. `cancelled`: excluded by a user. */
@@ -97,7 +97,7 @@ interface RunFailures {
   breaker?: string;
 }
 
-export interface StoryState extends StoryFailures {
+export interface StoryState extends StoryFailures, StoryReplies {
   id: string;
   key: string;
   title: string;
@@ -125,8 +125,6 @@ export interface StoryState extends StoryFailures {
   held?: HeldCommit;
   /** The approved commit, until a worker has merged it onto the latest commit and landed it. */
   approved?: Approval;
-  /** The questions of the agent that users have answered, oldest first. */
-  answered?: AnsweredQuestion[];
   /** The tests that were written first, and locked, in the last attempt that had any. */
   locked?: LockedTests;
   /** The tests that the next attempt uses, if it builds on the same commit. */
@@ -225,6 +223,8 @@ export interface RunState extends Scheduling, RunFailures {
   landed?: { branch: string; to: string };
   /** When retention removed the artifacts that existed then (ISO 8601), and who asked for it. */
   pruned?: { at: string; by: string };
+  /** The pull request of its branch. */
+  pull?: { number: number; url: string };
   /** Landed stories that could not be marked in the PRD file. */
   unmarked?: Unmarked;
   /** Set unless the last story that needed a snapshot has one: it is being made, or `reason` says why there is none. */

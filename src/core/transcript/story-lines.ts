@@ -1,3 +1,4 @@
+import { describeWarning } from '../budget.ts';
 import { breakerName, resetCommand } from '../failure/breaker.ts';
 import { retryName } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
@@ -14,6 +15,7 @@ import { formatElapsed, formatTime, msBetween } from '../text/format-elapsed.ts'
 import { describeHidden } from '../text/hidden-places.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { activityLines } from './activity-lines.ts';
+import { describeDecision } from './decision-lines.ts';
 import {
   headLines,
   continuationLines,
@@ -151,6 +153,8 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       const text = safeLine(`the breaker of ${breakerName(event.key)} is ${event.status}${why}`, LINE_LENGTH);
       return [{ label: 'breaker', tone: event.status === 'closed' ? 'good' : 'warn', text }];
     }
+    case 'budget.warned':
+      return [{ label: 'budget', tone: 'warn', text: describeWarning(event) }];
     case 'issue.reported':
       return [{ label: 'issue', tone: 'quiet', text: `reported: ${event.status}` }];
     case 'prompt.built':
@@ -206,31 +210,19 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [{ label: 'land', tone: 'warn', text: `warning: no note on ${shortCommit(event.commit)}: ${reason}` }];
     }
     case 'story.approved':
-      return [{ label: 'story', tone: 'good', text: `APPROVED  ${shortCommit(event.commit)}${byWhom(event)}` }];
-    case 'approval.given': {
-      const what = 'to be merged onto the stories landed in the meantime; lands if the gates pass';
-      return [
-        { label: 'story', tone: 'good', text: `APPROVED  ${shortCommit(event.commit)}${byWhom(event)}: ${what}` },
-      ];
-    }
-    case 'story.answered': {
-      const text = safeLine(event.text, LINE_LENGTH);
-      return [{ label: 'story', tone: 'good', text: `ANSWERED ${byWhom(event)}: ${text}` }];
-    }
+    case 'approval.given':
+    case 'feedback.given':
+    case 'story.answered':
+    case 'question.expired':
     case 'story.cancelled':
-      return [{ label: 'story', tone: 'warn', text: `CANCELLED ${byWhom(event)}${whyText(event)}` }];
+    case 'story.rejected':
+      return [{ label: 'story', ...describeDecision(event) }];
     case 'issue.noted': {
       const text = `${safeLine(event.why, LINE_LENGTH)} The attempt uses the text that was submitted.`;
       return [{ label: 'issue', tone: 'warn', text }];
     }
     case 'story.stopped':
       return [{ label: 'story', tone: 'quiet', text: 'interrupted, without using up an attempt' }];
-    case 'story.rejected': {
-      const [reason = ''] = headLines(event.reason, 1);
-      return [
-        { label: 'story', tone: 'bad', text: `REJECTED  ${shortCommit(event.commit)}${byWhom(event)}  ${reason}` },
-      ];
-    }
   }
 }
 
@@ -248,14 +240,6 @@ function promptLines({
     ...missing.map((problem) => `warning: ${problem}`),
   ];
   return said.map((text) => ({ label: 'prompt', tone: 'warn', text: safeLine(text, LINE_LENGTH) }));
-}
-
-function whyText({ why }: { why?: string }): string {
-  return why === undefined ? '' : `: ${safeLine(why, LINE_LENGTH)}`;
-}
-
-function byWhom({ by }: { by?: string }): string {
-  return by === undefined ? '' : ` by ${safeLine(by)}`;
 }
 
 /** Describes test changes, e.g. `12 before, 11 after; removed: adds`. */

@@ -59,6 +59,8 @@ export function describeEvent(event: JournalEvent, how: EventLineOptions = {}): 
         'LANDED',
         `${event.branch} moved from ${shortCommit(event.from)} to ${shortCommit(event.to)}`,
       );
+    case 'pull.opened':
+      return runLine('good', 'PULL REQUEST', `#${event.number} ${safeLine(event.url, 500)}`);
     case 'run.pruned':
       return runLine('warn', 'PRUNED', `retention removed the artifacts on ${dateTime(event.at)}`);
     case 'marks.failed':

@@ -141,8 +141,8 @@ function itemOf(registry: Registry, authority: string, path: string): RegistryIt
   // npm appends the path of an archive to that of the registry.
   const doubled = basePath !== '' && path.startsWith(`${basePath}${basePath}/`);
   const full = doubled ? path.slice(basePath.length) : path;
-  // Scoped npm names are written with %2f or a slash.
-  const plain = full.replace(/(\/@[\w.~-]+)%2f/i, '$1/');
+  // Scoped npm names are written with %2f or a slash; pip encodes the plus sign of a version.
+  const plain = full.replace(/(\/@[\w.~-]+)%2f/i, '$1/').replaceAll(/%2b/gi, '+');
   const places = [registry, ...registry.scopes.values()];
   const base = places.find((each) => each.authority === authority && plain.startsWith(`${each.basePath}/`))?.basePath;
   const matchOf = ({ pattern, anywhere }: Kind) =>

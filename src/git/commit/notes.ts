@@ -3,7 +3,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { syncRef } from '../repository/sync-repository.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
-import { lastErrorLine } from '../process/output.ts';
+import { lastErrorLine, splitNul } from '../process/output.ts';
 import { releaseAbandonedLock } from '../land/abandoned-lock.ts';
 import { readRef } from '../land/land-commit.ts';
 import { assertObjectId, isObjectId, zeroId } from '../process/object-id.ts';
@@ -97,11 +97,34 @@ export async function readNote(gitDir: string, commit: string): Promise<Note | u
   const listed = await git(['notes', `--ref=${NOTES_REF}`, 'list', commit], { gitDir, ok: [0, 1] });
   const blob = listed.stdout.toString('latin1').trim();
   if (listed.exitCode !== 0 || !isObjectId(blob)) return undefined;
+  return readNoteBlob(gitDir, blob, NOTES_REF);
+}
+
+/** The notes of commits, as of `notes`, a commit of notes; those without one are absent. Throws GIT_FAILED. */
+export async function readNotesAt(
+  gitDir: string,
+  notes: string,
+  commits: readonly string[],
+): Promise<ReadonlyMap<string, Note>> {
+  if (notes === '') return new Map();
+  const listed = await git(['ls-tree', '-r', '-z', '--end-of-options', notes], { gitDir, ok: [0, 128] });
+  const wanted = new Set(commits);
+  const found = new Map<string, Note>();
+  for (const entry of splitNul(listed.stdout)) {
+    const [, blob = '', path = ''] = /^\d+ blob ([0-9a-f]+)\t(.*)$/.exec(entry) ?? [];
+    const commit = path.replaceAll('/', '');
+    if (wanted.has(commit)) found.set(commit, await readNoteBlob(gitDir, blob, notes));
+  }
+  return found;
+}
+
+/** `notes`: the ref or commit that has the note. */
+async function readNoteBlob(gitDir: string, blob: string, notes: string): Promise<Note> {
   const size = Number(await gitText(['cat-file', '-s', blob], { gitDir }));
   const small = size <= MAX_NOTE_BYTES;
   return {
     text: small ? (await git(['cat-file', 'blob', blob], { gitDir })).stdout.toString('utf8') : undefined,
-    addedBy: await findOrigin(gitDir, blob),
+    addedBy: await findOrigin(gitDir, blob, notes),
   };
 }
 
@@ -109,8 +132,8 @@ export async function readNote(gitDir: string, commit: string): Promise<Note | u
  * Finds the first notes commit that contains a text. Later signatures do not vouch for it: writing a note signs a tree
  * with all notes, including those that someone else pushed before.
  */
-async function findOrigin(gitDir: string, blob: string): Promise<string | undefined> {
-  const args = ['-c', 'log.showRoot=true', 'log', '--topo-order', '--format=%H %P', `--find-object=${blob}`, NOTES_REF];
+async function findOrigin(gitDir: string, blob: string, notes: string): Promise<string | undefined> {
+  const args = ['-c', 'log.showRoot=true', 'log', '--topo-order', '--format=%H %P', `--find-object=${blob}`, notes];
   const commits = await gitText(args, { gitDir });
   const [origin = '', ...parents] = (commits.split('\n').at(-1) ?? '').split(' ').filter((id) => id !== '');
   if (!isObjectId(origin)) return undefined;

@@ -13,3 +13,15 @@ export async function readParents(gitDir: string, commit: string): Promise<strin
   const parents = await gitText(['rev-parse', '--end-of-options', `${commit}^@`], { gitDir });
   return parents.split('\n').filter((line) => isObjectId(line));
 }
+
+/** Returns the newest commits of a range that changed a path, newest first, at most 100. Throws GIT_FAILED. */
+export async function readChangesOf(
+  gitDir: string,
+  { base, tip, path }: { base: string; tip: string; path: string },
+): Promise<string[]> {
+  assertObjectId(base, 'The commit');
+  assertObjectId(tip, 'The commit');
+  const args = ['--literal-pathspecs', 'log', '--max-count=100', '--format=%H', `${base}..${tip}`, '--', path];
+  const found = await gitText(args, { gitDir });
+  return found.split('\n').filter((line) => isObjectId(line));
+}

@@ -10,13 +10,13 @@ const GRACE = '1.day.ago';
 const REPACK_MS = 3_600_000;
 
 /**
- * Deletes the refs of a removed run next to a mirror: its locked tests in the held repository, and its branch in the mirror.
+ * Deletes the refs of a removed run next to a mirror: its locked tests and kept work in the held repository, and its branch in the mirror.
  * The branch in the user's repository stays. Safe to repeat.
  */
 export async function releaseRun(mirrorDir: string, runId: string): Promise<void> {
   if (!RUN_ID.test(runId)) return;
   await deleteRefs(mirrorDir, `refs/heads/halo/${runId}`);
-  await deleteRefs(heldOf(mirrorDir), `refs/halo/tests/${runId}/`);
+  for (const kind of ['tests', 'held']) await deleteRefs(heldOf(mirrorDir), `refs/halo/${kind}/${runId}/`);
 }
 
 /** Removes the objects of the held repository that no ref needs. Skipped when another process holds the mirror's lock. */

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { writeAhead, WRITE_AHEAD_BYTES } from '../streams.ts';
 import type { Masker } from './masker.ts';
 
 /** A sink that masks secrets and writes to another sink, which it ends or destroys together with itself. */
@@ -6,9 +7,10 @@ export function maskingSink(masker: Masker, sink: Writable): Writable {
   const cleaner = masker.cleaner();
   const pass = (bytes: Buffer, done: (error?: Error | null) => void) => {
     if (bytes.length === 0) done();
-    else sink.write(bytes, done);
+    else writeAhead(sink, bytes, done);
   };
   const masked = new Writable({
+    highWaterMark: WRITE_AHEAD_BYTES,
     write: (chunk: Buffer, _encoding, done) => pass(cleaner.push(chunk), done),
     final: (done) =>
       pass(cleaner.end(), (error) => {

@@ -75,9 +75,11 @@ export const CONTROL_TOOLS: readonly Tool[] = [
       runId: RUN_REFERENCE,
       story: fieldOf(answerOperation, 'story'),
       text: fieldOf(answerOperation, 'text'),
+      option: fieldOf(answerOperation, 'option'),
     }),
     output: outputOf(answerOperation),
-    run: (operations, { runId, story, text }) => operations.answer(runId, story, text).then(toRecord),
+    run: (operations, { runId, story, text, option }) =>
+      operations.answer(runId, story, option === undefined ? (text ?? '') : { option }).then(toRecord),
   }),
   defineTool({
     name: 'halo_approve',
@@ -100,10 +102,15 @@ export const CONTROL_TOOLS: readonly Tool[] = [
       runId: RUN_REFERENCE,
       story: fieldOf(rejectOperation, 'story'),
       reason: fieldOf(rejectOperation, 'reason'),
+      feedback: fieldOf(rejectOperation, 'feedback'),
+      comments: fieldOf(rejectOperation, 'comments'),
     }),
     output: decided,
-    run: (operations, { runId, story, reason }) =>
-      story === undefined ? operations.rejectRun(runId, reason) : operations.reject(runId, story, reason),
+    run: (operations, { runId, story, reason, feedback, comments }) => {
+      if (feedback !== undefined || comments !== undefined)
+        return operations.giveFeedback(runId, story ?? '', { feedback, comments });
+      return story === undefined ? operations.rejectRun(runId, reason) : operations.reject(runId, story, reason);
+    },
   }),
   defineTool({
     name: 'halo_land',

@@ -4,6 +4,7 @@ import { followEventsOperation } from '../../api/operations/runs/follow-events.t
 import { getRunOperation } from '../../api/operations/runs/get-run.ts';
 import { listRunsOperation } from '../../api/operations/runs/list-runs.ts';
 import { defineTool, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
+import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 import { listedRunSchema, runViewSchema, toListedRun, toRunView } from './run-view.ts';
 
@@ -26,15 +27,9 @@ export const listTool = defineTool({
   }),
   output: z.object({ runs: z.array(listedRunSchema), omitted: z.number().int().describe('Older runs.') }),
   async run(operations, { status, repo, limit }) {
-    if (repo === undefined) {
-      const { runs, omitted } = await operations.listSome(LISTED[status](limit));
-      const older = (status === 'ended' ? 0 : omitted.open) + (status === 'open' ? 0 : omitted.ended);
-      return { runs: runs.map(toListedRun), omitted: older };
-    }
-    const runs = (await operations.list()).filter(
-      (run) => run.repo.source === repo && (status === 'all' || (run.status === 'ended') === (status === 'ended')),
-    );
-    return { runs: runs.slice(0, limit).map(toListedRun), omitted: Math.max(0, runs.length - limit) };
+    const { runs, omitted } = await operations.listSome({ ...LISTED[status](limit), ...defined({ repo }) });
+    const older = (status === 'ended' ? 0 : omitted.open) + (status === 'open' ? 0 : omitted.ended);
+    return { runs: runs.map(toListedRun), omitted: older };
   },
 });
 
@@ -110,7 +105,9 @@ const CHANGES: readonly JournalEvent['type'][] = [
   'story.ended',
   'story.approved',
   'story.rejected',
+  'feedback.given',
   'story.answered',
+  'question.expired',
   'story.cancelled',
   'approval.given',
   'breaker.opened',

@@ -1,3 +1,4 @@
+import { isQuestion } from '../../core/run/questions.ts';
 import * as z from 'zod';
 import type { RunView } from '../../api/operations/requests.ts';
 import { runStateSchema } from '../../api/operations/schemas.ts';
@@ -47,6 +48,8 @@ export const runViewSchema = z.object({
       summary: story.summary,
       commit: story.commit,
       waitsFor: z.string().optional().describe('Why it does not run now.'),
+      options: z.array(z.string()).optional().describe('Answers that the agent proposes to its question.'),
+      answerBy: z.string().optional().describe('When halo stops waiting for an answer.'),
     }),
   ),
   omittedStories: z.number().int().describe('Stories that are not listed; finished ones are omitted first.'),
@@ -90,7 +93,7 @@ function countStories({ stories }: RunState): Record<string, number> {
 }
 
 function toStoryView(each: RunState['stories'][number], run: RunState) {
-  const { progress, attempts, stopReason, commit } = each;
+  const { progress, attempts, stopReason, commit, question = {} } = each;
   const summary = each.summary && safeLine(each.summary, 600);
   const waitsFor = describeWaiting(each, run);
   return {
@@ -99,6 +102,7 @@ function toStoryView(each: RunState['stories'][number], run: RunState) {
     progress,
     attempts,
     ...defined({ stopReason, summary, commit, waitsFor: waitsFor && safeLine(waitsFor) }),
+    ...(isQuestion(each) ? defined({ options: question.options, answerBy: question.until }) : {}),
   };
 }
 

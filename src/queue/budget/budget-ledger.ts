@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
-import type { BudgetScope, Charge, Overrun } from '../../core/budget.ts';
+import type { BudgetScope, BudgetWarning, Charge, Overrun } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { retry } from '../../lib/async.ts';
 import { connectRedisClient } from '../redis/redis-client.ts';
@@ -71,6 +71,14 @@ export interface LedgerSettlement {
   load: number;
 }
 
+/** What a settlement has reached. */
+export interface Settled {
+  /** A budget that is overdrawn. */
+  over?: Overrun;
+  /** Budgets of which four fifths have been spent by this request: each is reported once. */
+  near: BudgetWarning[];
+}
+
 const LEASE_MS = 60_000;
 const RENEW_MS = 20_000;
 const REPLY_MS = 4_000;
@@ -124,11 +132,12 @@ export class BudgetLedger {
     return reply;
   }
 
-  /** Replaces a reservation by the actual cost. Returns a budget that is now overdrawn, if any. */
-  async settle({ request: { id, model, scopes }, charge, load }: LedgerSettlement): Promise<Overrun | undefined> {
+  /** Replaces a reservation by the actual cost. */
+  async settle({ request: { id, model, scopes }, charge, load }: LedgerSettlement): Promise<Settled> {
     this.reservations.delete(id);
     const spent = { usd: charge.microUsd, tokens: charge.tokens, load };
-    return (await this.send('settle', { id, model, scopes, charge: spent })) as Overrun | undefined;
+    const reply = (await this.send('settle', { id, model, scopes, charge: spent })) as Partial<Settled> | undefined;
+    return { near: [], ...reply };
   }
 
   /** Restores the amount spent according to the journals. Never lowers the stored amount. */

@@ -170,12 +170,13 @@ function operations.renew()
   return 'ok'
 end
 
--- Replaces a reservation by the actual cost. Replies with a budget that is now overdrawn, otherwise `ok`.
+-- Replaces a reservation by the actual cost. Replies with a budget that is now overdrawn (`over`) and those of which four
+-- fifths have just been spent (`near`), or `ok`.
 function operations.settle()
   local key = prefix .. 'hold:' .. r.id
   local text = redis.call('GET', key)
   local held = text and cjson.decode(text) or { usd = 0, tokens = 0, charged = true }
-  local over = 'ok'
+  local over, near = nil, {}
   for _, scope in ipairs(r.scopes) do
     if held.charged then
       add(scope.key, r.charge.usd - held.usd, r.charge.tokens - held.tokens, false)
@@ -186,12 +187,16 @@ function operations.settle()
     local known = redis.call('HMGET', prefix .. 'spent:' .. scope.key, 'usd', 'tokens', 'held_usd', 'held_tokens')
     for at, unit in ipairs({ 'usd', 'tokens' }) do
       local spent = tonumber(known[at] or '0')
-      if over == 'ok' and scope[unit] and spent > scope[unit] then
+      local added = r.charge[unit] - (held.charged and held[unit] or 0)
+      if scope[unit] and spent >= scope[unit] * 0.8 and spent - added < scope[unit] * 0.8 then
+        table.insert(near, { scope = scope.name, unit = unit, limit = scope[unit], spent = spent })
+      end
+      if not over and scope[unit] and spent > scope[unit] then
         local reserved = tonumber(known[at + 2] or '0')
-        over = cjson.encode({
+        over = {
           kind = 'over', scope = scope.name, unit = unit, limit = scope[unit],
           spent = spent, reserved = reserved, needed = 0,
-        })
+        }
       end
     end
   end
@@ -203,7 +208,8 @@ function operations.settle()
     redis.call('HSET', load, r.id, whole(r.charge.load))
     redis.call('HINCRBY', load, 'sum', whole(r.charge.load - tonumber(before)))
   end
-  return over
+  if not over and #near == 0 then return 'ok' end
+  return cjson.encode({ over = over, near = #near > 0 and near or nil })
 end
 
 -- Restores the spent amounts of a scope from the journals. Never lowers a stored amount.

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { AccessEvent } from '../../core/access/access-event.ts';
 import { createFolders, readIfExists } from '../../lib/fs.ts';
 import { isRecord } from '../../lib/guards.ts';
+import { withLock } from '../../lib/lock.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 
@@ -23,8 +24,16 @@ export class AccessLog {
     await withDiskErrors(this.#path, async () => {
       await createFolders(this.#home, 0o700);
       const size = (await stat(this.#path).catch(() => undefined))?.size ?? 0;
-      if (size > MAX_BYTES) await rename(this.#path, `${this.#path}.old`);
+      if (size > MAX_BYTES) await this.#rotate();
       await appendFile(this.#path, `${JSON.stringify(event)}\n`, { mode: 0o600 });
+    });
+  }
+
+  /** Once, although several requests and processes find the file too large at the same time. */
+  async #rotate(): Promise<void> {
+    await withLock(`${this.#path}.lock`, async () => {
+      const size = (await stat(this.#path).catch(() => undefined))?.size ?? 0;
+      if (size > MAX_BYTES) await rename(this.#path, `${this.#path}.old`);
     });
   }
 

@@ -2,17 +2,26 @@ import { rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ROLES, type User } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { ignore } from '../../lib/async.ts';
 import { createFolders, readFolder, readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { isRecord } from '../../lib/guards.ts';
 import { withLock } from '../../lib/lock.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 
+/** A person at an OpenID Connect provider. Unlike names and addresses, a subject is never given to somebody else. */
+export interface ProviderAccount {
+  issuer: string;
+  subject: string;
+}
+
 /** A user, and who added them. */
 export interface KnownUser extends User {
   /** ISO 8601 */
   createdAt: string;
   createdBy: string;
+  /** Who signs in as this user; absent before the first sign-in through a provider. */
+  identity?: ProviderAccount | undefined;
 }
 
 /** A token of a user. The token itself is shown once, when it is made, and not stored. */
@@ -27,7 +36,12 @@ export interface TokenRecord {
   createdBy: string;
   /** ISO 8601; absent: it does not expire. */
   expiresAt?: string | undefined;
+  /** It is the session of a browser. */
+  session?: BrowserSession | undefined;
 }
+
+/** How a browser signed in: through the provider, or with a token, which the session does not outlive. */
+export type BrowserSession = { via: 'oidc' } | { via: 'token'; tokenId: string };
 
 /** A token, and when it was used last, to the minute, ISO 8601. */
 export interface UsedToken extends TokenRecord {
@@ -76,10 +90,25 @@ export class UserFiles {
     await writeAtomic(join(this.#users, `${user.name}.json`), JSON.stringify({ v: 1, ...user }), true);
   }
 
-  /** Removes the user and all of their tokens, these first. */
+  /** Removes the user and all of their tokens, these first. The name is remembered: runs belong to it. */
   async remove(name: string): Promise<void> {
-    for (const { id } of await this.tokensOf(name)) await this.removeToken(id);
+    await writeAtomic(join(this.#users, `${name}.removed`), '', true);
+    await this.removeTokens(name);
     await rm(join(this.#users, `${name}.json`), { force: true });
+  }
+
+  async removeTokens(name: string): Promise<void> {
+    for (const { id } of await this.tokensOf(name)) await this.removeToken(id);
+  }
+
+  /** Whether a user with this name was removed. */
+  async wasRemoved(name: string): Promise<boolean> {
+    return (await namesIn(this.#users)).includes(`${name}.removed`);
+  }
+
+  /** Lets another user have the name. */
+  async release(name: string): Promise<void> {
+    await rm(join(this.#users, `${name}.removed`), { force: true });
   }
 
   async findToken(id: string): Promise<TokenRecord | undefined> {
@@ -89,7 +118,8 @@ export class UserFiles {
   /** The tokens of a user, the oldest first. */
   async tokensOf(name: string): Promise<UsedToken[]> {
     const ids = (await namesIn(this.#tokens)).flatMap((file) => /^(\w+)\.json$/.exec(file)?.[1] ?? []);
-    const found = await Promise.all(ids.map((id) => this.findToken(id)));
+    // A damaged file says nothing about its user, and must not keep others from being managed.
+    const found = await Promise.all(ids.map((id) => this.findToken(id).catch(() => undefined)));
     const own = found.filter((token) => token?.user === name) as TokenRecord[];
     const used = await Promise.all(own.map(async (token) => ({ ...token, usedAt: await this.#usedAt(token.id) })));
     return used.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1));
@@ -104,8 +134,12 @@ export class UserFiles {
     for (const end of ['json', 'used']) await rm(join(this.#tokens, `${id}.${end}`), { force: true });
   }
 
-  /** Records that a token was used at `now`. */
+  /** Records that a token was used at `now`, if possible: a full disk locks no user out. */
   async markUsed(id: string, now: Date): Promise<void> {
+    await this.#touch(id, now).catch(ignore);
+  }
+
+  async #touch(id: string, now: Date): Promise<void> {
     const path = join(this.#tokens, `${id}.used`);
     const last = (await stat(path).catch(() => undefined))?.mtimeMs ?? 0;
     if (now.getTime() - last < USE_STEP_MS) return;
@@ -131,16 +165,25 @@ export class UserFiles {
 
 function isKnownUser(value: unknown): value is KnownUser {
   if (!isRecord(value)) return false;
-  const { name, role, repositories, createdAt, createdBy } = value;
+  const { name, role, repositories, createdAt, createdBy, identity } = value;
   const isList = Array.isArray(repositories) && repositories.every((each) => typeof each === 'string');
   const isRole = (ROLES as readonly unknown[]).includes(role);
-  return isRole && [name, createdAt, createdBy].every(isText) && (repositories === undefined || isList);
+  const isKnown = identity === undefined || (isRecord(identity) && isText(identity.issuer) && isText(identity.subject));
+  return isRole && [name, createdAt, createdBy].every(isText) && (repositories === undefined || isList) && isKnown;
 }
 
 function isTokenRecord(value: unknown): value is TokenRecord {
   if (!isRecord(value)) return false;
-  const { id, user, sha256, createdAt, createdBy, expiresAt } = value;
-  return [id, user, sha256, createdAt, createdBy].every(isText) && (expiresAt === undefined || isText(expiresAt));
+  const { id, user, sha256, createdAt, createdBy, expiresAt, session } = value;
+  const isDated = expiresAt === undefined || isText(expiresAt);
+  return (
+    [id, user, sha256, createdAt, createdBy].every(isText) && isDated && (session === undefined || isSession(session))
+  );
+}
+
+function isSession(value: unknown): value is BrowserSession {
+  if (!isRecord(value)) return false;
+  return value.via === 'oidc' || (value.via === 'token' && isText(value.tokenId));
 }
 
 function isText(value: unknown): boolean {

@@ -1,10 +1,10 @@
 import { constants } from 'node:fs';
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
+import { isOver } from '../../core/run/questions.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { writeAtomic } from '../../lib/fs.ts';
-import { withLock } from '../../lib/lock.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { historyText } from '../../core/report/history.ts';
 import { progressText } from '../run/progress-files.ts';
@@ -12,9 +12,13 @@ import { toJson } from '../run/create-run.ts';
 import { isDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
 import { appendEvents } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
-import { catchUp, checkpointText, foldEvents, loadEvents, loadRun, runNotFound, type FoldedRun } from './load-run.ts';
+import { catchUp, checkpointText, foldEvents, loadRun, type FoldedRun } from './load-run.ts';
+import type { EventCache } from './event-cache.ts';
+import { changesRecord, type JournalFeed } from './journal-feed.ts';
+import { lockRun } from './lock-run.ts';
 import { buildRunRecord, type RunConstants } from '../run/run-record.ts';
 import type { OpenRuns } from '../open-runs.ts';
+import type { RunIndex } from '../run-index.ts';
 
 export interface AppendResult<T> extends FoldedRun {
   events: JournalEvent[];
@@ -36,6 +40,9 @@ export interface AppendOptions<T> {
   log: (event: JournalEvent, startedAt: string) => string;
   /** The list of runs that may not have ended. */
   openRuns: OpenRuns;
+  runIndex: RunIndex;
+  eventCache: EventCache;
+  feed: JournalFeed;
 }
 
 /** Appends entries to the journal, then updates the files derived from it. */
@@ -52,31 +59,28 @@ export async function updateRunRecord(paths: RunPaths, change: RunConstants): Pr
   });
 }
 
+/** What is derived from the journals of several runs. */
+export interface SettledFiles {
+  openRuns: OpenRuns;
+  runIndex: RunIndex;
+  eventCache: EventCache;
+}
+
 /**
  * Updates the derived files of an ended run whose writer may have died before it could, and removes it from the list of
  * open runs. Does nothing to other runs.
  */
-export async function settleEndedRun(paths: RunPaths, openRuns: OpenRuns): Promise<void> {
+export async function settleEndedRun(paths: RunPaths, { openRuns, runIndex, eventCache }: SettledFiles): Promise<void> {
   await lockRun(paths, async () => {
     const folded = await loadRun(paths);
-    if (folded.state.status !== 'ended') return;
+    if (!isOver(folded.state)) return;
     if ((await readConstants(paths)).stopReason !== folded.state.stopReason) {
       await writeRecordFiles(paths, folded);
-      await writeProgressFiles(paths, folded);
+      await writeProgressFiles(paths, folded, eventCache);
     }
+    await runIndex.add([folded.state]);
     await openRuns.remove(folded.state.runId);
   });
-}
-
-/** Runs work while no other process appends to the run, or removes files of it. Throws RUN_NOT_FOUND. */
-export async function lockRun<T>(paths: RunPaths, work: () => Promise<T>): Promise<T> {
-  return withDiskErrors(paths.dir, () =>
-    withLock(paths.lock, work).catch((error: unknown) => {
-      throw isMissing(error) && (error as NodeJS.ErrnoException).syscall === 'symlink'
-        ? runNotFound(paths, error)
-        : error;
-    }),
-  );
 }
 
 async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promise<AppendResult<T>> {
@@ -96,11 +100,14 @@ async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promi
     const { runId } = state;
     // Before the event, so that no process can miss an open run.
     if (before.state.status === 'ended' && state.status !== 'ended') await append.openRuns.add([runId]);
+    const isChange = events.some(changesRecord);
+    if (isChange && before.state.status === 'ended') await append.runIndex.forgetState(before.state);
+    if (isChange) await append.feed.mark(runId, before.end);
     const failpoints = events.flatMap(failpointsOf);
     for (const at of failpoints) await failpoint(`${at}.before`);
     const end = await appendEvents(file, { events, end: before.end }, events.some(isDurable));
     const after = { state, end };
-    if (events.some(changesRecord)) await append.openRuns.touch();
+    if (isChange) await append.openRuns.touch();
     for (const at of failpoints) await failpoint(`${at}.after`);
     await updateDerivedFiles(paths, { before: before.state, after, events, ...append });
     return { ...after, events, result };
@@ -113,7 +120,7 @@ const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
 /** A link in its place is not followed. */
 const APPEND_TO_FILE = O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY;
 
-interface DerivedUpdate extends Pick<AppendOptions<unknown>, 'log' | 'openRuns'> {
+interface DerivedUpdate extends Pick<AppendOptions<unknown>, 'log' | 'openRuns' | 'runIndex' | 'eventCache'> {
   before: RunState;
   after: FoldedRun;
   events: JournalEvent[];
@@ -125,7 +132,7 @@ interface DerivedUpdate extends Pick<AppendOptions<unknown>, 'log' | 'openRuns'>
  */
 async function updateDerivedFiles(
   paths: RunPaths,
-  { before, after, events, log, openRuns }: DerivedUpdate,
+  { before, after, events, log, openRuns, runIndex, eventCache }: DerivedUpdate,
 ): Promise<void> {
   const startedAt = after.state.startedAt ?? after.state.createdAt;
   try {
@@ -133,9 +140,10 @@ async function updateDerivedFiles(
     await appendFile(paths.log, text, { flag: APPEND_TO_FILE, mode: 0o600 });
     if (events.some(changesRecord)) await writeRecordFiles(paths, after);
     if (events.some(({ type }) => type === 'story.ended' || type === 'story.started'))
-      await writeProgressFiles(paths, after);
+      await writeProgressFiles(paths, after, eventCache);
     const { runId, status } = after.state;
-    if (status === 'ended' && before.status !== 'ended') await openRuns.remove(runId);
+    if (status === 'ended' && events.some(changesRecord)) await runIndex.add([after.state]);
+    if (isOver(after.state) && !isOver(before)) await openRuns.remove(runId);
     else if (events.some(({ type }) => type === 'run.started' || type === 'story.started'))
       await openRuns.markStarted(runId);
   } catch (error) {
@@ -152,9 +160,8 @@ async function writeRecordFiles(paths: RunPaths, folded: FoldedRun): Promise<voi
   await writeAtomic(paths.record, toJson(buildRunRecord(folded.state, await readConstants(paths))), true);
 }
 
-async function writeProgressFiles(paths: RunPaths, { state }: FoldedRun): Promise<void> {
-  // Agent output is most of a journal and does not appear in these files.
-  const events = await loadEvents(paths, ({ type }) => type !== 'agent.activity');
+async function writeProgressFiles(paths: RunPaths, { state }: FoldedRun, eventCache: EventCache): Promise<void> {
+  const events = await eventCache.read(paths);
   await writeAtomic(paths.progress, progressText(state, events));
   await writeAtomic(paths.history, historyText(events));
 }
@@ -175,14 +182,10 @@ function isDurable({ type }: JournalEvent): boolean {
 
 const MILESTONES = ['run.started', 'story.started', 'story.ended', 'run.ended'];
 const USER_COMMANDS =
-  /^run\.(paused|resumed|retried|replanned|approved|rejected)$|^story\.(answered|approved|rejected|cancelled)$|^approval\./;
+  /^run\.(paused|resumed|retried|replanned|approved|rejected)$|^story\.(answered|approved|rejected|cancelled)$|^(approval|feedback|question)\./;
 
 /** The failpoints of an event (core/failure/failpoint-names.ts), if any. */
 function failpointsOf({ type }: JournalEvent): string[] {
   if (MILESTONES.includes(type)) return [type];
   return USER_COMMANDS.test(type) ? ['command'] : [];
-}
-
-function changesRecord({ type }: JournalEvent): boolean {
-  return /^(run|story|approval|retry|breaker)\./.test(type);
 }

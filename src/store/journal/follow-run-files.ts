@@ -6,7 +6,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
 import { readJournal } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
-import { findCompressed, readCompressed } from '../run/compress-output.ts';
+import { findStored, readStored } from '../run/stored-file.ts';
 import { catchUp, loadRun, runNotFound } from './load-run.ts';
 import { watchFolder } from './watch-files.ts';
 
@@ -108,8 +108,8 @@ async function* readFrom(path: string, from: number): AsyncGenerator<Uint8Array>
     if (isMissing(error)) return undefined;
     throw error;
   });
-  const compressed = file === undefined ? await findCompressed(path) : undefined;
-  if (compressed !== undefined) yield* readCompressed(compressed, from);
+  const stored = file === undefined ? await findStored(path) : undefined;
+  if (stored !== undefined) yield* readStored(stored, from);
   try {
     for (let at = from; file !== undefined;) {
       const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, at);

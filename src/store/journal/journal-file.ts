@@ -20,23 +20,38 @@ interface Extent {
  * Reads events from a byte offset. An incomplete last line is being written, or was cut off by a crash, and is ignored.
  * Throws RUN_UNREADABLE.
  */
-async function readJournalPart(file: FileHandle, path: string, extent: Extent): Promise<JournalPart> {
+async function readJournalPart(
+  file: FileHandle,
+  path: string,
+  extent: Extent,
+  isSkipped: (line: string) => boolean,
+): Promise<JournalPart> {
   const { from, maxBytes } = extent;
   const bytes = await readBytes(file, extent);
   const length = bytes.lastIndexOf(0x0a) + 1;
-  if (length === 0 && bytes.length >= maxBytes) return readJournalPart(file, path, { from, maxBytes: 2 * maxBytes });
+  if (length === 0 && bytes.length >= maxBytes)
+    return readJournalPart(file, path, { from, maxBytes: 2 * maxBytes }, isSkipped);
   const lines = bytes.toString('utf8', 0, length).split('\n').slice(0, -1);
-  return { events: lines.map((line) => parseEvent(line, path)), end: from + length };
+  return { events: lines.filter((line) => !isSkipped(line)).map((line) => parseEvent(line, path)), end: from + length };
 }
 
 /** Limits how much of a journal is in memory. */
-const PART_BYTES = 1024 * 1024;
+const PART_BYTES = 128 * 1024;
 
-/** Reads all events from a byte offset, part by part. Throws RUN_UNREADABLE, DISK_FAILED. */
-export async function* readJournal(file: FileHandle, path: string, from: number): AsyncGenerator<JournalPart> {
+/**
+ * Reads all events from a byte offset, part by part, without the lines that `isSkipped` accepts. Throws RUN_UNREADABLE,
+ * DISK_FAILED.
+ */
+export async function* readJournal(
+  file: FileHandle,
+  path: string,
+  from: number,
+  isSkipped: (line: string) => boolean = () => false,
+): AsyncGenerator<JournalPart> {
   for (let at = from; ;) {
-    const part = await withDiskErrors(path, () => readJournalPart(file, path, { from: at, maxBytes: PART_BYTES }));
-    if (part.events.length === 0) return;
+    const extent = { from: at, maxBytes: PART_BYTES };
+    const part = await withDiskErrors(path, () => readJournalPart(file, path, extent, isSkipped));
+    if (part.end === at) return;
     yield part;
     at = part.end;
   }
@@ -98,3 +113,10 @@ async function readBytes(file: FileHandle, { from, maxBytes }: Extent): Promise<
   }
   return bytes.subarray(0, length);
 }
+
+/** Whether a line of a journal is an activity of an agent, by its beginning: parsing all of them would take most of the time. */
+export function isActivity(line: string): boolean {
+  return ACTIVITY.test(line);
+}
+
+const ACTIVITY = /^\{"v":\d+,"seq":\d+,"at":"[^"]*","type":"agent\.activity"/;

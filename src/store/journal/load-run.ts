@@ -42,14 +42,11 @@ export async function loadRun(paths: RunPaths): Promise<FoldedRun> {
   });
 }
 
-/** All events of a run, or those accepted by `wanted`. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
-export async function loadEvents(
-  paths: RunPaths,
-  wanted: (event: JournalEvent) => boolean = () => true,
-): Promise<JournalEvent[]> {
+/** All events of a run. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
+export async function loadEvents(paths: RunPaths): Promise<JournalEvent[]> {
   return withJournal(paths, async (file) => {
     const events: JournalEvent[] = [];
-    for await (const part of readJournal(file, paths.journal, 0)) events.push(...part.events.filter(wanted));
+    for await (const part of readJournal(file, paths.journal, 0)) events.push(...part.events);
     return events;
   });
 }

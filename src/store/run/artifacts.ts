@@ -4,7 +4,7 @@ import type { Artifact } from '../../core/journal/events.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { UnreadableFileError, readRegularFileEnd, readRegularFile, readStream } from '../../lib/fs.ts';
 import { toDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
-import { findCompressed, plainName, readCompressed, sizeBefore } from './compress-output.ts';
+import { findStored, plainName, readStored, sizeBefore } from './stored-file.ts';
 import type { RunPaths } from '../run-layout.ts';
 
 /** Larger files are not read, because a file is read into memory as a whole. */
@@ -65,14 +65,14 @@ async function describeFile(folder: string, path: string): Promise<Artifact | un
  */
 export function readArtifactFile(paths: RunPaths, path: string): Promise<Buffer> {
   return read(paths, path, async (real) =>
-    isCompressed(real, path) ? readStream(readCompressed(real), MAX_BYTES) : readRegularFile(real, MAX_BYTES),
+    isCompressed(real, path) ? readStream(readStored(real), MAX_BYTES) : readRegularFile(real, MAX_BYTES),
   );
 }
 
 /** Reads the last 64 KiB of such a file, whatever its size. Throws ARTIFACT_UNREADABLE. */
 export function readArtifactEnd(paths: RunPaths, path: string): Promise<Buffer> {
   return read(paths, path, async (real) =>
-    isCompressed(real, path) ? endOf(readCompressed(real)) : readRegularFileEnd(real, END_BYTES),
+    isCompressed(real, path) ? endOf(readStored(real)) : readRegularFileEnd(real, END_BYTES),
   );
 }
 
@@ -87,7 +87,7 @@ async function read(
   const plain = join(folder, ...parts);
   const compressed = await lstat(plain).then(
     () => undefined,
-    () => findCompressed(plain),
+    () => findStored(plain),
   );
   const place = compressed ?? plain;
   try {

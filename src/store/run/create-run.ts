@@ -5,6 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
 import type { RunCreated } from '../../core/journal/run-created.ts';
 import type { Prd } from '../../core/prd/prd.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { foldRun } from '../../core/journal/fold-run.ts';
 import { createFolders, syncPath } from '../../lib/fs.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -13,6 +14,7 @@ import { historyText } from '../../core/report/history.ts';
 import { progressText } from './progress-files.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
 import type { OpenRuns } from '../open-runs.ts';
+import type { RunLists } from './run-list.ts';
 import { pathsIn, type RunPaths } from '../run-layout.ts';
 import { checkpointText } from '../journal/load-run.ts';
 import { buildRunRecord, type RunOrigin } from './run-record.ts';
@@ -37,7 +39,12 @@ const COMPLETE = '.ready-';
  * Creates the directories of several runs atomically. They are written to a temporary folder, and renaming that folder
  * is the commit point. If the process dies after it, `publishRuns` finishes the job.
  */
-export async function createRunFolders(runs: string, openRuns: OpenRuns, made: readonly NewRun[]): Promise<void> {
+export async function createRunFolders(
+  runs: string,
+  { openRuns, runIndex }: RunLists,
+  made: readonly NewRun[],
+): Promise<void> {
+  const states: RunState[] = [];
   const name = randomBytes(8).toString('hex');
   const temp = join(runs, `${UNFINISHED}${processMark()}-${name}`);
   await withDiskErrors(runs, async () => {
@@ -47,7 +54,7 @@ export async function createRunFolders(runs: string, openRuns: OpenRuns, made: r
         const dir = join(runs, run.created.runId);
         if ((await stat(dir).catch(() => undefined)) !== undefined)
           throw new HaloError('INTERNAL', `The run directory ${dir} already exists.`);
-        await fill(pathsIn(join(temp, run.created.runId)), run);
+        states.push(await fill(pathsIn(join(temp, run.created.runId)), run));
       }
       await syncPath(temp);
       await failpoint('submit.filled');
@@ -59,6 +66,7 @@ export async function createRunFolders(runs: string, openRuns: OpenRuns, made: r
     await syncPath(runs);
     await failpoint('submit.ready');
     await publishFolder(runs, `${COMPLETE}${name}`, openRuns);
+    await runIndex.add(states);
     await failpoint('submit.placed');
   });
 }
@@ -90,7 +98,7 @@ async function unlessMissing<T>(work: Promise<T>, fallback: T): Promise<T> {
   });
 }
 
-async function fill(paths: RunPaths, run: NewRun): Promise<void> {
+async function fill(paths: RunPaths, run: NewRun): Promise<RunState> {
   const entries = [run.created, ...run.then];
   const events = entries.map((entry, i): JournalEvent => ({ v: JOURNAL_VERSION, seq: 1 + i, at: run.at, ...entry }));
   const state = foldRun(events);
@@ -107,6 +115,7 @@ async function fill(paths: RunPaths, run: NewRun): Promise<void> {
   await writeFile(paths.progress, progressText(state, []), { mode: 0o600 });
   await writeFile(paths.history, historyText([]), { mode: 0o600 });
   await syncPath(paths.dir);
+  return state;
 }
 
 /** The known identifiers of the PRD; a refused run may have some of them or none. */

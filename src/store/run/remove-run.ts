@@ -6,7 +6,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { readFolder, syncPath } from '../../lib/fs.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
-import { lockRun } from '../journal/append-events.ts';
+import { lockRun } from '../journal/lock-run.ts';
 import { loadRun } from '../journal/load-run.ts';
 import type { OpenRuns } from '../open-runs.ts';
 import { runPaths, runsFolder, type RunPaths } from '../run-layout.ts';

@@ -1,12 +1,15 @@
 import { readFolder } from '../../lib/fs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { isOver } from '../../core/run/questions.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mapConcurrent } from '../../lib/async.ts';
 import { firstRunId, RUN_ID } from '../../lib/run-id.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 import { runPaths, runsFolder } from '../run-layout.ts';
 import { loadRun } from '../journal/load-run.ts';
+import { factsOf, hasCondition, matches, type RunCondition, type RunFacts } from '../../core/listing/run-facts.ts';
 import type { OpenRun, OpenRuns } from '../open-runs.ts';
+import type { RunIndex } from '../run-index.ts';
 
 /** Runs of this home. */
 export interface RunList {
@@ -20,8 +23,14 @@ export interface RunList {
   next?: string;
 }
 
-/** Which runs to read; all by default. */
-export interface RunQuery {
+/** The lists that are derived from the journals of a home. */
+export interface RunLists {
+  openRuns: OpenRuns;
+  runIndex: RunIndex;
+}
+
+/** Which runs to read; all by default. The numbers count runs that match the condition. */
+export interface RunQuery extends RunCondition {
   /** At most this many open runs: the newest that have started, then the newest others. */
   open?: number | undefined;
   /** Of the open runs, only those that have started. */
@@ -34,32 +43,116 @@ export interface RunQuery {
   before?: string | undefined;
   /** Only runs that were submitted at or after this time, ISO 8601. */
   since?: string | undefined;
+  /** Only runs of repositories, by path or address, for which it returns true. */
+  isVisible?: (source: string) => boolean;
+  /** Only runs that stopped because too much had failed in them. */
+  breaker?: true;
 }
 
 /** Reads runs. Takes time for those that it returns, not for the others. */
-export async function listRuns(home: string, openRuns: OpenRuns, query: RunQuery = {}): Promise<RunList> {
-  const { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity, before, since = '' } = query;
+export async function listRuns(home: string, lists: RunLists, query: RunQuery = {}): Promise<RunList> {
+  const { before, since = '' } = query;
   const oldest = Number.isNaN(Date.parse(since)) ? '' : firstRunId(new Date(since));
   const all = (await runIds(home)).filter((id) => (before === undefined || id < before) && isFrom(id, oldest));
   const present = new Set(all);
   // A removed folder is not a run.
-  const open = (await listOpenRuns(home, openRuns)).filter(({ runId }) => present.has(runId));
+  const open = (await listOpenRuns(home, lists)).filter(({ runId }) => present.has(runId));
+  const { repo, user, prd, batch, state, isVisible, breaker } = query;
+  const condition = { repo, user, prd, batch, state };
+  if (!hasCondition(condition) && isVisible === undefined && breaker === undefined)
+    return readRange(home, { all, open }, query);
+  const isWanted = (facts: RunFacts, only: RunCondition = condition) =>
+    matches(facts, only) && isVisible?.(facts.repo) !== false && (breaker === undefined || facts.breaker === true);
+  const known = await lists.runIndex.read();
+  const isOpen = new Set(open.map(({ runId }) => runId));
+  const mayMatch = (runId: string) => {
+    const facts = known.get(runId);
+    if (facts === undefined) return true;
+    if (facts.state !== undefined && !isOpen.has(runId)) return isWanted(facts);
+    // What changes while a run is open is known when it is read.
+    return isWanted({ ...facts, breaker: true }, { ...condition, state: undefined });
+  };
+  return readMatching(home, { ids: all.filter(mayMatch), open }, { ...query, isWanted });
+}
+
+type Range = Pick<RunQuery, 'open' | 'ended' | 'newest' | 'since' | 'started'>;
+
+/** Reads the runs of a range, of which `all` are the ids, the newest first. */
+async function readRange(
+  home: string,
+  { all, open }: { all: string[]; open: OpenRun[] },
+  { open: mostOpen = Infinity, ended: mostEnded = Infinity, newest = Infinity, since = '', started: only }: Range,
+): Promise<RunList> {
   const isOpen = new Set(open.map(({ runId }) => runId));
   const among = new Set(all.slice(0, newest));
   const [started, others] = [true, false].map((wanted) => open.filter((run) => run.started === wanted));
   const ended = all.filter((runId) => !isOpen.has(runId) && among.has(runId));
-  const wanted = query.started === true ? (started ?? []) : [...(started ?? []), ...(others ?? [])];
+  const wanted = only === true ? (started ?? []) : [...(started ?? []), ...(others ?? [])];
   const chosen = wanted.map(({ runId }) => runId).filter((runId) => among.has(runId));
   const ids = [...chosen.slice(0, mostOpen), ...ended.slice(0, mostEnded)];
-  const list: RunList = { runs: [], unreadable: [], omitted: { open: 0, ended: 0 } };
-  await readInto(list, home, ids);
+  const list = await readAll(home, ids);
   const openRead = ids.filter((runId) => isOpen.has(runId)).length;
-  list.omitted = { open: open.length - openRead, ended: all.length - open.length - (ids.length - openRead) };
-  list.runs = list.runs.filter(({ createdAt }) => createdAt >= since);
   const last = all[newest - 1];
-  if (last !== undefined && all.length > newest) list.next = last;
-  list.runs.sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
-  return list;
+  return {
+    runs: inOrder(list.runs.filter(({ createdAt }) => createdAt >= since)),
+    unreadable: list.unreadable,
+    omitted: { open: open.length - openRead, ended: all.length - open.length - (ids.length - openRead) },
+    ...(last !== undefined && all.length > newest && { next: last }),
+  };
+}
+
+/** Reads the newest runs that match until there are as many as asked for. `ids` may match, the newest first. */
+async function readMatching(
+  home: string,
+  { ids, open }: { ids: string[]; open: OpenRun[] },
+  {
+    open: mostOpen = Infinity,
+    ended: mostEnded = Infinity,
+    newest = Infinity,
+    since = '',
+    started,
+    isWanted,
+  }: Range & { isWanted: (facts: RunFacts) => boolean },
+): Promise<RunList> {
+  const isOpen = new Map(open.map((run) => [run.runId, run.started]));
+  const left = { open: mostOpen, ended: mostEnded };
+  const kindOf = (runId: string) => (isOpen.has(runId) ? 'open' : 'ended');
+  // Those that have started come first if not all open ones are listed.
+  const rank = (runId: string) => (mostOpen < Infinity && isOpen.get(runId) === true ? 0 : 1);
+  const rest = (started === true ? ids.filter((runId) => isOpen.get(runId) !== false) : ids)
+    .filter((runId) => left[kindOf(runId)] > 0)
+    .sort((a, b) => rank(a) - rank(b));
+  const list: RunList = { runs: [], unreadable: [], omitted: { open: 0, ended: 0 } };
+  while (rest.length > 0 && list.runs.length < newest) {
+    const chunk = rest.splice(0, Math.min(newest - list.runs.length, left.open + left.ended, MAX_AT_ONCE));
+    const { runs, unreadable } = await readAll(home, chunk);
+    const matching = chunk
+      .flatMap((id) => runs.find(({ runId }) => runId === id) ?? [])
+      .filter((run) => run.createdAt >= since && isWanted(factsOf(run)));
+    for (const run of matching) {
+      const kind = kindOf(run.runId);
+      if (left[kind] > 0) list.runs.push(run);
+      else list.omitted[kind] += 1;
+      left[kind] = Math.max(0, left[kind] - 1);
+    }
+    list.unreadable.push(...unreadable);
+    for (const kind of ['open', 'ended'] as const)
+      if (left[kind] <= 0) {
+        const kept = rest.filter((runId) => kindOf(runId) !== kind);
+        list.omitted[kind] += rest.length - kept.length;
+        rest.splice(0, rest.length, ...kept);
+      }
+  }
+  for (const runId of rest) list.omitted[kindOf(runId)] += 1;
+  const last = inOrder(list.runs).at(-1)?.runId;
+  return { ...list, runs: inOrder(list.runs), ...(rest.length > 0 && last !== undefined && { next: last }) };
+}
+
+/** Runs that are read before it is known how many of them match. */
+const MAX_AT_ONCE = 64;
+
+function inOrder(runs: readonly RunState[]): RunState[] {
+  return [...runs].sort((a, b) => (a.createdAt < b.createdAt ? 1 : a.createdAt > b.createdAt ? -1 : 0));
 }
 
 /** Whether the run may have been created at the time of the id `oldest` or later. Ids of other forms have no time. */
@@ -67,7 +160,8 @@ function isFrom(runId: string, oldest: string): boolean {
   return runId.length !== oldest.length || runId >= oldest;
 }
 
-async function readInto(list: Pick<RunList, 'runs' | 'unreadable'>, home: string, ids: string[]): Promise<void> {
+async function readAll(home: string, ids: readonly string[]): Promise<Pick<RunList, 'runs' | 'unreadable'>> {
+  const list: Pick<RunList, 'runs' | 'unreadable'> = { runs: [], unreadable: [] };
   await mapConcurrent(ids, MAX_READS, async (runId) => {
     try {
       list.runs.push((await loadRun(runPaths(home, runId))).state);
@@ -75,32 +169,44 @@ async function readInto(list: Pick<RunList, 'runs' | 'unreadable'>, home: string
       list.unreadable.push({ runId, error: toHaloError(error) });
     }
   });
+  return list;
 }
 
 /** The runs that may not have ended, newest first. */
-export async function listOpenRuns(home: string, openRuns: OpenRuns): Promise<OpenRun[]> {
-  const known = await openRuns.read();
+export async function listOpenRuns(home: string, lists: RunLists): Promise<OpenRun[]> {
+  const known = await lists.openRuns.read();
   if (known !== undefined) return known;
   if ((await runIds(home)).length === 0) return [];
-  await collectOpenRuns(home, openRuns, { all: true });
-  return (await openRuns.read()) ?? [];
+  await collectOpenRuns(home, lists, { all: true });
+  return (await lists.openRuns.read()) ?? [];
 }
 
 /**
- * Adds runs that have not ended, or cannot be read, to the list of open runs. Reads runs that were not found to have ended
- * before; with `all`, also those.
+ * Adds runs that have not ended, or cannot be read, to the list of open runs, and all runs to the index. Reads runs that
+ * are in neither; with `all`, also those.
  */
-export async function collectOpenRuns(home: string, openRuns: OpenRuns, { all }: { all: boolean }): Promise<void> {
-  const list: Pick<RunList, 'runs' | 'unreadable'> = { runs: [], unreadable: [] };
-  const open = (await openRuns.read()) ?? [];
-  const known = new Set([...open.map(({ runId }) => runId), ...(all ? [] : await openRuns.readEnded())]);
-  const unknown = (await runIds(home)).filter((runId) => !known.has(runId));
-  await readInto(list, home, unknown);
-  const found = list.runs.filter(({ status }) => status !== 'ended');
-  await openRuns.add([...found, ...list.unreadable].map(({ runId }) => runId));
-  for (const { runId, startedAt } of found) if (startedAt !== undefined) await openRuns.markStarted(runId);
-  const ended = list.runs.filter(({ status }) => status === 'ended').map(({ runId }) => runId);
-  await openRuns.complete(ended, { all });
+export async function collectOpenRuns(
+  home: string,
+  { openRuns, runIndex }: RunLists,
+  { all }: { all: boolean },
+): Promise<void> {
+  const open = new Set((await openRuns.read())?.map(({ runId }) => runId));
+  const facts = await runIndex.read();
+  const isKnown = (runId: string) => open.has(runId) || facts.get(runId)?.state !== undefined;
+  await runIndex.refresh(
+    async () => {
+      const list = await readAll(
+        home,
+        (await runIds(home)).filter((runId) => all || !isKnown(runId)),
+      );
+      const found = list.runs.filter((run) => !isOver(run));
+      await openRuns.add([...found, ...list.unreadable].map(({ runId }) => runId));
+      for (const { runId, startedAt } of found) if (startedAt !== undefined) await openRuns.markStarted(runId);
+      await openRuns.complete();
+      return list.runs;
+    },
+    { all },
+  );
 }
 
 const MIN_LENGTH = 3;

@@ -1,7 +1,7 @@
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
-import { isQuestion } from '../../core/run/questions.ts';
+import { isQuestion, questionLines } from '../../core/run/questions.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { storyCount } from '../run-text.ts';
@@ -23,7 +23,8 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
     const text = story.summary ?? story.title;
     if (story.held !== undefined) return [{ what: '? approval', story, text }];
     const isOpen = isQuestion(story) && run.task !== true && !isDoneSince(story, run, runs);
-    return isOpen ? [{ what: '? answer', story, text }] : [];
+    const more = questionLines(story).join('  ');
+    return isOpen ? [{ what: '? answer', story, text: more === '' ? text : `${text}  ${more}` }] : [];
   });
   if (awaitsDecision(run)) items.push({ what: '? approval', text: 'the result of the run' });
   // A run that its breaker ended continues after a reset, unless a newer run has done its stories.

@@ -1,3 +1,4 @@
+import { questionLines } from '../../core/run/questions.ts';
 import type { RunView } from '../../api/operations/requests.ts';
 import { plainReason } from '../../core/failure/plain-reason.ts';
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
@@ -103,7 +104,8 @@ function failureFacts(story: StoryState | undefined): Fact[] {
   if (story?.summary === undefined || story.progress === 'passed') return [];
   const reason = story.stopReason === undefined ? '' : `${plainReason(story.stopReason, story.lastFailure)}  `;
   const label = story.progress === 'needs_human' ? 'asks' : 'failed';
-  return [{ label, text: `${reason}${safeLine(story.summary, 400)}`, tone: 'warn' }];
+  const options = questionLines(story).map((line): Fact => ({ label: '', text: safeLine(line, 300), tone: 'warn' }));
+  return [{ label, text: `${reason}${safeLine(story.summary, 400)}`, tone: 'warn' }, ...options];
 }
 
 function branchText({ repo, runId, tip, landed }: RunState): string {
@@ -169,7 +171,9 @@ export function answerPanel(state: TopState, paint: Paint): string[] {
   return [
     paint('quiet', '-'.repeat(Math.max(1, width))),
     `  ${paint('warn', `${safeLine(story?.id ?? '', 40)} asks`)}`,
-    ...wrapped(story?.summary ?? '').map((line) => `    ${line}`),
+    ...[story?.summary ?? '', ...(story === undefined ? [] : questionLines(story))]
+      .flatMap(wrapped)
+      .map((line) => `    ${line}`),
     ...(question === undefined
       ? []
       : [`  ${paint('strong', 'your answer')}`, ...wrapped(action.text ?? '').map((line) => `    ${line}`)]),

@@ -4,6 +4,7 @@ import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { formatSize, formatConfigDuration } from '../../lib/units.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { FailureCause } from '../../core/failure/failure.ts';
+import type { AskedQuestion } from '../../core/run/questions.ts';
 import type { ModelPause } from '../../core/failure/model-pause.ts';
 import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../../core/journal/events.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/agent.ts';
@@ -23,6 +24,11 @@ export interface AttemptOutcome {
   described?: true;
   /** The commit that waits for approval. */
   held?: HeldCommit;
+  /** The commit with what the agent left when it asked a question. */
+  left?: string;
+  /** Answers that the agent proposes to its question. */
+  options?: string[];
+  question?: AskedQuestion;
   /** Paths that another story changed too and landed first. */
   conflicts?: string[];
   usage?: Usage;
@@ -38,7 +44,7 @@ export interface AttemptOutcome {
 
 /** The journal entry for an outcome. */
 export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, failure?: FailureNote): JournalEntry {
-  const { verdict, stopReason, summary, usage, commit, recovered, described, held, conflicts } = end;
+  const { verdict, stopReason, summary, usage, commit, recovered, described, held, left, question, conflicts } = end;
   return {
     type: 'story.ended',
     story,
@@ -47,7 +53,7 @@ export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, 
     stopReason,
     summary,
     usage: usage ?? NO_USAGE,
-    ...defined({ commit, recovered, described, held, conflicts, failure }),
+    ...defined({ commit, recovered, described, held, left, question, conflicts, failure }),
   };
 }
 

@@ -37,6 +37,15 @@ export interface Attempt extends SandboxContext {
   readonly task?: 'tests' | 'refactor';
   /** The tests that the agent may not change. */
   readonly locked?: LockedTests | undefined;
+  /** The work of an earlier attempt with which this one continues. */
+  readonly continued?: ContinuedWork | undefined;
+}
+
+/** The work of an earlier attempt with which this one continues. */
+export interface ContinuedWork {
+  attempt: number;
+  /** Its change as a commit on the base of this attempt; undefined if it cannot be applied. */
+  commit: string | undefined;
 }
 
 export interface AttemptInputs {

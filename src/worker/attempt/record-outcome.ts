@@ -4,11 +4,13 @@ import { judgeFailure } from '../../core/failure/judge-failure.ts';
 import { postponeAttempt } from '../../core/failure/model-pause.ts';
 import type { FailureNote } from '../../core/journal/events.ts';
 import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
+import { storyOf } from '../../core/run/state.ts';
 import { updateBreakers } from '../run/shared-breakers.ts';
-import { approvalOf, type Attempt } from './open-attempt.ts';
+import type { Attempt } from './open-attempt.ts';
 import { storyEnded, type AgentMeasurements, type AttemptOutcome } from './attempt-outcome.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { assertCurrent } from './fence.ts';
+import { defined } from '../../lib/guards.ts';
 import { formatConfigDuration } from '../../lib/units.ts';
 
 /** The parts of an attempt that its outcome depends on. */
@@ -28,8 +30,11 @@ export async function recordOutcome(
   if (failure === 'postponed') return;
   const { resources, identity } = attempt;
   // Approved work says nothing about the agent: none has run.
-  if (approvalOf(attempt) === undefined) await reportToBreakers(attempt, failure);
-  else if (outcome.held === undefined) await releaseHeldCommit(resources.mirrorDir, identity.runId, identity.storyKey);
+  const { approved, kept } = storyOf(attempt.inputs.state, identity.story);
+  if (approved === undefined) await reportToBreakers(attempt, failure);
+  const isUsed =
+    approved === undefined ? kept !== undefined && outcome.verdict === 'passed' : outcome.held === undefined;
+  if (isUsed) await releaseHeldCommit(resources.mirrorDir, identity.runId, identity.storyKey);
 }
 
 /** Records that an attempt ended without an outcome, and why. */
@@ -61,12 +66,23 @@ async function recordEnd(
     const at = new Date(now).toISOString();
     const wait = pause && postponeAttempt(state, { ...attemptRef, pause, why: summary }, { maxWaitMs, now: at });
     if (wait !== undefined) return { entries: [wait], result: 'postponed' };
-    if (outcome.verdict !== 'failed') return { entries: [storyEnded(attemptRef, end)], result: undefined };
+    if (outcome.verdict !== 'failed')
+      return { entries: [storyEnded(attemptRef, withQuestion(end, config, now))], result: undefined };
     const ended = pause === undefined ? outcome : waitTooLong(outcome, maxWaitMs);
     const failed = { ...attemptRef, ...signs, testOnly, ...ended };
     const { failure, entries } = judgeFailure(state, failed, { policies: config, now });
     return { entries: [storyEnded(attemptRef, { ...ended, usage }, failure), ...entries], result: failure };
   });
+}
+
+/** The end of an attempt with what belongs to its question, if it asks one. `now`: ms since 1970. */
+function withQuestion(end: AttemptOutcome, { answers }: RecordedAttempt['config'], now: number): AttemptOutcome {
+  const { verdict, held, options } = end;
+  if (verdict !== 'needs_human' || held !== undefined) return end;
+  const { deadlineMs, unanswered } = answers;
+  const limit = deadlineMs === undefined ? {} : { until: new Date(now + deadlineMs).toISOString(), unanswered };
+  const question = { ...defined({ options }), ...limit };
+  return Object.keys(question).length === 0 ? end : { ...end, question };
 }
 
 /** The failure of an attempt that would have to wait for longer than `retry.max_wait`. */

@@ -6,7 +6,7 @@ import { exportTree } from './phases/export-tree.ts';
 import { importCandidate } from './phases/import-candidate.ts';
 import { landCandidate } from './phases/land-candidate.ts';
 import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
-import { prepareReadingWorkspace, prepareWorkspaces } from './phases/prepare-workspace.ts';
+import { prepareReadingWorkspace, prepareWorkspaces, type WorkAhead } from './phases/prepare-workspace.ts';
 import { runAgent } from './phases/run-agent.ts';
 import { runSetup } from './phases/run-setup.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
@@ -18,10 +18,10 @@ import { hasChanges, newWork, type ImplementedWork, type Work } from './work.ts'
  * Runs an attempt and closes it. When this resolves, the outcome is in the journal. Throws if the worker or its
  * environment failed, or if the story was taken away from this worker (RUN_ABORTED); then the journal has no outcome.
  */
-export async function runAttempt(attempt: Attempt): Promise<void> {
+export async function runAttempt(attempt: Attempt, ahead: WorkAhead = {}): Promise<void> {
   const measured = new Measurements();
   try {
-    const outcome = await reachOutcome(attempt, measured).catch(toOutcome);
+    const outcome = await reachOutcome(attempt, measured, ahead).catch(toOutcome);
     await recordOutcome(attempt, outcome, measured.current);
   } catch (error) {
     await recordInterruption(attempt, measured.current);
@@ -31,11 +31,11 @@ export async function runAttempt(attempt: Attempt): Promise<void> {
   }
 }
 
-async function reachOutcome(attempt: Attempt, measured: Measurements): Promise<AttemptOutcome> {
+async function reachOutcome(attempt: Attempt, measured: Measurements, ahead: WorkAhead): Promise<AttemptOutcome> {
   if (attempt.inputs.state.dry) return describeChange(attempt, measured);
   const approval = approvalOf(attempt);
   if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval), measured);
-  const work = await implementStory(attempt, measured);
+  const work = await implementStory(attempt, measured, ahead);
   if (hasChanges(work)) return gateAndLand(attempt, await mergeOntoTip(attempt, work), measured);
   await runGatesAndRefactor(attempt, work, measured);
   return passed(work);
@@ -48,16 +48,21 @@ export async function describeChange(attempt: Attempt, measured: Measurements): 
 }
 
 /** The agent's work becomes a candidate, on top of the tests that were written first. */
-export async function implementStory(opened: Attempt, measured: Measurements): Promise<ImplementedWork> {
-  const { onSnapshot, work, kept, startAhead } = await prepareWorkspaces(opened);
+export async function implementStory(
+  opened: Attempt,
+  measured: Measurements,
+  ahead: WorkAhead = {},
+): Promise<ImplementedWork> {
+  const { onSnapshot, work, kept, startAhead } = await prepareWorkspaces(opened, ahead.prepared);
   await runSetup(onSnapshot, work);
   const attempt = await writeTests(onSnapshot, { work, kept }, measured);
-  const { exporter, ...ahead } = startAhead(attempt);
+  const { exporter, ...started } = startAhead(attempt);
   const answer = await runAgent(attempt, work, { exporter, measured });
   const tree = await exportTree(attempt, exporter);
   const candidate = await importCandidate(attempt, tree, answer.summary);
   measured.setChange(candidate?.changed);
-  return newWork(attempt, { candidate, answer, usage: measured.current.usage, ...ahead });
+  if (candidate !== undefined) ahead.onCandidate?.(candidate.commit);
+  return newWork(attempt, { candidate, answer, usage: measured.current.usage, ...started });
 }
 
 /** Repeats from the merge if another story lands first. */

@@ -3,6 +3,7 @@ import type { JournalEntry } from '../../core/journal/events.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
+import { defined } from '../../lib/guards.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { continueRun } from '../run/continue-run.ts';
@@ -10,6 +11,13 @@ import { approveHint, assertCanContinue, assertNotTask, describeProgress, refuse
 import type { ControlRequest } from './control-run.ts';
 
 const MAX_ANSWER = 8000;
+
+/** One of both. `option`: the number of an option that the agent proposed, from 1. */
+export interface GivenAnswer {
+  storyId: string;
+  text?: string | undefined;
+  option?: number | undefined;
+}
 
 /**
  * Answers the question with which a story ended: the story is started again, with question and answer in its prompt. Safe
@@ -19,29 +27,35 @@ const MAX_ANSWER = 8000;
 export async function answerStory(
   keeper: RunKeeper,
   steering: ControlRequest,
-  { storyId, text }: { storyId: string; text: string },
+  { storyId, text, option }: GivenAnswer,
 ): Promise<ControlResult> {
   const { runId, by } = steering;
-  const answer = toAnswer(text);
+  const given = toAnswer(text, option);
   const steered = await keeper.store.transact(runId, (state) => {
     const story = storyOf(state, storyId);
     const said = { runId, stories: [story.id] };
-    const given = isQuestion(story) ? undefined : story.answered?.at(-1);
-    if (given?.by === by && given.text === answer)
+    const before = isQuestion(story) ? undefined : story.answered?.at(-1);
+    if (before?.by === by && (given === undefined ? before.option === option : before.text === given))
       return { entries: [], result: { ...said, changed: false, says: `Story ${story.id} has this answer already.` } };
     assertNotTask(state);
     assertAsks(state, story);
-    const entry: JournalEntry = { type: 'story.answered', story: story.id, attempt: story.attempts, text: answer, by };
+    const answer = given ?? requireOption(story, option);
+    const chosen = given === undefined ? defined({ option }) : {};
+    const attemptRef = { story: story.id, attempt: story.attempts };
+    const entry: JournalEntry = { type: 'story.answered', ...attemptRef, text: answer, by, ...chosen };
     assertCanContinue(state, entry);
-    const says = `Story ${story.id} is answered: ${startsWhen(state)}.`;
+    const says = `Story ${story.id} is answered: ${startsWhen(state, story)}.`;
     return { entries: [entry], result: { ...said, changed: true, says } };
   });
   await continueRun(keeper, steering);
   return steered;
 }
 
-/** The text in the form that the journal keeps. */
-function toAnswer(text: string): string {
+/** The text in the form that the journal keeps; undefined for an option. */
+function toAnswer(text: string | undefined, option: number | undefined): string | undefined {
+  if ((text === undefined) === (option === undefined))
+    throw new HaloError('USAGE', 'An answer is either a text or the number of an option.');
+  if (text === undefined) return undefined;
   const answer = safeText(text.replace(/\r\n?/g, '\n')).trim();
   if (answer === '') throw new HaloError('USAGE', 'The answer is empty.', { hint: 'Enter a text.' });
   if (answer.length > MAX_ANSWER)
@@ -51,21 +65,36 @@ function toAnswer(text: string): string {
   return answer;
 }
 
+/** The text of an option. Throws USAGE if there is none with this number. */
+function requireOption({ id, question }: StoryState, option = 0): string {
+  const { options = [] } = question ?? {};
+  const chosen = options[option - 1];
+  if (chosen !== undefined) return chosen;
+  const has = options.length === 0 ? 'no options' : `the options 1 to ${options.length}`;
+  throw new HaloError('USAGE', `The question of story ${id} has ${has}, not ${option}.`, {
+    hint: 'Answer with a text.',
+  });
+}
+
 function assertAsks(state: RunState, story: StoryState): void {
   const { runId, stopReason } = state;
   const given = story.answered?.at(-1);
   if (story.held !== undefined) throw refused(`Story ${story.id} is waiting for approval.`, approveHint(state));
   if (!isQuestion(story)) {
     const why =
-      given === undefined ? `${describeProgress(story)}: it asks no question` : `was already answered by ${given.by}`;
+      given === undefined
+        ? `${describeProgress(story)}: it asks no question`
+        : `was already answered by ${given.by}${given.at === undefined ? '' : ` at ${given.at}`}`;
     throw refused(`Story ${story.id} ${why}.`, `Run \`halo status ${runId}\` to see its state.`);
   }
   if (stopReason === 'USER_ABORT')
     throw refused(`Run ${runId} was cancelled.`, `Run \`halo retry ${runId}\` to reopen it without an answer.`);
 }
 
-function startsWhen({ runId, paused }: RunState): string {
+function startsWhen({ runId, paused }: RunState, { kept }: StoryState): string {
+  const from =
+    kept === undefined ? 'starts from the latest commit of the run' : 'continues with the files of the last one';
   return paused === undefined
-    ? 'its next attempt starts from the latest commit of the run, with the answer in its prompt'
+    ? `its next attempt ${from}, with the answer in its prompt`
     : `it starts when the run, which is paused, continues: \`halo resume ${runId}\``;
 }

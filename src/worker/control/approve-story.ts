@@ -155,7 +155,7 @@ async function findPreviousDecision(
       ? story.approved !== undefined || story.progress === 'passed'
       : story.progress === 'failed' && story.stopReason === 'APPROVAL_DENIED';
   if (!counts) return undefined;
-  const words = (await store.readJournal(runId)).filter(isDecision);
+  const words = (await store.readWithoutActivities(runId)).filter(isDecision);
   const last = words.findLast((word) => word.story === story.id);
   if (last === undefined || (last.type === 'story.rejected') !== (verdict === 'rejected')) return undefined;
   return story.commit ?? last.commit;

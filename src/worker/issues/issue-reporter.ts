@@ -9,7 +9,7 @@ import type { Forge } from '../../forge/forge.ts';
 import { doubledDelay, ignore } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
-import { IssueReportFiles, type SentReports } from '../../store/issue-report-files.ts';
+import { IssueReportFiles, type SentReports } from '../../store/forge/issue-report-files.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { openIssueSource, readIssueSettings, type ForgeContext } from './open-issue-source.ts';

@@ -3,9 +3,9 @@ import type { Config } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
 import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
-import type { IssueSource } from '../../core/issues/issue-source.ts';
+import { FORGES, type ForgeName, type IssueSource } from '../../core/issues/issue-source.ts';
 import type { Forge } from '../../forge/forge.ts';
-import { openForge, type ForgeAddress } from '../../forge/open-forge.ts';
+import { apiUrlOf, openForge, type ForgeAddress } from '../../forge/open-forge.ts';
 import { openMachineConnections } from '../network/machine-connections.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 
@@ -21,16 +21,34 @@ export type ForgePatience = Pick<ForgeAddress, 'maxWaitMs' | 'requestMs' | 'maxT
 
 /** Opens the forge of a source with the settings of this machine, and registers the token with the masker. Throws CONFIG_INVALID. */
 export async function openIssueSource(
-  { home, env, masker }: ForgeContext,
+  context: ForgeContext,
   source: IssueSource,
   patience: ForgePatience = {},
 ): Promise<Forge> {
+  const { addressOf } = await readForges(context);
+  return openForge(source, { ...(await addressOf(source.forge)), ...patience });
+}
+
+/** The forges in the settings of this machine. */
+export interface ConfiguredForges {
+  /** Base URLs of their APIs. */
+  apis: Partial<Record<ForgeName, string | undefined>>;
+  /** How to reach one of them. Registers its token with the masker. */
+  addressOf(this: void, forge: ForgeName): Promise<ForgeAddress>;
+}
+
+/** Throws CONFIG_INVALID. */
+export async function readForges({ home, env, masker }: ForgeContext): Promise<ConfiguredForges> {
   const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
-  const { url, token_env: tokenEnv } = forges[source.forge];
-  const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
-  masker.learn([token ?? '']);
-  const connections = await openMachineConnections(env, config.network.caFile);
-  return openForge(source, { url, tokenEnv, token, connections, ...patience });
+  return {
+    apis: Object.fromEntries(FORGES.map((name) => [name, apiUrlOf(name, forges[name].url)])),
+    async addressOf(forge) {
+      const { url, token_env: tokenEnv } = forges[forge];
+      const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
+      masker.learn([token ?? '']);
+      return { url, tokenEnv, token, connections: await openMachineConnections(env, config.network.caFile) };
+    },
+  };
 }
 
 /** The settings `[issues]` of this machine. Throws CONFIG_INVALID. */

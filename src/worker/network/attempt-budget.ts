@@ -172,6 +172,7 @@ function grantOf(
   { ask, model }: Asked,
   reserved: { output: number; usd: number; tokens: number },
 ): Reservation {
+  const grantedAt = performance.now();
   return {
     outputTokens: reserved.output,
     async settle(used, told) {
@@ -185,13 +186,18 @@ function grantOf(
           ? known
           : { microUsd: Math.max(reserved.usd, known.microUsd), tokens: Math.max(reserved.tokens, known.tokens) };
       const usage = price === undefined ? used : { ...used, costUsd: charge.microUsd / 1e6 };
-      const entry = { type: 'model.used', model, told, usage, tokens: charge.tokens } as const;
+      const ms = Math.round(performance.now() - grantedAt);
+      const entry = { type: 'model.used', model, told, usage, tokens: charge.tokens, ms } as const;
       // Without a reservation, the request only counts for the rate.
       if (reserved.tokens > 0) await attempt.journal.report(entry).catch((error: unknown) => warn(attempt, error));
       // Even if the journal cannot be written: otherwise this process would renew the reservation while it lives.
       const settling = ledgerOf(attempt).settle({ request: ask, charge, load: known.tokens });
-      const over = await settling.catch((error: unknown) => warn(attempt, error));
-      return over === undefined ? { usage } : { usage, overrun: describeOverrun(over) };
+      const settled = await settling.catch((error: unknown) => warn(attempt, error));
+      for (const warning of settled?.near ?? [])
+        await attempt.journal
+          .report({ type: 'budget.warned', ...warning })
+          .catch((error: unknown) => warn(attempt, error));
+      return settled?.over === undefined ? { usage } : { usage, overrun: describeOverrun(settled.over) };
     },
   };
 }
@@ -222,14 +228,19 @@ function pauseQuery({ config, state }: { config: Config; state: RunState }, mode
 }
 
 /** All scopes, including those without a limit: another run may have a limit for the same day. */
-function scopesOf({ config, identity, worker }: BudgetedAttempt): SpendScope[] {
+function scopesOf({ config, identity, worker, inputs }: BudgetedAttempt): SpendScope[] {
   const { runId, storyKey } = identity;
+  const { user, repo } = inputs.state;
+  const day = new Date(worker.now()).toISOString().slice(0, 10);
   const keys = {
     story: `story:${runId}:${storyKey}`,
     run: `run:${runId}`,
-    day: `day:${new Date(worker.now()).toISOString().slice(0, 10)}`,
+    user: `user:${user ?? ''}:${day}`,
+    repository: `repository:${repo.mirror}:${day}`,
+    day: `day:${day}`,
   };
-  return BUDGET_SCOPES.map((name) => {
+  // Journals of older versions name no user.
+  return BUDGET_SCOPES.filter((name) => name !== 'user' || user !== undefined).map((name) => {
     const { usd, tokens } = config.budget[name];
     return {
       name,

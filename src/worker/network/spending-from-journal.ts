@@ -1,4 +1,5 @@
 import { addCharges, NO_CHARGE, type Charge } from '../../core/budget.ts';
+import type { RunState } from '../../core/run/state.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { SpendScope } from '../../queue/budget/budget-ledger.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
@@ -18,22 +19,39 @@ export async function readSpending(
   const { runId, story } = identity;
   switch (scope.name) {
     case 'story':
-      return sum(await store.readJournal(runId), (event) => event.story === story);
+      return sum(await store.readWithoutActivities(runId), (event) => event.story === story);
     case 'run':
-      return sum(await store.readJournal(runId), () => true);
+      return sum(await store.readWithoutActivities(runId), () => true);
+    case 'user':
+    case 'repository': {
+      const name = scope.key.slice(`${scope.name}:`.length, -':2026-01-01'.length);
+      const isOf = ({ user, repo }: RunState) => (scope.name === 'user' ? user : repo.mirror) === name;
+      return ofDay(store, dayOf(scope.key), isOf);
+    }
     case 'day':
-      return ofDay(store, scope.key.slice(-'2026-01-01'.length));
+      return ofDay(store, dayOf(scope.key), () => true);
   }
 }
 
+function dayOf(key: string): string {
+  return key.slice(-'2026-01-01'.length);
+}
+
 /** A run that cannot be read counts as zero: it must not stop all others. */
-async function ofDay(store: JournalStore & RunCatalog, day: string): Promise<Charge> {
+async function ofDay(
+  store: JournalStore & RunCatalog,
+  day: string,
+  counts: (run: RunState) => boolean,
+): Promise<Charge> {
   let spent = NO_CHARGE;
   // Responses may arrive after their run was cancelled.
   const dayBefore = new Date(Date.parse(day) - DAY_MS).toISOString();
+  const facts = await store.runFacts();
   for (const runId of await store.runIds()) {
+    const endedAt = facts.get(runId)?.endedAt;
+    if (endedAt !== undefined && endedAt < dayBefore) continue;
     const state = await store.readState(runId).catch(() => undefined);
-    if (state === undefined || (state.endedAt !== undefined && state.endedAt < dayBefore)) continue;
+    if (state === undefined || !counts(state) || (state.endedAt !== undefined && state.endedAt < dayBefore)) continue;
     const events = await store.readJournal(runId).catch(() => []);
     spent = addCharges(
       spent,

@@ -16,7 +16,7 @@ const SWANSON_MAX_TOKENS = 15_000;
 /** Guidance files with only these words refer to another one. */
 const REFERENCES = ['AGENTS.md', '@AGENTS.md', 'CLAUDE.md', '@CLAUDE.md'];
 
-export interface StoryPromptRequest {
+export interface StoryPromptRequest extends Partial<Pick<PromptInput, 'answered' | 'feedback' | 'landed' | 'earlier'>> {
   gitDir: string;
   /** The commit that the run starts from: its files are quoted. */
   runBase: string;
@@ -31,7 +31,6 @@ export interface StoryPromptRequest {
   testsFirst?: PromptInput['testsFirst'] | undefined;
   progress?: PromptInput['progress'];
   lastFailure?: PromptInput['lastFailure'];
-  answered?: PromptInput['answered'] | undefined;
 }
 
 export interface StoryPrompt extends Omit<ReadPromptFiles, 'files'> {
@@ -45,7 +44,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     readPromptFiles({ gitDir, commit: runBase, prompt: config.prompt }),
     readGuidance(request),
   ]);
-  const { testsFirst } = request;
+  const { testsFirst, answered, feedback, landed, earlier } = request;
   const testsOnly = testsFirst !== undefined && 'write' in testsFirst;
   const build = request.planning ? buildPlanPrompt : buildPrompt;
   const prompt = build({
@@ -56,7 +55,7 @@ export async function buildStoryPrompt(request: StoryPromptRequest): Promise<Sto
     guidance,
     files: filesOfSession(files, { testsOnly }),
     gates: config.gates ?? [],
-    ...defined({ lastFailure, answered: request.answered, dry: request.dry, testsFirst }),
+    ...defined({ lastFailure, answered, feedback, landed, earlier, dry: request.dry, testsFirst }),
     maxTokens: maxTokensOf(config, prd),
     answer: answerFormOf(config, request.adapter),
   });

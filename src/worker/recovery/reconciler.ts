@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { nextDeadline } from '../../core/run/questions.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { ignore } from '../../lib/async.ts';
 import { defined } from '../../lib/guards.ts';
@@ -6,6 +7,7 @@ import { jobIdOf } from '../../queue/job.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import type { OpenRun } from '../../store/open-runs.ts';
 import { isWorkerAlive, removeDeadWorkers } from '../../store/process-registry.ts';
+import { expireQuestions } from '../control/expire-questions.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import { nextJobs } from '../run/next-jobs.ts';
 import { updateDependencies } from './update-dependencies.ts';
@@ -26,24 +28,27 @@ const LEASE_MS = 15_000;
 interface Needed {
   /** Ids of the jobs that must be in the queue. */
   jobs: readonly string[];
-  /** Whether more jobs become due when another run ends. */
-  waitsForRuns?: boolean;
+  /** The runs for which it waits: jobs become due when one of them ends. */
+  waitsFor?: readonly string[];
   /** The process that owns the run: jobs become due when it dies. */
   owner?: string;
+  /** When a question of it has to be answered, in ms since 1970. */
+  questionsDueAt?: number;
 }
 
 /** What a comparison found, so that the next one need not read the run again. */
 interface Compared extends Needed {
-  /** Size of the journal. */
+  /** Size of the journal, and of those of the runs for which it waits. */
   bytes: number;
+  bytesOfNeeds: readonly number[];
 }
 
 /**
- * Compares the journals with the queue, at its start and every ten seconds, and queues missing jobs: Redis may have been
+ * Compares the journals with the queue, at its start and every ten seconds, answers questions whose deadline has passed, and queues missing jobs: Redis may have been
  * wiped, or a process may have died after writing an event but before enqueueing the job. Handles runs without an owner, or
  * those of `owner`. Also sweeps orphans, and removes old runs once a day. Of several workers, one compares. While no run
  * changes, it compares in memory what it knows with the queue and reads no files of runs; after a change, it reads the
- * runs whose journal has grown, that wait for others, or whose jobs are missing.
+ * runs whose journal has grown, or that of a run for which they wait, or whose jobs are missing.
  */
 export class Reconciler {
   private readonly worker: WorkerContext;
@@ -60,6 +65,8 @@ export class Reconciler {
   private readonly closing = new AbortController();
   private readonly timer: NodeJS.Timeout;
   private turns = 0;
+  /** Whether this worker compares for all others. */
+  private leads = false;
   /** When an open run had changed last, before all of them were compared. */
   private changedAt = -1;
   /** When all open runs were compared, in ms since the process started. */
@@ -82,7 +89,7 @@ export class Reconciler {
     const jobs = await this.queue.jobIds();
     for (const { runId } of await this.worker.store.openRuns()) {
       const known = this.compared.get(runId);
-      if (runId === endedId || (known !== undefined && known.waitsForRuns !== true)) continue;
+      if (runId === endedId || (known !== undefined && known.waitsFor?.includes(endedId) !== true)) continue;
       await this.inspect(runId, jobs);
     }
   }
@@ -101,9 +108,9 @@ export class Reconciler {
     // Not awaited: runs are queued even if the engine does not answer.
     if (this.turns++ % SWEEP_EVERY === 0) this.sweeping = this.sweep();
     if (owner === undefined) {
-      const leads = await queue.lease(LEASE, this.id, LEASE_MS);
+      this.leads = await queue.lease(LEASE, this.id, LEASE_MS);
       // A worker that starts compares in any case: its user may have repaired something.
-      if (!leads && !isFirst) return;
+      if (!this.leads && !isFirst) return;
       for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);
       if (this.turns % SWEEP_EVERY === 1) this.pruning = this.prune();
     }
@@ -127,7 +134,8 @@ export class Reconciler {
       if (await this.isIncomplete(known, queued)) await this.inspect(runId, queued);
   }
 
-  private async isIncomplete({ jobs, owner }: Compared, queued: ReadonlySet<string>): Promise<boolean> {
+  private async isIncomplete({ jobs, owner, questionsDueAt }: Compared, queued: ReadonlySet<string>): Promise<boolean> {
+    if (questionsDueAt !== undefined && questionsDueAt <= this.worker.now()) return true;
     if (!jobs.every((id) => queued.has(id))) return true;
     return owner !== undefined && !(await isWorkerAlive(this.worker.home, owner));
   }
@@ -145,11 +153,25 @@ export class Reconciler {
 
   private async inspect(runId: string, queued: ReadonlySet<string>): Promise<void> {
     const { worker, queue, owner, compared } = this;
-    const bytes = await worker.store.journalBytes(runId);
     const before = compared.get(runId);
-    const isSame = before?.bytes === bytes && before.waitsForRuns !== true;
-    if (isSame && !(await this.isIncomplete(before, queued))) return;
-    compared.set(runId, { bytes, ...(await requeue(worker, queue, { runId, owner })) });
+    const [bytes, ...bytesOfNeeds] = await this.bytesOf([runId, ...(before?.waitsFor ?? [])]);
+    const isSame =
+      before?.bytes === bytes && before?.bytesOfNeeds.every((known, index) => known === bytesOfNeeds[index]);
+    if (before !== undefined && isSame && !(await this.isIncomplete(before, queued))) return;
+    const mayExpire = this.leads || owner !== undefined;
+    const needed = await requeue(worker, queue, { runId, owner, mayExpire });
+    // Sizes from before it was read: what is appended meanwhile is read the next time.
+    const waitsFor = needed.waitsFor ?? [];
+    const isKnown = before !== undefined && String(before.waitsFor ?? []) === String(waitsFor);
+    compared.set(runId, {
+      ...needed,
+      bytes: bytes ?? 0,
+      bytesOfNeeds: isKnown ? bytesOfNeeds : waitsFor.map(() => UNKNOWN),
+    });
+  }
+
+  private bytesOf(runIds: readonly string[]): Promise<number[]> {
+    return Promise.all(runIds.map((id) => this.worker.store.journalBytes(id)));
   }
 }
 
@@ -163,27 +185,42 @@ function coalesce(work: () => Promise<void>): () => Promise<void> {
 async function requeue(
   worker: WorkerContext,
   queue: StoryQueue,
-  { runId, owner }: { runId: string; owner: string | undefined },
+  { runId, owner, mayExpire }: { runId: string; owner: string | undefined; mayExpire: boolean },
 ): Promise<Needed> {
   const { home, store, log } = worker;
-  const state = await store.readState(runId).catch((error: unknown) => {
-    log.warn({ runId, err: error }, 'run cannot be read');
-  });
+  const read = () =>
+    store.readState(runId).catch((error: unknown) => {
+      log.warn({ runId, err: error }, 'run cannot be read');
+    });
+  let state = await read();
+  if (state !== undefined && mayExpire && (whenDue(nextDeadline(state)).questionsDueAt ?? Infinity) <= worker.now()) {
+    if ((await liveOwnerOf(home, state)) === owner) await expireQuestions(worker, { runId, now: worker.now(), queue });
+    state = await read();
+  }
   if (state === undefined) return NOTHING;
+  const questions = whenDue(nextDeadline(state));
   if (state.status === 'ended') {
     await store.settle(runId).catch((error: unknown) => {
       log.warn({ runId, err: error }, 'files of an ended run could not be updated');
     });
-    return NOTHING;
+    return { ...NOTHING, ...questions };
   }
   // Another process may die, and then its runs are for all; who owns a run is in its journal.
   const ofOwner = defined({ owner: owner === undefined ? state.owner : undefined });
   if ((await liveOwnerOf(home, state)) !== owner) return { ...NOTHING, ...ofOwner };
-  if (unmetNeeds(await updateDependencies(worker, state)).length > 0) return { ...NOTHING, waitsForRuns: true };
+  const unmet = unmetNeeds(await updateDependencies(worker, state));
+  if (unmet.length > 0) return { ...NOTHING, waitsFor: unmet.map(({ run }) => run) };
   const jobs = nextJobs(state, worker.now());
   for (const job of jobs) await queue.enqueue(job);
   // A job in the lane of a dead owner has the same id.
-  return { jobs: jobs.map(jobIdOf), ...(jobs.length > 0 && ofOwner) };
+  return { jobs: jobs.map(jobIdOf), ...questions, ...(jobs.length > 0 && ofOwner) };
+}
+
+function whenDue(deadline: string | undefined): Pick<Needed, 'questionsDueAt'> {
+  return deadline === undefined ? {} : { questionsDueAt: Date.parse(deadline) };
 }
 
 const NOTHING: Needed = { jobs: [] };
+
+/** The run is read once more. */
+const UNKNOWN = -1;

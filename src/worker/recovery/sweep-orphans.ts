@@ -32,7 +32,8 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
   const isOrphan = async (resource: { run: string; epoch: number } | LabelledResource) =>
     'phase' in resource && resource.phase === SESSION_PHASE && resource.kind === 'volume'
       ? wasSessionAbandoned(await stateOf(resource.run), resource, now)
-      : wasAbandoned(await stateOf(resource.run), resource.epoch);
+      : worker.preparedEpochs.get(resource.run) !== resource.epoch &&
+        wasAbandoned(await stateOf(resource.run), resource.epoch);
   for (const resource of resources) {
     if (!(await isOrphan(resource))) continue;
     worker.log.info({ ...resource }, 'removing orphan');
@@ -62,14 +63,16 @@ function toMissing(error: unknown): 'gone' | 'unreadable' {
   return error instanceof HaloError && error.code === 'RUN_NOT_FOUND' ? 'gone' : 'unreadable';
 }
 
-/** Whether no attempt can use the resources of an epoch any longer. */
+/** Whether no attempt can use the resources of an epoch any longer. Another worker may have prepared the next attempt. */
 export function wasAbandoned(
-  state: Pick<RunState, 'status' | 'stories'> | 'gone' | 'unreadable',
+  state: Pick<RunState, 'status' | 'stories' | 'epoch'> | 'gone' | 'unreadable',
   epoch: number,
 ): boolean {
   if (state === 'unreadable') return false;
   if (state === 'gone' || state.status === 'ended') return true;
-  return !state.stories.some((story) => story.epoch === epoch && story.progress === 'in_progress');
+  const running = state.stories.filter(({ progress }) => progress === 'in_progress');
+  if (epoch === state.epoch + 1) return running.length === 0;
+  return !running.some((story) => story.epoch === epoch);
 }
 
 interface Folder {

@@ -3,7 +3,7 @@ import { isUrl } from '../../git/repository/repo-url.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isOnOtherBranch } from '../../git/repository/unmerged-runs.ts';
 import { currentDecision, type RunState } from '../../core/run/state.ts';
-import { IssueReportFiles } from '../../store/issue-report-files.ts';
+import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
 
 /** A run with the id of its directory: the journal of a copied run may name another one. */
 export interface IdentifiedRun {

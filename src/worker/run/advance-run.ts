@@ -4,10 +4,11 @@ import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { repackMirror } from '../../git/mirror/repack-mirror.ts';
 import { isIssueWithdrawn } from '../issues/check-issue.ts';
-import { IssueReportFiles } from '../../store/issue-report-files.ts';
+import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
 import type { JobRef } from '../../queue/job.ts';
 import type { EnqueueRequest } from '../../queue/queue.ts';
-import { openRunAttempt, type AttemptRequest } from '../attempt/open-attempt.ts';
+import type { AttemptRequest } from '../attempt/open-attempt.ts';
+import type { PreparedAttempts } from '../attempt/prepared-attempts.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -22,24 +23,32 @@ import { recordAgentInfo } from './record-agent-info.ts';
 import { startAttempt } from './start-attempt.ts';
 import { watchControl } from './watch-control.ts';
 
+/** What handles the jobs of a worker. */
+export interface RunnerContext {
+  worker: WorkerContext;
+  /** Attempts that are prepared before they begin. */
+  ahead: PreparedAttempts;
+}
+
 /**
  * Handles one job of a run: runs the attempt if the journal allows it now, or ends the run. Returns the jobs that follow.
  * Throws if the attempt was taken from this worker, or if the journal cannot be read or written.
  */
 export async function advanceRun(
-  worker: WorkerContext,
+  context: RunnerContext,
   { runId, ordinal, attempt }: JobRef,
   signal: AbortSignal,
 ): Promise<EnqueueRequest[]> {
+  const { worker } = context;
   const state = await worker.store.readState(runId);
   if (state.status === 'ended' || isPaused(state)) return [];
   const run = await readRun(worker, runId);
   assertHasSettings(runId, run.config);
   const planned = planStory(state, ordinal);
   // A job may outlive its attempt, for example if a person retried the story while it waited.
-  if (planned?.attempt !== attempt) return continueOrEnd(worker, run);
+  if (planned?.attempt !== attempt) return continueOrEnd(context, run);
   // A job may come early, for example after the queue was rebuilt from the journals.
-  if (!isDue(planned, worker.now())) return continueOrEnd(worker, run);
+  if (!isDue(planned, worker.now())) return continueOrEnd(context, run);
   const { id: story, epoch } = planned.story;
   const guarded = { ...run, repo: state.repo, attemptRef: { story, attempt: planned.attempt }, epoch, signal };
   const fatal = await guardAttempt(worker, guarded, async (begun) => {
@@ -54,10 +63,10 @@ export async function advanceRun(
     if (started === undefined) return;
     begun(started.epoch);
     await markPrdProgress(worker, run);
-    await attemptUntilStopped(worker, { ...run, ...started, hostGitDir, signal });
+    await attemptUntilStopped(context, { ...run, ...started, hostGitDir, signal });
   });
   worker.inBackground(repackMirror(mirrorPath(worker.home, state.repo.mirror)));
-  if (fatal === undefined) return continueOrEnd(worker, run);
+  if (fatal === undefined) return continueOrEnd(context, run);
   await endRun(worker, run, () => fatal);
   return [];
 }
@@ -68,17 +77,19 @@ function isPaused(state: RunState): boolean {
 }
 
 /** Runs the attempt until it ends or a command in the journal stops it. */
-async function attemptUntilStopped(worker: WorkerContext, request: AttemptRequest): Promise<void> {
+async function attemptUntilStopped({ worker, ahead }: RunnerContext, request: AttemptRequest): Promise<void> {
   const { runId, story, epoch } = request;
   const control = watchControl(worker.store, runId, { story: story.id, epoch });
   try {
     const signal = AbortSignal.any([request.signal, control.signal]);
-    await runAttempt(await openRunAttempt(worker, { ...request, signal }));
+    const { attempt, prepared } = await ahead.open({ ...request, signal });
+    await runAttempt(attempt, { prepared, onCandidate: (commit) => ahead.prepare(attempt, request, commit) });
   } catch (error) {
     const stopped = control.signal.aborted || (error instanceof HaloError && error.code === 'RUN_ABORTED');
     if (!stopped || request.signal.aborted) throw error;
   } finally {
     control.stop();
+    ahead.expire(runId);
   }
 }
 
@@ -91,9 +102,10 @@ async function startRun(worker: WorkerContext, { runId, config }: RunInputs): Pr
   if (isFirst) await recordAgentInfo(worker, runId, config);
 }
 
-async function continueOrEnd(worker: WorkerContext, run: RunInputs): Promise<EnqueueRequest[]> {
+async function continueOrEnd({ worker, ahead }: RunnerContext, run: RunInputs): Promise<EnqueueRequest[]> {
   const state = await worker.store.readState(run.runId);
   if (planEnd(state) !== undefined) {
+    ahead.drop(run.runId);
     await endRun(worker, run, planEnd);
     return [];
   }

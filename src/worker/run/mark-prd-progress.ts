@@ -96,12 +96,14 @@ function progressOf(state: RunState, prd: Prd): PrdProgress {
   };
 }
 
-function hasLanded({ progress }: StoryState): boolean {
-  return progress === 'passed';
+/** Also while it is worked on again after feedback. */
+function hasLanded({ progress, commit }: StoryState): boolean {
+  return progress === 'passed' || commit !== undefined;
 }
 
 /** A failed story stays in progress; the next run starts with it. */
-function isBegun({ progress }: StoryState): boolean {
+function isBegun({ progress, commit }: StoryState): boolean {
+  if (commit !== undefined) return false;
   return progress === 'in_progress' || progress === 'failed' || progress === 'needs_human';
 }
 

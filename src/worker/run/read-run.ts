@@ -14,7 +14,10 @@ export interface RunInputs {
 
 /** Throws RUN_NOT_FOUND and RUN_UNREADABLE. */
 export async function readRun(worker: Pick<WorkerContext, 'store'>, runId: string): Promise<RunInputs> {
-  const [events, record] = await Promise.all([worker.store.readJournal(runId), worker.store.readRecord(runId)]);
+  const [events, record] = await Promise.all([
+    worker.store.readWithoutActivities(runId),
+    worker.store.readRecord(runId),
+  ]);
   const prd = lastPrd(events);
   if (prd === undefined) throw new HaloError('RUN_UNREADABLE', `The journal of run ${runId} has no run.created event.`);
   return { runId, prd, config: applyDefaults(record.config) };

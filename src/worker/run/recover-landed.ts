@@ -42,7 +42,9 @@ export async function recoverLanded(
   for (const story of candidates) {
     const { id, key, attempts } = story;
     const others = state.stories.filter((other) => other.id !== id);
-    const commit = await findLandedCommit({ hostGitDir, ref: runRef(runId), base: repo.base, runId, story, others });
+    // A story with feedback has landed before: only a newer commit counts.
+    const base = story.commit ?? repo.base;
+    const commit = await findLandedCommit({ hostGitDir, ref: runRef(runId), base, runId, story, others });
     if (commit === undefined) continue;
     const attemptRef = { story: id, attempt: attempts };
     const location = { runId, storyKey: key, attempt: attempts };

@@ -4,7 +4,7 @@ import type { SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.t
 import { failpoint } from '../../lib/failpoint.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { updateBase } from '../repository/host-repository.ts';
-import { VIEW } from '../workspace/sandbox-paths.ts';
+import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
 import { buildSnapshot, type BuildRequest } from './build-snapshot.ts';
 import type { SnapshotLayer } from './snapshot-layer.ts';
@@ -69,14 +69,21 @@ export async function openLayer(attempt: SandboxContext, request: LayerRequest):
   }
 }
 
-/** The snapshot of the base commit, for which setup runs if there is none yet. Undefined if setup runs in each workspace. */
-export async function openBaseLayer(attempt: Attempt): Promise<SnapshotLayer | undefined> {
+/**
+ * The snapshot of the base commit, or of `own`, a commit of the story on it, for which setup runs if there is none yet.
+ * Undefined if setup runs in each workspace.
+ */
+export async function openBaseLayer(attempt: Attempt, own?: string): Promise<SnapshotLayer | undefined> {
   const { config, inputs, resources, journal } = attempt;
   if (config.setup.length === 0 || config.snapshot.mode === 'off') return undefined;
   return journal.phase('setup', async () => {
     await updateBase(attempt);
-    const checkout = { commit: inputs.base, gitDir: resources.mirrorDir, sources: [VIEW] };
-    return openLayer(attempt, { checkout, phase: 'setup', folder: 'setup', fromStory: false });
+    const { mirrorDir, candidateDir } = resources;
+    const checkout =
+      own === undefined
+        ? { commit: inputs.base, gitDir: mirrorDir, sources: [VIEW] }
+        : { commit: own, gitDir: candidateDir, sources: [VIEW, CANDIDATE] };
+    return openLayer(attempt, { checkout, phase: 'setup', folder: 'setup', fromStory: own !== undefined });
   });
 }
 

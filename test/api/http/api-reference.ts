@@ -29,9 +29,9 @@ const HEAD = `# HTTP API
 
 - **Token.** Every request needs the header \`Authorization: Bearer <token>\`: \`HALO_TOKEN\` of the server, or the content of \`<HALO_HOME>/api-token\`, which allow all requests, or the token of a [user](fleet.md#users), which allows [what their role includes](access.md).
 - **Runs.** \`{runId}\` is the id of a run, or a unique part of it.
-- **Errors.** The body is \`{code, message, hint?}\`; [codes](errors.md). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\`, 403 for \`ACCESS_DENIED\`, 429 for \`TOO_MANY_REQUESTS\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
-- **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive.
-- **Limits.** A body has at most 8 MiB. [Teams](fleet.md#repositories-prds-and-settings-of-a-request) lists the limits of settings and repositories.
+- **Errors.** The body is \`{code, message, hint?}\`; [codes](errors.md). The status is 400 for \`USAGE\`, 401 for \`API_REFUSED\` (403 for a wrong host name or origin, where no token helps), 403 for \`ACCESS_DENIED\`, 429 for \`TOO_MANY_REQUESTS\`, 404 for a missing run, story, artifact or user, 409 if the state of the run does not allow the operation, 422 if the request cannot be fulfilled, 503 if something is missing on the server, and otherwise 500.
+- **Streams.** One JSON object per line (\`application/x-ndjson\`). An error is the last line, as \`{"error": {code, message, hint?}}\`. Empty lines keep the connection alive. With \`Accept: text/event-stream\`, the same as server-sent events: \`Last-Event-ID\` continues after an event, an error has the type \`problem\`, and the last event has the type \`end\`.
+- **Limits.** A body has at most 8 MiB and must arrive within 5 minutes. A user can have 250 open streams. [Teams](fleet.md#repositories-prds-and-settings-of-a-request) lists the limits of settings and repositories.
 
 \`\`\`sh
 export HALO_URL=http://127.0.0.1:7070 HALO_TOKEN=$(cat ~/.halo/api-token)

@@ -47,8 +47,8 @@ it('the server has a route for each operation, which needs the token', async () 
     const url = `${served.url}${path.replace(/\{\w+\*?\}/g, 'none0000')}`;
     expect((await fetch(url, { method })).status).toBe(401);
     const headers = { authorization: `Bearer ${TOKEN}` };
-    const { message = '' } = (await (await fetch(url, { method, headers })).json()) as { message?: string };
-    expect(message).not.toContain('in this API');
+    const answer = await (await fetch(url, { method, headers })).text();
+    expect(answer).not.toContain('in this API');
   }
 });
 

@@ -1,8 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get, type RequestOptions } from 'node:https';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { AccessLog } from '../../../src/store/access/access-log.ts';
 import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
@@ -81,12 +82,37 @@ describe('a server with a certificate', () => {
     }
   });
 
+  it('closes a connection that sends no handshake, or its request too slowly', async () => {
+    const served = await serve(makeCertificate('one'));
+    const port = Number(new URL(served.url).port);
+    const slow = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+    slow.write('GET /healthz HTTP/1.1\r\nx-slow: ');
+    const timer = setInterval(() => slow.write('x'), 100);
+    try {
+      const sockets = [connect(port, '127.0.0.1'), slow];
+      const closed = sockets.map(
+        (socket) =>
+          new Promise((resolve) =>
+            socket
+              .on('error', () => undefined)
+              .on('close', resolve)
+              .resume(),
+          ),
+      );
+      await Promise.all(closed);
+    } finally {
+      clearInterval(timer);
+      await served.close();
+    }
+  }, 18_000);
+
   it('reads a renewed certificate without a restart, and keeps the last valid one', async () => {
     const files = makeCertificate('one');
     const tls = new TlsFiles(files);
     const first = await tls.read();
     const renewed: string[] = [];
-    const stop = tls.watch(({ cert }) => renewed.push(cert), 20);
+    // Shorter than a read takes, so that reads would overlap.
+    const stop = tls.watch(({ cert }) => renewed.push(cert), 1);
     try {
       writeFileSync(files.certificate, 'half a certif');
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -95,6 +121,8 @@ describe('a server with a certificate', () => {
       for (const name of ['certificate', 'key'] as const) writeFileSync(files[name], readFileSync(next[name]));
       await vi.waitFor(() => expect(renewed).toHaveLength(1));
       expect(renewed[0]).not.toBe(first.cert);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(renewed, 'once for each certificate').toHaveLength(1);
     } finally {
       stop();
     }

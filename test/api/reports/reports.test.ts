@@ -2,6 +2,7 @@ import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { COST_GROUPS } from '../../../src/core/report/cost-report.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { attempted, created, failed, passed, succeeded } from '../../support/journal.ts';
@@ -42,6 +43,24 @@ describe('halo cost', () => {
       'total 2 3 9 37.0k 12.0k 2.0k -',
       '',
     ]);
+  });
+
+  it('has a column for each of several groups', async () => {
+    await addRun(succeeded(OLD), 2);
+    await addRun([created(NEW, 1), ...failed('US-001')], 3);
+    const { stdout } = await halo('cost', '--by', 'day,run');
+    const lines = stdout.split('\n').map((line) => line.trim().split(/ {2,}/));
+    expect(lines[0]?.slice(0, 3)).toEqual(['DAY (UTC)', 'RUN', 'RUNS']);
+    expect(lines.slice(1, 3).map(([day, run]) => [day, run])).toEqual([
+      ['2030-01-01', OLD],
+      ['2030-01-01', NEW],
+    ]);
+    expect(await halo('cost', '--by', 'day,day')).toMatchObject({ code: 2, stdout: '' });
+  });
+
+  it('completes the groups', async () => {
+    const { stdout } = await halo('__complete', 'cost', '--by', '');
+    expect(stdout.split('\n').map((line) => line.trim())).toEqual([...COST_GROUPS, '']);
   });
 
   it('says so when nothing was used, and refuses groups that it does not know', async () => {

@@ -12,7 +12,7 @@ import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { readHomeId } from '../../../src/queue/redis/home-id.ts';
-import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
+import { IssueReportFiles } from '../../../src/store/forge/issue-report-files.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
 import { FULL, LEVEL } from '../../support/faults/level.ts';

@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -20,13 +20,16 @@ import { UserFiles } from '../../../src/store/access/user-files.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { pruneDaily } from '../../../src/worker/retention/prune-daily.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
-import { IssueReportFiles } from '../../../src/store/issue-report-files.ts';
-import { IssueRuns } from '../../../src/store/issue-runs.ts';
+import { PullFiles } from '../../../src/store/forge/pull-files.ts';
+import { IssueReportFiles } from '../../../src/store/forge/issue-report-files.ts';
+import { IssueRuns } from '../../../src/store/forge/issue-runs.ts';
 import { startWorker } from '../../../src/worker/main.ts';
 import { OK, openHalo, prdOf, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { FULL, LEVEL } from '../../support/faults/level.ts';
 import { DAMAGES, DURABLE_FILES } from './durable-files.ts';
+import { JournalFeed } from '../../../src/store/journal/journal-feed.ts';
+import { NotificationOutbox } from '../../../src/store/notification-outbox.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -70,9 +73,14 @@ beforeAll(async () => {
   const store = openStore(halo.home, { transcribe });
   await pruneDaily({ home: halo.home, store, log: pino({ level: 'silent' }) }, new AbortController().signal);
   await new IssueReportFiles(halo.home).add(landed);
+  await new PullFiles(halo.home).write(landed, {});
+  await new PullFiles(halo.home, 'pull-reviews').write(landed, {});
+  mkdirSync(join(halo.home, 'traces'));
+  writeFileSync(join(halo.home, 'traces', `${landed}-9`), '');
   await addFolderRecord(halo.home);
   await new IssueRuns(halo.home, { forge: 'github', project: 'acme/shop' }).write([landed]);
   await cacheArchive(halo.home);
+  await addNotification(halo.home);
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();
 }, 120_000);
@@ -81,6 +89,8 @@ beforeAll(async () => {
 async function addUser(home: string): Promise<void> {
   const who = { by: 'tester', now: new Date() };
   const users = new Users(home);
+  await users.add({ name: 'ben', role: 'viewer' }, who);
+  await users.remove('ben', who);
   await users.add({ name: 'ada', role: 'viewer' }, who);
   token = (await users.createToken('ada', undefined, who)).token;
   await identify(home);
@@ -97,6 +107,16 @@ async function addFolderRecord(home: string): Promise<void> {
   await records.open();
   const request = { key: 'a key' };
   await records.save({ name: '1.json', state: 'running', specHash: '3:a', request, content: '', runId: landed });
+}
+
+/** Leaves a notification that an endpoint has not received, and events that are not handed on. */
+async function addNotification(home: string): Promise<void> {
+  const outbox = new NotificationOutbox(home);
+  const at = new Date().toISOString();
+  const facts = { type: 'run.started', repository: 'shop', source: '/shop', title: 'a title', text: '' } as const;
+  await outbox.add('team', { id: `${landed}-2`, at, run: landed, ...facts }, at);
+  await outbox.record({ at, endpoint: 'team', ids: [`${landed}-2`], type: facts.type, run: landed, result: 'failed' });
+  await new JournalFeed(home).mark(landed, 0);
 }
 
 /** Keeps an archive of a registry, as the gateway does. */

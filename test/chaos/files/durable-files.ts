@@ -46,6 +46,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'reported',
     how: 'atomic, synced',
   }),
+  row('users/*.removed', 'users/[\\w.@+-]+\\.removed', {
+    what: 'an empty file for each removed user, whose name is not given to another one',
+    damaged: 'rebuilt',
+    how: 'atomic, synced; only its name counts',
+  }),
   row('user-tokens/*.json', 'user-tokens/[0-9a-z]{8}\\.json', {
     what: 'hashes of their tokens',
     damaged: 'reported',
@@ -101,19 +106,59 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     how: 'atomic; the removal is repeated',
   }),
   row('open-runs/*', `open-runs/(?:\\.complete|[0-9a-z]{15}(?:\\.started)?)`, {
-    what: 'an empty file for each run that may not have ended, for lists and workers; `.complete` lists runs that were found to have ended',
+    what: 'an empty file for each run that may not have ended, for lists and workers; `.complete`: all are listed',
     damaged: 'rebuilt',
     how: 'added and synced before the run is open (failpoints `submit.listed`, `command.before`), removed after its end (`run.ended.after`); found again from the journals if they are missing',
+  }),
+  row('run-index.jsonl', 'run-index\\.jsonl', {
+    what: 'repository, user, PRD, batch and result of each run, for lists',
+    damaged: 'rebuilt',
+    how: 'lines are appended under a lock; the state of an ended run is removed, synced, before the run changes; a run without a line is read; rewritten daily',
   }),
   row('cache/registry/**', 'cache/registry/(?:sha256|urls|tmp)/.+', {
     what: 'archives of package registries',
     damaged: 'rebuilt',
     how: 'named by their hash, which is verified before each use; downloaded again',
   }),
+  row('pull-requests/*.json', 'pull-requests/[0-9a-z]{15}\\.json', {
+    what: 'runs whose pull requests are not as they should be yet',
+    damaged: 'rebuilt',
+    how: 'atomic, synced before the feed continues; a pull request is looked for before one is opened',
+  }),
+  row('pull-reviews/*.json', 'pull-reviews/[0-9a-z]{15}\\.json', {
+    what: 'runs whose pull requests are open, so that halo reads their reviews',
+    damaged: 'rebuilt',
+    how: 'atomic, synced before the journal names the pull request; the journal says which reviews were used',
+  }),
+  row('traces/*', 'traces/[0-9a-z]{15}-[0-9]+', {
+    what: 'runs whose trace was not sent yet',
+    damaged: 'rebuilt',
+    how: 'empty, synced before the feed continues; the spans are made from the journal',
+  }),
   row('issue-reports/*.json', 'issue-reports/[0-9a-z]{15}\\.json', {
     what: 'what the issues of a run already show',
     damaged: 'rebuilt',
     how: 'atomic, synced; a label is set again, and a comment is looked for before it is repeated',
+  }),
+  row('metrics.json', 'metrics\\.json', {
+    what: 'totals of the metrics, and how far each run was counted',
+    damaged: 'rebuilt',
+    how: 'atomic, synced before the feed continues; counters begin at 0 if it is damaged',
+  }),
+  row('feed/*', 'feed/[0-9a-z]{15}', {
+    what: 'for each run with events that notifications do not know yet, how far they know its journal',
+    damaged: 'rebuilt',
+    how: 'added before the event; atomic, synced; the run counts as known if it is damaged',
+  }),
+  row('notifications/<endpoint>/*.json', 'notifications/[a-z0-9-]+/(?:[0-9a-z]{15}-[0-9]+\\.json|disabled\\.txt)', {
+    what: 'notifications that an endpoint has not received',
+    damaged: 'record',
+    how: 'atomic, synced before the feed continues, removed when they are delivered',
+  }),
+  row('notifications/deliveries.jsonl', 'notifications/deliveries\\.jsonl(?:\\.old)?', {
+    what: 'the log of deliveries',
+    damaged: 'record',
+    how: 'appended; the end may be missing after a power cut',
   }),
   row('issue-runs/*.txt', 'issue-runs/[0-9a-f]{64}\\.txt', {
     what: 'the runs of the issues of a project',

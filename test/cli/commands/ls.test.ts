@@ -113,7 +113,7 @@ describe('halo ls with many runs', () => {
   });
   const idsOf = (text: string) => text.match(/1ng700\d{4}abcde/g) ?? [];
 
-  it('reads no more pages than it needs for the wanted rows', async () => {
+  it('asks only for the wanted rows', async () => {
     const queries: unknown[] = [];
     const listSome = operations.listSome.bind(operations);
     operations.listSome = (query) => {
@@ -121,7 +121,7 @@ describe('halo ls with many runs', () => {
       return listSome(query);
     };
     expect(idsOf(await ls('--user', 'bob', '--limit', '3'))).toEqual([290, 280, 270].map(idOf));
-    expect(queries).toMatchObject([{ newest: 50 }]);
+    expect(queries).toEqual([{ user: 'bob', newest: 3 }]);
     expect(idsOf(await ls('--user', 'bob'))).toHaveLength(30);
   });
 

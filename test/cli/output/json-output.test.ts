@@ -1,7 +1,10 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import * as z from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { prdOf } from '../../support/halo/halo.ts';
 import { asked, created } from '../../support/journal.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 
@@ -11,6 +14,7 @@ let terminal: HaloHome;
 beforeAll(async () => {
   home = openScriptedHome();
   terminal = openHome();
+  writeFileSync(join(home.host.home, 'prd.json'), prdOf([{ id: 'A' }]).bytes);
   for (const runId of ['landed01']) await home.addLandedRun(runId);
   for (const runId of ['heldrun1', 'heldrun2']) await home.addHeldRun(runId);
   await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
@@ -26,10 +30,12 @@ type Name = keyof typeof OPERATIONS;
 /** Operations whose result no command prints as JSON in this form. */
 type Other =
   | (
+      | 'followRuns'
       | 'followEvents'
       | 'followRaw'
       | 'readDiff'
-      | 'readArtifact' // not JSON
+      | 'readArtifact'
+      | 'readMetrics' // not JSON
     )
   | (
       | 'listArtifacts'
@@ -43,7 +49,8 @@ type Other =
       | 'submitBatch'
       | 'submitIssues' // printed in another form
     )
-  | ('replay' | 'resetBreaker' | 'revokeToken'); // need a recorded attempt, an open breaker, or the id of a token
+  // need a recorded attempt, an open breaker, the id of a token, or an endpoint
+  | ('replay' | 'resetBreaker' | 'revokeToken' | 'testEndpoint' | 'retryEndpoint');
 
 /** How the commands of each other operation are called, in an order in which all of them succeed. */
 const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
@@ -55,6 +62,7 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
   prune: ['prune --dry-run', 'prune --yes'],
   reportCosts: ['cost'],
   reportErrors: ['errors'],
+  estimatePrd: ['estimate prd.json'],
   reportAudit: ['audit'],
   land: ['land landed01'],
   approve: ['approve heldrun1 --story US-001'],
@@ -70,6 +78,8 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
   listUsers: ['user ls'],
   readAccessLog: ['user log'],
   removeUser: ['user rm ada'],
+  listEndpoints: ['hooks ls'],
+  listDeliveries: ['hooks log'],
 };
 
 /** What commands print without the name of the list. */
@@ -78,6 +88,8 @@ const TO_OUTPUT: Partial<Record<Name, (printed: unknown) => unknown>> = {
   listBreakers: (breakers) => ({ breakers }),
   listSnapshots: (snapshots) => ({ snapshots }),
   listUsers: (users) => ({ users }),
+  listEndpoints: (endpoints) => ({ endpoints }),
+  listDeliveries: (deliveries) => ({ deliveries }),
   readAccessLog: (events) => ({ events }),
   addUser: (printed) => (printed as { user: unknown }).user,
 };

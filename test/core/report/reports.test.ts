@@ -3,7 +3,7 @@ import type { Usage } from '../../../src/core/agent.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import { toAuditEntry } from '../../../src/core/report/audit-report.ts';
-import { COST_GROUPS, CostReader, groupCosts } from '../../../src/core/report/cost-report.ts';
+import { COST_GROUPS, CostReader, groupCosts, parseCostGroups } from '../../../src/core/report/cost-report.ts';
 import { FailureReader, groupErrors } from '../../../src/core/report/error-report.ts';
 import { attempted, COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';
 
@@ -33,7 +33,7 @@ function costsOf(entries: readonly JournalEntry[], since?: string) {
 
 describe('the costs of a run', () => {
   const metered = [
-    { ...created(RUN, 2), user: 'ada' },
+    { ...created(RUN, 2), user: 'ada', agent: 'codex' },
     ...attempted('US-001'),
     used('US-001', 1, 'large', usage(100, 0.5)),
     used('US-001', 1, 'small', usage(10, 0.01)),
@@ -64,16 +64,40 @@ describe('the costs of a run', () => {
         expect(groupCosts(costsOf(entries), by).total.usage).toEqual(foldRun(journalOf(entries))?.usage);
   });
 
-  it('are grouped by run, story, repository, user and day', () => {
+  it('are grouped by run, story, repository, user, agent, model and day', () => {
     const keys = (by: (typeof COST_GROUPS)[number]) => groupCosts(costsOf(metered), by).rows.map(({ key }) => key);
     expect(COST_GROUPS.map(keys)).toEqual([
       [RUN],
       [`${RUN} US-001`],
       ['/home/me/shop'],
       ['ada'],
+      ['codex'],
       ['large', 'small'],
       ['2030-01-01'],
     ]);
+  });
+
+  it('are grouped by several values in the given order', () => {
+    const report = groupCosts(costsOf(metered), 'user', 'model');
+    expect(report.by).toBe('user,model');
+    expect(report.rows.map(({ key, keys, usage: { costUsd } }) => [key, keys, costUsd])).toEqual([
+      ['ada large', ['ada', 'large'], 0.85],
+      ['ada small', ['ada', 'small'], 0.01],
+    ]);
+  });
+
+  it('belong to the agent that was started, which may change between attempts', () => {
+    const launched: JournalEntry = { type: 'agent.launched', story: 'US-001', attempt: 2, agent: 'claude' };
+    const entries = [...metered.slice(0, -1), launched, ...metered.slice(-1)];
+    expect(groupCosts(costsOf(entries), 'agent').rows.map(({ key, attempts }) => [key, attempts])).toEqual([
+      ['codex', 1],
+      ['claude', 1],
+    ]);
+  });
+
+  it('are not grouped by values that are unknown or named twice', () => {
+    expect(parseCostGroups('repo,day')).toEqual(['repo', 'day']);
+    expect(['', 'colour', 'repo,repo', 'repo,', 'repo, day'].map(parseCostGroups)).toEqual(Array(5).fill(undefined));
   });
 
   it('leave out what was used before a time', () => {

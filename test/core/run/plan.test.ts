@@ -143,7 +143,9 @@ describe('planNext', () => {
       status: 'queued',
       stories: [{ progress: 'needs_human' }, { progress: 'pending' }, {}],
     });
-    expect(state.stories[1]!.answered).toEqual([{ attempt: 1, question: 'Which port?', text: '8080', by: 'ann@desk' }]);
+    expect(state.stories[1]!.answered).toMatchObject([
+      { attempt: 1, question: 'Which port?', text: '8080', by: 'ann@desk' },
+    ]);
     const plan = planNext({ ...state, onFailure: 'stop' });
     expect(plan).toMatchObject({ kind: 'attempts', attempts: [{ story: { id: 'US-002' }, attempt: 2 }] });
   });

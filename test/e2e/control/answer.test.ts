@@ -19,7 +19,7 @@ describe('an answer to a question', () => {
     await operations.actingAs('ann@desk').answer(runId, 'A', 'Use 8080.\nNot 80.');
     await expect(operations.actingAs('bob@desk').answer(runId, 'A', 'Use 80.')).rejects.toMatchObject({
       code: 'STEER_REFUSED',
-      message: expect.stringMatching(/answered by ann@desk\.$/) as string,
+      message: expect.stringMatching(/answered by ann@desk at \S+\.$/) as string,
     });
     const next = await halo.untilEnd(runId);
     expect(next).toMatchObject({
@@ -32,8 +32,11 @@ describe('an answer to a question', () => {
     expect(halo.readFile(runId, `artifacts/${next.stories[0]!.key}/2/prompt.md`)).toContain(
       `ann@desk answered:\n${fenced('Use 8080.\nNot 80.')}`,
     );
-    // Each attempt starts from the latest commit; what the first one left is among its artifacts.
-    expect(repository.git('ls-tree', '--name-only', `halo/${runId}`)).not.toContain('half.txt');
+    // The next attempt starts with what the first one left.
+    expect(repository.git('show', `halo/${runId}:half.txt`)).toBe('half');
+    const prompt = halo.readFile(runId, `artifacts/${next.stories[0]!.key}/2/prompt.md`);
+    expect(prompt).toContain('You continue the work of attempt 1.');
+    expect(prompt).not.toContain('The changes of these attempts were dropped');
     expect(halo.readFile(runId, `artifacts/${next.stories[0]!.key}/1/diff.patch`)).toContain('+half');
     expect(halo.readFile(runId, 'agent.log')).toContain('ANSWERED  by ann@desk: Use 8080. Not 80.');
   });

@@ -155,7 +155,8 @@ describe('a rate per hour', () => {
     model = await provider(0);
     // Not across the end of an hour.
     await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
-    const settings = [...askingAgent(model.url, 2), 'rate.m={rph=3}'];
+    // Without IDLE, the attempt itself would wait for an hour that begins in a few minutes.
+    const settings = [...askingAgent(model.url, 2), IDLE, 'rate.m={rph=3}'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
     const waiting = await vi.waitFor(
       async () => {

@@ -157,6 +157,17 @@ describe('the mirror of a registry', () => {
     expect(answer.body).toContain(`it is not an item of the registry ${name}`);
   });
 
+  it.each<[RegistryName, string]>([
+    ['pypi', '/files/torch-2.0.1%2Bcu118-cp311-cp311-linux_x86_64.whl'],
+    ['npm', '/a/-/a-1.0.0%2bbuild.tgz'],
+    ['crates', '/crates/wasi/0.11.0%2Bwasi-snapshot-preview1/download'],
+  ])('serves a version of %s with an encoded plus sign as it is asked for: %s', async (name, path) => {
+    const { host, asked } = await upstream({ [path]: 'archive' });
+    const { get } = await mirror(routeTo(name, `http://${host}`));
+    expect((await get(`/~${name}/${host}${path}`)).body).toBe('archive');
+    expect(asked.map(({ url }) => url)).toEqual([path]);
+  });
+
   it('serves only allowed registries and their own hosts', async () => {
     const { host, asked } = await upstream({});
     const { get } = await mirror(routeTo('npm', `http://${host}`));

@@ -62,14 +62,14 @@ describe('incident mcp-page: a web page calls /mcp', () => {
   });
 
   it.each([
-    ['no token', () => ({})],
-    ['a page elsewhere', () => ({ ...bearer(), origin: 'https://evil.example' })],
-    ['a page of this machine', () => ({ ...bearer(), origin: 'http://localhost:3000' })],
-    ['a page without an origin', () => ({ ...bearer(), origin: 'null' })],
-  ])('is refused with %s', async (_what, headers) => {
+    ['no token', () => ({}), 401],
+    ['a page elsewhere', () => ({ ...bearer(), origin: 'https://evil.example' }), 403],
+    ['a page of this machine', () => ({ ...bearer(), origin: 'http://localhost:3000' }), 403],
+    ['a page without an origin', () => ({ ...bearer(), origin: 'null' }), 403],
+  ])('is refused with %s', async (_what, headers, status) => {
     for (const method of ['tools/list', 'initialize']) {
       const response = await post(listTools(method), headers());
-      expect(response.status).toBe(401);
+      expect(response.status).toBe(status);
       expect(await response.text()).toContain('API_REFUSED');
       expect(response.headers.get('access-control-allow-origin')).toBeNull();
     }

@@ -180,7 +180,31 @@ describe('incident user-token: strangers and former users with a token', () => {
         .on('error', reject)
         .end();
     });
-    expect(status).toBe(401);
+    expect(status).toBe(403);
+  });
+
+  it('the name of a removed user, to which runs belong, is given to no other by mistake', async () => {
+    const { name } = await addUser('submitter');
+    await owner.removeUser(name);
+    await expect(owner.addUser({ name, role: 'viewer' })).rejects.toMatchObject({ code: 'CONFLICT' });
+    await owner.addUser({ name, role: 'viewer', again: true });
+    expect((await owner.users()).find((user) => user.name === name)).toMatchObject({ role: 'viewer', tokens: [] });
+  });
+
+  it('an address that a client claims for itself is not believed', async () => {
+    const headers = { authorization: 'Bearer halo_forged00_x', 'x-forwarded-for': '203.0.113.9' };
+    const response = await fetch(`${url}/v1/runs`, { headers });
+    expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="halo"']);
+    expect((await owner.accessLog({ limit: 1 }))[0]).toMatchObject({ type: 'token.refused', from: '127.0.0.1' });
+  });
+
+  it('a damaged token file and a whole token in place of its id do not keep tokens from being revoked', async () => {
+    const [damaged, other] = [await addUser('viewer'), await addUser('viewer')];
+    writeFileSync(join(home.host.home, 'user-tokens', `${damaged.id}.json`), 'damaged');
+    expect((await owner.users()).map(({ name }) => name)).toEqual(expect.arrayContaining([damaged.name, other.name]));
+    await owner.removeUser(damaged.name);
+    expect(await owner.revokeToken(other.token)).toEqual({ id: other.id, user: other.name });
+    await expect(other.operations.list()).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 
   it('the secret of one token with the id of another is refused', async () => {

@@ -58,21 +58,24 @@ describe('attack 34, incident open-api: access to the port of halo', () => {
   });
 
   it.each([
-    ['no token', () => ({})],
-    ['a wrong one', () => ({ authorization: `Bearer ${token.replace(/^./, 'x')}` })],
-    ['the token in a cookie', () => ({ cookie: `token=${token}; authorization=Bearer ${token}` })],
-    ['the token as a password', () => ({ authorization: `Basic ${Buffer.from(`:${token}`).toString('base64')}` })],
-    ['a name of its own for this address', () => ({ ...bearer(), host: 'evil.example' })],
-    ['a name that begins like ours', () => ({ ...bearer(), host: `127.0.0.1.evil.example:${port}` })],
-    ['a page elsewhere', () => ({ ...bearer(), origin: 'https://evil.example' })],
-    ['a page without an origin', () => ({ ...bearer(), origin: 'null' })],
-    ['a page on another port of this machine', () => ({ ...bearer(), origin: 'http://127.0.0.1:1' })],
-  ])('is refused with %s, on every route, without information', async (_what, headers) => {
-    for (const path of ['/v1/runs', `/v1/runs/abcdefgh/events?follow=true`, '/v1/runs/abcdefgh/raw', '/'])
+    ['no token', () => ({}), 401],
+    ['a wrong one', () => ({ authorization: `Bearer ${token.replace(/^./, 'x')}` }), 401],
+    ['the token in a cookie', () => ({ cookie: `token=${token}; authorization=Bearer ${token}` }), 401],
+    ['the token as a password', () => ({ authorization: `Basic ${Buffer.from(`:${token}`).toString('base64')}` }), 401],
+    ['a name of its own for this address', () => ({ ...bearer(), host: 'evil.example' }), 403],
+    ['a name that begins like ours', () => ({ ...bearer(), host: `127.0.0.1.evil.example:${port}` }), 403],
+    ['a page elsewhere', () => ({ ...bearer(), origin: 'https://evil.example' }), 403],
+    ['a page without an origin', () => ({ ...bearer(), origin: 'null' }), 403],
+    ['a page on another port of this machine', () => ({ ...bearer(), origin: 'http://127.0.0.1:1' }), 403],
+  ])('is refused with %s, on every route, without information', async (_what, headers, status) => {
+    const paths = ['/v1/runs', `/v1/runs/abcdefgh/events?follow=true`, '/v1/runs/abcdefgh/raw', '/metrics'];
+    for (const path of paths)
       expect(await ask({ path, headers: headers() })).toMatchObject({
-        status: 401,
+        status,
         body: expect.stringContaining('API_REFUSED') as string,
       });
+    // Without a session, the page of the server leads to the sign-in.
+    expect((await ask({ path: '/', headers: headers() })).status).toBe(status === 401 ? 303 : 403);
   });
 
   it('cannot put the token into the address', async () => {

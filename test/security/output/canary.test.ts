@@ -18,11 +18,18 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 const KEY = 'sk-canary-Key/0+1"quoted&<tag>\'4567890123';
 const TOKEN = 'canary-of-the-worker-8842107563';
 const FILED = 'canary-in-a-file-5521908841';
+/** Of a private package registry. */
+const REGISTRY = 'canary-of-a-registry/+7735520194';
 const LEAKED = 'canary-that-someone-committed-77';
+
+const CANARIES = [KEY, TOKEN, FILED, REGISTRY];
 
 let home: HaloHome;
 let upstream: Server;
 let url: string;
+let registry: Server;
+/** Requests of packages with the token. */
+let installs = 0;
 /** What the engine reported of all containers while they ran. */
 let inspected = '';
 let watching: NodeJS.Timeout | undefined;
@@ -30,7 +37,23 @@ let watching: NodeJS.Timeout | undefined;
 beforeAll(async () => {
   home = openHome();
   writeFileSync(join(home.dir, 'service.key'), `${FILED}\n`);
-  writeFileSync(join(home.dir, 'config.toml'), '[secrets]\nfiles = ["service.key"]\nenv = ["PLAIN_NAME"]\n');
+  registry = createServer((req, res) => {
+    if (req.headers.authorization !== `Bearer ${REGISTRY}`) return void res.writeHead(401).end();
+    installs += 1;
+    const versions = {
+      '1.0.0': { name: '@acme/widget', version: '1.0.0', dist: { tarball: 'http://127.0.0.1:1/x.tgz' } },
+    };
+    res.setHeader('content-type', 'application/json');
+    res.end(JSON.stringify({ name: '@acme/widget', 'dist-tags': { latest: '1.0.0' }, versions }));
+  });
+  await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
+  const place = `127.0.0.1:${(registry.address() as AddressInfo).port}/npm`;
+  const tables = [
+    '[secrets]\nfiles = ["service.key"]\nenv = ["PLAIN_NAME"]',
+    `[network.scopes]\n"@acme" = "http://${place}"`,
+    `[network.credentials."${place}"]\ntoken_env = "REGISTRY_TOKEN"`,
+  ];
+  writeFileSync(join(home.dir, 'config.toml'), `${tables.join('\n')}\n`);
   upstream = createServer((req, res) => {
     // Says the key back in every way it knows, and cuts it where it likes.
     const said = String(req.headers.authorization).slice('Bearer '.length);
@@ -52,9 +75,10 @@ afterAll(async () => {
   clearInterval(watching);
   await home.close();
   upstream.close();
+  registry.close();
 });
 
-const ENV = { OPENAI_API_KEY: KEY, CANARY_TOKEN: TOKEN, PLAIN_NAME: LEAKED };
+const ENV = { OPENAI_API_KEY: KEY, CANARY_TOKEN: TOKEN, PLAIN_NAME: LEAKED, REGISTRY_TOKEN: REGISTRY };
 
 /** Prints and keeps all it can get: variables, processes, files, and what the provider says. */
 const LOOK = `
@@ -107,15 +131,18 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
           `model.base_url=${url}`,
           'model.name=m',
           'model.mode=record',
+          'setup=["npm view @acme/widget version && node gate.cjs 0"]',
+          'network.registries=["npm"]',
           'land.hidden_characters="report"',
         ],
       ).flatMap((setting) => ['-c', setting]),
     ];
     const out = [await halo(repository, settings(0)), await halo(repository, settings(1))];
     expect(out.map(({ code }) => code)).toEqual([0, 10]);
-    await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), [KEY, TOKEN, FILED]);
+    await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), CANARIES);
     expect(inspected).toContain('/opt/halo');
-    for (const canary of [KEY, TOKEN, FILED]) expect(spellings(canary, inspected)).toEqual([]);
+    expect(installs, 'the token was used').toBeGreaterThan(0);
+    for (const canary of CANARIES) expect(spellings(canary, inspected)).toEqual([]);
   });
 
   it('is masked if a repository contains it, and no file with it lands', async () => {

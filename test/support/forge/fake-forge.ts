@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { FakePulls } from './fake-pulls.ts';
 import type { ForgeName } from '../../../src/core/issues/issue-source.ts';
 
 export interface FakeIssue {
@@ -33,6 +34,7 @@ export interface FakeForge {
   url: string;
   token: string;
   issues: Map<number, FakeIssue>;
+  pulls: FakePulls;
   /** Commits on the default branch. */
   landed: Set<string>;
   /** What the token may do, where the forge says so. */
@@ -55,6 +57,7 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     url: '',
     token: `token-of-${kind}-0123456789abcdef`,
     issues,
+    pulls: new FakePulls(kind, () => forge.url),
     landed: new Set(),
     scopes: ['repo', 'read_api', 'read:issue'],
     log: [],
@@ -105,8 +108,15 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
       return send(200, { active: true, scopes: forge.scopes });
     if (url.pathname === '/repos/issues/search' && kind === 'gitea')
       return forge.scopes.includes('read:issue') ? send(200, []) : send(403, { message: 'token does not have scope' });
-    const found = answerOf[kind](api, { method: request.method ?? '', path, query: url.searchParams, body });
+    if (url.pathname === '/graphql' && kind === 'github') return send(200, forge.pulls.graphql(body));
+    const asked = { method: request.method ?? '', path, query: url.searchParams, body };
+    const behind = kind === 'gitlab' ? path.slice(2) : path.slice(3);
+    const project = kind === 'gitlab' ? path[1] : `${path[1]}/${path[2]}`;
+    const ofPulls = project === FAKE_PROJECT ? forge.pulls.answer({ ...asked, path: behind }, body) : undefined;
+    const refusal = (ofPulls as { $status?: number } | undefined)?.$status;
+    const found = ofPulls ?? answerOf[kind](api, asked);
     if (fault?.drop === 'after') return request.socket.destroy();
+    if (refusal !== undefined) return send(refusal, ofPulls);
     if (found === undefined) return send(404, { message: 'Not Found' });
     if (!Array.isArray(found) || request.method !== 'GET') return tagged(found);
     const size = Math.min(

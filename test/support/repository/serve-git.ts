@@ -1,4 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -11,9 +13,10 @@ export interface GitServer {
 /** Serves the repository in a folder over HTTP on loopback, as git's own program does, to those who know the login. */
 export async function serveGit(
   folder: string,
-  { user, password }: { user: string; password: string },
+  { user, password, path = '/repo.git' }: { user: string; password: string; path?: string },
 ): Promise<GitServer> {
   execFileSync('git', ['-C', folder, 'config', 'http.receivepack', 'true']);
+  const bare = !existsSync(join(folder, '.git'));
   const wanted = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
   const server = createServer((req, res) => {
     if (req.headers.authorization !== wanted) {
@@ -28,7 +31,7 @@ export async function serveGit(
         GIT_HTTP_EXPORT_ALL: '1',
         REMOTE_USER: user,
         REQUEST_METHOD: req.method,
-        PATH_INFO: pathname.replace('/repo.git', '/.git'),
+        PATH_INFO: pathname.replace(path, bare ? '' : '/.git'),
         QUERY_STRING: search.slice(1),
         CONTENT_TYPE: req.headers['content-type'] ?? '',
         HTTP_CONTENT_ENCODING: req.headers['content-encoding'] ?? '',
@@ -56,7 +59,7 @@ export async function serveGit(
   return {
     url: (login) => {
       const given = login && `${encodeURIComponent(login.user)}:${encodeURIComponent(login.password)}@`;
-      return `http://${given ?? ''}${host}/repo.git`;
+      return `http://${given ?? ''}${host}${path}`;
     },
     close: () => server.close(),
   };

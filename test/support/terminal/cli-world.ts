@@ -53,6 +53,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
           ...operations,
           actingAs: () => operations,
           restrictedFor: () => operations,
+          pingQueue: () => Promise.resolve(),
           callRemotely: notHere,
           callFor: () => notHere,
           claim: () => Promise.resolve({}),
@@ -71,12 +72,16 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
       verify: () => {
         throw new Error('this test has no such service');
       },
+      checkCommits: () => {
+        throw new Error('this test has no such service');
+      },
       check: notHere,
       buildSnapshot: notHere,
       readConfig: notHere,
       listSettings: notHere,
       parsePrd: notHere,
       validatePrd: notHere,
+      readAgent: notHere,
       readIssues: notHere,
       discoverPrd: notHere,
       readBatch: notHere,

@@ -25,7 +25,7 @@ async function openBudgets(home: string, link: RedisLink) {
   const ledger = await openBudgetLedger(shared);
   onTestFinished(() => ledger.close());
   const store = openStore(home, { transcribe: () => [] });
-  const entry = created();
+  const entry = { ...created(), user: 'ada' };
   const { runId } = entry;
   await store.createRun(entry, ORIGIN);
   await store.append(runId, [{ type: 'run.started' }, ...attempted(STORY)]);
@@ -57,6 +57,8 @@ describe('the budget of an attempt', () => {
     ['with enough tokens for a shorter answer', ['budget.story_tokens=120'], 'granted'],
     ['with too few tokens for the story', ['budget.story_tokens=119'], 'spent'],
     ['with too few tokens for the run', ['budget.run_tokens=119'], 'spent'],
+    ['with too few tokens for the user', ['budget.user_tokens=119'], 'spent'],
+    ['with too few tokens for the repository', ['budget.repository_tokens=119'], 'spent'],
     ['with too few tokens for the day', ['budget.day_tokens=119'], 'spent'],
   ])('%s', async ([, settings, kind], { home, link }) => {
     const { open } = await openBudgets(home, link);
@@ -95,6 +97,39 @@ describe('the budget of an attempt', () => {
     await (await grant(budget)).settle(used(1), 'part');
     await (await grant(budget)).settle(used(1), 'all');
     expect(await events('model.used')).toMatchObject([{ tokens: 150 }, { tokens: 101 }]);
+  });
+
+  it('counts the runs of its user or repository alone', async ({ home, link }) => {
+    const { open, store } = await openBudgets(home, link);
+    const other = { ...created(), user: 'bob' };
+    const elsewhere = { ...created(), user: 'ada', repo: { ...created().repo, mirror: 'other-1' } };
+    const usage = { ...used(0), costUsd: 1 };
+    for (const [run, tokens] of [
+      [other, 1_000],
+      [elsewhere, 100],
+    ] as const) {
+      await store.createRun(run, ORIGIN);
+      const entry = { type: 'model.used', model: MODEL, told: 'all', usage, tokens, story: STORY, attempt: 1 } as const;
+      await store.append(run.runId, [...attempted(STORY), entry]);
+    }
+    const kindOf = async (setting: string) => (await (await open([setting])).reserve(ESTIMATE)).kind;
+    expect(await kindOf('budget.user_tokens=220')).toBe('granted');
+    expect(await kindOf('budget.user_tokens=219')).not.toBe('granted');
+    expect(await kindOf('budget.repository_tokens=1000')).toBe('spent');
+    expect(await kindOf('budget.day_tokens=1100')).toBe('spent');
+  });
+
+  it('reports once that four fifths of a budget have been spent', async ({ home, link }) => {
+    const { open, events } = await openBudgets(home, link);
+    const budget = await open(['budget.run_tokens=500', 'budget.story_tokens=5000']);
+    for (const expected of [[], [], [{ scope: 'run', unit: 'tokens', limit: 500, spent: 450 }]]) {
+      await (await grant(budget)).settle(used(50), 'all');
+      expect(await events('budget.warned')).toMatchObject(expected);
+    }
+    await (
+      await grant(budget, { ...ESTIMATE, inputTokens: 10, leastOutput: 1 })
+    ).settle({ ...used(1), inputTokens: 10 }, 'all');
+    expect(await events('budget.warned')).toHaveLength(1);
   });
 
   it('names the budget that a response overdrew', async ({ home, link }) => {

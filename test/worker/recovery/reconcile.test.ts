@@ -70,6 +70,9 @@ test('a reconciler reads no files of runs while no run changes; it still restore
     const read = store[name].bind(store);
     Object.assign(store, { [name]: (runId: string) => (reads.push(runId), read(runId)) });
   }
+  const folded: string[] = [];
+  const readState = store.readState.bind(store);
+  Object.assign(store, { readState: (runId: string) => (folded.push(runId), readState(runId)) });
   let turns = 0;
   const jobIds = queue.jobIds.bind(queue);
   Object.assign(queue, { jobIds: () => ((turns += 1), jobIds()) });
@@ -96,6 +99,24 @@ test('a reconciler reads no files of runs while no run changes; it still restore
   reads.length = 0;
   await turn();
   expect(reads).toEqual([]);
+  // A change of one run, in which the others need not be read.
+  await store.append(queued.runId, [{ type: 'run.started' }]);
+  await turn();
+  await turn();
+  folded.length = 0;
+  await store.append(queued.runId, [{ type: 'run.paused', by: 'ada', now: false }]);
+  await turn();
+  expect(new Set(folded)).toEqual(new Set([queued.runId]));
+  folded.length = 0;
+  await store.append(paused.runId, [{ type: 'run.resumed', by: 'ada' }]);
+  await turn();
+  expect(new Set(folded)).toEqual(new Set([paused.runId, waiting.runId]));
+  await store.append(paused.runId, [{ type: 'run.paused', by: 'ada', now: false }]);
+  await store.append(queued.runId, [{ type: 'run.resumed', by: 'ada' }]);
+  await turn();
+  settle();
+  await turn();
+  reads.length = 0;
   await link.client.flushall();
   await turn();
   expect(new Set(reads)).toEqual(new Set([queued.runId]));

@@ -25,6 +25,12 @@ describe('a resource of an attempt', () => {
     expect([wasAbandoned(both, 1), wasAbandoned(both, 2)]).toEqual([false, false]);
     expect(wasAbandoned('unreadable', 3)).toBe(false);
   });
+
+  it('is kept while a story runs after which a worker may have prepared the next attempt', () => {
+    expect(wasAbandoned(after(begun('US-001', 1)), 2)).toBe(false);
+    expect(wasAbandoned(after(begun('US-001', 1)), 3)).toBe(true);
+    expect(wasAbandoned(after(...passed('US-001')), 2)).toBe(true);
+  });
 });
 
 describe('the session of a story', () => {

@@ -1,25 +1,35 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { expect, vi } from 'vitest';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 
 it(
-  'a worker compresses the output of an agent when the run has ended',
+  'a worker keeps the output of an agent once, and compresses long logs, when the run has ended',
   { timeout: 120_000 },
   async ({ halo, repository }) => {
     const noisy = `date +%N > work.txt; yes 'output of the agent' | head -n 20000; ${OK}`;
-    const { runId, stopReason, stories } = await halo.run(repository.root, [{ id: 'A' }], scripted(noisy, ['true']));
+    const { runId, stopReason, stories } = await halo.run(
+      repository.root,
+      [{ id: 'A' }],
+      scripted(noisy, ['yes gate | head -n 20000']),
+    );
     expect(stopReason).toBe('SUCCESS');
     const path = join(halo.home, 'runs', runId, 'artifacts', stories[0]!.key, '1', 'events.jsonl');
-    await vi.waitFor(() => expect([existsSync(path), existsSync(`${path}.gz`)]).toEqual([false, true]), {
+    await vi.waitFor(() => expect([existsSync(path), existsSync(`${path}.ranges`)]).toEqual([false, true]), {
       timeout: 30_000,
     });
-    const text = gunzipSync(readFileSync(`${path}.gz`)).toString();
+    const text = readFileSync(join(halo.home, 'runs', runId, 'events.jsonl'), 'utf8');
     expect(text.split('\n').filter((line) => line.includes('output of the agent')).length).toBeGreaterThan(10_000);
     const parts: Uint8Array[] = [];
     for await (const part of halo.operations.raw(runId, { storyId: 'A', follow: false })) parts.push(part);
     expect(Buffer.concat(parts).toString()).toBe(text);
+    const log = (await halo.operations.artifacts(runId)).find(
+      ({ path, bytes }) => path.includes('gates/') && bytes > 65_536,
+    );
+    await vi.waitFor(() =>
+      expect(existsSync(join(halo.home, 'runs', runId, 'artifacts', `${log?.path}.gz`))).toBe(true),
+    );
+    expect((await halo.operations.artifact(runId, log?.path ?? '')).toString()).toContain('gate\ngate\n');
   },
 );

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, onTestFinished } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { PreparedAttempts } from '../../../src/worker/attempt/prepared-attempts.ts';
 import { advanceRun } from '../../../src/worker/run/advance-run.ts';
 import { openBudgetLedger } from '../../../src/queue/budget/budget-ledger.ts';
 import { isBlockedByModel } from '../../../src/worker/run/blocked-by-model.ts';
@@ -33,7 +34,8 @@ async function open(home: string, repository: TestRepository, ...entries: Journa
   const clock = { ms: Date.now() };
   const worker = openIdleWorker(home, { now: () => clock.ms });
   const { length } = await run.store.readJournal(run.runId);
-  const advance = (ordinal = 0, attempt = 1) => advanceRun(worker, { runId: run.runId, ordinal, attempt }, NEVER);
+  const advance = (ordinal = 0, attempt = 1) =>
+    advanceRun({ worker, ahead: new PreparedAttempts(worker) }, { runId: run.runId, ordinal, attempt }, NEVER);
   const added = async () => (await run.store.readJournal(run.runId)).slice(length);
   return { ...run, worker, clock, advance, added };
 }

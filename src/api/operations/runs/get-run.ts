@@ -1,6 +1,7 @@
 import type { RunState } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
 import { countWorkersFor } from '../../../worker/run/run-ownership.ts';
+import { PullFiles } from '../../../store/forge/pull-files.ts';
 import type { RunView } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { runStateSchema } from '../schemas.ts';
@@ -24,6 +25,14 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
           .object({ stories: z.array(z.string()), why: z.string().optional(), retryAt: z.string().optional() })
           .optional()
           .describe('The issues that do not show the progress of their stories yet.'),
+        pull: z
+          .object({ why: z.string(), retryAt: z.string() })
+          .optional()
+          .describe('Why its pull request is not as it should be, or cannot be read.'),
+        unused: z
+          .array(z.string())
+          .optional()
+          .describe('Why reviews and checks of its pull request are not used, a sentence each.'),
       }),
   },
   async run({ host, store, limitedRuns }, input) {
@@ -31,9 +40,18 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
     const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
     const [workers, limited] = await Promise.all([countWorkersFor(host.home, state), limitedRuns.of(state)]);
     const reports = state.issues && (await readReports(host.home, state));
-    return { state, ...limited, ...defined({ reports }), record, dir: store.runFolder(runId), workers };
+    const pull = await readPullNotes(host.home, runId);
+    return { state, ...limited, ...defined({ reports }), ...pull, record, dir: store.runFolder(runId), workers };
   },
 };
+
+async function readPullNotes(home: string, runId: string): Promise<Pick<RunView, 'pull' | 'unused'>> {
+  const [sending, reading] = await Promise.all([
+    new PullFiles(home).read(runId),
+    new PullFiles(home, 'pull-reviews').read(runId),
+  ]);
+  return defined({ pull: sending.failure ?? reading.failure, unused: reading.unused });
+}
 
 async function readReports(home: string, state: RunState): Promise<RunView['reports']> {
   const [{ findPendingReports }, { processEnv }] = await Promise.all([

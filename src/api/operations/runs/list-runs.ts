@@ -4,6 +4,8 @@ import { runStateSchema } from '../schemas.ts';
 
 const count = (z: Zod) => z.coerce.number().int().min(0).max(1_000_000).optional();
 
+const text = (z: Zod) => z.string().min(1).max(4_096).optional();
+
 export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
   name: 'listRuns',
   method: 'GET',
@@ -26,6 +28,17 @@ export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
         .datetime({ offset: true })
         .optional()
         .describe('Only runs that were submitted at or after this time.'),
+      repo: text(z).describe('Only runs of this repository: its path or address, or the last part of it.'),
+      user: text(z).describe('Only runs of this user.'),
+      prd: text(z).describe('Only runs of the PRD file with this path.'),
+      batch: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('Only runs of batches whose id contains this; empty: of any batch.'),
+      state: text(z).describe(
+        'Only runs that have ended like this: a stop reason, `ended`, `failed`, `landed`, `approved`, `rejected` or `waiting for approval`.',
+      ),
     }),
   example: { open: 50, ended: 20 },
   output: {

@@ -3,7 +3,7 @@ import type { UserView } from '../../access/users.ts';
 import type { Operation } from '../operation.ts';
 import { repositoriesSchema, roleSchema, userNameSchema, userSchema } from './user-schemas.ts';
 
-export const addUserOperation: Operation<User, UserView> = {
+export const addUserOperation: Operation<User & { again?: boolean | undefined }, UserView> = {
   name: 'addUser',
   method: 'POST',
   path: '/v1/users',
@@ -15,6 +15,10 @@ export const addUserOperation: Operation<User, UserView> = {
       name: userNameSchema(z),
       role: roleSchema(z),
       repositories: repositoriesSchema(z).optional(),
+      again: z
+        .boolean()
+        .optional()
+        .describe('It is the same person as a removed user of this name, whose runs the user gets.'),
     }),
   example: { name: 'ada', role: 'submitter', repositories: ['https://git.example.com/shop/*'] },
   output: { kind: 'json', schema: userSchema, created: true },

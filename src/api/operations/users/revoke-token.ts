@@ -12,7 +12,7 @@ export const revokeTokenOperation: Operation<{ id: string }, Revoked> = {
   output: { kind: 'json', schema: (z) => z.object({ id: z.string(), user: z.string() }) },
   async run({ host, by }, { id }) {
     const { Users } = await import('../../access/users.ts');
-    const { user } = await new Users(host.home).revokeToken(id, { by, now: new Date() });
-    return { id, user };
+    const revoked = await new Users(host.home).revokeToken(id, { by, now: new Date() });
+    return { id: revoked.id, user: revoked.user };
   },
 };

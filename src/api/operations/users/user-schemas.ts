@@ -30,7 +30,14 @@ export const userSchema: Schema = (z) =>
     createdAt: z.string(),
     createdBy: z.string(),
     tokens: z.array(
-      z.object({ ...tokenFields(z), usedAt: z.string().optional().describe('The last use, to the minute.') }),
+      z.object({
+        ...tokenFields(z),
+        usedAt: z.string().optional().describe('The last use, to the minute.'),
+        session: z
+          .enum(['oidc', 'token'])
+          .optional()
+          .describe('It is the session of a browser, which signed in through the provider or with a token.'),
+      }),
     ),
   });
 

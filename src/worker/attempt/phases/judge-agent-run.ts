@@ -6,6 +6,7 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import type { GatewayProblem, GatewayStop } from '../../../gateway/request-log.ts';
 import type { SandboxExit } from '../../../sandbox/sandbox.ts';
 import { AttemptEnded, attemptFailed, findExitFailure, withCause } from '../attempt-outcome.ts';
+import { defined } from '../../../lib/guards.ts';
 import type { AgentRun } from './collect-agent-run.ts';
 
 /** The facts other than its output that decide how an agent ended. */
@@ -70,7 +71,9 @@ function judgeAnswer(answer: AgentAnswer, run: AgentRun, stop: AttemptEnded | Ha
     case 'ok':
       return { answer };
     case 'needs_human': {
-      const outcome = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: answer.summary } as const;
+      const { summary, options } = answer;
+      const asks = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary } as const;
+      const outcome = { ...asks, ...defined({ options }) };
       return stop === undefined ? { answer, end: new AttemptEnded(outcome) } : { answer: undefined, end: stop };
     }
     case 'failed': {

@@ -8,10 +8,19 @@ import { openStorySession } from '../../workspace/story-session.ts';
 import { planCleanSteps, planReadingSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { openBaseline, type Baseline } from '../baseline.ts';
+import { openKeptWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { exposeKeptTests, findKeptTests } from '../tests-first/kept-tests.ts';
 import { asTestsAttempt, withTestsGate } from '../tests-first/tests-attempt.ts';
 import { openExporter } from './export-tree.ts';
+
+/** What is done before an attempt begins: for it, and for the next one of its run. */
+export interface WorkAhead {
+  /** A workspace for the base commit. */
+  prepared?: Workspace | undefined;
+  /** Called with the commit that the gates will check if no other story lands first. */
+  onCandidate?: (commit: string) => void;
+}
 
 /** The workspaces of an attempt that implements a story. */
 export interface AttemptWorkspaces {
@@ -34,19 +43,25 @@ export interface StartedAhead {
 }
 
 /**
- * Opens the workspaces, and checks out the story's base commit, with the tests that it has already. Without a snapshot of
+ * Opens the workspaces, or uses the one that was prepared if it begins in the same way, and checks out the story's base commit, with the tests and the work that it has already. Without a snapshot of
  * the base, setup may run for one first; ends the attempt if that fails.
  */
-export async function prepareWorkspaces(opened: Attempt): Promise<AttemptWorkspaces> {
-  const onSnapshot = onLayer(opened, await openBaseLayer(opened));
-  const kept = await findKeptTests(onSnapshot);
-  const baseline = openBaseline(onSnapshot, onSnapshot.inputs.base);
+export async function prepareWorkspaces(opened: Attempt, prepared?: Workspace): Promise<AttemptWorkspaces> {
+  const kept = await findKeptTests(opened);
+  const continued = await openKeptWork(opened, kept);
+  const own = continued?.commit;
+  const onSnapshot = onLayer({ ...opened, continued }, await openBaseLayer(opened, own));
+  // Setup may make something else of the base than of kept work.
+  const baseline = openBaseline(own === undefined ? onSnapshot : opened, opened.inputs.base);
   opened.resources.onClose(() => Promise.resolve(baseline.stop()));
   const testing = kept === undefined ? asTestsAttempt(onSnapshot) : undefined;
   const { sessionMs } = onSnapshot.config.agentOptions;
   if (onSnapshot.agent.launch.sessionDir !== undefined && sessionMs !== undefined)
     await openStorySession(onSnapshot, sessionMs);
-  const work = new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
+  const isPlain = kept === undefined && own === undefined && testing === undefined;
+  const isAsPrepared = isPlain && prepared?.layerKey === onSnapshot.layer?.key;
+  const work =
+    (isAsPrepared ? prepared : undefined) ?? new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
   const startAhead = (attempt: Attempt): StartedAhead => {
     const exporter = openExporter(attempt, work);
     const clean = new Workspace(attempt, 'clean', planCleanSteps(withTestsGate(attempt, attempt.locked)));
@@ -64,11 +79,13 @@ export async function prepareReadingWorkspace(attempt: Attempt): Promise<Workspa
   return work;
 }
 
-/** Updates the mirror and checks out the base commit, or that of the kept tests, into the work volume. */
+/** Updates the mirror and checks out the base commit, or that of kept work or tests, into the work volume. */
 async function checkOutBase(attempt: Attempt, work: Workspace, kept?: KeptTests): Promise<void> {
   const { inputs, resources } = attempt;
   await attempt.journal.phase('prepare', async () => {
     await updateBase(attempt);
+    const own = attempt.continued?.commit;
+    if (own !== undefined) return work.checkOut(own, resources.candidateDir, [VIEW, CANDIDATE]);
     if (kept === undefined) return work.checkOut(inputs.base, resources.mirrorDir, [VIEW]);
     await exposeKeptTests(attempt, kept);
     await work.checkOut(kept.commit, resources.candidateDir, [VIEW, CANDIDATE]);

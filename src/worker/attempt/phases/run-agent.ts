@@ -6,8 +6,10 @@ import type { Sandbox } from '../../../sandbox/sandbox.ts';
 import { recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
 import { openActivityBatcher } from '../activity-batcher.ts';
+import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import type { AgentMeasurements, Measurements } from '../attempt-outcome.ts';
+import type { Candidate } from '../work.ts';
 import { collectAgentRun, NO_OUTPUT, type AgentRun } from './collect-agent-run.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
 import { answerFormOf } from '../../prompt/story-prompt.ts';
@@ -54,9 +56,9 @@ export async function runAgent(
     total.add(measured);
     return answer;
   } catch (error) {
-    const changed = exporter && (await savePartialWork(attempt, exporter));
-    total.add({ ...measured, changed });
-    throw error;
+    const saved = exporter && (await savePartialWork(attempt, exporter));
+    total.add({ ...measured, changed: saved?.changed });
+    throw await keepLeftWork(attempt, error, saved?.candidate);
   }
 }
 
@@ -149,14 +151,17 @@ async function recordUsage(attempt: Attempt, { sandbox, egress }: StartedStep, u
 
 /**
  * Saves the changes of an agent that failed or needs a person as a patch among the artifacts, because the volume is
- * removed. They pass the same checks as finished work and never land. Returns whether there are any; undefined if they
- * could not be read. Never throws.
+ * removed. They pass the same checks as finished work. Undefined if they could not be read. Never throws.
  */
-async function savePartialWork(attempt: Attempt, exporter: Promise<Sandbox>): Promise<boolean | undefined> {
+async function savePartialWork(
+  attempt: Attempt,
+  exporter: Promise<Sandbox>,
+): Promise<{ changed: boolean; candidate: Candidate | undefined } | undefined> {
   const { signal, worker, identity } = attempt;
   if (signal.aborted) return undefined;
   try {
-    return (await importWork(attempt, await readWorkspace(attempt, exporter), 'unfinished work')) !== undefined;
+    const candidate = await importWork(attempt, await readWorkspace(attempt, exporter), 'unfinished work');
+    return { changed: candidate !== undefined, candidate };
   } catch (error) {
     worker.log.info({ attempt: identity.id, err: error }, 'unfinished work could not be saved');
     return undefined;

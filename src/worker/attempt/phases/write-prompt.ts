@@ -3,6 +3,7 @@ import { storyOf, type Hint } from '../../../core/run/state.ts';
 import { buildStoryPrompt } from '../../prompt/story-prompt.ts';
 import type { TestsFirst } from '../../../agents/prompt/build-prompt.ts';
 import { commandFor, testGlobsOf } from '../../../core/review/tests-first.ts';
+import { defined } from '../../../lib/guards.ts';
 import type { Attempt } from '../open-attempt.ts';
 
 /** Builds the prompt of an attempt, records what is in it, and keeps it among its artifacts. */
@@ -21,7 +22,7 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
     dry: state.dry,
     planning: state.planning,
     testsFirst: testsFirstOf(attempt),
-    answered: storyOf(state, story.id).answered,
+    ...(await readReviews(attempt)),
     progress: state.stories
       .filter(({ progress }) => progress === 'passed' && !state.dry)
       .map(({ id, title, summary }) => ({ id, title, summary: summary ?? '' })),
@@ -34,6 +35,18 @@ export async function writePrompt(attempt: Attempt): Promise<string> {
   await worker.store.writeArtifact(identity.location, 'prompt.json', `${JSON.stringify(record, null, 2)}\n`);
   await journal.report({ type: 'prompt.built', ...record });
   return text;
+}
+
+/** What people said about earlier attempts, and the work of the attempt with which this one continues. */
+async function readReviews({ inputs, continued, worker, identity, task }: Attempt) {
+  const { answered, feedback, commit: landed } = storyOf(inputs.state, inputs.story.id);
+  const said = defined({ answered, feedback, landed });
+  // The commit that it refactors is the last one.
+  if (continued === undefined || task === 'refactor') return said;
+  const { attempt, commit } = continued;
+  if (commit !== undefined) return { ...said, earlier: { attempt } };
+  const patch = await worker.store.readArtifact({ ...identity.location, attempt }, 'diff.patch');
+  return patch === undefined || patch === '' ? said : { ...said, earlier: { attempt, patch } };
 }
 
 /** What the prompt says about an earlier failure: one of the tests concerns only the agent that writes them. */

@@ -34,15 +34,21 @@ export async function assertLockedTests(
   commit: string,
 ): Promise<void> {
   if (locked === undefined) return;
-  const paths = new Set(locked.files.map(({ path }) => path));
-  const { candidateDir } = attempt.resources;
-  const files = await listFiles({ gitDir: candidateDir, commit, signal: attempt.signal }, ({ path }) =>
-    paths.has(path),
-  );
-  const blobs = new Map(files.filter(isRegularFile).map(({ path, id }) => [path, id]));
-  const changed = findChangedLocks(locked.files, blobs);
+  const changed = await findChangedTests(attempt, locked, commit);
   const why = `the tests of the story may not be changed: ${nameTests(changed)}`;
   if (changed.length > 0) await judgeTests(attempt, 'locks', { stopReason: 'POLICY_VIOLATION', why });
+}
+
+/** The paths of the locked tests that a commit changes or removes. */
+export async function findChangedTests(
+  { resources, signal }: Pick<Attempt, 'signal'> & { resources: Pick<Attempt['resources'], 'candidateDir'> },
+  locked: Pick<LockedTests, 'files'>,
+  commit: string,
+): Promise<string[]> {
+  const paths = new Set(locked.files.map(({ path }) => path));
+  const at = { gitDir: resources.candidateDir, commit, signal };
+  const files = await listFiles(at, ({ path }) => paths.has(path));
+  return findChangedLocks(locked.files, new Map(files.filter(isRegularFile).map(({ path, id }) => [path, id])));
 }
 
 /**

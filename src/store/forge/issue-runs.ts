@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import type { IssueSource } from '../core/issues/issue-source.ts';
-import { createFolders, readIfExists, writeAtomic } from '../lib/fs.ts';
-import { acquireLock } from '../lib/lock.ts';
-import { RUN_ID } from '../lib/run-id.ts';
-import { withDiskErrors } from './disk-errors.ts';
+import type { IssueSource } from '../../core/issues/issue-source.ts';
+import { createFolders, readIfExists, writeAtomic } from '../../lib/fs.ts';
+import { acquireLock } from '../../lib/lock.ts';
+import { RUN_ID } from '../../lib/run-id.ts';
+import { withDiskErrors } from '../disk-errors.ts';
 
 /** Another submit of the same issues may wait for a rate limit of the forge. */
 const LOCK_WAIT_MS = 20 * 60_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { HOST_FILE, owner } from '../trust/key-trust.ts';
+import { HOST_FILE, owner, tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
-import { BaseUrl, Text, VariableName } from './values.ts';
+import { BaseUrl, Duration, GlobList, oneOf, Text, VariableName, wholeNumber } from './values.ts';
 
 function forge(meaning: string) {
   return z.strictObject({
@@ -82,5 +82,73 @@ export const IssuesTable = z.strictObject({
       'With `report`: whether an issue is closed once its commit is on the default branch of the forge. Only in `<HALO_HOME>/config.toml`.',
     ],
     HOST_FILE,
+  ),
+});
+
+/** `[land]`: what lands, and where. */
+export const LandTable = z.strictObject({
+  mode: key(oneOf('branch', 'ff', 'worktree', 'pr'), [
+    'word',
+    'branch',
+    '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out in `<HALO_HOME>/worktrees/<runId>` when all stories have landed; `pr`: push the branch of the run and open a [pull request](pull-requests.md).',
+  ]),
+  push: key(
+    oneOf('branch', 'base'),
+    [
+      'word',
+      'branch',
+      'What `halo land` pushes for a repository with a URL: `branch`: the branch of the run, `halo/<runId>`; `base`: a fast-forward of the branch that the run started from.',
+    ],
+    { rule: 'tighten', order: ['base', 'branch'], defaultCounts: true },
+  ),
+  feedback_rounds: key(
+    wholeNumber(0, 10),
+    [
+      'number',
+      3,
+      'With `mode = "pr"`: how often a story is started again because a [review](pull-requests.md#reviews-and-checks) asks for changes or checks of the forge fail; 0: never.',
+    ],
+    tighten('lower'),
+  ),
+  feedback_interval: key(
+    Duration,
+    [
+      'duration',
+      '1m',
+      'How often halo asks the forge for reviews and checks; five times as long when nothing has happened for an hour. Only in `<HALO_HOME>/config.toml`.',
+    ],
+    HOST_FILE,
+  ),
+  stop_label: key(Text.max(100), [
+    'string',
+    'halo:stop',
+    'Label of a pull request whose reviews and checks halo does not use.',
+  ]),
+  unchanged: key(
+    oneOf('trust', 'pass', 'fail'),
+    [
+      'word',
+      'pass',
+      'A story whose agent reports success without changing a file: `pass` it without a commit if the gates pass on the commit that it started from, or `fail` the attempt. Without gates the attempt fails; `trust` passes the story then as well, because the agent says so.',
+    ],
+    tighten(['trust', 'pass', 'fail']),
+  ),
+  hidden_characters: key(
+    oneOf('report', 'block', 'refuse'),
+    [
+      'word',
+      'block',
+      'If a story adds [hidden characters](commands.md#hidden-characters) to text files: `report` it, `block` the story until it is approved, or `refuse` it.',
+    ],
+    tighten(['report', 'block', 'refuse']),
+  ),
+  protect: key(
+    GlobList,
+    [
+      'list of globs',
+      [],
+      'Paths that a story may change only with `halo approve`, in addition to [halo’s own list](proof.md#protected-paths). `!glob` excludes paths. At most 100 globs of 200 characters each, and 4000 characters in total.',
+    ],
+    { rule: 'join' },
   ),
 });

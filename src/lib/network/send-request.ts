@@ -1,12 +1,15 @@
+import type { LookupFunction } from 'node:net';
 import { Readable } from 'node:stream';
-import { awaitResponse } from '../lib/network/await-response.ts';
-import type { Connections } from '../lib/network/connections.ts';
+import { awaitResponse } from './await-response.ts';
+import type { Connections } from './connections.ts';
 
 export interface SentRequest {
   method: string;
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
+  /** Resolves the name; not used through a proxy. */
+  lookup?: LookupFunction;
 }
 
 /** Statuses that have no body. */

@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SentReport } from '../core/issues/issue-report.ts';
-import { createFolders, pathExists, readFolder, readIfExists, writeAtomic } from '../lib/fs.ts';
-import { isRecord } from '../lib/guards.ts';
-import { tryParseJson } from '../lib/parse-json.ts';
-import { RUN_ID } from '../lib/run-id.ts';
-import { withDiskErrors } from './disk-errors.ts';
+import type { SentReport } from '../../core/issues/issue-report.ts';
+import { createFolders, pathExists, readFolder, readIfExists, writeAtomic } from '../../lib/fs.ts';
+import { isRecord } from '../../lib/guards.ts';
+import { tryParseJson } from '../../lib/parse-json.ts';
+import { RUN_ID } from '../../lib/run-id.ts';
+import { withDiskErrors } from '../disk-errors.ts';
 
 /** Why the last reports of a run were not sent. */
 export interface ReportFailure {

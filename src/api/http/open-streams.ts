@@ -1,0 +1,55 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { FastifyReply } from 'fastify';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { Caller } from '../access/authenticate.ts';
+
+/** Open streams of one user, over all tokens. Each one has open files and reads what is appended. */
+const MAX_STREAMS = 250;
+/** A follower of a run can stay connected for days. */
+const CHECK_TOKEN_EVERY_MS = 5_000;
+
+/** The streams that a server is sending. */
+export class OpenStreams {
+  readonly #counts = new Map<string, number>();
+  readonly #stalledMs: number;
+
+  /** `stalledMs`: for how long a client may read nothing of what is sent to it. */
+  constructor(stalledMs: number) {
+    this.#stalledMs = stalledMs;
+  }
+
+  /**
+   * Counts a stream until the reply ends, and closes the connection if the client stops reading. The signal is aborted when
+   * `identify` no longer returns the same caller. Throws TOO_MANY_REQUESTS.
+   */
+  add(
+    reply: FastifyReply,
+    { caller, identify }: { caller: Caller; identify: () => Promise<Caller | undefined> },
+  ): AbortSignal {
+    if (caller.kind === 'user') this.#count(reply, caller.user.name);
+    reply.raw.setTimeout(this.#stalledMs, () => reply.raw.destroy());
+    const changed = new AbortController();
+    const timer = setInterval(() => {
+      identify().then(
+        (now) => !isDeepStrictEqual(now, caller) && changed.abort(),
+        () => undefined,
+      );
+    }, CHECK_TOKEN_EVERY_MS);
+    reply.raw.once('close', () => clearInterval(timer));
+    return changed.signal;
+  }
+
+  #count(reply: FastifyReply, user: string): void {
+    const count = this.#counts.get(user) ?? 0;
+    if (count >= MAX_STREAMS)
+      throw new HaloError('TOO_MANY_REQUESTS', `User ${user} has ${count} open streams, which is the maximum.`, {
+        hint: 'End commands that follow runs, such as `halo logs --follow`.',
+      });
+    this.#counts.set(user, count + 1);
+    reply.raw.once('close', () => {
+      const rest = (this.#counts.get(user) ?? 1) - 1;
+      if (rest === 0) this.#counts.delete(user);
+      else this.#counts.set(user, rest);
+    });
+  }
+}

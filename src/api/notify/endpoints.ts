@@ -1,0 +1,115 @@
+import { processEnv, readSecret } from '../../config/environment/host.ts';
+import type { EndpointSettings } from '../../config/endpoint-settings.ts';
+import { readCaFile, readEndpoints } from '../../config/host-rules.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { Notification } from '../../core/notify/notification.ts';
+import { openMasker } from '../../lib/secrets/masker.ts';
+import { DeliveryError } from '../../notify/sink.ts';
+import { NotificationOutbox, type Delivery } from '../../store/notification-outbox.ts';
+import { openSink } from '../../worker/notify/open-sink.ts';
+import { openSecretReader } from '../../worker/network/secret-reader.ts';
+import { openMachineConnections } from '../../worker/network/machine-connections.ts';
+
+/** An endpoint of notifications, for people. */
+export interface EndpointView {
+  name: string;
+  type: EndpointSettings['type'];
+  /** The host of its URL; absent if the URL is a secret. */
+  host?: string;
+  events: readonly string[];
+  /** Notifications that were not delivered yet. */
+  waiting: number;
+  /** Notifications that halo has given up. */
+  givenUp: number;
+  /** Why the last delivery failed. */
+  why?: string;
+}
+
+export type DeliveryView = Delivery;
+
+const TEST_MS = 30_000;
+
+/** The endpoints of `[notify]` and what they have not received. Throws CONFIG_INVALID, DISK_FAILED. */
+export async function listEndpoints(home: string): Promise<EndpointView[]> {
+  const outbox = new NotificationOutbox(home);
+  return Promise.all(
+    (await readEndpoints(home)).map(async ({ name, type, url, events }) => {
+      const pending = await outbox.pending(name);
+      const disabled = await outbox.whyDisabled(name);
+      const why = disabled ?? pending.findLast((each) => each.why !== undefined)?.why;
+      const givenUp = pending.filter((each) => each.givenUp === true).length;
+      const host = url.text === undefined ? {} : { host: new URL(url.text).host };
+      return {
+        name,
+        type,
+        ...host,
+        events,
+        waiting: pending.length - givenUp,
+        givenUp,
+        ...(why !== undefined && { why }),
+      };
+    }),
+  );
+}
+
+/** Sends a test message to an endpoint. Throws USAGE for an unknown name, NOTIFY_FAILED, CONFIG_INVALID. */
+export async function testEndpoint(home: string, name: string, by: string): Promise<void> {
+  const endpoint = await selectEndpoint(home, name);
+  const env = processEnv();
+  const connections = await openMachineConnections(env, await readCaFile(home));
+  const masker = openMasker();
+  try {
+    const read = openSecretReader((variable) => readSecret(env, variable));
+    const sink = await openSink(endpoint, { read, masker, connections });
+    await sink.send([testMessage(by)], AbortSignal.timeout(TEST_MS));
+  } catch (error) {
+    if (!(error instanceof DeliveryError)) throw error;
+    throw new HaloError('NOTIFY_FAILED', `The endpoint ${name} received nothing: ${masker.text(error.message)}.`, {
+      hint: `Check [notify.${name}] in config.toml of HALO_HOME; docs/notifications.md describes its keys.`,
+      cause: error,
+    });
+  } finally {
+    connections.close();
+  }
+}
+
+/** Sends what was given up again, and what waits for its next try now. Returns how many notifications. Throws USAGE. */
+export async function retryEndpoint(home: string, name: string, now: Date): Promise<number> {
+  const outbox = new NotificationOutbox(home);
+  await selectEndpoint(home, name);
+  await outbox.enable(name);
+  const pending = await outbox.pending(name);
+  for (const { notification } of pending)
+    await outbox.update(name, { notification, failures: 0, addedAt: now.toISOString() });
+  return pending.length;
+}
+
+/** The latest deliveries, the newest first. */
+export async function listDeliveries(home: string, limit: number): Promise<Delivery[]> {
+  return new NotificationOutbox(home).deliveries(limit);
+}
+
+async function selectEndpoint(home: string, name: string): Promise<EndpointSettings> {
+  const endpoints = await readEndpoints(home);
+  const found = endpoints.find((endpoint) => endpoint.name === name);
+  if (found !== undefined) return found;
+  const names = endpoints.map((endpoint) => endpoint.name).join(', ');
+  throw new HaloError('USAGE', `There is no endpoint ${JSON.stringify(name)}.`, {
+    hint: names === '' ? 'Add [notify.<name>] to config.toml of HALO_HOME.' : `Use one of ${names}.`,
+  });
+}
+
+function testMessage(by: string): Notification {
+  const at = new Date().toISOString();
+  return {
+    id: `test-${Date.now()}`,
+    type: 'run.started',
+    at,
+    run: 'test',
+    repository: 'test',
+    source: 'test',
+    user: by,
+    title: 'halo: this is a test message',
+    text: `${by} has sent it with \`halo hooks test\`.`,
+  };
+}

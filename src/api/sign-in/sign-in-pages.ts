@@ -1,0 +1,94 @@
+/** Style of the pages, without scripts. Colors have a contrast of at least 4.5 (WCAG AA) in both schemes. */
+export const STYLE = `
+:root { color-scheme: light dark; --text: #1c2024; --soft: #60646c; --back: #f6f7f9; --card: #fff; --line: #d9dce1; --main: #1f5fbf; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #eceef1; --soft: #a6abb4; --back: #111316; --card: #1a1d21; --line: #343940; --main: #7db0ff; --bad: #ff9a91; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 16px; background: var(--back); color: var(--text); font: 16px/1.5 system-ui, sans-serif; }
+main { width: 100%; max-width: 24rem; padding: 32px; background: var(--card); border: 1px solid var(--line); border-radius: 12px; }
+h1 { margin: 0 0 4px; font-size: 1.375rem; line-height: 1.3; }
+p { margin: 0 0 24px; color: var(--soft); overflow-wrap: anywhere; }
+p.problem { color: var(--bad); }
+label { display: block; margin-bottom: 6px; font-weight: 600; }
+input, .button { width: 100%; min-height: 44px; padding: 10px 12px; border: 1px solid var(--line); border-radius: 8px; font: inherit; }
+input { margin-bottom: 16px; background: transparent; color: inherit; }
+.button { display: block; text-align: center; text-decoration: none; font-weight: 600; cursor: pointer; background: transparent; color: var(--main); border-color: var(--main); }
+.button:hover { text-decoration: underline; }
+:focus-visible { outline: 2px solid var(--main); outline-offset: 2px; }
+.or { margin: 20px 0; text-align: center; }
+`;
+
+export interface SignInPage {
+  /** Where the browser goes afterwards: a path of this server. */
+  returnTo: string;
+  /** The host of the provider; undefined: only tokens are accepted. */
+  provider: string | undefined;
+  /** What went wrong, in one sentence. */
+  problem?: string | undefined;
+}
+
+/** The page on which people sign in. */
+export function signInPage({ returnTo, provider, problem }: SignInPage): string {
+  const query = `?return=${encodeURIComponent(returnTo)}`;
+  const byProvider =
+    provider === undefined
+      ? ''
+      : `<a class="button" href="/sign-in/oidc${escapeHtml(query)}">Continue with ${escapeHtml(provider)}</a>
+<p class="or">or</p>`;
+  return page(
+    'Sign in',
+    `<h1>Sign in to halo</h1>
+${problem === undefined ? '<p>Runs, results and approvals.</p>' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`}
+${byProvider}
+<form method="post" action="/sign-in">
+<input type="hidden" name="return" value="${escapeHtml(returnTo)}">
+<label for="token">Token</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required spellcheck="false" placeholder="halo_…">
+<button class="button" type="submit">Sign in with the token</button>
+</form>`,
+  );
+}
+
+/** The page of the dashboard, for a person who is signed in. The program reads from it who that is. */
+export function dashboardPage({ name, role }: { name: string; role: string }): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="halo-user" content="${escapeHtml(name)}" data-role="${escapeHtml(role)}">
+<title>halo</title>
+<link rel="stylesheet" href="/dashboard/main.css">
+<script type="module" src="/dashboard/main.js"></script>
+</head>
+<body>
+<div id="app"><noscript>The dashboard needs JavaScript. The commands of halo show the same.</noscript></div>
+</body>
+</html>
+`;
+}
+
+function page(title: string, body: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<link rel="stylesheet" href="/sign-in/style.css">
+</head>
+<body>
+<main>
+${body}
+</main>
+</body>
+</html>
+`;
+}
+
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
+}

@@ -1,0 +1,65 @@
+import type { RunState } from '../run/state.ts';
+import { stateText } from './state-text.ts';
+
+/** What decides whether a list has a run. All but `state`, `breaker` and `endedAt` are known when it is created. */
+export interface RunFacts {
+  /** Path or address of its repository, as in its journal. */
+  repo: string;
+  user?: string;
+  prd?: string;
+  batch?: string;
+  /** Whether it stopped because too much had failed in it. */
+  breaker?: true;
+  /** ISO 8601 */
+  endedAt?: string;
+  /** The words of its state, lower case, once it has ended. */
+  state?: string[];
+}
+
+/** Which runs a list has: those that match everything that is set. */
+export interface RunCondition {
+  /** Path or address of the repository, or the last part of it. */
+  repo?: string | undefined;
+  user?: string | undefined;
+  /** Path of the PRD file. */
+  prd?: string | undefined;
+  /** A part of the id of the batch; empty: any batch. */
+  batch?: string | undefined;
+  /** A stop reason, or a word for the state of an ended run: `ended`, `failed`, `landed`, `approved`, `rejected`. */
+  state?: string | undefined;
+}
+
+export function factsOf(run: RunState): RunFacts {
+  const { repo, user, prdPath, batch, endedAt } = run;
+  return {
+    repo: repo.source,
+    prd: prdPath,
+    ...(user !== undefined && { user }),
+    ...(batch !== undefined && { batch: batch.id }),
+    ...(run.breaker !== undefined && { breaker: true }),
+    ...(run.status === 'ended' && { state: endedWords(run), ...(endedAt !== undefined && { endedAt }) }),
+  };
+}
+
+export function hasCondition(condition: RunCondition): boolean {
+  return Object.values(condition).some((value) => value !== undefined);
+}
+
+/** Whether a run with these facts matches; conditions on the state match only runs that have ended. */
+export function matches(facts: RunFacts, { repo, user, prd, batch, state }: RunCondition): boolean {
+  return (
+    (repo === undefined || facts.repo === repo || (!repo.includes('/') && facts.repo.split('/').at(-1) === repo)) &&
+    (user === undefined || facts.user === user) &&
+    (prd === undefined || facts.prd === prd) &&
+    (batch === undefined || facts.batch?.includes(batch.toLowerCase()) === true) &&
+    (state === undefined || facts.state?.includes(state.toLowerCase()) === true)
+  );
+}
+
+const NOT_FAILED: readonly RunState['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN', 'APPROVAL_DENIED', 'USER_ABORT'];
+
+function endedWords(run: RunState): string[] {
+  const failed = NOT_FAILED.includes(run.stopReason) ? [] : ['failed'];
+  const words = [run.status, run.stopReason ?? '', ...stateText(run).split(/[,:] /), ...failed];
+  return [...new Set(words.map((word) => word.toLowerCase()))].filter((word) => word !== '');
+}

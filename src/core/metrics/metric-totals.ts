@@ -1,0 +1,170 @@
+import type { Usage } from '../agent.ts';
+import type { JournalEvent } from '../journal/events.ts';
+
+/** Sums over all journals. Names are those of the series without the prefix `halo_`; the keys below are values of labels. */
+export interface MetricTotals {
+  /** By the name of a counter, then by its labels. */
+  counters: Partial<Record<CounterName, Record<string, number>>>;
+  /** By phase. */
+  phases: Record<string, Histogram>;
+}
+
+/** Durations in seconds. */
+export interface Histogram {
+  count: number;
+  sum: number;
+  /** The number of durations up to each limit of PHASE_BUCKETS. */
+  buckets: number[];
+}
+
+/** What is known of a run between two events, so that its next ones are counted correctly. */
+export interface CountedRun {
+  /** The last event that was counted. */
+  seq: number;
+  /** Stories whose running attempt reports the usage of its model by itself. */
+  metered: string[];
+}
+
+/** Every counter with its labels and its help text. */
+export const COUNTERS = {
+  runs_started_total: { labels: [], help: 'Runs whose first story has started.' },
+  runs_ended_total: { labels: ['stop_reason'], help: 'Ends of runs. A run that is continued can end again.' },
+  runs_landed_total: { labels: [], help: 'Runs whose result has landed on its branch.' },
+  story_attempts_total: { labels: ['verdict', 'stop_reason'], help: 'Ended attempts at stories.' },
+  story_landed_total: { labels: [], help: 'Stories whose commit has landed on the branch of the run.' },
+  story_retries_total: { labels: ['class'], help: 'Retries, by the class of the failure.' },
+  story_disturbed_total: { labels: ['class'], help: 'Attempts that an infrastructure failure interrupted.' },
+  story_questions_total: { labels: [], help: 'Questions of agents.' },
+  story_approvals_total: { labels: [], help: 'Commits that waited for approval.' },
+  agent_launches_total: { labels: ['agent'], help: 'Starts of agents.' },
+  gates_total: { labels: ['result'], help: 'Gates that have ended: passed, failed or killed.' },
+  takeovers_total: { labels: [], help: 'Attempts that a worker took over from one that died.' },
+  snapshots_total: { labels: ['use'], help: 'Snapshots that attempts used (hit), made or refused.' },
+  breakers_opened_total: { labels: [], help: 'Circuit breakers that have opened.' },
+  model_requests_total: { labels: ['model'], help: 'Answers of models.' },
+  model_pauses_total: { labels: ['why'], help: 'Waits for a model: for its provider, or for a configured rate.' },
+  tokens_total: { labels: ['model', 'type'], help: 'Tokens: input, cached input and output.' },
+  cost_usd_total: { labels: ['model'], help: 'Cost of models with a known price, in USD.' },
+  network_requests_total: { labels: ['phase'], help: 'Requests of sandboxes to their gateways, without models.' },
+} as const satisfies Record<string, { labels: readonly string[]; help: string }>;
+
+export type CounterName = keyof typeof COUNTERS;
+
+/** In seconds. */
+export const PHASE_BUCKETS = [0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600] as const;
+
+/** Values of the label `model`: further models count as `other`, since repositories can name any number. */
+const MAX_MODELS = 50;
+const UNKNOWN_MODEL = '-';
+
+export function noTotals(): MetricTotals {
+  return { counters: {}, phases: {} };
+}
+
+/** Adds the events of a run that were not counted before, in the order of its journal. Changes both arguments. */
+export function countEvents(totals: MetricTotals, run: CountedRun, events: readonly JournalEvent[]): void {
+  for (const event of events) {
+    if (event.seq <= run.seq) continue;
+    run.seq = event.seq;
+    countEvent(totals, run, event);
+  }
+}
+
+function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent): void {
+  const add = (name: CounterName, labels: readonly string[] = [], by = 1) => addTo(totals, name, { labels, by });
+  switch (event.type) {
+    case 'run.started':
+      return add('runs_started_total');
+    case 'run.ended':
+      return add('runs_ended_total', [event.stopReason]);
+    case 'run.landed':
+      return add('runs_landed_total');
+    case 'story.started':
+      return event.workerDied === true ? add('takeovers_total') : undefined;
+    case 'story.ended':
+      add('story_attempts_total', [event.verdict, event.stopReason]);
+      if (event.verdict === 'passed' && event.commit !== undefined) add('story_landed_total');
+      if (event.held !== undefined) add('story_approvals_total');
+      else if (event.verdict === 'needs_human') add('story_questions_total');
+      return countUnmetered(totals, run, event);
+    case 'story.approved':
+      return add('story_landed_total');
+    case 'story.stopped':
+      return countUnmetered(totals, run, event);
+    case 'story.disturbed':
+      return add('story_disturbed_total', [event.class]);
+    case 'retry.scheduled':
+      return add('story_retries_total', [event.class]);
+    case 'agent.launched':
+      return add('agent_launches_total', [event.agent]);
+    case 'gate.ended':
+      return add('gates_total', [event.exitCode === undefined ? 'killed' : event.exitCode === 0 ? 'passed' : 'failed']);
+    case 'snapshot.used':
+      return add('snapshots_total', [event.made === true ? 'made' : 'hit']);
+    case 'snapshot.refused':
+      return add('snapshots_total', ['refused']);
+    case 'breaker.opened':
+      return add('breakers_opened_total');
+    case 'breaker.changed':
+      return event.status === 'open' ? add('breakers_opened_total') : undefined;
+    case 'model.paused':
+      return add('model_pauses_total', [event.why]);
+    case 'model.used':
+      if (!run.metered.includes(event.story)) run.metered.push(event.story);
+      return countUsage(totals, event.model, event.usage);
+    case 'network.asked':
+      return add('network_requests_total', [event.phase], event.count);
+    case 'phase.ended':
+      return addDuration(totals, event.phase, event.ms / 1000);
+    default:
+      return undefined;
+  }
+}
+
+/** The responses of a metered attempt are already counted. */
+function countUnmetered(
+  totals: MetricTotals,
+  run: CountedRun,
+  { story, usage }: { story: string; usage: Usage },
+): void {
+  const isMetered = run.metered.includes(story);
+  run.metered = run.metered.filter((each) => each !== story);
+  if (!isMetered && usage.requests > 0) countUsage(totals, UNKNOWN_MODEL, usage);
+}
+
+function countUsage(totals: MetricTotals, name: string, usage: Usage): void {
+  const known = Object.keys(totals.counters.model_requests_total ?? {});
+  const isKnown = known.includes(labelKey([name]));
+  const model = isKnown || known.length < MAX_MODELS ? name : 'other';
+  addTo(totals, 'model_requests_total', { labels: [model], by: usage.requests });
+  const tokens = { input: usage.inputTokens, cached: usage.cachedTokens, output: usage.outputTokens };
+  for (const [type, by] of Object.entries(tokens)) addTo(totals, 'tokens_total', { labels: [model, type], by });
+  if (usage.costUsd !== undefined) addTo(totals, 'cost_usd_total', { labels: [model], by: usage.costUsd });
+}
+
+function addTo(
+  totals: MetricTotals,
+  name: CounterName,
+  { labels, by }: { labels: readonly string[]; by: number },
+): void {
+  const series = (totals.counters[name] ??= {});
+  const key = labelKey(labels);
+  series[key] = (series[key] ?? 0) + by;
+}
+
+function addDuration(totals: MetricTotals, phase: string, seconds: number): void {
+  const histogram = (totals.phases[phase] ??= { count: 0, sum: 0, buckets: PHASE_BUCKETS.map(() => 0) });
+  histogram.count += 1;
+  histogram.sum += seconds;
+  histogram.buckets = PHASE_BUCKETS.map((limit, index) => (histogram.buckets[index] ?? 0) + (seconds <= limit ? 1 : 0));
+}
+
+/** The labels of a series as a key of the totals. */
+function labelKey(labels: readonly string[]): string {
+  return JSON.stringify(labels);
+}
+
+/** The values of the labels of such a key. */
+export function labelsOf(key: string): string[] {
+  return JSON.parse(key) as string[];
+}

@@ -1,0 +1,188 @@
+import type { FeedbackComment } from '../review/feedback.ts';
+import { commitToReview, openFeedback } from '../run/reviewed-story.ts';
+import { safeLine, safeText } from '../text/safe-text.ts';
+import type { RunState, StoryState } from '../run/state.ts';
+
+/** A comment of a review on a file, or on lines of it. */
+export type ReviewComment = Pick<FeedbackComment, 'path' | 'side' | 'line' | 'endLine' | 'text'>;
+
+/** A review of a pull request that asks for changes. */
+export interface PullReview {
+  /** Its address, which identifies it. */
+  url: string;
+  author: string;
+  /** Whether the author may push to the project. Reviews of others are not used. */
+  mayPush: boolean;
+  /** May be empty. */
+  text: string;
+  /** The commit that it is about, if the forge knows it. */
+  commit?: string;
+  comments: ReviewComment[];
+}
+
+/** A check at a commit that failed: a job, a pipeline, a status of another service. */
+export interface FailedCheck {
+  name: string;
+  /** Its page; may be empty. */
+  url: string;
+  /** What it says about the failure. */
+  text: string;
+}
+
+/** The checks of others at a commit. */
+export interface PullChecks {
+  /** Some have no result yet. */
+  isRunning: boolean;
+  failed: FailedCheck[];
+}
+
+/** Feedback of a pull request for one story. */
+export interface PlannedFeedback {
+  storyId: string;
+  source: 'review' | 'checks';
+  author: string;
+  url: string;
+  text: string;
+  comments: ReviewComment[];
+  /** The commit that the lines of the comments are of. */
+  commit?: string;
+}
+
+/** Planned feedback, and why other feedback is not used: a sentence each. */
+export interface FeedbackPlan {
+  given: PlannedFeedback[];
+  unused: string[];
+}
+
+interface PlanRequest {
+  run: Pick<RunState, 'stories' | 'tip'>;
+  /** How often a story may be sent back by reviews and checks. */
+  rounds: number;
+}
+
+const MAX_TEXT = 6_000;
+const MAX_COMMENTS = 40;
+const MAX_COMMENT = 3_000;
+const MAX_PATH = 4_096;
+/** As the journal keeps an address. */
+export const MAX_URL = 500;
+const MAX_CHECKS = 20;
+const MAX_CHECK_TEXT = 1_500;
+
+/**
+ * Which stories reviews send back. A comment on a file is for the story whose commit changed the file last; the text of a
+ * review goes to all of these stories and, without comments, to the story that it names or that landed last.
+ * `lastChanges`: the commits of the run that changed a path, newest first.
+ */
+export function planReviews(
+  reviews: readonly PullReview[],
+  { run, rounds, lastChanges }: PlanRequest & { lastChanges: ReadonlyMap<string, readonly string[]> },
+): FeedbackPlan {
+  const plan: FeedbackPlan = { given: [], unused: [] };
+  for (const review of reviews) {
+    if (!review.mayPush) {
+      plan.unused.push(
+        `The review of ${review.author || 'a deleted account'} is not used: only people who may push to the project count.`,
+      );
+      continue;
+    }
+    const parts = divide(review, { run, lastChanges });
+    // Later commits change which story a file belongs to, and which one landed last.
+    if (run.stories.filter((story) => isUsed(story, review.url)).length >= parts.length) continue;
+    for (const { story, comments } of parts) {
+      const { url, author, text, commit } = review;
+      if (isUsed(story, url) || plan.given.some(({ storyId }) => storyId === story.id)) continue;
+      const used = roundsOf(story);
+      if (used >= rounds) {
+        plan.unused.push(`The review of ${author} is not used: story ${story.id} was sent back ${used} times already.`);
+        continue;
+      }
+      if (!takesFeedback(story)) {
+        if (openFeedback(story) === undefined)
+          plan.unused.push(`The review of ${author} is not used yet: story ${story.id} has no commit to change.`);
+        continue;
+      }
+      plan.given.push({
+        storyId: story.id,
+        source: 'review',
+        author,
+        url,
+        text: limited(safeText(text), MAX_TEXT),
+        comments: comments
+          .slice(0, MAX_COMMENTS)
+          .map((each) => ({ ...each, text: limited(safeText(each.text), MAX_COMMENT) })),
+        ...(commit !== undefined && { commit }),
+      });
+    }
+  }
+  return plan;
+}
+
+/** The story that failing checks at the newest commit of a run send back: the one that landed last. */
+export function planChecks(
+  { failed, isRunning }: PullChecks,
+  { run, rounds, page }: PlanRequest & { page: string },
+): FeedbackPlan {
+  const story = lastLanded(run);
+  // One round has everything that fails.
+  if (failed.length === 0 || isRunning || story === undefined) return { given: [], unused: [] };
+  const url = `${page}#checks-${run.tip.slice(0, 12)}`;
+  if (isUsed(story, url) || !takesFeedback(story)) return { given: [], unused: [] };
+  const used = roundsOf(story);
+  if (used >= rounds) {
+    const names = failed.map(({ name }) => name).join(', ');
+    return { given: [], unused: [`${names} failed, and story ${story.id} was sent back ${used} times already.`] };
+  }
+  const said = failed
+    .slice(0, MAX_CHECKS)
+    .map(({ name, url: at, text }) =>
+      [`${name} failed. ${at}`.trim(), limited(text, MAX_CHECK_TEXT)].join('\n').trim(),
+    );
+  const text = limited(safeText(['These checks fail at the commit:', ...said].join('\n\n')), MAX_TEXT);
+  return { given: [{ storyId: story.id, source: 'checks', author: 'checks', url, text, comments: [] }], unused: [] };
+}
+
+function divide(
+  { text, comments }: PullReview,
+  { run, lastChanges }: { run: PlanRequest['run']; lastChanges: ReadonlyMap<string, readonly string[]> },
+): { story: StoryState; comments: ReviewComment[] }[] {
+  const parts = new Map<StoryState, ReviewComment[]>();
+  const usable = comments.filter(
+    (each) => safeText(each.text).trim() !== '' && each.path !== '' && each.path.length <= MAX_PATH,
+  );
+  for (const comment of usable) {
+    const commits = lastChanges.get(comment.path) ?? [];
+    const story = commits.map((commit) => storyOfCommit(run, commit)).find((found) => found !== undefined);
+    const owner = story ?? lastLanded(run);
+    if (owner !== undefined) parts.set(owner, [...(parts.get(owner) ?? []), comment]);
+  }
+  if (parts.size > 0 || text.trim() === '') return [...parts].map(([story, said]) => ({ story, comments: said }));
+  const words = new Set(text.split(/[\s,;:()`"']+/).map((word) => word.replace(/[.!?]+$/, '')));
+  const story = run.stories.find(({ id, commit }) => commit !== undefined && words.has(id)) ?? lastLanded(run);
+  return story === undefined ? [] : [{ story, comments: [] }];
+}
+
+/** Also if a later commit of the story has replaced that one after feedback. */
+function storyOfCommit({ stories }: Pick<RunState, 'stories'>, commit: string): StoryState | undefined {
+  return stories.find((story) => story.commit === commit || story.feedback?.some((each) => each.commit === commit));
+}
+
+function lastLanded({ stories, tip }: Pick<RunState, 'stories' | 'tip'>): StoryState | undefined {
+  return stories.find(({ commit }) => commit === tip) ?? stories.findLast(({ commit }) => commit !== undefined);
+}
+
+function takesFeedback(story: StoryState): boolean {
+  return commitToReview(story) !== undefined && openFeedback(story) === undefined;
+}
+
+function isUsed({ feedback = [] }: StoryState, url: string): boolean {
+  return feedback.some((each) => each.url === safeLine(url, MAX_URL));
+}
+
+function roundsOf({ feedback = [] }: StoryState): number {
+  return feedback.filter(({ source }) => source !== undefined).length;
+}
+
+function limited(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max)} …`;
+}

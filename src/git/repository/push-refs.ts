@@ -1,0 +1,44 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import { git, tryGit } from '../process/git.ts';
+import { lastErrorLine } from '../process/output.ts';
+import { accessArgs, remoteOptions } from '../process/remote-access.ts';
+import { NOTES_REF } from '../commit/notes.ts';
+import type { Login } from './repo-url.ts';
+
+export interface PushedRefs {
+  mirrorDir: string;
+  /** The repository with the notes of the run. */
+  hostGitDir: string;
+  /** http or https, without a login. */
+  url: string;
+  login: Login;
+  branch: string;
+  commit: string;
+}
+
+/**
+ * Pushes a commit as the head of a branch, and the records of landed commits, with a login that no file, argument or helper
+ * of the machine receives. Never overwrites what others have pushed. Returns why the records were not pushed, if they were
+ * not. Throws FORGE_FAILED.
+ */
+export async function pushRefs(pushed: PushedRefs): Promise<string | undefined> {
+  const { branch, commit, mirrorDir, hostGitDir } = pushed;
+  const failed = await push(pushed, `${commit}:refs/heads/${branch}`);
+  if (failed !== undefined)
+    throw new HaloError('FORGE_FAILED', `The branch ${branch} could not be pushed to ${pushed.url}: ${failed}`, {
+      hint: 'Check that the token that `token_env` below [forge] names may push to the repository.',
+    });
+  if (hostGitDir !== mirrorDir) {
+    const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap='];
+    const args = [...fetch, '--', hostGitDir, `+${NOTES_REF}:${NOTES_REF}`];
+    await git(args, { gitDir: mirrorDir, protocols: 'file', durable: true });
+  }
+  return push(pushed, `${NOTES_REF}:${NOTES_REF}`);
+}
+
+async function push({ mirrorDir, url, login }: PushedRefs, refspec: string): Promise<string | undefined> {
+  const args = ['push', '--quiet', '--no-follow-tags', '--recurse-submodules=no', '--', url, refspec];
+  const access = [...accessArgs(url, { login }), '-c', 'http.followRedirects=false'];
+  const { exitCode, stderr } = await tryGit([...access, ...args], { gitDir: mirrorDir, ...remoteOptions({ login }) });
+  return exitCode === 0 ? undefined : (lastErrorLine(stderr) ?? 'git gave no reason');
+}

@@ -1,0 +1,146 @@
+import { constants } from 'node:fs';
+import { lstat, open, type FileHandle } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { HaloError } from '../../core/failure/errors.ts';
+import { tryParseJson } from '../../lib/parse-json.ts';
+import { isMissing } from '../disk-errors.ts';
+import type { ByteRange } from './output-ranges.ts';
+
+/** What the name of a file ends with once it is compressed, or once only its place in the output of the run is kept. */
+export const COMPRESSED = '.gz';
+export const PLACED = '.ranges';
+/** The raw output of an attempt, and that of a run. */
+export const OUTPUT = 'events.jsonl';
+/** Ends the names of files that are being written. */
+export const UNFINISHED = /\.[0-9a-f]{8}\.tmp$/;
+
+const CHUNK_BYTES = 256 * 1024;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
+
+/** The content of a file `events.jsonl.ranges`: where the output of the attempt is in `events.jsonl` of its run. */
+export interface PlacedOutput {
+  v: 1;
+  bytes: number;
+  ranges: ByteRange[];
+}
+
+/** The name of a file before it was compressed; undefined for a file that is being written. */
+export function plainName(name: string): string | undefined {
+  if (UNFINISHED.test(name)) return undefined;
+  if (name === `${OUTPUT}${PLACED}`) return OUTPUT;
+  return name.endsWith(COMPRESSED) ? name.slice(0, -COMPRESSED.length) : name;
+}
+
+/** The file that has the content of a file that was compressed; undefined if there is none. */
+export async function findStored(path: string): Promise<string | undefined> {
+  const forms = basename(path) === OUTPUT ? [PLACED, COMPRESSED] : [COMPRESSED];
+  for (const form of forms) {
+    const found = await lstat(`${path}${form}`).catch(unlessGone);
+    if (found?.isFile() === true) return `${path}${form}`;
+  }
+  return undefined;
+}
+
+/** The size of the content of a file that `findStored` found: https://www.rfc-editor.org/rfc/rfc1952, modulo 4 GiB. */
+export async function sizeBefore(path: string): Promise<number> {
+  const file = await openRegular(path);
+  try {
+    if (path.endsWith(PLACED)) return (await readPlace(file, path)).bytes;
+    const { size } = await file.stat();
+    const { buffer } = await file.read(Buffer.alloc(4), 0, 4, Math.max(0, size - 4));
+    return buffer.readUInt32LE(0);
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The content of a file that `findStored` found, from an offset on. Throws ARTIFACT_UNREADABLE after the content that is
+ * intact.
+ */
+export async function* readStored(path: string, from = 0): AsyncGenerator<Buffer> {
+  if (path.endsWith(PLACED)) yield* readPlaced(path, from);
+  else yield* readCompressed(path, from);
+}
+
+async function* readPlaced(path: string, from: number): AsyncGenerator<Buffer> {
+  const place = await openRegular(path);
+  const { ranges } = await readPlace(place, path).finally(() => place.close());
+  // artifacts/<story>/<attempt>/events.jsonl.ranges
+  const output = resolve(path, '..', '..', '..', '..', OUTPUT);
+  const file = await openRegular(output).catch((error: unknown) => {
+    throw isMissing(error) ? damaged(output, error) : error;
+  });
+  try {
+    let skip = from;
+    for (const [start, end] of ranges) {
+      const begin = start + Math.min(skip, end - start);
+      skip -= begin - start;
+      for (let at = begin; at < end;) {
+        const { bytesRead, buffer } = await file.read(
+          Buffer.alloc(CHUNK_BYTES),
+          0,
+          Math.min(CHUNK_BYTES, end - at),
+          at,
+        );
+        if (bytesRead === 0) throw damaged(output);
+        at += bytesRead;
+        yield buffer.subarray(0, bytesRead);
+      }
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+async function readPlace(file: FileHandle, path: string): Promise<PlacedOutput> {
+  const place = tryParseJson(await file.readFile('utf8')) as Partial<PlacedOutput> | null | undefined;
+  const isNumber = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+  const isRange = (range: unknown) => Array.isArray(range) && range.length === 2 && range.every(isNumber);
+  if (place?.v === 1 && isNumber(place.bytes) && Array.isArray(place.ranges) && place.ranges.every(isRange))
+    return place as PlacedOutput;
+  throw damaged(path);
+}
+
+async function* readCompressed(path: string, from: number): AsyncGenerator<Buffer> {
+  const file = await openRegular(path);
+  const stream = file.createReadStream();
+  const plain = createGunzip();
+  const done = pipeline(stream, plain).catch(() => undefined);
+  let skip = from;
+  try {
+    for await (const chunk of plain as AsyncIterable<Buffer>) {
+      if (skip < chunk.length) yield skip === 0 ? chunk : chunk.subarray(skip);
+      skip = Math.max(0, skip - chunk.length);
+    }
+  } catch (error) {
+    if (!String((error as NodeJS.ErrnoException).code).startsWith('Z_')) throw error;
+    throw damaged(path, error);
+  } finally {
+    plain.destroy();
+    await done;
+    await file.close().catch(() => undefined);
+  }
+}
+
+function damaged(path: string, cause?: unknown): HaloError {
+  return new HaloError('ARTIFACT_UNREADABLE', `The file ${path} is damaged.`, {
+    hint: 'Read what is left of the output of all stories in events.jsonl of the run directory.',
+    cause,
+  });
+}
+
+/** Opens a regular file. Links, devices and folders count as missing. */
+export async function openRegular(path: string): Promise<FileHandle> {
+  const file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw Object.assign(new Error(`${path} is not a regular file`), { code: 'ENOENT', errno: -2, path });
+}
+
+/** A link in the place of a file counts as a missing file. */
+export function unlessGone(error: unknown): undefined {
+  if (!isMissing(error) && (error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+}

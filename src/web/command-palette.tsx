@@ -1,0 +1,80 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ListedRun } from '../api/runs/limited-runs.ts';
+import { stateCell } from '../tui/run-text.ts';
+
+interface PaletteProps {
+  runs: readonly ListedRun[];
+  onClose: () => void;
+}
+
+const MAX_SHOWN = 12;
+const PLACES = [
+  { name: 'Now', path: '#/' },
+  { name: 'Inbox', path: '#/inbox' },
+  { name: 'Spend', path: '#/spend' },
+  { name: 'Failures', path: '#/failures' },
+  { name: 'Submit', path: '#/submit' },
+  { name: 'Settings', path: '#/settings' },
+];
+
+/** Finds screens, runs and stories by any part of their names. */
+export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState('');
+  const [index, setIndex] = useState(0);
+  useEffect(() => dialog.current?.showModal(), []);
+  const all = [
+    ...PLACES,
+    ...runs.map((run) => ({
+      name: `${run.runId} ${run.project} ${stateCell(run).text}`,
+      path: `#/run/${run.runId}`,
+    })),
+    ...runs.flatMap((run) =>
+      run.stories.map(({ id, title }) => ({
+        name: `${id} ${title} (${run.runId})`,
+        path: `#/run/${run.runId}/story/${encodeURIComponent(id)}`,
+      })),
+    ),
+  ];
+  const words = text.toLowerCase().split(/\s+/);
+  const found = all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))).slice(0, MAX_SHOWN);
+  const open = (path: string | undefined) => {
+    if (path !== undefined) location.hash = path;
+    onClose();
+  };
+  const press = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') open(found[index]?.path);
+    else if (event.key === 'ArrowDown') setIndex(Math.min(index + 1, found.length - 1));
+    else if (event.key === 'ArrowUp') setIndex(Math.max(index - 1, 0));
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog ref={dialog} onClose={onClose} aria-label="Go to a screen, run or story">
+      <input
+        type="text"
+        role="combobox"
+        aria-expanded="true"
+        aria-controls="found"
+        aria-activedescendant={`found-${index}`}
+        aria-label="Go to"
+        placeholder="Screen, run or story"
+        value={text}
+        onInput={({ currentTarget }) => {
+          setText(currentTarget.value);
+          setIndex(0);
+        }}
+        onKeyDown={press}
+      />
+      <ul id="found" role="listbox" aria-label="Found">
+        {found.map(({ name, path }, at) => (
+          <li key={path} id={`found-${at}`} role="option" aria-selected={at === index} onClick={() => open(path)}>
+            {name}
+          </li>
+        ))}
+      </ul>
+      {found.length === 0 && <p class="soft">Nothing matches.</p>}
+    </dialog>
+  );
+}

@@ -1,0 +1,106 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** What the server answers to a request that fails. */
+export class RequestFailed extends Error {
+  readonly hint: string | undefined;
+
+  constructor(message: string, hint?: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+/** Sends a request of the HTTP API with the session of the browser, and returns the response. Throws RequestFailed. */
+async function send(path: string, init?: RequestInit): Promise<Response> {
+  const response = await fetch(path, init).catch(() => {
+    throw new RequestFailed('The server does not answer.', 'Check that `halo up` or `halo serve` is running.');
+  });
+  if (response.status === 401) location.assign(`/sign-in?return=${encodeURIComponent('/')}`);
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => ({}))) as { message?: string; hint?: string };
+  throw new RequestFailed(body.message ?? `The server answered ${response.status}.`, body.hint);
+}
+
+/** Reads JSON. Throws RequestFailed. */
+export async function readJson<T>(path: string): Promise<T> {
+  return (await send(path)).json() as Promise<T>;
+}
+
+/** Reads text, such as a diff. Throws RequestFailed. */
+export async function readText(path: string): Promise<string> {
+  return (await send(path)).text();
+}
+
+/** Calls an operation that changes something. Throws RequestFailed. */
+export async function callServer<T>(path: string, body: object = {}): Promise<T> {
+  const headers = { 'content-type': 'application/json' };
+  return (await send(path, { method: 'POST', headers, body: JSON.stringify(body) })).json() as Promise<T>;
+}
+
+/** A path below that of a run. */
+export function runPath(runId: string, rest = ''): string {
+  return `/v1/runs/${encodeURIComponent(runId)}${rest}`;
+}
+
+interface StreamHandler<T> {
+  onFrames: (frames: T[]) => void;
+  onConnection: (isOpen: boolean) => void;
+  onProblem: (message: string) => void;
+}
+
+/** Reads a stream until the returned function is called. The browser connects again, and continues after the last frame. */
+export function openEvents<T>(path: string, { onFrames, onConnection, onProblem }: StreamHandler<T>): () => void {
+  const source = new EventSource(path);
+  let batch: T[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    timer = undefined;
+    const frames = batch;
+    batch = [];
+    onFrames(frames);
+  };
+  source.onopen = () => onConnection(true);
+  source.onerror = () => {
+    onConnection(false);
+    // The browser gives up after an error response.
+    if (source.readyState === EventSource.CLOSED) onProblem('The server refused this page.');
+  };
+  source.onmessage = ({ data }: MessageEvent<string>) => {
+    batch.push(JSON.parse(data) as T);
+    // Frames that arrive together are drawn once.
+    timer ??= setTimeout(flush, 40);
+  };
+  source.addEventListener('problem', ({ data }: MessageEvent<string>) => {
+    onProblem((JSON.parse(data) as { message: string }).message);
+    source.close();
+  });
+  source.addEventListener('end', () => source.close());
+  return () => {
+    source.close();
+    clearTimeout(timer);
+  };
+}
+
+export type Loaded<T> = { value?: T; problem?: RequestFailed };
+
+/** Loads a value when `key` changes. */
+export function useLoaded<T>(key: string, load: () => Promise<T>): Loaded<T> {
+  const [loaded, setLoaded] = useState<Loaded<T>>({});
+  useEffect(() => {
+    let isCurrent = true;
+    setLoaded({});
+    load().then(
+      (value) => isCurrent && setLoaded({ value }),
+      (problem: unknown) => isCurrent && setLoaded({ problem: toRequestFailed(problem) }),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [key]);
+  return loaded;
+}
+
+/** Any error as one that a screen can show. */
+export function toRequestFailed(error: unknown): RequestFailed {
+  return error instanceof RequestFailed ? error : new RequestFailed(String(error));
+}

@@ -1,0 +1,170 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import { MAX_URL, type PlannedFeedback } from '../../core/pulls/pull-feedback.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
+import { MAX_FEEDBACK_ROUNDS, type Feedback, type FeedbackComment } from '../../core/review/feedback.ts';
+import type { StoryDecisionResult } from '../../core/run/control-result.ts';
+import { isQuestion } from '../../core/run/questions.ts';
+import { commitToReview, isReviewable, openFeedback } from '../../core/run/reviewed-story.ts';
+import { currentDecision, storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
+import { printableShellWord, safeLine, safeText } from '../../core/text/safe-text.ts';
+import { openHeldRepository } from '../../git/commit/held-commits.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import type { RunKeeper } from '../worker-context.ts';
+import { withIntactMirror } from '../repository/with-intact-mirror.ts';
+import { continueRun } from '../run/continue-run.ts';
+import { assertBegun, assertCanContinue, assertNotTask, describeProgress, refused } from './control-preconditions.ts';
+import type { ControlRequest } from './control-run.ts';
+import { quoteComments, quoteReview, type GivenComment } from './quote-comments.ts';
+
+const MAX_FEEDBACK = 8000;
+
+/** Feedback on the commit of a story. It needs a text or a comment. */
+export interface GivenFeedback {
+  storyId: string;
+  text?: string | undefined;
+  comments?: readonly GivenComment[] | undefined;
+  /**
+   * It comes from a pull request, not from `by` at halo. The lines of its comments are of `commit`; what is not there any more
+   * is not quoted.
+   */
+  review?: Pick<PlannedFeedback, 'source' | 'author' | 'url' | 'commit'>;
+}
+
+/**
+ * Sends the commit of a story back: the story is started again, with the feedback in its prompt. The commit is held for
+ * approval, and the next attempt continues with its change, or it has landed on the branch of the run, and the next attempt
+ * adds a commit. Safe to repeat. Throws USAGE for unusable texts, STORY_NOT_FOUND, and STEER_REFUSED if there is no commit
+ * to change, or someone else has decided on it.
+ */
+export async function giveFeedback(
+  keeper: RunKeeper,
+  request: ControlRequest,
+  given: GivenFeedback,
+): Promise<StoryDecisionResult> {
+  const { runId, by } = request;
+  const text = toFeedbackText(given);
+  const state = await keeper.store.readState(runId);
+  const story = storyOf(state, given.storyId);
+  const repeated = findRepeated(story, { by, text, comments: given.comments });
+  const commit = repeated?.commit ?? requireCommit(state, story);
+  const changed =
+    repeated === undefined &&
+    (await record(keeper, {
+      ...given,
+      runId,
+      by,
+      text,
+      commit,
+      comments: await readQuotes(keeper, state, given, commit),
+    }));
+  const goesOn = (await continueRun(keeper, request)) !== 'ended';
+  return { story: story.id, commit, changed, landed: false, goesOn };
+}
+
+interface QuotedFeedback extends Omit<GivenFeedback, 'comments' | 'text'>, Pick<Feedback, 'by' | 'text' | 'commit'> {
+  runId: string;
+  comments: FeedbackComment[];
+}
+
+/** Returns false if the same feedback was given in the meantime. */
+function record({ store }: RunKeeper, given: QuotedFeedback): Promise<boolean> {
+  const { runId, by, text, comments, commit, review } = given;
+  return store.transact(runId, (now) => {
+    const story = storyOf(now, given.storyId);
+    if (findRepeated(story, given) !== undefined) return { entries: [], result: false };
+    // Another worker has read the same review.
+    if (review !== undefined && story.feedback?.some(({ url }) => url === safeLine(review.url, MAX_URL)))
+      return { entries: [], result: false };
+    if (requireCommit(now, story) !== commit)
+      throw refused(`Story ${story.id} has a different commit now.`, 'Read its diff again.');
+    const source = review && {
+      source: review.source,
+      author: safeLine(review.author, 100),
+      url: safeLine(review.url, MAX_URL),
+    };
+    const attemptRef = { story: story.id, attempt: story.attempts };
+    const entry: JournalEntry = { type: 'feedback.given', ...attemptRef, commit, text, comments, by, ...source };
+    assertCanContinue(now, entry);
+    return { entries: [entry], result: true };
+  });
+}
+
+async function readQuotes(
+  { home }: RunKeeper,
+  { repo, tip }: RunState,
+  { comments = [], review }: GivenFeedback,
+  commit: string,
+): Promise<FeedbackComment[]> {
+  return withIntactMirror({ home, repo, tip }, async () => {
+    const gitDir = await openHeldRepository(mirrorPath(home, repo.mirror));
+    return review === undefined
+      ? quoteComments(comments, { gitDir, commit })
+      : quoteReview(comments, { gitDir, commit: review.commit ?? commit, base: repo.base });
+  });
+}
+
+function toFeedbackText({ text = '', comments = [] }: GivenFeedback): string {
+  const feedback = safeText(text.replace(/\r\n?/g, '\n')).trim();
+  if (feedback === '' && comments.length === 0)
+    throw new HaloError('USAGE', 'The feedback is empty.', { hint: 'Enter a text, or comment on lines of the diff.' });
+  if (feedback.length > MAX_FEEDBACK)
+    throw new HaloError('USAGE', `The feedback has ${feedback.length} characters; the limit is ${MAX_FEEDBACK}.`, {
+      hint: 'Move parts of it into comments on lines, or into the PRD.',
+    });
+  return feedback;
+}
+
+/** The same feedback of the same person, if the next attempt has not ended yet. */
+function findRepeated(
+  story: StoryState,
+  { by, text, comments = [] }: Pick<Feedback, 'by' | 'text'> & { comments?: readonly GivenComment[] | undefined },
+): Feedback | undefined {
+  const last = openFeedback(story);
+  if (last?.by !== by || last.text !== text || last.comments.length !== comments.length) return undefined;
+  const isSame = last.comments.every(({ path, line, text: said }, index) => {
+    const other = comments[index];
+    return other?.path === path && other.line === line && safeText(other.text).trim() === said;
+  });
+  return isSame ? last : undefined;
+}
+
+/** The commit that feedback on the story is about. Throws STEER_REFUSED. */
+function requireCommit(state: RunState, story: StoryState): string {
+  assertTakesFeedback(state, story);
+  const commit = commitToReview(story);
+  if (commit !== undefined) return commit;
+  const asks = isQuestion(story);
+  const why = story.progress === 'passed' ? 'has no commit: it needed no change' : describeProgress(story);
+  throw refused(
+    asks ? `Story ${story.id} asks a question.` : `Story ${story.id} ${why}: there is no commit to change.`,
+    asks
+      ? `Answer it with \`halo answer ${state.runId} --story ${printableShellWord(story.id)} "…"\`.`
+      : `Run \`halo status ${state.runId}\` to see its state.`,
+  );
+}
+
+function assertTakesFeedback(state: RunState, story: StoryState): void {
+  const { runId, landed, stopReason } = state;
+  assertBegun(state);
+  assertNotTask(state);
+  if (landed !== undefined)
+    throw refused(`Run ${runId} is on ${safeLine(landed.branch)} already.`, 'Start a new run for further changes.');
+  if (!isReviewable(state)) throw refused(`Run ${runId} lands nothing: there is no commit to change.`);
+  if (stopReason === 'USER_ABORT')
+    throw refused(`Run ${runId} was cancelled.`, `Run \`halo retry ${runId}\` to reopen it.`);
+  const decision = currentDecision(state);
+  if (decision?.verdict === 'approved')
+    throw refused(`Run ${runId} was approved by ${decision.by}.`, `Reject it first: \`halo reject ${runId}\`.`);
+  if (story.approved !== undefined) throw refused(`Story ${story.id} was approved by ${story.approved.by}.`);
+  const open = openFeedback(story);
+  if (open !== undefined)
+    throw refused(
+      `Story ${story.id} has feedback of ${open.author ?? open.by} already, and its next attempt works on it.`,
+      'Wait for the commit of that attempt.',
+    );
+  if ((story.feedback ?? []).length >= MAX_FEEDBACK_ROUNDS)
+    throw refused(
+      `Story ${story.id} was sent back with feedback ${MAX_FEEDBACK_ROUNDS} times, which is the limit.`,
+      `Change its text, and run \`halo resume ${runId} --replan\`.`,
+    );
+}

@@ -1,0 +1,127 @@
+import type { EndpointSettings } from '../../config/endpoint-settings.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { doubledDelay } from '../../lib/async.ts';
+import { DeliveryError } from '../../notify/sink.ts';
+import type { Delivery, NotificationOutbox, PendingNotification } from '../../store/notification-outbox.ts';
+import { openSink, type SinkContext } from './open-sink.ts';
+
+export interface DeliveryContext extends SinkContext {
+  outbox: NotificationOutbox;
+  /** In ms since 1970. */
+  now: () => number;
+}
+
+const SEND_MS = 30_000;
+/** After a failure, doubled up to the maximum, with up to a fifth more, so that endpoints are not asked in step. */
+const MIN_BACKOFF_MS = 5_000;
+const MAX_BACKOFF_MS = 60 * 60_000;
+/** Then halo gives a notification up. */
+const MAX_AGE_MS = 24 * 60 * 60_000;
+/** Notifications that were given up stay for `halo hooks retry`. */
+const KEEP_MS = 14 * 24 * 60 * 60_000;
+const MAX_WHY = 300;
+/** Notifications in one message of a chat or mail. */
+const MAX_COLLECTED = 10;
+
+/**
+ * Sends what an endpoint has not received: the notifications of a run in order, those of a chat or mail in one message once
+ * `debounce` is over. After a failure, the endpoint is left alone for a while. With `hurry`, nothing is collected. Throws
+ * DISK_FAILED.
+ */
+export async function deliverTo(
+  endpoint: EndpointSettings,
+  context: DeliveryContext,
+  { signal, hurry }: { signal: AbortSignal; hurry: boolean },
+): Promise<void> {
+  const { outbox, now } = context;
+  const gone = await outbox.whyDisabled(endpoint.name);
+  const pending = await removeOld(await outbox.pending(endpoint.name), endpoint.name, context);
+  if (gone !== undefined) {
+    for (const each of pending) await outbox.update(endpoint.name, { ...each, why: gone, givenUp: true });
+    return;
+  }
+  if (pending.some(({ notBefore }) => notBefore !== undefined && Date.parse(notBefore) > now())) return;
+  for (const ofRun of groupByRun(pending)) {
+    const [first] = ofRun;
+    if (!hurry && now() - Date.parse(first.addedAt) < endpoint.debounceMs) continue;
+    for (const message of toMessages(ofRun, endpoint.debounceMs > 0 ? MAX_COLLECTED : 1))
+      if (signal.aborted || !(await deliverMessage(endpoint, message, context, signal))) return;
+  }
+}
+
+type Group = [PendingNotification, ...PendingNotification[]];
+
+function toMessages([first, ...others]: Group, most: number): Group[] {
+  if (most === 1) return [[first], ...others.map((each): Group => [each])];
+  const rest = others.slice(most - 1);
+  const [next, ...more] = rest;
+  return [[first, ...others.slice(0, most - 1)], ...(next === undefined ? [] : toMessages([next, ...more], most))];
+}
+
+/** Returns whether the endpoint can be sent further messages now. */
+async function deliverMessage(
+  endpoint: EndpointSettings,
+  message: Group,
+  context: DeliveryContext,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { outbox, now, masker } = context;
+  const { name } = endpoint;
+  const [first, ...others] = message;
+  const notifications = [first.notification, ...others.map(({ notification }) => notification)] as const;
+  const logged = (result: Delivery['result'], why?: string): Delivery => ({
+    at: new Date(now()).toISOString(),
+    endpoint: name,
+    ids: notifications.map(({ id }) => id),
+    type: first.notification.type,
+    run: first.notification.run,
+    result,
+    ...(why !== undefined && { why }),
+  });
+  try {
+    const sink = await openSink(endpoint, context);
+    await sink.send(notifications, AbortSignal.any([signal, AbortSignal.timeout(SEND_MS)]));
+    for (const { id } of notifications) await outbox.remove(name, id);
+    await outbox.record(logged('delivered'));
+    return true;
+  } catch (error) {
+    // A worker that closes interrupts the request; another one sends it again.
+    if (signal.aborted) return false;
+    const why = masker.text(safeLine(error instanceof Error ? error.message : String(error)).slice(0, MAX_WHY));
+    const { isGone = false, isRefused = false, retryAfterMs = 0 } = error instanceof DeliveryError ? error : {};
+    const failures = first.failures + 1;
+    const backoff = doubledDelay(failures - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS) * (1 + Math.random() / 5);
+    const delay = Math.min(MAX_AGE_MS, Math.max(retryAfterMs, backoff));
+    const isOver = isGone || isRefused || now() - Date.parse(first.addedAt) > MAX_AGE_MS;
+    if (isGone) await outbox.disable(name, `${why}; \`halo hooks retry ${name}\` sends to it again`);
+    const next = isOver ? { givenUp: true } : { notBefore: new Date(now() + delay).toISOString() };
+    for (const { notification, addedAt } of message)
+      await outbox.update(name, { notification, addedAt, failures, why, ...next });
+    await outbox.record(logged(isOver ? 'given up' : 'failed', why));
+    return isRefused;
+  }
+}
+
+async function removeOld(
+  all: readonly PendingNotification[],
+  endpoint: string,
+  { outbox, now }: DeliveryContext,
+): Promise<PendingNotification[]> {
+  const waiting: PendingNotification[] = [];
+  for (const each of all) {
+    if (each.givenUp !== true) waiting.push(each);
+    else if (now() - Date.parse(each.addedAt) > KEEP_MS) await outbox.remove(endpoint, each.notification.id);
+  }
+  return waiting;
+}
+
+/** In the order in which the first notification of each run was added. */
+function groupByRun(pending: readonly PendingNotification[]): Group[] {
+  const groups = new Map<string, Group>();
+  for (const each of pending) {
+    const group = groups.get(each.notification.run);
+    if (group === undefined) groups.set(each.notification.run, [each]);
+    else group.push(each);
+  }
+  return [...groups.values()].sort(([a], [b]) => (a.addedAt < b.addedAt ? -1 : 1));
+}

@@ -1,0 +1,155 @@
+import { applyDefaults } from '../../config/apply-defaults.ts';
+import { toHaloError } from '../../core/failure/errors.ts';
+import { planPull, type PullFacts } from '../../core/pulls/plan-pull.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Pull } from '../../forge/pull-requests.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { pushRefs } from '../../git/repository/push-refs.ts';
+import { doubledDelay } from '../../lib/async.ts';
+import type { FedEvents } from '../../store/journal/journal-feed.ts';
+import { PullFiles } from '../../store/forge/pull-files.ts';
+import type { FeedConsumer } from '../feed/feed-reader.ts';
+import type { ForgeContext } from '../issues/open-issue-source.ts';
+import { readProof } from '../proof/proof-record.ts';
+import { hostGitDirOf } from '../repository/host-repository.ts';
+import { lastPrd } from '../run/read-run.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { openPullTarget } from './open-pull-target.ts';
+
+export type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
+
+/** After a failure, doubled up to the maximum. */
+const MIN_BACKOFF_MS = 5_000;
+const MAX_BACKOFF_MS = 30 * 60_000;
+const MAX_WHY = 500;
+/** Events that change what a pull request shows. */
+const SHOWN: readonly JournalEvent['type'][] = [
+  'story.ended',
+  'feedback.given',
+  'story.approved',
+  'story.cancelled',
+  'run.replanned',
+  'run.retried',
+  'run.ended',
+];
+
+/**
+ * Keeps the pull requests of runs with `land.mode = "pr"` as their journals say: pushes the branch of the run and the
+ * records of its commits, opens a draft when the first story has landed, and marks it as ready when the run has ended. What
+ * to send follows from the journal. After kill -9 at any point, the pull request is looked for before one is opened.
+ */
+export class PullRequester implements FeedConsumer {
+  readonly #context: PullRequesterContext;
+  readonly #files: PullFiles;
+  readonly #failed = new Map<string, { times: number; retryAt: number }>();
+  #sending: Promise<void> | undefined;
+  #isClosing = false;
+
+  constructor(context: PullRequesterContext) {
+    this.#context = context;
+    this.#files = new PullFiles(context.home);
+  }
+
+  async take({ runId, events, state }: FedEvents): Promise<void> {
+    if (state.tip === state.repo.base || state.dry || state.scratch) return;
+    const last = events.findLast(({ type }) => SHOWN.includes(type));
+    if (last === undefined || !(await this.#isWanted(runId))) return;
+    await this.#files.write(runId, { seq: last.seq });
+  }
+
+  flush(hurry: boolean): void {
+    this.#sending ??= this.#sendAll(hurry)
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'pull requests cannot be updated'))
+      .finally(() => (this.#sending = undefined));
+  }
+
+  async settle(): Promise<void> {
+    await this.#sending;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#sending;
+  }
+
+  async #isWanted(runId: string): Promise<boolean> {
+    // A run that was removed meanwhile must not keep the events of others waiting.
+    const record = await this.#context.store.readRecord(runId).catch(() => undefined);
+    return record !== undefined && applyDefaults(record.config).land.mode === 'pr';
+  }
+
+  async #sendAll(hurry: boolean): Promise<void> {
+    for (const runId of await this.#files.runIds()) {
+      const failed = this.#failed.get(runId);
+      const isPaused = !hurry && failed !== undefined && failed.retryAt > this.#context.now();
+      if (this.#isClosing || isPaused) continue;
+      try {
+        await this.#send(runId);
+        this.#failed.delete(runId);
+      } catch (error) {
+        await this.#noteFailure(runId, error);
+      }
+    }
+  }
+
+  async #noteFailure(runId: string, error: unknown): Promise<void> {
+    const { log, now, masker } = this.#context;
+    if (toHaloError(error).code === 'RUN_NOT_FOUND') return this.#files.remove(runId);
+    const times = (this.#failed.get(runId)?.times ?? 0) + 1;
+    const retryAt = now() + doubledDelay(times - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+    this.#failed.set(runId, { times, retryAt });
+    const why = masker.text(safeLine(toHaloError(error).message, MAX_WHY));
+    log.warn({ runId, why }, 'the pull request of a run cannot be updated');
+    const failure = { why, retryAt: new Date(retryAt).toISOString() };
+    await this.#files.write(runId, { ...(await this.#files.read(runId)), failure });
+  }
+
+  async #send(runId: string): Promise<void> {
+    const { store, home, masker, log } = this.#context;
+    const { seq } = await this.#files.read(runId);
+    const state = await store.readState(runId);
+    const { statuses, ...content } = masker.value(planPull(state, await this.#readFacts(state)));
+    const { pulls, target, base } = await openPullTarget(this.#context, state);
+    const branch = `halo/${runId}`;
+    const hostGitDir = await hostGitDirOf(home, state.repo);
+    const mirrorDir = mirrorPath(home, state.repo.mirror);
+    const unsent = await pushRefs({ mirrorDir, hostGitDir, ...target, branch, commit: state.tip });
+    if (unsent !== undefined) log.warn({ runId, why: unsent }, 'records of commits were not pushed');
+    const pull = (await pulls.findPull(branch)) ?? (await pulls.createPull({ ...content, branch, base }));
+    await this.#journal(state, pull);
+    // What people have closed or merged stays as it is.
+    if (pull.state === 'open') {
+      await pulls.updatePull(pull.number, content);
+      for (const status of statuses) await pulls.setStatus(state.tip, status);
+    }
+    // Unless something has changed meanwhile.
+    if ((await this.#files.read(runId)).seq === seq) await this.#files.remove(runId);
+  }
+
+  async #journal({ runId, pull: known }: RunState, { number, url }: Pull): Promise<void> {
+    if (known?.number === number) return;
+    // From now on, its reviews are read.
+    await new PullFiles(this.#context.home, 'pull-reviews').write(runId, {});
+    await this.#context.store.append(runId, [{ type: 'pull.opened', number, url: safeLine(url, 500) }]);
+  }
+
+  async #readFacts({ runId, stories }: RunState): Promise<PullFacts> {
+    const { store } = this.#context;
+    const events = await store.readWithoutActivities(runId);
+    const proofs = new Map<string, NonNullable<Awaited<ReturnType<typeof readProof>>>>();
+    for (const { id, key, attempts, commit } of stories) {
+      if (commit === undefined) continue;
+      const proof = await readProof(store, { runId, storyKey: key, attempt: attempts }, commit);
+      if (proof !== undefined) proofs.set(id, proof);
+    }
+    return {
+      proofs,
+      criteria: new Map(lastPrd(events)?.stories.map(({ id, acceptance }) => [id, acceptance])),
+      claims: new Map(
+        events.flatMap((event) => (event.type === 'criteria.claimed' ? [[event.story, event.criteria] as const] : [])),
+      ),
+    };
+  }
+}

@@ -1,0 +1,191 @@
+import { applyDefaults } from '../../config/apply-defaults.ts';
+import type { Config } from '../../config/config.ts';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { planChecks, planReviews, type FeedbackPlan, type PullReview } from '../../core/pulls/pull-feedback.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { PullReviews } from '../../forge/pull-requests.ts';
+import { readChangesOf } from '../../git/commit/read-parents.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { doubledDelay, withTimeout } from '../../lib/async.ts';
+import type { StoryQueue } from '../../queue/queue.ts';
+import { PullFiles } from '../../store/forge/pull-files.ts';
+import type { FedEvents } from '../../store/journal/journal-feed.ts';
+import { giveFeedback } from '../control/give-feedback.ts';
+import type { FeedConsumer } from '../feed/feed-reader.ts';
+import type { ForgeContext } from '../issues/open-issue-source.ts';
+import { withIntactMirror } from '../repository/with-intact-mirror.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { openReviewTarget } from './open-pull-target.ts';
+
+export type PullReviewerContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
+
+/** A pull request at which nothing has happened for so long is read less often. */
+const QUIET_MS = 3_600_000;
+const QUIET_FACTOR = 5;
+const MAX_BACKOFF_MS = 30 * 60_000;
+const CLOSE_MS = 2_000;
+const MAX_WHY = 500;
+const MAX_UNUSED = 5;
+
+/** When a pull request is read next. `changedAt`: when something happened last, as far as this worker knows. */
+interface Turn {
+  at: number;
+  failures: number;
+  changedAt: number;
+}
+
+/**
+ * Reads the reviews and checks of open pull requests, and sends the stories that they are about back with them as feedback:
+ * as often as `land.feedback_rounds` permits, and not while the pull request has the label `land.stop_label`. The feedback
+ * in the journal says what was used before, so that nothing is used twice.
+ */
+export class PullReviewer implements FeedConsumer {
+  readonly #context: PullReviewerContext;
+  readonly #queue: Pick<StoryQueue, 'enqueue'>;
+  readonly #files: PullFiles;
+  readonly #turns = new Map<string, Turn>();
+  #reading: Promise<void> | undefined;
+  #isClosing = false;
+
+  constructor(context: PullReviewerContext, queue: Pick<StoryQueue, 'enqueue'>) {
+    this.#context = context;
+    this.#queue = queue;
+    this.#files = new PullFiles(context.home, 'pull-reviews');
+  }
+
+  take({ runId }: FedEvents): Promise<void> {
+    const turn = this.#turns.get(runId);
+    if (turn !== undefined) this.#turns.set(runId, { ...turn, changedAt: this.#context.now() });
+    return Promise.resolve();
+  }
+
+  flush(hurry: boolean): void {
+    if (hurry) return;
+    this.#reading ??= this.#readAll()
+      .catch((error: unknown) => this.#context.log.warn({ err: error }, 'reviews of pull requests cannot be read'))
+      .finally(() => (this.#reading = undefined));
+  }
+
+  async settle(): Promise<void> {
+    this.#isClosing = true;
+    await this.#reading;
+  }
+
+  async close(): Promise<void> {
+    // A forge that hangs must not prevent the end of the worker.
+    await withTimeout(CLOSE_MS, this.settle());
+  }
+
+  async #readAll(): Promise<void> {
+    const runIds = await this.#files.runIds();
+    for (const known of this.#turns.keys()) if (!runIds.includes(known)) this.#turns.delete(known);
+    for (const runId of runIds) {
+      const now = this.#context.now();
+      const turn = this.#turns.get(runId) ?? { at: 0, failures: 0, changedAt: now };
+      if (this.#isClosing) return;
+      if (turn.at > now) continue;
+      this.#turns.set(runId, await this.#readOne(runId, turn));
+    }
+  }
+
+  async #readOne(runId: string, { failures, changedAt }: Turn): Promise<Turn> {
+    const { log, now, masker, store } = this.#context;
+    let everyMs = 60_000;
+    try {
+      const { land } = applyDefaults((await store.readRecord(runId)).config);
+      everyMs = land.feedbackIntervalMs;
+      const hasGiven = await this.#review(runId, land);
+      const isQuiet = now() - changedAt > QUIET_MS;
+      const at = now() + everyMs * (isQuiet ? QUIET_FACTOR : 1);
+      return { at, failures: 0, changedAt: hasGiven ? now() : changedAt };
+    } catch (error) {
+      if (toHaloError(error).code === 'RUN_NOT_FOUND') await this.#files.remove(runId);
+      else {
+        const at = now() + doubledDelay(failures, everyMs, Math.max(everyMs, MAX_BACKOFF_MS));
+        const why = masker.text(safeLine(toHaloError(error).message, MAX_WHY));
+        log.warn({ runId, why }, 'the pull request of a run cannot be read');
+        const failure = { why, retryAt: new Date(at).toISOString() };
+        const before = await this.#files.read(runId).catch(() => ({}));
+        await this.#files
+          .write(runId, { ...before, failure })
+          .catch((fault: unknown) => log.warn({ runId, err: fault }, 'the reason cannot be stored'));
+        return { at, failures: failures + 1, changedAt };
+      }
+      return { at: 0, failures: 0, changedAt };
+    }
+  }
+
+  /** Returns whether a story was sent back. */
+  async #review(runId: string, { feedbackRounds: rounds, stopLabel }: Config['land']): Promise<boolean> {
+    const state = await this.#context.store.readState(runId);
+    if (rounds === 0) return this.#files.remove(runId).then(() => false);
+    // The file is written before the journal names the pull request.
+    if (state.pull === undefined) return false;
+    const { reviews, project } = await openReviewTarget(this.#context, state);
+    const pull = await reviews.readPull(state.pull.number);
+    if (pull === undefined)
+      throw new HaloError('FORGE_FAILED', `The forge does not show the pull request #${state.pull.number}.`, {
+        hint: 'Check that the token that `token_env` below [forge] names may read the project.',
+      });
+    if (pull.state !== 'open') return this.#files.remove(runId).then(() => false);
+    if (pull.labels.includes(stopLabel)) return this.#note(runId, [`The pull request has the label ${stopLabel}.`]);
+    const listed = await reviews.listReviews(pull.number);
+    const lastChanges = await this.#readLastChanges(state, listed);
+    const plan = planReviews(listed, { run: state, rounds, lastChanges });
+    const checks = plan.given.length === 0 ? await this.#planChecks(reviews, { state, rounds }) : undefined;
+    const given = [...plan.given, ...(checks?.given ?? [])];
+    const unused = [...plan.unused, ...(checks?.unused ?? [])];
+    let sent = 0;
+    for (const each of given) {
+      if (this.#isClosing) return false;
+      const { storyId, text, comments } = each;
+      const request = { runId, by: project, openQueue: () => Promise.resolve(this.#queue) };
+      try {
+        await giveFeedback(this.#context, request, { storyId, text, comments, review: each });
+        sent += 1;
+      } catch (error) {
+        // A person has decided otherwise meanwhile, for example by cancelling or landing the run.
+        if (!(error instanceof HaloError) || !['STEER_REFUSED', 'USAGE'].includes(error.code)) throw error;
+        const what = each.source === 'checks' ? 'The failing checks are' : `The review of ${each.author} is`;
+        unused.push(`${what} not used: ${error.message}`);
+      }
+    }
+    await this.#note(runId, unused);
+    return sent > 0;
+  }
+
+  /** Checks count when the run has ended: until then, the next story changes their result. */
+  async #planChecks(
+    reviews: PullReviews,
+    { state, rounds }: { state: RunState; rounds: number },
+  ): Promise<FeedbackPlan | undefined> {
+    if (state.status !== 'ended' || state.pull === undefined) return undefined;
+    // The newest commit is perhaps not pushed yet.
+    if ((await new PullFiles(this.#context.home).runIds()).includes(state.runId)) return undefined;
+    const checks = await reviews.readChecks(state.tip);
+    return planChecks(checks, { run: state, rounds, page: state.pull.url });
+  }
+
+  async #readLastChanges({ repo, tip }: RunState, reviews: readonly PullReview[]): Promise<Map<string, string[]>> {
+    const { home } = this.#context;
+    const gitDir = mirrorPath(home, repo.mirror);
+    const paths = new Set(
+      reviews.flatMap(({ comments, mayPush }) => (mayPush ? comments.map(({ path }) => path) : [])),
+    );
+    return withIntactMirror({ home, repo, tip }, async () => {
+      const changes = new Map<string, string[]>();
+      for (const path of paths)
+        if (path !== '') changes.set(path, await readChangesOf(gitDir, { base: repo.base, tip, path }));
+      return changes;
+    });
+  }
+
+  async #note(runId: string, unused: readonly string[]): Promise<false> {
+    const notes = [...new Set(unused)].slice(0, MAX_UNUSED).map((why) => safeLine(why, MAX_WHY));
+    const before = await this.#files.read(runId);
+    if (before.failure === undefined && JSON.stringify(before.unused ?? []) === JSON.stringify(notes)) return false;
+    await this.#files.write(runId, notes.length === 0 ? {} : { unused: notes });
+    return false;
+  }
+}

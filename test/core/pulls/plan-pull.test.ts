@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { planPull } from '../../../src/core/pulls/plan-pull.ts';
+import { attempted, created, failed, passed, stateOf } from '../../support/journal.ts';
+
+const none = { proofs: new Map(), criteria: new Map(), claims: new Map() };
+
+describe('the pull request of a run', () => {
+  it('is a draft with the state of each story until the run has ended', () => {
+    const plan = planPull(stateOf(created('r'), ...passed('US-001'), ...attempted('US-002')), none);
+    expect(plan.isDraft).toBe(true);
+    expect(plan.title).toContain('1 of ');
+    expect(plan.statuses.slice(0, 2)).toMatchObject([
+      { context: 'halo/US-001', state: 'success' },
+      { context: 'halo/US-002', state: 'pending' },
+    ]);
+    expect(plan.body).toContain('halo verify <commit>');
+  });
+
+  it('says which stories are not done when the run has ended', () => {
+    const end = { type: 'run.ended', stopReason: 'PARTIAL', detail: '' } as const;
+    const plan = planPull(stateOf(created('r'), ...passed('US-001'), ...failed('US-002'), end), none);
+    expect(plan.isDraft).toBe(false);
+    expect(plan.body).toContain('The run ended with `PARTIAL`: some stories are not done.');
+    expect(plan.statuses[1]).toMatchObject({ state: 'failure' });
+  });
+
+  it('ticks the criteria for which a test ran', () => {
+    const criteria = new Map([['US-001', ['It adds.', 'It subtracts.']]]);
+    const claim = { n: 1, tests: [{ name: 'adds', found: 'ran' as const }], files: [] };
+    const plan = planPull(stateOf(created('r'), ...passed('US-001')), {
+      ...none,
+      criteria,
+      claims: new Map([['US-001', [claim]]]),
+    });
+    expect(plan.body).toContain('- [x] `It adds.`\n- [ ] `It subtracts.`');
+  });
+
+  it('has a limited length', () => {
+    const state = stateOf(created('r'), ...passed('US-001'));
+    const stories = Array.from({ length: 500 }, (_, n) => ({
+      ...state.stories[0]!,
+      id: `S-${n}`,
+      summary: 'x'.repeat(5_000),
+    }));
+    const { body, statuses } = planPull({ ...state, stories }, none);
+    expect(body.length).toBeLessThan(65_000);
+    expect(statuses).toHaveLength(100);
+  });
+});

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { NO_USAGE } from '../../../src/core/agent.ts';
+import { foldRun } from '../../../src/core/journal/fold-run.ts';
+import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
+import { toTrace } from '../../../src/core/traces/to-trace.ts';
+import { attempted, created, failed, passed } from '../../support/journal.ts';
+
+const hash = (text: string) => createHash('sha256').update(text).digest('hex');
+const START = Date.UTC(2030, 0, 1);
+const END = { type: 'run.ended', stopReason: 'SUCCESS', detail: '' } as const;
+const of = { story: 'US-001', attempt: 1 };
+
+/** Events a second apart. */
+function journal(...entries: JournalEntry[]): JournalEvent[] {
+  return entries.map((entry, index) => ({
+    v: 1,
+    seq: index + 1,
+    at: new Date(START + index * 1000).toISOString(),
+    ...entry,
+  }));
+}
+
+function traceOf(events: JournalEvent[], seq = events.length) {
+  const trace = toTrace(foldRun(events)!, events, { seq, hash, version: '1.2.3' });
+  return trace?.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
+}
+
+const [started, ended] = [attempted('US-001')[0]!, passed('US-001').at(-1)!];
+const usage = { ...NO_USAGE, requests: 1, inputTokens: 70, outputTokens: 30, costUsd: 0.25 };
+
+describe('the trace of a run', () => {
+  const events = journal(
+    created('r'),
+    { type: 'run.started' },
+    started,
+    { type: 'phase.started', phase: 'agent', ...of },
+    { type: 'model.used', model: 'm', told: 'all', usage, tokens: 100, ms: 400, ...of },
+    { type: 'phase.ended', phase: 'agent', ms: 2000, ...of },
+    ended,
+    END,
+  );
+
+  it('has a span for the run, the attempt, each phase and each model request', () => {
+    const spans = traceOf(events);
+    const [root, attempt] = spans;
+    expect(spans.map(({ name, kind }) => [name, kind])).toEqual([
+      [expect.stringMatching(/^RUN /), 2],
+      ['US-001', 1],
+      ['agent', 1],
+      ['chat m', 3],
+    ]);
+    expect(root).toMatchObject({ status: { code: 1 } });
+    expect(root).not.toHaveProperty('parentSpanId');
+    expect(attempt?.parentSpanId).toBe(root?.spanId);
+    expect(spans.slice(2).map(({ parentSpanId }) => parentSpanId)).toEqual([attempt?.spanId, attempt?.spanId]);
+    expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([expect.stringMatching(/^[0-9a-f]{32}$/)]));
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(4);
+    const model = spans[3]!;
+    expect(BigInt(model.endTimeUnixNano) - BigInt(model.startTimeUnixNano)).toBe(400_000_000n);
+    expect(model.endTimeUnixNano).toBe(`${BigInt(START + 4000) * 1_000_000n}`);
+    expect(model.attributes).toContainEqual({ key: 'gen_ai.usage.input_tokens', value: { intValue: '70' } });
+    expect(model.attributes).toContainEqual({ key: 'halo.cost_usd', value: { doubleValue: 0.25 } });
+    expect(root?.attributes).toContainEqual({ key: 'cicd.pipeline.result', value: { stringValue: 'success' } });
+  });
+
+  it('is the same each time, and another one after the run was continued', () => {
+    expect(traceOf(events)).toEqual(traceOf(events));
+    const more = journal(
+      ...(events as JournalEntry[]),
+      { type: 'run.retried', by: 'ada', stories: ['US-002'] },
+      ...failed('US-002'),
+      { ...END, stopReason: 'ATTEMPTS_EXHAUSTED' },
+    );
+    const [first, second] = [traceOf(more, events.length), traceOf(more)];
+    expect(first.map(({ name }) => name)).toEqual(traceOf(events).map(({ name }) => name));
+    expect(second.map(({ name }) => name).slice(0, 2)).toEqual([expect.stringMatching(/^RUN /), 'US-002']);
+    expect(second[0]?.traceId).not.toBe(first[0]?.traceId);
+    expect(second.map(({ status }) => status.code).slice(0, 2)).toEqual([2, 2]);
+  });
+
+  it('ends an attempt without an end with the run, and no span ends before it begins', () => {
+    const spans = traceOf(journal(created('r'), ...attempted('US-001'), { ...END, stopReason: 'USER_ABORT' }));
+    expect(spans[1]?.attributes).toContainEqual({
+      key: 'cicd.pipeline.task.run.result',
+      value: { stringValue: 'cancellation' },
+    });
+    for (const { startTimeUnixNano, endTimeUnixNano } of spans)
+      expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano));
+  });
+
+  it('is missing for an event of another type', () => {
+    expect(traceOf(events, 3)).toEqual([]);
+  });
+});

@@ -1,0 +1,184 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+import { Webhook } from 'standardwebhooks';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Notification } from '../../../src/core/notify/notification.ts';
+import { openConnections } from '../../../src/lib/network/connections.ts';
+import { openNtfy, openSlack } from '../../../src/notify/chat-messages.ts';
+import { openMail } from '../../../src/notify/mail.ts';
+import { DeliveryError, type NotificationSink } from '../../../src/notify/sink.ts';
+import { openWebhook } from '../../../src/notify/webhook.ts';
+import { startReceiver, type Receiver } from '../../support/network/receiver.ts';
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const connections = openConnections();
+const how = { connections, allowPrivate: true };
+const open: Receiver[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.close()));
+});
+
+const receive = async (...args: Parameters<typeof startReceiver>) => {
+  const receiver = await startReceiver(...args);
+  open.push(receiver);
+  return receiver;
+};
+
+const question: Notification = {
+  id: '0tbq4m8k2dhe7w1-12',
+  type: 'story.question',
+  at: '2030-01-01T03:12:00.000Z',
+  run: '0tbq4m8k2dhe7w1',
+  repository: 'shop',
+  source: '/srv/repos/shop',
+  user: 'ada',
+  story: { id: 'US-003', title: 'Prices' },
+  title: 'shop: US-003 has a question',
+  text: '<!channel> @here & <https://evil.example|click>',
+  command: 'halo answer 0tbq4m8k --story US-003 "…"',
+};
+const landed: Notification = {
+  ...question,
+  id: '0tbq4m8k2dhe7w1-15',
+  type: 'story.passed',
+  title: 'shop: US-004 has landed',
+  text: '',
+};
+
+const send = (sink: NotificationSink, ...more: Notification[]) =>
+  sink.send([question, ...more], AbortSignal.timeout(10_000));
+const failureOf = async (work: Promise<unknown>) => {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(DeliveryError);
+  return error as DeliveryError;
+};
+
+describe('incident notification: a webhook', () => {
+  test('is verified by a library of receivers, and fails with another key', async () => {
+    const receiver = await receive();
+    await send(openWebhook({ url: `${receiver.url}/hook`, secret: SECRET, ...how }));
+    const [{ path, headers, body } = { path: '', headers: {}, body: '' }] = receiver.received;
+    expect(path).toBe('/hook');
+    expect(headers['webhook-id']).toBe('msg_0tbq4m8k2dhe7w1-12');
+    const verified = new Webhook(SECRET).verify(body, headers as Record<string, string>);
+    expect(verified).toEqual({
+      type: 'story.question',
+      timestamp: question.at,
+      data: {
+        run: question.run,
+        repository: 'shop',
+        source: '/srv/repos/shop',
+        user: 'ada',
+        story: { id: 'US-003', title: 'Prices' },
+        title: question.title,
+        text: question.text,
+        command: question.command,
+      },
+    });
+    const other = `whsec_${Buffer.alloc(32, 8).toString('base64')}`;
+    expect(() => new Webhook(other).verify(body, headers as Record<string, string>)).toThrow('No matching signature');
+  });
+
+  test('needs a secret of the specified form', () => {
+    expect(() => openWebhook({ url: 'https://example.com', secret: 'password', ...how })).toThrow(/whsec_/);
+  });
+
+  test.each<[string, number, Record<string, string>, Partial<DeliveryError>]>([
+    ['an error', 500, {}, { message: '127.0.0.1 answered 500: no', isGone: false }],
+    ['the wish for a pause', 429, { 'retry-after': '120' }, { retryAfterMs: 120_000 }],
+    ['the end of the endpoint', 410, {}, { isGone: true }],
+    ['a message that it will not accept', 422, {}, { isRefused: true }],
+    [
+      'a redirect, which is not followed',
+      302,
+      { location: 'http://127.0.0.1:1/' },
+      { message: '127.0.0.1 answered 302: no' },
+    ],
+  ])('reports %s', async (_what, status, headers, expected) => {
+    const receiver = await receive((response) => void response.writeHead(status, headers).end('no'));
+    expect(await failureOf(send(openWebhook({ url: receiver.url, secret: undefined, ...how })))).toMatchObject(
+      expected,
+    );
+  });
+
+  test.each([
+    'http://127.0.0.1:9/',
+    'http://localhost:9/',
+    'http://[::1]:9/',
+    'http://10.0.0.1/',
+    'http://169.254.169.254/',
+  ])('never reaches %s, which is not public', async (url) => {
+    const sink = openWebhook({ url, secret: undefined, connections, allowPrivate: false });
+    expect((await failureOf(send(sink))).message).toMatch(/is not a public address/);
+  });
+});
+
+describe('incident notification: a message', () => {
+  test('mentions no person in Slack, and links nothing that an agent wrote', async () => {
+    const receiver = await receive();
+    await send(openSlack({ url: receiver.url, ...how }), landed);
+    expect((JSON.parse(receiver.received[0]!.body) as { text: string }).text).toBe(
+      [
+        '*shop: US-003 has a question*',
+        '&lt;!channel&gt; @\u200bhere &amp; &lt;https://evil.example|click&gt;',
+        '`halo answer 0tbq4m8k --story US-003 "…"`',
+        '*shop: US-004 has landed*',
+        '`halo answer 0tbq4m8k --story US-003 "…"`',
+      ].join('\n'),
+    );
+  });
+
+  test('has topic, priority and token for ntfy', async () => {
+    const receiver = await receive();
+    await send(openNtfy({ url: `${receiver.url}/my-topic`, token: 'tk_1', ...how }));
+    const [{ path, headers, body } = { path: '', headers: {}, body: '' }] = receiver.received;
+    expect({ path, authorization: headers.authorization }).toEqual({ path: '/', authorization: 'Bearer tk_1' });
+    expect(JSON.parse(body)).toMatchObject({
+      topic: 'my-topic',
+      title: question.title,
+      priority: 4,
+      tags: ['question'],
+    });
+  });
+
+  test('has no header of its text in a mail, and keeps its id', async () => {
+    const mails: string[] = [];
+    const server = new SMTPServer({
+      authOptional: true,
+      disabledCommands: ['STARTTLS'],
+      onData: (stream, _session, done) => {
+        let text = '';
+        stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+        stream.on('end', () => (mails.push(text), done()));
+      },
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.server.address() as AddressInfo;
+    const to = { from: 'halo@example.com', to: ['team@example.com'], allowPrivate: true };
+    try {
+      const url = `smtp://127.0.0.1:${port}`;
+      await send(openMail({ url, user: undefined, password: undefined, ...to }), {
+        ...landed,
+        title: 'shop: x\r\nBcc: eve@example.com',
+      });
+      const [head = '', body = ''] = mails[0]!.split(/\r\n\r\n(.*)/s);
+      expect(head).not.toMatch(/^Bcc:/m);
+      expect(head).toMatch(/^Message-ID: <0tbq4m8k2dhe7w1-15@halo.invalid>/m);
+      expect(body).toContain('halo answer 0tbq4m8k');
+      // A password is never sent without TLS.
+      expect((await failureOf(send(openMail({ url, user: 'halo', password: 'secret', ...to })))).message).toMatch(
+        /TLS/,
+      );
+      expect(
+        (await failureOf(send(openMail({ url, user: undefined, password: undefined, ...to, allowPrivate: false }))))
+          .message,
+      ).toMatch(/is not a public address/);
+    } finally {
+      server.close();
+    }
+  });
+});

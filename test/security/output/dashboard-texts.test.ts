@@ -1,0 +1,67 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { asked, created, failed } from '../../support/journal.ts';
+import { hasChromium, startChromium } from '../../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { skipFor } from '../../support/skip.ts';
+
+const XSS = [
+  '<img src=x onerror="window.pwned=1">',
+  '<script>window.pwned=1</script>',
+  '"><svg onload=window.pwned=1>',
+  "javascript:window.pwned=1//'",
+  '</title><iframe srcdoc="<script>parent.pwned=1</script>">',
+].join(' ');
+
+describe(
+  'incident dashboard-texts: everything that the dashboard shows was written by an attacker',
+  skipFor(!hasChromium && 'chromium is missing'),
+  () => {
+    let browser: Browser;
+    let dashboard: OpenedDashboard;
+    let home: OpenedDashboard['home'];
+    let served: OpenedDashboard['served'];
+    let page: OpenedDashboard['page'];
+    let problems: string[];
+    let signIn: OpenedDashboard['signIn'];
+    let show: OpenedDashboard['show'];
+
+    beforeAll(async () => {
+      browser = await startChromium();
+    });
+    afterAll(() => browser.close());
+    beforeEach(async () => {
+      dashboard = await openDashboard(browser);
+      ({ home, served, page, problems, signIn, show } = dashboard);
+    });
+    afterEach(() => dashboard.close());
+
+    it('texts of agents and repositories create no element and run no script', async () => {
+      const first = created('hostile1', [XSS]);
+      const prd = { ...first.prd, project: XSS, stories: first.prd.stories.map((story) => ({ ...story, title: XSS })) };
+      const repo = { ...first.repo, source: `/${XSS}`, branch: XSS };
+      const say = {
+        type: 'agent.activity',
+        story: XSS,
+        attempt: 1,
+        activity: { kind: 'say', text: XSS },
+      } as const;
+      const ask = asked(XSS, XSS);
+      await home.addRun([{ ...first, prd, repo }, { type: 'run.started' }, ask[0]!, say, ...ask.slice(1)]);
+      const next = created('hostile2', [XSS]);
+      const broken = failed(XSS).map((entry) => (entry.type === 'story.ended' ? { ...entry, summary: XSS } : entry));
+      await home.addRun([{ ...next, prd, repo }, { type: 'run.started' }, ...broken]);
+      await signIn();
+      for (const path of ['', 'inbox', 'run/hostile1', 'run/hostile2', 'spend', 'failures', 'run/hostile1/diff']) {
+        await page.goto(`${served.url}/#/${path}`);
+        await page.waitForTimeout(700);
+        expect(await page.locator('main img, main script, main svg, iframe').count()).toBe(0);
+        expect(await page.evaluate('window.pwned')).toBeUndefined();
+      }
+      await show('run/hostile1', '<img');
+      expect(await page.getByRole('log').textContent()).toContain('<img src=x');
+      // The repository of these runs does not exist, so the diff is refused.
+      problems.splice(0, Infinity, ...problems.filter((text) => !text.startsWith('Failed to load resource')));
+    });
+  },
+);

@@ -1,0 +1,148 @@
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
+import { RunIndex } from '../../src/store/run-index.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import type { RunQuery } from '../../src/store/run/run-list.ts';
+import { created } from '../support/journal.ts';
+import { test as base } from '../support/fixtures.ts';
+
+const origin = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
+const end = (stopReason: 'SUCCESS' | 'USER_ABORT' | 'GATE_FAILED') =>
+  ({ type: 'run.ended', stopReason, detail: 'Done.' }) as const;
+
+const test = base.extend('store', ({ home }) => openStore(home, { transcribe }));
+
+let serial = 0;
+/** Creates a run whose id sorts behind those before it. */
+async function create(store: Store, of: { repo?: string; user?: string; prd?: string; batch?: string } = {}) {
+  const run = created(`0000${(serial += 1).toString().padStart(11, '0')}`);
+  const { repo = '/home/ada/api', user = 'ada', prd = run.prdPath, batch } = of;
+  const more = batch === undefined ? {} : { batch: { id: batch, name: repo, place: 0, of: 1 } };
+  await store.createRun({ ...run, ...more, user, prdPath: prd, repo: { ...run.repo, source: repo } }, origin);
+  return run.runId;
+}
+
+const idsOf = async (store: Store, query: RunQuery) => (await store.list(query)).runs.map(({ runId }) => runId);
+/** Makes a journal unreadable, so that a list that reads the run has it among the unreadable ones. */
+const damage = (home: string, runId: string) => {
+  rmSync(join(home, 'runs', runId, 'artifacts', 'checkpoint.json'), { force: true });
+  writeFileSync(join(home, 'runs', runId, 'journal.jsonl'), 'no journal\n');
+};
+
+describe('a list with conditions', () => {
+  test('reads only the runs that match', async ({ home, store }) => {
+    const [api, web] = [await create(store), await create(store, { repo: '/srv/web', user: 'bob' })];
+    const planned = await create(store, { prd: '/home/ada/prd.json', batch: 'bjfw1' });
+    for (const runId of [api, web]) await store.append(runId, [end(runId === api ? 'SUCCESS' : 'GATE_FAILED')]);
+    expect(await idsOf(store, { repo: '/srv/web' })).toEqual([web]);
+    expect(await idsOf(store, { repo: 'api' })).toEqual([planned, api]);
+    expect(await idsOf(store, { user: 'ada', state: 'success' })).toEqual([api]);
+    expect(await idsOf(store, { state: 'failed' })).toEqual([web]);
+    expect(await idsOf(store, { prd: '/home/ada/prd.json' })).toEqual([planned]);
+    expect(await idsOf(store, { batch: 'JFW' })).toEqual([planned]);
+    expect(await idsOf(store, { batch: '' })).toEqual([planned]);
+    expect(await idsOf(store, { isVisible: (source) => source.startsWith('/srv/') })).toEqual([web]);
+    damage(home, api);
+    damage(home, planned);
+    const other = openStore(home, { transcribe });
+    expect(await other.list({ repo: '/srv/web' })).toMatchObject({ runs: [{ runId: web }], unreadable: [] });
+    expect(await other.list({ state: 'GATE_FAILED', ended: 5, open: 0 })).toMatchObject({ unreadable: [] });
+  });
+
+  test('has the newest that match, and says where the next page begins', async ({ store }) => {
+    const ids: string[] = [];
+    for (let i = 0; i < 6; i += 1) ids.unshift(await create(store, { user: i % 2 === 0 ? 'ada' : 'bob' }));
+    const [, second = '', , fourth = '', , sixth = ''] = ids;
+    const page = await store.list({ user: 'ada', newest: 2 });
+    expect([page.runs.map(({ runId }) => runId), page.next, page.omitted.open]).toEqual([[second, fourth], fourth, 1]);
+    const next = await store.list({ user: 'ada', newest: 2, before: page.next });
+    expect([next.runs.map(({ runId }) => runId), next.next]).toEqual([[sixth], undefined]);
+  });
+
+  test('counts open and ended runs on their own', async ({ store }) => {
+    const ids: string[] = [];
+    for (let i = 0; i < 6; i += 1) ids.unshift(await create(store));
+    const [newest = '', , oldestOpen = '', ended = '', alsoEnded = ''] = ids;
+    for (const runId of ids.slice(3)) await store.append(runId, [end('SUCCESS')]);
+    await store.append(oldestOpen, [{ type: 'run.started' }]);
+    const { runs, omitted } = await store.list({ user: 'ada', open: 2, ended: 2 });
+    expect(runs.map(({ runId }) => runId)).toEqual([newest, oldestOpen, ended, alsoEnded]);
+    expect(omitted, 'those that have started come first').toEqual({ open: 1, ended: 1 });
+  });
+
+  test('follows a run that is retried and ends in another way', async ({ home, store }) => {
+    const runId = await create(store);
+    await store.append(runId, [end('GATE_FAILED')]);
+    await store.append(runId, [{ type: 'run.retried', by: 'ada', stories: ['US-001'] }]);
+    expect(await idsOf(store, { state: 'GATE_FAILED' })).toEqual([]);
+    await store.append(runId, [{ type: 'run.started' }, end('USER_ABORT')]);
+    for (const reader of [store, openStore(home, { transcribe })]) {
+      expect(await idsOf(reader, { state: 'GATE_FAILED' })).toEqual([]);
+      expect(await idsOf(reader, { state: 'USER_ABORT' })).toEqual([runId]);
+    }
+  });
+
+  test('reads the run if the process died after an event and before the index', async ({ home, store }) => {
+    const runId = await create(store);
+    await store.append(runId, [end('SUCCESS')]);
+    const index = join(home, 'run-index.jsonl');
+    const before = readFileSync(index, 'utf8');
+    await store.append(runId, [
+      { type: 'run.rejected', by: 'ada', tip: (await store.readState(runId)).tip, reason: 'No.' },
+    ]);
+    const [, forgotten = ''] = readFileSync(index, 'utf8').slice(before.length).split('\n');
+    expect(JSON.parse(forgotten), 'written before the event').not.toHaveProperty('state');
+    writeFileSync(index, `${before}\n${forgotten}\n`);
+    expect(await idsOf(openStore(home, { transcribe }), { state: 'rejected' })).toEqual([runId]);
+  });
+});
+
+describe('the index of runs', () => {
+  test('is rebuilt from the journals when it is missing or damaged', async ({ home, store }) => {
+    const [one, two] = [await create(store), await create(store, { user: 'bob' })];
+    await store.append(one, [end('SUCCESS')]);
+    for (const spoil of [
+      () => rmSync(join(home, 'run-index.jsonl')),
+      () => writeFileSync(join(home, 'run-index.jsonl'), '{"runId":"0000'),
+    ]) {
+      spoil();
+      const reader = openStore(home, { transcribe });
+      expect(await idsOf(reader, { user: 'bob' })).toEqual([two]);
+      await reader.findOpenRuns({ all: true });
+      const facts = await new RunIndex(home).read();
+      expect(facts.get(one)).toMatchObject({ user: 'ada', state: ['ended', 'success'] });
+      expect(facts.get(two)).not.toHaveProperty('state');
+    }
+  });
+
+  test('loses lines of removed runs in the daily search, and no line that is added meanwhile', async ({
+    home,
+    store,
+  }) => {
+    const [removed, kept] = [await create(store), await create(store)];
+    for (const runId of [removed, kept]) await store.append(runId, [end('GATE_FAILED')]);
+    rmSync(join(home, 'runs', removed), { recursive: true });
+    const index = new RunIndex(home);
+    const [state, created] = [await store.readState(kept), await create(store)];
+    await index.refresh(
+      async () => {
+        await store.append(kept, [{ type: 'run.rejected', by: 'ada', tip: state.tip, reason: 'No.' }]);
+        return [state, await store.readState(created)];
+      },
+      { all: true },
+    );
+    const facts = await index.read();
+    expect([...facts.keys()].sort()).toEqual([kept, created].sort());
+    expect(facts.get(kept)?.state, 'the state that was read first is older').toContain('rejected');
+  });
+
+  test('survives a line that a dying process began', async ({ home, store }) => {
+    await create(store);
+    appendFileSync(join(home, 'run-index.jsonl'), '\n{"runId":"00000000');
+    const runId = await create(store, { user: 'bob' });
+    expect((await new RunIndex(home).read()).get(runId)).toMatchObject({ user: 'bob' });
+    expect(existsSync(join(home, 'run-index.jsonl.lock'))).toBe(false);
+  });
+});

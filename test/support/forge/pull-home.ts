@@ -1,0 +1,16 @@
+import { execFileSync } from 'node:child_process';
+import { serveGit } from '../repository/serve-git.ts';
+import { tempDir } from '../temp-dir.ts';
+import { FAKE_PROJECT } from './fake-forge.ts';
+import { it as base } from './issue-home.ts';
+
+/** A repository whose `origin` is on the fake forge, which accepts pushes with the token, over HTTP. */
+export const it = base.extend('origin', async ({ forge, repository }, { onCleanup }) => {
+  const dir = tempDir('origin');
+  execFileSync('git', ['clone', '-q', '--bare', repository.root, dir]);
+  const login = { user: 'x-access-token', password: forge.token, path: `/${FAKE_PROJECT}.git` };
+  const server = await serveGit(dir, login);
+  onCleanup(() => server.close());
+  repository.git('remote', 'add', 'origin', server.url());
+  return { git: (...args: string[]) => execFileSync('git', ['-C', dir, ...args], { encoding: 'utf8' }).trim() };
+});

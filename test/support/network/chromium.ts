@@ -1,0 +1,25 @@
+import { existsSync } from 'node:fs';
+import { chromium, type Browser as Chromium, type Page as ChromiumPage } from 'playwright-core';
+
+/** Debian's; `HALO_SETUP_TESTS=1 npm run setup` installs it. */
+const PATH = '/usr/bin/chromium';
+export const hasChromium = existsSync(PATH);
+
+/** Starts the browser. Root may not use its sandbox. */
+export function startChromium(): Promise<Chromium> {
+  return chromium.launch({ executablePath: PATH, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+}
+
+/** Collects errors of a page: exceptions, messages of the console, and with them each violation of its content security policy. */
+export function collectProblems(page: ChromiumPage): string[] {
+  const problems: string[] = [];
+  page.on('pageerror', (error) => problems.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error') problems.push(message.text());
+  });
+  page.on('dialog', (dialog) => {
+    problems.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  return problems;
+}

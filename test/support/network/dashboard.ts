@@ -1,0 +1,56 @@
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
+import { openScriptedHome, type ScriptedHome } from '../halo/scripted-home.ts';
+import { collectProblems } from './chromium.ts';
+
+const ROOT = resolve(import.meta.dirname, '../../..');
+const OWNER = 'the-token-of-the-server';
+
+/** Builds the dashboard, if its sources have changed. */
+const { buildWhenStale } = createRequire(import.meta.url)('../../../scripts/build.cjs') as {
+  buildWhenStale: (root: string) => void;
+};
+
+/** A served home, and a page of a browser for it. */
+export interface OpenedDashboard {
+  home: ScriptedHome;
+  served: Served;
+  page: Page;
+  /** Errors of the page; `close` expects none. */
+  problems: string[];
+  signIn: (token?: string) => Promise<void>;
+  /** Opens a screen, and waits for its heading. */
+  show: (path: string, heading: string) => Promise<void>;
+  close: () => Promise<void>;
+}
+
+export async function openDashboard(browser: Browser): Promise<OpenedDashboard> {
+  buildWhenStale(ROOT);
+  const home = openScriptedHome();
+  const host = { ...home.host, apiToken: OWNER };
+  const served = await serveApi({ operations: home.operations, listen: '127.0.0.1:0', host });
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  const problems = collectProblems(page);
+  return {
+    ...{ home, served, page, problems },
+    async signIn(token = OWNER) {
+      await page.goto(served.url);
+      await page.getByLabel('Token').fill(token);
+      await page.getByRole('button', { name: 'Sign in with the token' }).click();
+      await page.getByRole('heading', { name: 'Now' }).waitFor();
+    },
+    async show(path, heading) {
+      await page.goto(`${served.url}/#/${path}`);
+      await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+    },
+    async close() {
+      await page.close();
+      await served.close();
+      await home.remove();
+      expect(problems).toEqual([]);
+    },
+  };
+}

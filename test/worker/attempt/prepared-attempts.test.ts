@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Docker from 'dockerode';
+import { describe, expect, vi } from 'vitest';
+import { planAfterPass } from '../../../src/core/run/plan.ts';
+import { attempted, created, failed, stateOf } from '../../support/journal.ts';
+import { findLeftovers } from '../../support/faults/find-leftovers.ts';
+import { it } from '../../support/fixtures.ts';
+import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+
+const docker = new Docker();
+const SLOW = { timeout: 120_000 };
+
+/** Names of the sandboxes of a story in which its agent will work. */
+async function agentSandboxes({ home }: TestHalo, story: string): Promise<string[]> {
+  const id = readFileSync(join(home, 'id'), 'utf8').trim();
+  const label = [`dev.halo.home=${id}`, 'dev.halo.phase=agent', `dev.halo.story=${story}`];
+  const found = await docker.listContainers({ all: true, filters: { label } });
+  return found.map(({ Id }) => Id);
+}
+
+const WORK = `echo "$(date +%N)" > "work-$(date +%N)"; ${OK}`;
+
+describe('the next story of a run', () => {
+  it('has its sandbox before the gates of the story before it have ended', SLOW, async ({ halo, repository }) => {
+    const runId = await halo.submit(
+      repository.root,
+      [{ id: 'A' }, { id: 'B', dependsOn: ['A'] }, { id: 'C', dependsOn: ['B'] }],
+      scripted(`ls; sleep 1; ${WORK}`, ['sleep 2', 'test "$(ls work-* | wc -l)" -le 3']),
+    );
+    const { stories } = (await halo.operations.get(runId)).state;
+    const ids = await vi.waitFor(
+      async () => {
+        const found = await agentSandboxes(halo, stories[1]!.key);
+        expect(found).toHaveLength(1);
+        return found;
+      },
+      { timeout: 60_000, interval: 50 },
+    );
+    expect((await halo.operations.get(runId)).state.stories[0]).toMatchObject({ progress: 'in_progress' });
+    await vi.waitFor(async () => expect((await halo.operations.get(runId)).state.stories[1]!.phase).toBe('agent'), {
+      timeout: 60_000,
+      interval: 20,
+    });
+    expect(await agentSandboxes(halo, stories[1]!.key), 'the same one').toEqual(ids);
+    const state = await halo.untilEnd(runId);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(state.stories.map(({ epoch }) => epoch)).toEqual([1, 2, 3]);
+    // The agent of B saw the work of A: its sandbox was empty until A had landed.
+    expect(halo.readFile(runId, `artifacts/${stories[1]!.key}/1/events.jsonl`)).toMatch(/^work-\d+$/m);
+    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 30_000 });
+  });
+
+  it('is not begun, and what was prepared is removed, if the gates fail', SLOW, async ({ halo, repository }) => {
+    const settings = scripted(WORK, ['sleep 2; false'], ['run.on_failure="stop"']);
+    const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
+    const { stories } = (await halo.operations.get(runId)).state;
+    await vi.waitFor(async () => expect(await agentSandboxes(halo, stories[1]!.key)).toHaveLength(1), {
+      timeout: 60_000,
+      interval: 50,
+    });
+    const state = await halo.untilEnd(runId);
+    expect(state.stories.map(({ attempts }) => attempts)).toEqual([1, 0]);
+    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 30_000 });
+  });
+});
+
+describe('the attempt after one that passes', () => {
+  const begun = (...more: Parameters<typeof stateOf>) => planAfterPass(stateOf(...more), 'US-001');
+
+  it('is the first one at the next story', () => {
+    expect(begun(created('r'), ...attempted('US-001'))).toMatchObject({ story: { id: 'US-002' }, attempt: 1 });
+  });
+
+  it('is unknown if the run is paused, ends, or has tried the story before', () => {
+    const paused = { type: 'run.paused', by: 'ada', now: false } as const;
+    expect(begun(created('r'), ...attempted('US-001'), paused)).toBeUndefined();
+    expect(begun(created('r', 1), ...attempted('US-001'))).toBeUndefined();
+    expect(begun(created('r'), ...failed('US-002'), ...attempted('US-001'))).toBeUndefined();
+  });
+});

@@ -1,0 +1,177 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readEndpoints } from '../../../src/config/host-rules.ts';
+import { checkEndpoints } from '../../../src/api/doctor/check-endpoints.ts';
+import { listEndpoints, retryEndpoint } from '../../../src/api/notify/endpoints.ts';
+import { pino } from 'pino';
+import { transcribe } from '../../../src/core/transcript/transcript.ts';
+import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { Notifier } from '../../../src/worker/notify/notifier.ts';
+import { NotificationOutbox } from '../../../src/store/notification-outbox.ts';
+import { prdOf, scripted } from '../../support/halo/halo.ts';
+import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { startReceiver, type Received } from '../../support/network/receiver.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+let home: HaloHome;
+let side: string;
+beforeAll(() => {
+  home = openHome();
+  side = tempDir('halo-notify');
+  writeFileSync(join(side, 'prd.json'), prdOf([{ id: 'S-1' }]).bytes);
+});
+afterEach(() => home.kill());
+afterAll(() => home.close());
+
+const configure = (text: string) => writeFileSync(join(home.dir, 'config.toml'), text);
+
+/** A run that was cancelled before a worker could start it. */
+async function addStoppedRun(): Promise<string> {
+  const settings = scripted('true').flatMap((setting) => ['-c', setting]);
+  const submitted = await home.halo(['submit', 'prd.json', '--repo', newRepository().root, ...settings], { cwd: side });
+  const runId = submitted.stdout.trim();
+  expect(await home.halo(['cancel', runId], { cwd: side })).toMatchObject({ code: 0 });
+  return runId;
+}
+
+const runOf = ({ body }: Received) => (JSON.parse(body) as { data: { run: string } }).data.run;
+const idOf = ({ headers }: Received) => headers['webhook-id'];
+
+describe('incident notification: notifications', () => {
+  it('arrive although worker and receiver are killed, with the same id when they are sent again; other endpoints do not wait', async () => {
+    // The first receiver dies before it answers.
+    const dead = await startReceiver((response) => void response.destroy());
+    const steady = await startReceiver();
+    const port = new URL(dead.url).port;
+    const endpoint = (name: string, url: string) =>
+      `[notify.${name}]\ntype = "webhook"\nurl = "${url}"\nevents = ["all"]\nallow_private = true\n`;
+    configure(endpoint('first', dead.url) + endpoint('second', steady.url));
+    const runs = [await addStoppedRun(), await addStoppedRun()];
+    const worker = home.start(['worker'], { cwd: side });
+    await vi.waitFor(() => expect(steady.received).toHaveLength(2), { timeout: 20_000 });
+    await vi.waitFor(() => expect(dead.received).toHaveLength(1), { timeout: 20_000 });
+    // What the answer or its absence means is written after the receiver has seen the request.
+    await vi.waitFor(
+      async () =>
+        expect(await listEndpoints(home.dir)).toMatchObject([
+          { name: 'first', waiting: 2, why: expect.stringContaining('127.0.0.1') as string },
+          { name: 'second', waiting: 0 },
+        ]),
+      { timeout: 20_000 },
+    );
+    worker.process.kill('SIGKILL');
+    await worker.ended;
+    await dead.close();
+    const revived = await startReceiver(undefined, Number(port));
+    await retryEndpoint(home.dir, 'first', new Date());
+    runs.push(await addStoppedRun());
+    const next = home.start(['worker'], { cwd: side });
+    await vi.waitFor(() => expect(revived.received).toHaveLength(3), { timeout: 40_000 });
+    expect(revived.received.map(runOf).sort()).toEqual([...runs].sort());
+    expect(idOf(dead.received[0]!)).toBe(
+      idOf(revived.received.find((each) => runOf(each) === runOf(dead.received[0]!))!),
+    );
+    await vi.waitFor(() => expect(steady.received.map(runOf).sort()).toEqual([...runs].sort()), { timeout: 20_000 });
+    // A delivery is recorded after the receiver has answered.
+    await vi.waitFor(
+      async () => {
+        const log = await new NotificationOutbox(home.dir).deliveries(20);
+        expect(log.filter(({ result }) => result === 'delivered')).toHaveLength(6);
+        const failed = log.filter(({ result }) => result === 'failed');
+        expect(new Set(failed.map(({ endpoint: name }) => name))).toEqual(new Set(['first']));
+      },
+      { timeout: 20_000 },
+    );
+    next.process.kill('SIGTERM');
+    await next.ended;
+    await Promise.all([steady.close(), revived.close()]);
+  });
+
+  it('arrive at a chat without secrets of the machine', async () => {
+    const chat = await startReceiver();
+    configure(
+      `[notify.chat]\ntype = "slack"\nurl_env = "CHAT_URL"\nevents = ["all"]\ndebounce = "1s"\nallow_private = true\n[secrets]\nenv = ["CANARY"]\n`,
+    );
+    const env = { CHAT_URL: `${chat.url}/services/T0/secret-path-of-the-chat`, CANARY: 'canary-8d1f6f2b9c' };
+    const prd = prdOf([{ id: 'S-1' }]);
+    writeFileSync(join(side, 'asks.json'), prd.bytes);
+    const settings = scripted(
+      `echo '{"status":"needs_human","summary":"Is canary-8d1f6f2b9c <!channel> right?"}'`,
+    ).flatMap((setting) => ['-c', setting]);
+    const run = await home.halo(['run', 'asks.json', '--repo', newRepository().root, ...settings], { cwd: side, env });
+    expect(run.stdout + run.stderr).not.toContain('canary-8d1f6f2b9c');
+    await vi.waitFor(() => expect(chat.received.length).toBeGreaterThan(0), { timeout: 20_000 });
+    const text = chat.received.map(({ body }) => (JSON.parse(body) as { text: string }).text).join('\n');
+    expect(text).toMatch(/S-1 has a question\*\nIs \*+ &lt;!channel&gt; right\?/);
+    expect(text).toContain('has ended with NEEDS_HUMAN');
+    expect(text).not.toContain('canary');
+    expect(JSON.stringify(await listEndpoints(home.dir))).not.toContain('secret-path');
+    await chat.close();
+  });
+
+  it('wait for valid settings; a refused message delays no other, and an endpoint that is gone gets no more', async () => {
+    const statuses = [400, 204, 410];
+    const receiver = await startReceiver(
+      (response, count) => void response.writeHead(statuses[count - 1] ?? 204).end(),
+    );
+    const log = pino({ level: 'silent' });
+    const store = openStore(home.dir, { transcribe });
+    const notifier = new Notifier({ home: home.dir, log, now: Date.now, env: {}, masker: openMasker() });
+    const pass = async () => {
+      await notifier.begin();
+      await store.feedEvents((fed) => notifier.take(fed), new AbortController().signal);
+      notifier.flush(true);
+      await notifier.settle();
+    };
+    configure('[notify.x]\ntype = "pigeon"\n');
+    await expect(pass()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    configure(`[notify.x]\ntype = "webhook"\nurl = "${receiver.url}"\nevents = ["all"]\nallow_private = true\n`);
+    for (let count = 0; count < 2; count++) await addStoppedRun();
+    await pass();
+    expect(receiver.received).toHaveLength(2);
+    expect(await listEndpoints(home.dir)).toMatchObject([{ waiting: 0, givenUp: 1 }]);
+    for (let count = 0; count < 2; count++) await addStoppedRun();
+    await pass();
+    await pass();
+    expect(receiver.received).toHaveLength(3);
+    expect(await listEndpoints(home.dir)).toMatchObject([
+      { waiting: 0, givenUp: 3, why: expect.stringContaining('answered 410') as string },
+    ]);
+    expect(await checkEndpoints(home.dir)).toMatchObject([
+      {
+        ok: 'warn',
+        says: expect.stringMatching(/^x has not received 3 notifications: 127.0.0.1 answered 410/) as string,
+      },
+    ]);
+    await retryEndpoint(home.dir, 'x', new Date());
+    await pass();
+    expect(receiver.received).toHaveLength(6);
+    expect(await checkEndpoints(home.dir)).toMatchObject([{ ok: 'ok' }]);
+    await notifier.close();
+    await receiver.close();
+  });
+
+  it.each([
+    ['type = "pigeon"', /notify.x.type: must be one of "webhook", "slack", "ntfy", "mail"/],
+    ['type = "webhook"', /notify.x.url: must be given once: url, url_env, url_file or url_command/],
+    ['type = "webhook"\nurl = "ftp://a.test"', /notify.x.url: must be a URL like "https:/],
+    [
+      'type = "webhook"\nurl = "https://a.test"\nevents = ["everything"]',
+      /notify.x.events\[0\]: must be one of "needs-person"/,
+    ],
+    ['type = "webhook"\nurl = "https://a.test"\ndebounce = "5s"', /debounce: is not a key of webhooks/],
+    ['type = "mail"\nurl = "smtp://a.test"', /is missing: mail needs from and to/],
+    ['type = "slack"\nurl = "https://a.test"\nsecret_env = "X"', /secret_env: is not used by "slack"/],
+    ['type = "webhook"\nurl = "https://a.test"\nevents = []', /events: must not be empty/],
+    ['type = "ntfy"\nurl = "https://ntfy.sh"', /must be a URL like "https:\/\/ntfy.sh\/my-topic"/],
+  ])('are not sent with the settings %j, which are refused with one sentence', async (settings, message) => {
+    configure(`[notify.x]\n${settings}\n`);
+    await expect(readEndpoints(home.dir)).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(message) as string,
+    });
+  });
+});

@@ -1,0 +1,108 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, vi } from 'vitest';
+import { runIdOf, withAgent } from '../../support/forge/issue-home.ts';
+import { it } from '../../support/forge/pull-home.ts';
+import { OK, prdOf } from '../../support/halo/halo.ts';
+
+const STORIES = [{ id: 'A', title: 'Pay @team' }, { id: 'B' }];
+const AGENT = `echo "$(date +%N)" > "$(date +%N)"; ${OK}`;
+const PR = ['-c', 'land.mode="pr"'];
+
+function writePrd({ root }: { root: string }, stories = STORIES): string {
+  const file = join(root, '../prd.json');
+  writeFileSync(file, prdOf(stories).bytes);
+  return file;
+}
+
+describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
+  it('pushes its branch and records, and has one pull request with all stories', async ({
+    forge,
+    haloHome,
+    command,
+    repository,
+    origin,
+  }) => {
+    const ended = await command(['run', writePrd(repository), ...withAgent(AGENT), ...PR]);
+    expect(ended.code, ended.stderr).toBe(0);
+    const runId = runIdOf(ended);
+    const tip = repository.git('rev-parse', `halo/${runId}`);
+    const status = await command(['status', runId]);
+    expect(origin.git('rev-parse', `refs/heads/halo/${runId}`), status.stdout).toBe(tip);
+    expect(origin.git('notes', '--ref=halo', 'show', tip)).toContain(`"commit": "${tip}"`);
+    expect(forge.pulls.all).toMatchObject([
+      {
+        branch: `halo/${runId}`,
+        base: 'main',
+        isDraft: false,
+        title: expect.stringContaining('2 of 2 stories') as string,
+      },
+    ]);
+    const [{ body = '' } = {}] = forge.pulls.all;
+    expect(body).toContain('### `A` `Pay @team`');
+    expect(body).toMatch(/- gate: `true` exited 0/);
+    const last = forge.pulls.statuses.filter(({ commit }) => commit === tip);
+    expect(last).toMatchObject([
+      { context: 'halo/A', state: 'success' },
+      { context: 'halo/B', state: 'success' },
+    ]);
+    const shown = await command(['status', runId]);
+    expect(shown.stdout).toContain(`${forge.url}/acme/shop/pulls/1`);
+    const files = readdirSync(haloHome.dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const found = files.filter(({ parentPath, name }) =>
+      readFileSync(join(parentPath, name), 'latin1').includes(forge.token),
+    );
+    expect(found, 'the token is in no file').toEqual([]);
+    expect(readdirSync(join(haloHome.dir, 'pull-requests'))).toEqual([]);
+  });
+
+  it('opens no second pull request if the answer to the first was lost', async ({
+    forge,
+    haloHome,
+    command,
+    repository,
+    origin,
+  }) => {
+    let isLost = false;
+    forge.fault = (request) => {
+      if (isLost || !request.startsWith('POST /repos/acme/shop/pulls')) return undefined;
+      isLost = true;
+      return { drop: 'after' };
+    };
+    const worker = haloHome.start(['worker'], { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+    const submitted = await command([
+      'submit',
+      writePrd(repository),
+      '--repo',
+      repository.root,
+      ...withAgent(AGENT),
+      ...PR,
+    ]);
+    const runId = submitted.stdout.trim();
+    await vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft: false }]), {
+      timeout: 60_000,
+      interval: 100,
+    });
+    expect(isLost).toBe(true);
+    await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'pull-requests'))).toEqual([]), { timeout: 10_000 });
+    expect((await command(['status', runId])).stdout, 'the failure is over').not.toContain('Tried again');
+    expect(forge.pulls.all).toHaveLength(1);
+    expect(origin.git('rev-parse', `refs/heads/halo/${runId}`)).toBe(repository.git('rev-parse', `halo/${runId}`));
+    worker.process.kill('SIGTERM');
+    await worker.ended;
+  });
+
+  it('ends as without a forge if none is configured, and says why', async ({
+    haloHome,
+    command,
+    repository,
+    origin,
+  }) => {
+    expect(origin.git('branch', '--list', 'halo/*')).toBe('');
+    writeFileSync(join(haloHome.dir, 'config.toml'), '');
+    const ended = await command(['run', writePrd(repository, [{ id: 'A', title: 'Pay' }]), ...withAgent(AGENT), ...PR]);
+    expect(ended.code, ended.stderr).toBe(0);
+    const shown = await command(['status', runIdOf(ended)]);
+    expect(shown.stdout).toContain('no forge is configured for http://127.0.0.1:');
+  });
+});
