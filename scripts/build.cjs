@@ -147,7 +147,7 @@ function compileDashboard(root, outDir) {
     buildSync({
       absWorkingDir: root,
       entryPoints: ['main.tsx', 'main.css'].map((name) => join(root, 'src', 'web', name)),
-      alias: { 'node:crypto': join(root, 'src', 'web', 'browser-crypto.ts') },
+      alias: { 'node:crypto': join(root, 'src', 'web', 'page', 'browser-crypto.ts') },
       bundle: true,
       minify: true,
       format: 'esm',

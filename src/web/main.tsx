@@ -1,6 +1,6 @@
 import { render } from 'preact';
-import { Dashboard } from './dashboard.tsx';
-import type { Person } from './page-parts.tsx';
+import { Dashboard } from './page/dashboard.tsx';
+import type { Person } from './page/page-parts.tsx';
 
 /** The person who is signed in, as the page of the server says. */
 function readPerson(): Person {

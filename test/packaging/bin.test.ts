@@ -13,7 +13,7 @@ const { ENTRIES, LIGHT_MODULES } = createRequire(import.meta.url)('../../scripts
   LIGHT_MODULES: string[];
 };
 const MAIN = 'src/cli/main.ts';
-const DASHBOARD = ['src/web/main.tsx', 'src/web/main.css', 'src/web/browser-crypto.ts'];
+const DASHBOARD = ['src/web/main.tsx', 'src/web/main.css', 'src/web/page/browser-crypto.ts'];
 let checkout: string;
 
 beforeEach(async () => {

@@ -1,16 +1,16 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { ListedRun } from '../api/runs/limited-runs.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { CommandPalette } from './command-palette.tsx';
-import { countInbox, InboxScreen, useBreakers } from './inbox-screen.tsx';
-import { NowScreen } from './now-screen.tsx';
+import { countInbox, InboxScreen, useBreakers } from '../work/inbox-screen.tsx';
+import { NowScreen } from '../work/now-screen.tsx';
 import { EmptyState, Problem, type Person } from './page-parts.tsx';
 import { openEvents, RequestFailed } from './read-server.ts';
-import { ReviewScreen } from './review-screen.tsx';
-import { RunScreen } from './run-screen.tsx';
-import { FailuresScreen, SpendScreen } from './report-screens.tsx';
-import { SettingsScreen } from './settings-screen.tsx';
-import { SubmitScreen } from './submit-screen.tsx';
+import { ReviewScreen } from '../review/review-screen.tsx';
+import { RunScreen } from '../run/run-screen.tsx';
+import { FailuresScreen, SpendScreen } from '../reports/report-screens.tsx';
+import { SettingsScreen } from '../reports/settings-screen.tsx';
+import { SubmitScreen } from '../work/submit-screen.tsx';
 
 /** The screens of the navigation, with their keys. */
 export const SCREENS = [

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { ListedRun } from '../api/runs/limited-runs.ts';
-import { currentDecision } from '../core/run/state.ts';
-import { safeText } from '../core/text/safe-text.ts';
-import { ActionButton, mayDo, EmptyState, Problem, type Person } from './page-parts.tsx';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { currentDecision } from '../../core/run/state.ts';
+import { safeText } from '../../core/text/safe-text.ts';
+import { ActionButton, mayDo, EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readPatch, type PatchFile, type PatchLine } from './read-patch.ts';
-import { readText, runPath, useLoaded } from './read-server.ts';
+import { readText, runPath, useLoaded } from '../page/read-server.ts';
 
 interface ReviewProps {
   runId: string;

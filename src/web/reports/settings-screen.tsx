@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { TokenView, UserView } from '../api/access/users.ts';
-import type { EndpointView } from '../api/notify/endpoints.ts';
-import { EmptyState, mayDo, Problem, type Person } from './page-parts.tsx';
-import { readJson, useLoaded } from './read-server.ts';
+import type { TokenView, UserView } from '../../api/access/users.ts';
+import type { EndpointView } from '../../api/notify/endpoints.ts';
+import { EmptyState, mayDo, Problem, type Person } from '../page/page-parts.tsx';
+import { readJson, useLoaded } from '../page/read-server.ts';
 
 /** Who is signed in and, for administrators, the users and endpoints of notifications. Changes nothing. */
 export function SettingsScreen({ person }: { person: Person }): JSX.Element {

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { Submitted } from '../api/operations/requests.ts';
-import { formatUsd } from '../core/budget.ts';
-import type { Prd } from '../core/prd/prd.ts';
-import type { Percentiles, PrdEstimate } from '../core/report/estimate.ts';
-import { formatElapsed } from '../core/text/format-elapsed.ts';
-import { EmptyState, mayDo, Problem, type Person } from './page-parts.tsx';
-import { callServer, RequestFailed, toRequestFailed, type Loaded } from './read-server.ts';
+import type { Submitted } from '../../api/operations/requests.ts';
+import { formatUsd } from '../../core/budget.ts';
+import type { Prd } from '../../core/prd/prd.ts';
+import type { Percentiles, PrdEstimate } from '../../core/report/estimate.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
+import { EmptyState, mayDo, Problem, type Person } from '../page/page-parts.tsx';
+import { callServer, RequestFailed, toRequestFailed, type Loaded } from '../page/read-server.ts';
 
 /** Time without typing, after which the server validates the text. */
 const PAUSE_MS = 400;

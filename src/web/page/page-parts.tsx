@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { grantOf, ROLES, type Access } from '../core/access/access.ts';
-import { formatElapsed } from '../core/text/format-elapsed.ts';
+import { grantOf, ROLES, type Access } from '../../core/access/access.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { callServer, toRequestFailed, type RequestFailed } from './read-server.ts';
 
 /** What the page of the server says of a person with the token of the server. */

@@ -1,5 +1,5 @@
-import type { JournalEvent } from '../core/journal/events.ts';
-import type { Phase } from '../core/journal/phase.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import type { Phase } from '../../core/journal/phase.ts';
 
 /** One phase of an attempt, in ms since the start of the run. */
 export interface PhaseBar {

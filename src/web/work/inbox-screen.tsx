@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { BreakerView } from '../api/operations/requests.ts';
-import type { ListedRun } from '../api/runs/limited-runs.ts';
-import { breakerName } from '../core/failure/breaker.ts';
-import { inboxItems } from '../tui/top/inbox-items.ts';
-import { ActionButton, mayDo, EmptyState, type Person } from './page-parts.tsx';
-import { readJson, runPath, useLoaded } from './read-server.ts';
+import type { BreakerView } from '../../api/operations/requests.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { breakerName } from '../../core/failure/breaker.ts';
+import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { ActionButton, mayDo, EmptyState, type Person } from '../page/page-parts.tsx';
+import { readJson, runPath, useLoaded } from '../page/read-server.ts';
 
 interface InboxProps {
   runs: readonly ListedRun[];

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
-import type { WorkerView } from '../api/operations/requests.ts';
-import type { ListedRun } from '../api/runs/limited-runs.ts';
-import { formatUsd } from '../core/budget.ts';
-import { describeUnmetDependencies, type StoryState } from '../core/run/state.ts';
-import { stateCell, storyCount, timeText } from '../tui/run-text.ts';
-import { Elapsed, EmptyState, Problem } from './page-parts.tsx';
-import { readJson, useLoaded } from './read-server.ts';
+import type { WorkerView } from '../../api/operations/requests.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { formatUsd } from '../../core/budget.ts';
+import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
+import { stateCell, storyCount, timeText } from '../../tui/run-text.ts';
+import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
+import { readJson, useLoaded } from '../page/read-server.ts';
 
 interface NowProps {
   runs: readonly ListedRun[] | undefined;

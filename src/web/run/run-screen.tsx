@@ -1,16 +1,16 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { formatUsd } from '../core/budget.ts';
-import type { JournalEvent } from '../core/journal/events.ts';
-import { applyEvent } from '../core/journal/fold-run.ts';
-import type { RunState } from '../core/run/state.ts';
-import { formatElapsed } from '../core/text/format-elapsed.ts';
-import { describeEvent } from '../core/transcript/transcript.ts';
-import { stateCell, storyCount, timeText } from '../tui/run-text.ts';
-import { StoryChips } from './now-screen.tsx';
-import { ActionButton, mayDo, EmptyState, Problem, type Person } from './page-parts.tsx';
+import { formatUsd } from '../../core/budget.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
+import { applyEvent } from '../../core/journal/fold-run.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
+import { describeEvent } from '../../core/transcript/transcript.ts';
+import { stateCell, storyCount, timeText } from '../../tui/run-text.ts';
+import { StoryChips } from '../work/now-screen.tsx';
+import { ActionButton, mayDo, EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { toPhaseBars, type AttemptBars } from './phase-bars.ts';
-import { openEvents, RequestFailed, runPath } from './read-server.ts';
+import { openEvents, RequestFailed, runPath } from '../page/read-server.ts';
 
 interface RunScreenProps {
   runId: string;

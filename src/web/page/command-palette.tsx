@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ListedRun } from '../api/runs/limited-runs.ts';
-import { stateCell } from '../tui/run-text.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { stateCell } from '../../tui/run-text.ts';
 
 interface PaletteProps {
   runs: readonly ListedRun[];

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { formatUsd } from '../core/budget.ts';
-import { COST_GROUPS, type CostGroup, type CostReport } from '../core/report/cost-report.ts';
-import type { ErrorGroup } from '../core/report/error-report.ts';
-import { EmptyState, Problem } from './page-parts.tsx';
-import { readJson, useLoaded } from './read-server.ts';
+import { formatUsd } from '../../core/budget.ts';
+import { COST_GROUPS, type CostGroup, type CostReport } from '../../core/report/cost-report.ts';
+import type { ErrorGroup } from '../../core/report/error-report.ts';
+import { EmptyState, Problem } from '../page/page-parts.tsx';
+import { readJson, useLoaded } from '../page/read-server.ts';
 
 const PERIODS = [
   { name: 'today', days: 1 },
