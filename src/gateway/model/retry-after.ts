@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { isRecord } from '../../lib/guards.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
 
 /** Statuses with which a provider requests a pause: too many requests, not available, overloaded. */
@@ -30,38 +31,46 @@ export function mayRequestPause({ statusCode, headers }: PauseSource): boolean {
   return statusCode === 429 && readRetryAfter({ statusCode, headers }) === undefined;
 }
 
-/** Limits with the time at which they are reset, and the header that says what remains of them. */
-const RESETS = [
-  ['anthropic-ratelimit-unified-reset', 'anthropic-ratelimit-unified-remaining'],
-  ['anthropic-ratelimit-requests-reset', 'anthropic-ratelimit-requests-remaining'],
-  ['anthropic-ratelimit-tokens-reset', 'anthropic-ratelimit-tokens-remaining'],
-  ['x-ratelimit-reset-requests', 'x-ratelimit-remaining-requests'],
-  ['x-ratelimit-reset-tokens', 'x-ratelimit-remaining-tokens'],
-  ['x-ratelimit-reset', 'x-ratelimit-remaining'],
-] as const;
+/** Headers with the time at which a limit is reset. With `remaining` in place of `reset`: what is left of it. */
+const RESET =
+  /^(anthropic-ratelimit-(unified|requests|(input-|output-)?tokens)-reset|(x-)?ratelimit-reset(-[a-z_-]+)?)$/;
 
 /** The time until all used-up limits are reset, in ms; NaN if the response names none. */
 function readReset(headers: IncomingHttpHeaders, body: string | undefined, now: number): number {
-  const named = RESETS.filter(([, remaining]) => ['0', undefined].includes(headers[remaining] as string | undefined));
-  const waits = named.map(([reset]) => msUntil(headers[reset], now)).filter((ms) => ms > 0);
-  return waits.length > 0 ? Math.max(...waits) : readBody(body, now);
+  const ms = readResetHeaders(headers, now);
+  return ms > 0 ? ms : readBody(body, now);
 }
 
-/** `error.resets_at`, `error.resets_in_seconds`, or `retryDelay` of one of `error.details`. */
+function readResetHeaders(headers: Record<string, unknown>, now: number): number {
+  const isUsedUp = (name: string) => ['0', undefined].includes(headers[name.replace('reset', 'remaining')] as string);
+  const named = Object.entries(headers).filter(([name]) => RESET.test(name) && isUsedUp(name));
+  return Math.max(0, ...named.map(([, value]) => msUntil(value, now)).filter((ms) => ms > 0));
+}
+
+/**
+ * `error.resets_at`, `error.resets_in_seconds`, the headers that OpenRouter repeats in `error.metadata.headers`, or
+ * `retryDelay` of one of `error.details`.
+ */
 function readBody(body: string | undefined, now: number): number {
-  const { error } = (parseUntrustedJson(body ?? '') ?? {}) as { error?: unknown };
-  const { resets_at: at, resets_in_seconds: seconds, details } = (error ?? {}) as Record<string, unknown>;
+  const { error } = toRecord(parseUntrustedJson(body ?? ''));
+  const { resets_at: at, resets_in_seconds: seconds, details, metadata } = toRecord(error);
   if (typeof seconds === 'number') return seconds * 1000;
   if (typeof at === 'number' || typeof at === 'string') return msUntil(String(at), now);
+  const repeated = Object.entries(toRecord(toRecord(metadata).headers));
   const delays = (Array.isArray(details) ? (details as unknown[]) : []).map((each) => {
-    const delay = ((each ?? {}) as { retryDelay?: unknown }).retryDelay;
+    const delay = toRecord(each).retryDelay;
     return typeof delay === 'string' ? readDuration(delay) : Number.NaN;
   });
-  return Math.max(0, ...delays.filter((ms) => ms > 0));
+  const reset = readResetHeaders(Object.fromEntries(repeated.map(([name, value]) => [name.toLowerCase(), value])), now);
+  return Math.max(reset, ...delays.filter((ms) => ms > 0));
+}
+
+function toRecord(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
 }
 
 /** A time (ISO 8601, or seconds or milliseconds since 1970), a number of seconds, or a duration such as `1h2m3s`, as ms from now. */
-function msUntil(value: string | string[] | undefined, now: number): number {
+function msUntil(value: unknown, now: number): number {
   if (typeof value !== 'string') return Number.NaN;
   if (!/^\d+(\.\d+)?$/.test(value)) return /^\d{4}-/.test(value) ? Date.parse(value) - now : readDuration(value);
   const amount = Number(value);
