@@ -63,7 +63,7 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
   it('approves a commit by a key, and counts what waits in the title', async () => {
     await home.addHeldRun('heldrun1');
     await signIn();
-    await vi.waitFor(async () => expect(await page.title()).toBe('(1) halo'), PATIENCE);
+    await vi.waitFor(async () => expect(await page.title()).toBe('(1) Now – halo'), PATIENCE);
     await page.keyboard.press('2');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
     await page.keyboard.press('a');
@@ -165,6 +165,59 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await served.close();
     await page.getByText('The connection to the server is interrupted.').waitFor();
     problems.splice(0);
+  });
+
+  it('names the screen in the title, and has an icon', async () => {
+    await signIn();
+    await show('spend', 'Spend');
+    await vi.waitFor(async () => expect(await page.title()).toBe('Spend – halo'), PATIENCE);
+    const icon = await page.locator('link[rel=icon]').getAttribute('href');
+    const response = await fetch(new URL(icon ?? '', served.url));
+    expect(response.headers.get('content-type')).toBe('image/svg+xml');
+    expect(await response.text()).toContain('<svg');
+  });
+
+  it('lists the keys after "?"', async () => {
+    await signIn();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).getByText('next entry').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  it('keeps the chosen theme in the browser, and follows the system without one', async () => {
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await signIn();
+    const back = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    const dark = await back();
+    await page.getByRole('button', { name: 'Theme: system' }).click();
+    await page.getByRole('button', { name: 'Theme: light' }).waitFor();
+    const light = await back();
+    expect(light).not.toBe(dark);
+    await page.reload();
+    await page.getByRole('button', { name: 'Theme: light' }).click();
+    await page.getByRole('button', { name: 'Theme: dark' }).click();
+    await page.getByRole('button', { name: 'Theme: system' }).waitFor();
+    await page.emulateMedia({ colorScheme: 'light' });
+    expect(await back()).toBe(light);
+  });
+
+  it('opens the navigation of a narrow page with a button, and closes it with Escape', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await signIn();
+    const menu = page.getByRole('button', { name: /^Menu/ });
+    const inbox = page.getByRole('link', { name: 'Inbox' });
+    expect(await page.evaluate('document.querySelector("header").offsetHeight')).toBeLessThan(64);
+    expect(await inbox.isVisible()).toBe(false);
+    await menu.press('Enter');
+    await inbox.waitFor();
+    expect(await menu.getAttribute('aria-expanded')).toBe('true');
+    await page.keyboard.press('Escape');
+    await inbox.waitFor({ state: 'hidden' });
+    await menu.click();
+    await inbox.click();
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    expect(await inbox.isVisible()).toBe(false);
   });
 
   it('opens a run by the command palette', async () => {

@@ -19,6 +19,11 @@ input { margin-bottom: 16px; background: transparent; color: inherit; }
 .or { margin: 20px 0; text-align: center; }
 `;
 
+/** The icon of all pages: a ring. */
+export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="11" fill="none" stroke="#3b7de0" stroke-width="6"/></svg>`;
+
+const ICON_LINK = '<link rel="icon" type="image/svg+xml" href="/dashboard/icon.svg">';
+
 export interface SignInPage {
   /** Where the browser goes afterwards: a path of this server. */
   returnTo: string;
@@ -59,6 +64,7 @@ export function dashboardPage({ name, role }: { name: string; role: string }): s
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="halo-user" content="${escapeHtml(name)}" data-role="${escapeHtml(role)}">
 <title>halo</title>
+${ICON_LINK}
 <link rel="stylesheet" href="/dashboard/main.css">
 <script type="module" src="/dashboard/main.js"></script>
 </head>
@@ -75,7 +81,8 @@ function page(title: string, body: string): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
+<title>${escapeHtml(title)} – halo</title>
+${ICON_LINK}
 <link rel="stylesheet" href="/sign-in/style.css">
 </head>
 <body>

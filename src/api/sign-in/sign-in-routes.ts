@@ -8,7 +8,7 @@ import { cookieName } from '../http/request-credential.ts';
 import type { Caller } from '../access/authenticate.ts';
 import type { PendingSignIn } from './oidc-provider.ts';
 import type { StartedSession } from './sessions.ts';
-import { dashboardPage, signInPage, STYLE } from './sign-in-pages.ts';
+import { dashboardPage, ICON, signInPage, STYLE } from './sign-in-pages.ts';
 
 /** What browsers sign in with. */
 export interface SignIn {
@@ -49,13 +49,13 @@ const MAX_FORM_BYTES = 16 * 1024;
 
 const PAGE_HEADERS = {
   'content-security-policy':
-    "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   'referrer-policy': 'same-origin',
 };
 
-/** Scripts, styles and requests of this server alone; nothing inline. */
+/** Scripts, styles, the icon and requests of this server alone; nothing inline. */
 const DASHBOARD_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
 /** Adds the pages on which people sign in and out. The routes are open; the hooks of the server check host and origin. */
 export async function addSignInRoutes(app: FastifyInstance, options: SignInRoutesOptions): Promise<void> {
@@ -103,6 +103,9 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
       pages.get(`/dashboard/${name}`, { config: OPEN }, async (_request, reply) =>
         reply.type(type).send(await readFile(join(PACKAGE_ROOT, 'dist', 'web', name))),
       );
+    pages.get('/dashboard/icon.svg', { config: OPEN }, async (_request, reply) =>
+      reply.type('image/svg+xml').send(ICON),
+    );
     pages.get('/sign-in/style.css', { config: OPEN }, async (_request, reply) => reply.type('text/css').send(STYLE));
     pages.post('/sign-in', { config: OPEN }, async (request, reply) => {
       const returnTo = returnPath(request.body);

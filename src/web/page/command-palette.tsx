@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { stateCell } from '../../tui/run-text.ts';
+import { SCREENS } from './screens.ts';
 
 interface PaletteProps {
   runs: readonly ListedRun[];
@@ -9,14 +10,7 @@ interface PaletteProps {
 }
 
 const MAX_SHOWN = 12;
-const PLACES = [
-  { name: 'Now', path: '#/' },
-  { name: 'Inbox', path: '#/inbox' },
-  { name: 'Spend', path: '#/spend' },
-  { name: 'Failures', path: '#/failures' },
-  { name: 'Submit', path: '#/submit' },
-  { name: 'Settings', path: '#/settings' },
-];
+const PLACES = SCREENS.map(({ name, path }) => ({ name, path: `#/${path}` }));
 
 /** Finds screens, runs and stories by any part of their names. */
 export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {

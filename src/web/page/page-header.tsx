@@ -1,0 +1,96 @@
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { Person } from './page-parts.tsx';
+import { SCREENS } from './screens.ts';
+import { useTheme } from './theme.ts';
+
+interface PageHeaderProps {
+  /** The path of the open screen. */
+  screen: string;
+  /** The name of the open screen. */
+  title: string;
+  /** The number of entries of the inbox. */
+  waiting: number;
+  person: Person;
+  onPalette: () => void;
+  onKeys: () => void;
+}
+
+const THEME_SIGNS = { system: '◐', light: '☀', dark: '☾' };
+
+/** The navigation. On narrow pages it is one line with a button that opens the rest. */
+export function PageHeader({ screen, title, waiting, person, onPalette, onKeys }: PageHeaderProps): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const [theme, switchTheme] = useTheme();
+  useEffect(() => setOpen(false), [screen, title]);
+  useEffect(() => {
+    if (!isOpen) return;
+    const press = ({ key }: KeyboardEvent) => {
+      if (key !== 'Escape') return;
+      setOpen(false);
+      document.querySelector<HTMLElement>('.menu-button')?.focus();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, [isOpen]);
+  return (
+    <header>
+      <a class="brand" href="#/">
+        halo
+      </a>
+      <span class="where" aria-hidden="true">
+        {title}
+      </span>
+      <button
+        type="button"
+        class="menu-button"
+        aria-expanded={isOpen}
+        aria-controls="menu"
+        onClick={() => setOpen(!isOpen)}
+      >
+        Menu
+        {waiting > 0 && (
+          <span class="count">
+            {waiting}
+            <span class="hidden"> in the inbox</span>
+          </span>
+        )}
+      </button>
+      <div id="menu" class="menu" data-open={isOpen ? '' : undefined}>
+        <nav aria-label="Screens">
+          {SCREENS.map(({ path, key, name }) => (
+            <a
+              key={path}
+              href={`#/${path}`}
+              aria-current={screen === path ? 'page' : undefined}
+              aria-keyshortcuts={key}
+              onClick={() => setOpen(false)}
+            >
+              {name}
+              {path === 'inbox' && waiting > 0 && <span class="count">{waiting}</span>}
+            </a>
+          ))}
+        </nav>
+        <button type="button" onClick={onPalette} aria-keyshortcuts="Control+K">
+          Go to … <kbd aria-hidden="true">Ctrl K</kbd>
+        </button>
+        <button type="button" onClick={switchTheme} title="Theme: system, light or dark">
+          <span aria-hidden="true">{THEME_SIGNS[theme]}</span>
+          <span class="theme"> Theme: {theme}</span>
+        </button>
+        <button type="button" onClick={onKeys} aria-keyshortcuts="?" title="Keys">
+          <span class="narrow">Keys</span>
+          <span class="wide" aria-hidden="true">
+            ?
+          </span>
+        </button>
+        <form method="post" action="/sign-out">
+          <span class="soft person">
+            {person.name} · {person.role}
+          </span>
+          <button type="submit">Sign out</button>
+        </form>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,50 @@
+import { useEffect } from 'preact/hooks';
+import { SCREENS } from './screens.ts';
+
+interface KeyActions {
+  openPalette: () => void;
+  openKeys: () => void;
+}
+
+/** The entry after or before the one that has the focus; the first or last one if none has. */
+function nextOf(entries: readonly HTMLElement[], focused: HTMLElement | null, step: number): HTMLElement | undefined {
+  const at = focused === null ? -1 : entries.indexOf(focused);
+  return at === -1 ? entries.at(step > 0 ? 0 : -1) : entries[at + step];
+}
+
+/**
+ * Digits open screens, Ctrl+K the palette, `?` the list of keys, `/` the search; other keys press the button that has
+ * them as `data-key`.
+ */
+export function useKeys({ openPalette, openKeys }: KeyActions): void {
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
+        event.preventDefault();
+        openPalette();
+        return;
+      }
+      const from = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey || from.closest('input, textarea, select, dialog') !== null)
+        return;
+      const entries = [...document.querySelectorAll<HTMLElement>('.entry')];
+      const focused = from.closest<HTMLElement>('.entry');
+      // In a list, a key without a chosen entry does nothing: entries move when something changes.
+      const place = entries.length === 0 ? document : focused;
+      const step = { j: 1, k: -1 }[event.key];
+      const button = [...(place?.querySelectorAll<HTMLButtonElement>('button[data-key]') ?? [])].find(
+        ({ dataset }) => dataset.key === event.key,
+      );
+      const screen = SCREENS.find(({ key }) => key === event.key);
+      if (event.key === '?') openKeys();
+      else if (event.key === '/') document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
+      else if (step !== undefined && entries.length > 0) nextOf(entries, focused, step)?.focus();
+      else if (button !== undefined) button.click();
+      else if (screen !== undefined) location.hash = `#/${screen.path}`;
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
+}
