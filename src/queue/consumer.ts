@@ -4,6 +4,7 @@ import type { Redis } from 'ioredis';
 import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
 import { safeLine } from '../core/text/safe-text.ts';
 import { sleep } from '../lib/async.ts';
+import { defined } from '../lib/guards.ts';
 import { openSchedulerClient, type SchedulerClient, SlotClient } from './scheduler/scheduler-client.ts';
 import { addDeadLetter } from './dead-letters.ts';
 import { renewJobLocks } from './renew-job-locks.ts';
@@ -41,6 +42,8 @@ export interface JobContext {
   /** The id built by `jobIdOf`. */
   jobId: string;
   lastTry: boolean;
+  /** How long the job was ready before it started; absent if it has started before. */
+  queuedMs?: number;
 }
 
 /** How often stalled jobs are checked per takeover time. */
@@ -134,8 +137,10 @@ export class JobConsumer {
     try {
       signal.throwIfAborted();
       // The job lost its slot while it waited here. It is queued again with its next slot.
-      if (!(await this.slots.begin(id))) return;
-      const result = await this.handler(parsed, signal, { jobId: id, lastTry });
+      const begun = await this.slots.begin(id);
+      if (begun === undefined) return;
+      const { queuedMs } = begun;
+      const result = await this.handler(parsed, signal, { jobId: id, lastTry, ...defined({ queuedMs }) });
       if (result.kind === 'again') this.requeueDelays.set(id, result.afterMs);
       else await this.slots.finish(id);
       if (result.kind === 'rejected') await this.rejectJob(job, result.reason);

@@ -5,7 +5,10 @@ import { jobIdOf, type JobRef } from './job.ts';
 import { connectRedisClient, isOutOfMemory, isReplyError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
-import type { JobRank } from './scheduler/scheduler.ts';
+import type { JobRank, WorkerSlots } from './scheduler/scheduler.ts';
+import { readDayUse } from './budget/budget-ledger.ts';
+import type { Charge } from '../core/budget.ts';
+import { defined } from '../lib/guards.ts';
 
 export interface EnqueueRequest extends JobRef {
   /** Delay in ms before a worker takes the job; none when absent. */
@@ -19,6 +22,13 @@ export interface QueueCounts {
   failed: number;
 }
 
+/** What all workers of a HALO_HOME use. */
+export interface FleetUse {
+  slots: WorkerSlots;
+  /** What the model requests of this day (UTC) have spent and reserved; absent before the first one. */
+  today?: Charge;
+}
+
 export interface StoryQueue {
   /** Safe to repeat: an attempt that waits or runs is not queued twice, one whose job has ended is queued again. */
   enqueue(job: EnqueueRequest): Promise<void>;
@@ -30,6 +40,8 @@ export interface StoryQueue {
   releaseLease(name: string, holder: string): Promise<void>;
   /** The counts of the shared queue. */
   counts(): Promise<QueueCounts>;
+  /** What the workers and the budget of the day have left. */
+  fleetUse(): Promise<FleetUse>;
   /** Removes the lane of a dead worker with all its jobs. */
   dropLane(lane: string): Promise<void>;
   close(): Promise<void>;
@@ -101,6 +113,11 @@ export async function openQueue(
         if ((await connection.get(key)) === holder) await connection.del(key);
       }),
     counts: () => run(() => countJobs(scheduler)),
+    fleetUse: () =>
+      run(async () => {
+        const [slots, today] = await Promise.all([scheduler.slots(), readDayUse(connection, link.prefix)]);
+        return { slots, ...defined({ today }) };
+      }),
     dropLane: (lane) =>
       run(async () => {
         await scheduler.update(() => ({ dropLane: lane }));

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { noTotals, type CountedRun, type MetricTotals } from '../core/metrics/metric-totals.ts';
 import { readIfExists, writeAtomic } from '../lib/fs.ts';
 import { isRecord } from '../lib/guards.ts';
+import { withLock } from '../lib/lock.ts';
 import { tryParseJson } from '../lib/parse-json.ts';
 
 /** The totals of the metrics, and how far each run was counted. */
@@ -26,8 +27,11 @@ export class MetricsFile {
     return { totals: value.totals as unknown as MetricTotals, runs: value.runs as unknown as CountedMetrics['runs'] };
   }
 
-  /** Durable. Throws disk errors. */
-  async write(metrics: CountedMetrics): Promise<void> {
-    await writeAtomic(this.#path, `${JSON.stringify({ v: 1, ...metrics })}\n`, true);
+  /** Writes what `change` returns, durably; of several processes, one after the other. Throws LockBusyError, and disk errors. */
+  async update(change: (metrics: CountedMetrics) => CountedMetrics): Promise<void> {
+    await withLock(`${this.#path}.lock`, async () => {
+      const changed = change(await this.read());
+      await writeAtomic(this.#path, `${JSON.stringify({ v: 1, ...changed })}\n`, true);
+    });
   }
 }

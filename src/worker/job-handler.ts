@@ -24,12 +24,12 @@ export function createJobHandler(
   // The next jobs follow from the journal: if Redis is away, the reconciler queues them later.
   const inQueue = (work: Promise<void>) =>
     work.catch((error: unknown) => log.warn({ err: error }, 'enqueue failed, reconciler will retry'));
-  return async (job, signal, { jobId, lastTry }) => {
+  return async (job, signal, { jobId, lastTry, queuedMs }) => {
     const { runId } = job;
     try {
       await failpoint('job.taken');
       if (unmetNeeds(await worker.store.readState(runId)).length > 0) return { kind: 'done' };
-      const next = await advanceRun(context, job, signal);
+      const next = await advanceRun(context, { ...job, queuedMs }, signal);
       // A running job cannot be queued again; it is repeated instead.
       const own = next.find((following) => jobIdOf(following) === jobId);
       for (const following of next) if (following !== own) await inQueue(queue.enqueue(following));

@@ -49,6 +49,8 @@ describe('a story that passes', () => {
     const before = repository.git('rev-parse', 'HEAD');
     const state = await run(repository, scripted(`echo more >> log.txt; ${OK}`, ['test -s log.txt']), ['A', 'B']);
     expect(state).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
+    const starts = halo.journal(state.runId).filter((event) => event.type === 'story.started');
+    expect(starts.map(({ queuedMs }) => typeof queuedMs)).toEqual(['number', 'number']);
     const branch = `halo/${state.runId}`;
     expect(repository.git('log', '--reverse', '--format=%s', `main..${branch}`)).toBe(
       'feat: [A] - Story A\nfeat: [B] - Story B',

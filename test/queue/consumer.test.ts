@@ -50,6 +50,22 @@ test('a job reaches a handler with its run id and a live signal, and completes',
   await expect.poll(() => queue.counts()).toEqual({ waiting: 0, active: 0, delayed: 0, failed: 0 });
 });
 
+test('a job knows how long it was ready for a worker, from the end of its delay, and only at its first start', async () => {
+  const waited: (number | undefined)[] = [];
+  await queue.enqueue(JOB);
+  await sleep(300);
+  await start((_job, _signal, { queuedMs }) => {
+    waited.push(queuedMs);
+    if (waited.length === 2) return Promise.reject(new Error('disk full'));
+    return Promise.resolve(waited.length === 1 ? { kind: 'again', afterMs: 3_000 } : DONE);
+  });
+  await expect.poll(() => waited, { timeout: 30_000 }).toHaveLength(3);
+  const [first, delayed, repeated] = waited;
+  expect(first).toBeGreaterThanOrEqual(300);
+  expect(delayed).toBeLessThan(3_000);
+  expect(repeated).toBeUndefined();
+});
+
 test('a story attempt is queued once, and another attempt is a separate job', async () => {
   await Promise.all(Array.from({ length: 10 }, () => queue.enqueue(JOB)));
   await queue.enqueue({ ...JOB, attempt: 2, delayMs: 60_000 });

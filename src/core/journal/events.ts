@@ -112,6 +112,8 @@ export type JournalEntry =
       image?: string;
       /** The process that started it, as lib/process-identity.ts names it. */
       worker?: string;
+      /** How long it was ready before a worker started it; absent in journals of older versions. */
+      queuedMs?: number;
       /** The worker that started it earlier crashed. */
       workerDied?: true;
     } & AttemptRef)

@@ -1,4 +1,11 @@
-import { COUNTERS, labelsOf, PHASE_BUCKETS, type CounterName, type MetricTotals } from './metric-totals.ts';
+import {
+  COUNTERS,
+  DURATION_BUCKETS,
+  labelsOf,
+  type CounterName,
+  type Histogram,
+  type MetricTotals,
+} from './metric-totals.ts';
 
 /** A value that is measured when it is asked for. */
 export interface Gauge {
@@ -29,16 +36,25 @@ export function toExposition(totals: MetricTotals, gauges: readonly Gauge[]): st
       sample(name, Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ''])), series[key] ?? 0);
     }
   }
-  begin('phase_duration_seconds', 'histogram', 'Durations of the phases of attempts.');
-  for (const phase of Object.keys(totals.phases).sort()) {
-    const { count = 0, sum = 0, buckets = [] } = totals.phases[phase] ?? {};
-    PHASE_BUCKETS.forEach((limit, index) =>
-      sample('phase_duration_seconds_bucket', { phase, le: String(limit) }, buckets[index] ?? 0),
-    );
-    sample('phase_duration_seconds_bucket', { phase, le: '+Inf' }, count);
-    sample('phase_duration_seconds_sum', { phase }, sum);
-    sample('phase_duration_seconds_count', { phase }, count);
-  }
+  const histograms = (name: string, label: string, help: string, values: Readonly<Record<string, Histogram>>) => {
+    begin(name, 'histogram', help);
+    for (const value of Object.keys(values).sort()) {
+      const { count = 0, sum = 0, buckets = [] } = values[value] ?? {};
+      DURATION_BUCKETS.forEach((limit, index) =>
+        sample(`${name}_bucket`, { [label]: value, le: String(limit) }, buckets[index] ?? 0),
+      );
+      sample(`${name}_bucket`, { [label]: value, le: '+Inf' }, count);
+      sample(`${name}_sum`, { [label]: value }, sum);
+      sample(`${name}_count`, { [label]: value }, count);
+    }
+  };
+  histograms('phase_duration_seconds', 'phase', 'Durations of the phases of attempts.', totals.phases);
+  histograms(
+    'queue_wait_seconds',
+    'reason',
+    'How long stories were ready before a worker started them.',
+    totals.waits ?? {},
+  );
   return `${lines.join('\n')}\n`;
 }
 

@@ -1,4 +1,4 @@
-import type { Usage } from '../agent.ts';
+import type { AgentId, Usage } from '../agent.ts';
 import type { JournalEvent } from '../journal/events.ts';
 
 /** Sums over all journals. Names are those of the series without the prefix `halo_`; the keys below are values of labels. */
@@ -7,13 +7,15 @@ export interface MetricTotals {
   counters: Partial<Record<CounterName, Record<string, number>>>;
   /** By phase. */
   phases: Record<string, Histogram>;
+  /** How long stories were ready before they started, by a `WaitReason`; absent in files of older versions. */
+  waits?: Record<string, Histogram>;
 }
 
 /** Durations in seconds. */
 export interface Histogram {
   count: number;
   sum: number;
-  /** The number of durations up to each limit of PHASE_BUCKETS. */
+  /** The number of durations up to each limit of DURATION_BUCKETS. */
   buckets: number[];
 }
 
@@ -23,14 +25,23 @@ export interface CountedRun {
   seq: number;
   /** Stories whose running attempt reports the usage of its model by itself. */
   metered: string[];
+  /** It has ended and no story has started since. */
+  ended?: true;
+  /** The agent of each running attempt, by story. */
+  agents?: Record<string, AgentId>;
+  /** What delayed the next attempt at a story, unless that is its first. */
+  delays?: Record<string, WaitReason>;
 }
+
+/** What a story waited for before it became ready: nothing, a retry, a model, or a circuit breaker. */
+export type WaitReason = 'new' | 'retry' | 'model' | 'breaker';
 
 /** Every counter with its labels and its help text. */
 export const COUNTERS = {
   runs_started_total: { labels: [], help: 'Runs whose first story has started.' },
   runs_ended_total: { labels: ['stop_reason'], help: 'Ends of runs. A run that is continued can end again.' },
   runs_landed_total: { labels: [], help: 'Runs whose result has landed on its branch.' },
-  story_attempts_total: { labels: ['verdict', 'stop_reason'], help: 'Ended attempts at stories.' },
+  story_attempts_total: { labels: ['verdict', 'stop_reason', 'agent', 'class'], help: 'Ended attempts at stories.' },
   story_landed_total: { labels: [], help: 'Stories whose commit has landed on the branch of the run.' },
   story_retries_total: { labels: ['class'], help: 'Retries, by the class of the failure.' },
   story_disturbed_total: { labels: ['class'], help: 'Attempts that an infrastructure failure interrupted.' },
@@ -38,6 +49,7 @@ export const COUNTERS = {
   story_approvals_total: { labels: [], help: 'Commits that waited for approval.' },
   agent_launches_total: { labels: ['agent'], help: 'Starts of agents.' },
   gates_total: { labels: ['result'], help: 'Gates that have ended: passed, failed or killed.' },
+  orphans_swept_total: { labels: [], help: 'Containers, volumes and folders of dead workers that were removed.' },
   takeovers_total: { labels: [], help: 'Attempts that a worker took over from one that died.' },
   snapshots_total: { labels: ['use'], help: 'Snapshots that attempts used (hit), made or refused.' },
   breakers_opened_total: { labels: [], help: 'Circuit breakers that have opened.' },
@@ -45,20 +57,26 @@ export const COUNTERS = {
   model_pauses_total: { labels: ['why'], help: 'Waits for a model: for its provider, or for a configured rate.' },
   tokens_total: { labels: ['model', 'type'], help: 'Tokens: input, cached input and output.' },
   cost_usd_total: { labels: ['model'], help: 'Cost of models with a known price, in USD.' },
-  network_requests_total: { labels: ['phase'], help: 'Requests of sandboxes to their gateways, without models.' },
+  gateway_requests_total: { labels: ['kind', 'phase', 'outcome'], help: 'Requests of sandboxes to their gateways.' },
 } as const satisfies Record<string, { labels: readonly string[]; help: string }>;
 
 export type CounterName = keyof typeof COUNTERS;
 
 /** In seconds. */
-export const PHASE_BUCKETS = [0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600] as const;
+export const DURATION_BUCKETS = [0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600] as const;
 
 /** Values of the label `model`: further models count as `other`, since repositories can name any number. */
 const MAX_MODELS = 50;
-const UNKNOWN_MODEL = '-';
+/** The value of a label that does not apply, or is unknown. */
+const NONE = '-';
 
 export function noTotals(): MetricTotals {
   return { counters: {}, phases: {} };
+}
+
+/** Adds resources that a sweep has removed. Changes the totals. */
+export function countSwept(totals: MetricTotals, count: number): void {
+  addTo(totals, 'orphans_swept_total', { labels: [], by: count });
 }
 
 /** Adds the events of a run that were not counted before, in the order of its journal. Changes both arguments. */
@@ -76,13 +94,24 @@ function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent):
     case 'run.started':
       return add('runs_started_total');
     case 'run.ended':
+      run.ended = true;
+      delete run.agents;
+      delete run.delays;
       return add('runs_ended_total', [event.stopReason]);
     case 'run.landed':
       return add('runs_landed_total');
     case 'story.started':
-      return event.workerDied === true ? add('takeovers_total') : undefined;
+      if (event.workerDied === true) add('takeovers_total');
+      if (event.queuedMs !== undefined)
+        addDuration((totals.waits ??= {}), run.delays?.[event.story] ?? 'new', event.queuedMs / 1000);
+      return forget(run, event.story);
     case 'story.ended':
-      add('story_attempts_total', [event.verdict, event.stopReason]);
+      add('story_attempts_total', [
+        event.verdict,
+        event.stopReason,
+        run.agents?.[event.story] ?? NONE,
+        event.failure?.class ?? NONE,
+      ]);
       if (event.verdict === 'passed' && event.commit !== undefined) add('story_landed_total');
       if (event.held !== undefined) add('story_approvals_total');
       else if (event.verdict === 'needs_human') add('story_questions_total');
@@ -93,9 +122,15 @@ function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent):
       return countUnmetered(totals, run, event);
     case 'story.disturbed':
       return add('story_disturbed_total', [event.class]);
+    case 'story.postponed':
+      return void (run.delays = { ...run.delays, [event.story]: 'model' });
+    case 'breaker.held':
+      return void (run.delays = { ...run.delays, [event.story]: 'breaker' });
     case 'retry.scheduled':
+      run.delays = { ...run.delays, [event.story]: 'retry' };
       return add('story_retries_total', [event.class]);
     case 'agent.launched':
+      run.agents = { ...run.agents, [event.story]: event.agent };
       return add('agent_launches_total', [event.agent]);
     case 'gate.ended':
       return add('gates_total', [event.exitCode === undefined ? 'killed' : event.exitCode === 0 ? 'passed' : 'failed']);
@@ -113,12 +148,18 @@ function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent):
       if (!run.metered.includes(event.story)) run.metered.push(event.story);
       return countUsage(totals, event.model, event.usage);
     case 'network.asked':
-      return add('network_requests_total', [event.phase], event.count);
+      return add('gateway_requests_total', [event.door, event.phase, event.outcome], event.count);
     case 'phase.ended':
-      return addDuration(totals, event.phase, event.ms / 1000);
+      return addDuration(totals.phases, event.phase, event.ms / 1000);
     default:
       return undefined;
   }
+}
+
+/** An attempt starts: what was known of the one before, and of the end of its run, no longer applies. */
+function forget(run: CountedRun, story: string): void {
+  delete run.ended;
+  for (const known of [run.agents, run.delays]) if (known !== undefined) delete known[story];
 }
 
 /** The responses of a metered attempt are already counted. */
@@ -129,7 +170,7 @@ function countUnmetered(
 ): void {
   const isMetered = run.metered.includes(story);
   run.metered = run.metered.filter((each) => each !== story);
-  if (!isMetered && usage.requests > 0) countUsage(totals, UNKNOWN_MODEL, usage);
+  if (!isMetered && usage.requests > 0) countUsage(totals, NONE, usage);
 }
 
 function countUsage(totals: MetricTotals, name: string, usage: Usage): void {
@@ -142,6 +183,13 @@ function countUsage(totals: MetricTotals, name: string, usage: Usage): void {
   if (usage.costUsd !== undefined) addTo(totals, 'cost_usd_total', { labels: [model], by: usage.costUsd });
 }
 
+/** The values of the label `model`. */
+export function modelLabels(totals: MetricTotals): string[] {
+  return Object.keys(totals.counters.model_requests_total ?? {})
+    .flatMap(labelsOf)
+    .filter((model) => model !== NONE);
+}
+
 function addTo(
   totals: MetricTotals,
   name: CounterName,
@@ -152,11 +200,13 @@ function addTo(
   series[key] = (series[key] ?? 0) + by;
 }
 
-function addDuration(totals: MetricTotals, phase: string, seconds: number): void {
-  const histogram = (totals.phases[phase] ??= { count: 0, sum: 0, buckets: PHASE_BUCKETS.map(() => 0) });
+function addDuration(histograms: Record<string, Histogram>, label: string, seconds: number): void {
+  const histogram = (histograms[label] ??= { count: 0, sum: 0, buckets: DURATION_BUCKETS.map(() => 0) });
   histogram.count += 1;
   histogram.sum += seconds;
-  histogram.buckets = PHASE_BUCKETS.map((limit, index) => (histogram.buckets[index] ?? 0) + (seconds <= limit ? 1 : 0));
+  histogram.buckets = DURATION_BUCKETS.map(
+    (limit, index) => (histogram.buckets[index] ?? 0) + (seconds <= limit ? 1 : 0),
+  );
 }
 
 /** The labels of a series as a key of the totals. */

@@ -179,10 +179,24 @@ export class BudgetLedger {
   }
 
   private async run(operation: string, argument: unknown): Promise<unknown> {
-    const key = `${this.link.prefix}:allowance:`;
+    const key = keysOf(this.link.prefix);
     const reply = await this.client.eval(SCRIPT, 1, key, operation, JSON.stringify(argument));
     return reply === 'ok' ? undefined : JSON.parse(reply as string);
   }
+}
+
+/** What was spent and reserved on this day (UTC), by the clock of the server; undefined before its first model request. */
+export async function readDayUse(client: Redis, prefix: string): Promise<Charge | undefined> {
+  const [seconds] = await client.time();
+  const day = new Date(Number(seconds) * 1000).toISOString().slice(0, 10);
+  const key = `${keysOf(prefix)}spent:day:${day}`;
+  const [usd, tokens, heldUsd, heldTokens] = await client.hmget(key, 'usd', 'tokens', 'held_usd', 'held_tokens');
+  if (usd === null || usd === undefined) return undefined;
+  return { microUsd: Number(usd) + Number(heldUsd ?? 0), tokens: Number(tokens ?? 0) + Number(heldTokens ?? 0) };
+}
+
+function keysOf(prefix: string): string {
+  return `${prefix}:allowance:`;
 }
 
 function budgetUnknownError(name: string, cause: unknown): HaloError {

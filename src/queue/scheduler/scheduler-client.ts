@@ -16,6 +16,7 @@ export interface SchedulerClient {
   update(update: () => SchedulerUpdate): Promise<SchedulerReply>;
   ids: Scheduler['ids'];
   list: Scheduler['list'];
+  slots: Scheduler['slots'];
   /** The queue of a lane; '' is the shared queue. */
   queueOf(lane: string): Queue<StoryJob>;
   close(): Promise<void>;
@@ -45,6 +46,7 @@ export function openSchedulerClient(connection: Redis, options: SchedulerOptions
     queueOf,
     ids: () => scheduler.ids(),
     list: () => scheduler.list(),
+    slots: () => scheduler.slots(),
     async update(update) {
       const reply = await scheduler.update(update);
       for (const { id, entry } of reply.granted) await add(queueOf(entry.lane), id, entry);
@@ -104,13 +106,13 @@ export class SlotClient {
     if (this.timer === undefined) this.schedule(TICK_MS);
   }
 
-  /** Whether a job that was taken from the queue may start. */
-  async begin(id: string): Promise<boolean> {
+  /** The job that was taken from the queue, if it may start. */
+  async begin(id: string): Promise<JobEntry | undefined> {
     const reply = await this.send({ begin: { id, host: this.options.worker.host } });
     this.scheduleDue(reply);
     const entry = reply.started;
     if (entry !== undefined) this.working.set(id, entry);
-    return entry !== undefined;
+    return entry;
   }
 
   /** Removes a finished job. */

@@ -56,11 +56,13 @@ for _, job in ipairs(ask.offer or {}) do
   if old then
     -- A repeated offer neither delays a job nor lowers its rank.
     job.readyAt = math.min(job.readyAt, old.readyAt)
+    job.queuedAt = old.queuedAt and math.min(old.queuedAt, job.readyAt)
     job.seq = old.seq
     job.host = old.host
     -- The old lane belonged to a process that is dead.
     if old.lane ~= job.lane then release(id) end
   else
+    job.queuedAt = job.readyAt
     job.seq = redis.call('INCR', counter)
   end
   keep(id, job)
@@ -80,6 +82,7 @@ if ask.later and all[ask.later.id] then
   release(ask.later.id)
   entry.host = nil
   entry.readyAt = now + ask.later.delayMs
+  entry.queuedAt = entry.readyAt
   keep(ask.later.id, entry)
 end
 if ask.dropLane then
@@ -127,7 +130,10 @@ if ask.begin then
     if leased[id] then tally(entry, -1) end
     if fits(entry) and not (limits.perHost and countOf('host', host) >= limits.perHost) then
       entry.host = host
+      -- Unknown for a job that begins again, because its worker died or handed it back.
+      entry.queuedMs = entry.queuedAt and math.max(0, now - entry.queuedAt)
       begun = cjson.encode(entry)
+      entry.queuedAt, entry.queuedMs = nil, nil
       lease(id)
       tally(entry, 1)
     else

@@ -31,9 +31,15 @@ const JobEntry = z.object({
   readyAt: z.number(),
   seq: z.number(),
   host: z.string().optional(),
+  /** When it became ready, in ms since 1970; absent after its start. */
+  queuedAt: z.number().optional(),
+  /** In the reply to `begin`: how long it was ready. */
+  queuedMs: z.number().optional(),
 });
 /** A job as stored in Redis until it is finished. */
 export type JobEntry = z.infer<typeof JobEntry>;
+
+const Registration = z.object({ lane: z.string(), slots: z.number(), lapses: z.number() });
 
 export interface JobOffer extends JobRank, StoryJob {
   id: string;
@@ -76,6 +82,14 @@ export interface Scheduler {
   ids(): Promise<string[]>;
   /** All unfinished jobs. */
   list(): Promise<{ id: string; entry: JobEntry; hasSlot: boolean }[]>;
+  /** The slots of all workers. */
+  slots(): Promise<WorkerSlots>;
+}
+
+/** How many jobs workers can run in parallel. `busy`: assigned to a job; `free`: the others. */
+export interface WorkerSlots {
+  busy: number;
+  free: number;
 }
 
 /** How long a silent worker keeps its jobs and their slots. */
@@ -97,7 +111,7 @@ export function openScheduler(
   { prefix, limits, takeoverMs = TAKEOVER_MS }: SchedulerOptions,
 ): Scheduler {
   const keys = ['jobs', 'leases', 'served', 'workers', 'counter'].map((name) => `${prefix}:turns:${name}`);
-  const [jobs = '', leases = ''] = keys;
+  const [jobs = '', leases = '', , workers = ''] = keys;
   return {
     async update(update) {
       const currentLimits = await limits();
@@ -112,6 +126,27 @@ export function openScheduler(
         entry: readEntry(text),
         hasSlot: leased.includes(id),
       }));
+    },
+    async slots() {
+      const [[seconds], leased, entries, registered] = await Promise.all([
+        client.time(),
+        client.zrange(leases, '0', '-1', 'WITHSCORES'),
+        client.hgetall(jobs),
+        client.hvals(workers),
+      ]);
+      const now = Number(seconds) * 1000;
+      const room = new Map<string, number>();
+      for (const { lane, slots, lapses } of registered.map((text) => Registration.parse(JSON.parse(text))))
+        if (lapses > now) room.set(lane, (room.get(lane) ?? 0) + slots);
+      let busy = 0;
+      for (let at = 0; at + 1 < leased.length; at += 2) {
+        const text = entries[leased[at] ?? ''];
+        if (text === undefined || Number(leased[at + 1]) <= now) continue;
+        const { lane } = readEntry(text);
+        busy += 1;
+        room.set(lane, (room.get(lane) ?? 0) - 1);
+      }
+      return { busy, free: [...room.values()].reduce((free, slots) => free + Math.max(0, slots), 0) };
     },
   };
 }

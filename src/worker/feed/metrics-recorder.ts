@@ -3,8 +3,10 @@ import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { MetricsFile } from '../../store/metrics-file.ts';
 import type { FeedConsumer } from './feed-reader.ts';
 
-/** Runs of which halo remembers how far they were counted. */
-const MAX_RUNS = 2_000;
+/** Open runs of which halo remembers how far they were counted. */
+const MAX_OPEN = 2_000;
+/** The same for ended ones: their last events are handed on again only after a crash. */
+const MAX_ENDED = 100;
 
 /** Counts events for the metrics of the server, each one once: the file has the totals, and how far each run was counted. */
 export class MetricsRecorder implements FeedConsumer {
@@ -15,11 +17,15 @@ export class MetricsRecorder implements FeedConsumer {
   }
 
   async take({ runId, events }: FedEvents): Promise<void> {
-    const { totals, runs } = await this.#file.read();
-    const { [runId]: before, ...others } = runs;
-    const run: CountedRun = before ?? { seq: 0, metered: [] };
-    countEvents(totals, run, events);
-    const kept = Object.entries(others).slice(1 - MAX_RUNS);
-    await this.#file.write({ totals, runs: { ...Object.fromEntries(kept), [runId]: run } });
+    await this.#file.update(({ totals, runs }) => {
+      const { [runId]: before, ...others } = runs;
+      const run: CountedRun = before ?? { seq: 0, metered: [] };
+      countEvents(totals, run, events);
+      const [ended, open] = [true, undefined].map((end) =>
+        Object.entries(others).filter(([, each]) => each.ended === end),
+      );
+      const kept = [...(ended ?? []).slice(-MAX_ENDED), ...(open ?? []).slice(-MAX_OPEN)];
+      return { totals, runs: { ...Object.fromEntries(kept), [runId]: run } };
+    });
   }
 }

@@ -8,6 +8,8 @@ import { readFolder } from '../../lib/fs.ts';
 import type { LabelledResource } from '../../sandbox/sandbox.ts';
 import { SESSION_PHASE, wasSessionAbandoned } from '../workspace/story-session.ts';
 import { readSnapshotLimits, trimSnapshots } from '../snapshot/trim-snapshots.ts';
+import { countSwept } from '../../core/metrics/metric-totals.ts';
+import { MetricsFile, type CountedMetrics } from '../../store/metrics-file.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
 /**
@@ -34,20 +36,33 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
       ? wasSessionAbandoned(await stateOf(resource.run), resource, now)
       : worker.preparedEpochs.get(resource.run) !== resource.epoch &&
         wasAbandoned(await stateOf(resource.run), resource.epoch);
+  let swept = 0;
   for (const resource of resources) {
     if (!(await isOrphan(resource))) continue;
     worker.log.info({ ...resource }, 'removing orphan');
     // A resource that cannot be removed must not block the others.
-    await worker.engine.removeResource(resource).catch((error: unknown) => {
-      worker.log.warn({ ...resource, err: error }, 'orphan could not be removed');
-    });
+    await worker.engine.removeResource(resource).then(
+      () => (swept += 1),
+      (error: unknown) => worker.log.warn({ ...resource, err: error }, 'orphan could not be removed'),
+    );
   }
   for (const folder of folders) {
-    if (await isOrphan(folder)) await rm(folder.path, { recursive: true, force: true });
+    if (!(await isOrphan(folder))) continue;
+    await rm(folder.path, { recursive: true, force: true });
+    swept += 1;
   }
+  if (swept > 0) await countInMetrics(worker, swept);
   await worker.engine.removeOrphanProbes();
   for (const path of await listOrphanFolders(worker.home)) await rm(path, { recursive: true, force: true });
   await trimSnapshots(worker, await readSnapshotLimits(worker.home));
+}
+
+/** Metrics that cannot be written must not stop a sweep. */
+async function countInMetrics({ home, log }: WorkerContext, swept: number): Promise<void> {
+  const counted = ({ totals, runs }: CountedMetrics) => (countSwept(totals, swept), { totals, runs });
+  await new MetricsFile(home).update(counted).catch((error: unknown) => {
+    log.warn({ err: error }, 'removed orphans could not be counted');
+  });
 }
 
 /** Removes packs and locks of git processes that were killed. */

@@ -36,7 +36,7 @@ export interface RunnerContext {
  */
 export async function advanceRun(
   context: RunnerContext,
-  { runId, ordinal, attempt }: JobRef,
+  { runId, ordinal, attempt, queuedMs }: JobRef & { queuedMs?: number | undefined },
   signal: AbortSignal,
 ): Promise<EnqueueRequest[]> {
   const { worker } = context;
@@ -59,7 +59,7 @@ export async function advanceRun(
     if (await isBlockedByModel(worker, { state, planned, config: run.config })) return;
     if (await isIssueWithdrawn(worker, { state, planned, prd: run.prd })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
-    const started = await startAttempt(worker, run, { ordinal, hostGitDir });
+    const started = await startAttempt(worker, run, { ordinal, hostGitDir, queuedMs });
     if (started === undefined) return;
     begun(started.epoch);
     await markPrdProgress(worker, run);

@@ -30,7 +30,7 @@ type Start =
 export async function startAttempt(
   worker: WorkerContext,
   { runId, prd, config }: RunInputs,
-  { ordinal, hostGitDir }: { ordinal: number; hostGitDir: string },
+  { ordinal, hostGitDir, queuedMs }: { ordinal: number; hostGitDir: string; queuedMs: number | undefined },
 ): Promise<StartedAttempt | undefined> {
   const image = await worker.engine.imageId(config.image);
   const start = await worker.store.transact<Start>(runId, async (state) => {
@@ -46,7 +46,7 @@ export async function startAttempt(
       const landed = await recoverLanded(worker, { state, stories: [planned.story], hostGitDir, config });
       if (landed.length > 0) return { entries: landed, result: { kind: 'landed-before' } };
     }
-    const decision = decideStart(state, planned, { self: processMark(), image, policies: config, now });
+    const decision = decideStart(state, planned, { self: processMark(), image, policies: config, now, queuedMs });
     switch (decision.kind) {
       case 'running-here':
         return {
@@ -95,6 +95,8 @@ export interface StartFacts {
   image: string | undefined;
   policies: Pick<Config, 'retry' | 'breaker'>;
   now: number;
+  /** How long its job was ready before it started. */
+  queuedMs?: number | undefined;
 }
 
 /** Decides whether a story starts, starts again after the death of its worker, or is given up. */
@@ -114,7 +116,7 @@ export function decideStart(state: RunState, planned: PlannedAttempt, facts: Sta
       epoch: state.epoch + 1,
       base: state.tip,
       worker: facts.self,
-      ...defined({ image: facts.image }),
+      ...defined({ image: facts.image, queuedMs: facts.queuedMs }),
       ...(inProgress && starts > 0 ? { workerDied: true } : {}),
     },
   };

@@ -51,7 +51,7 @@ describe('the totals', () => {
     expect(total('model_requests_total')).toBe(sum((each) => each.usage.requests));
     expect(series['tokens_total{model="a",type="output"}']).toBe(10);
     expect(series['story_landed_total']).toBe(1);
-    expect(series['story_attempts_total{verdict="passed",stop_reason="SUCCESS"}']).toBe(1);
+    expect(series['story_attempts_total{verdict="passed",stop_reason="SUCCESS",agent="-",class="-"}']).toBe(1);
   });
 
   test('count each event once, however often and in whatever parts it is read', () => {
@@ -82,5 +82,54 @@ describe('the totals', () => {
     const bucket = (le: string) => series[`phase_duration_seconds_bucket{phase="gates",le="${le}"}`];
     expect([bucket('0.25'), bucket('0.5'), bucket('1'), bucket('3600'), bucket('+Inf')]).toEqual([1, 1, 2, 2, 3]);
     expect(series['phase_duration_seconds_sum{phase="gates"}']).toBe(9000.9);
+  });
+
+  test('have the agent of an attempt, and the class of its failure', () => {
+    const sign = { by: 'US-001#1', error: 'npm test', changed: true, denied: false };
+    const entries = failed('US-001').map((entry): JournalEntry => {
+      if (entry.type === 'phase.started' && entry.phase === 'agent')
+        return { type: 'agent.launched', story: 'US-001', attempt: 1, agent: 'codex' };
+      return entry.type === 'story.ended' ? { ...entry, failure: { class: 'gate', rule: 'hint', sign } } : entry;
+    });
+    const series = seriesOf(...entries, ...passed('US-001'));
+    expect(series['story_attempts_total{verdict="failed",stop_reason="GATE_FAILED",agent="codex",class="gate"}']).toBe(
+      1,
+    );
+    expect(series['story_attempts_total{verdict="passed",stop_reason="SUCCESS",agent="-",class="-"}']).toBe(1);
+  });
+
+  test('have how long stories waited for a worker, by what delayed them before', () => {
+    const ref = { story: 'US-001', attempt: 1 };
+    const notBefore = '2030-01-01T00:00:00.000Z';
+    const started = (queuedMs?: number): JournalEntry => ({
+      ...{ type: 'story.started', ...ref, epoch: 1, base: '' },
+      ...(queuedMs !== undefined && { queuedMs }),
+    });
+    const held: JournalEntry = { type: 'breaker.held', ...ref, key: 'provider:a', why: '', notBefore };
+    const postponed: JournalEntry = { type: 'story.postponed', ...ref, model: 'a', by: 'rate', why: '', notBefore };
+    const retried: JournalEntry = {
+      ...{ type: 'retry.scheduled', ...ref, class: 'gate', rule: 'hint' },
+      ...{ nth: 1, of: 2, notBefore, why: '' },
+    };
+    const series = seriesOf(held, started(400), started(20), postponed, started(3_000), retried, started(), started(7));
+    const counts = ['new', 'retry', 'model', 'breaker'].map(
+      (reason) => series[`queue_wait_seconds_count{reason="${reason}"}`],
+    );
+    expect(counts).toEqual([2, undefined, 1, 1]);
+    expect(series['queue_wait_seconds_sum{reason="model"}']).toBe(3);
+    expect(series['queue_wait_seconds_bucket{reason="breaker",le="0.5"}']).toBe(1);
+  });
+
+  test('have the requests of sandboxes by kind and outcome, and nothing of their targets', () => {
+    const asked = (door: 'model' | 'registry', outcome: 'served' | 'refused', count: number): JournalEntry => ({
+      ...{ type: 'network.asked', story: 'US-001', attempt: 1, phase: 'agent', door, outcome, count },
+      ...{ method: 'GET', target: '/secret/path', status: 200, bytes: 0 },
+    });
+    const series = seriesOf(asked('model', 'served', 3), asked('model', 'refused', 1), asked('registry', 'served', 2));
+    expect(Object.entries(series).filter(([name]) => name.startsWith('gateway_requests_total'))).toEqual([
+      ['gateway_requests_total{kind="model",phase="agent",outcome="refused"}', 1],
+      ['gateway_requests_total{kind="model",phase="agent",outcome="served"}', 3],
+      ['gateway_requests_total{kind="registry",phase="agent",outcome="served"}', 2],
+    ]);
   });
 });

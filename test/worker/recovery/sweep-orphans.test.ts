@@ -1,7 +1,18 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { wasAbandoned } from '../../../src/worker/recovery/sweep-orphans.ts';
+import { toExposition } from '../../../src/core/metrics/exposition.ts';
+import { newRunId } from '../../../src/lib/run-id.ts';
+import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { MetricsFile } from '../../../src/store/metrics-file.ts';
+import { createWorkerContext } from '../../../src/worker/create-worker-context.ts';
+import { sweepOrphans, wasAbandoned } from '../../../src/worker/recovery/sweep-orphans.ts';
 import { wasSessionAbandoned } from '../../../src/worker/workspace/story-session.ts';
+import { hostOf } from '../../support/halo/host.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { asked, attempted, created, failed, passed, stateOf } from '../../support/journal.ts';
 
 const after = (...entries: JournalEntry[]) => stateOf(created('r'), ...entries);
@@ -55,5 +66,21 @@ describe('the session of a story', () => {
     expect(ofFirst('gone')).toBe(true);
     expect(ofFirst(after(), now)).toBe(true);
     expect(ofFirst(after(begun('US-001', 1)), now), 'an attempt uses it').toBe(false);
+  });
+});
+
+describe('a sweep', () => {
+  it('counts what it removed in the metrics of the home', async () => {
+    const home = tempDir('halo-sweep');
+    const cleaning = new Set<Promise<void>>();
+    const [log, masker] = [pino({ level: 'silent' }), openMasker()];
+    const parts = { host: hostOf(home), homeId: randomUUID(), log, masker, cleaning, shared: undefined, now: Date.now };
+    const worker = createWorkerContext(parts);
+    const folders = [1, 2].map((epoch) => join(home, 'sockets', `${newRunId(new Date(), randomBytes)}-e${epoch}-a1`));
+    for (const folder of folders) mkdirSync(folder, { recursive: true });
+    for (let sweep = 0; sweep < 2; sweep++) await sweepOrphans(worker);
+    expect(folders.filter((folder) => existsSync(folder))).toEqual([]);
+    const { totals } = await new MetricsFile(home).read();
+    expect(toExposition(totals, [])).toContain('\nhalo_orphans_swept_total 2\n');
   });
 });
