@@ -83,6 +83,8 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
       call(table.readArtifact, { runId, path, last }),
     /** Fast-forwards the branch from which the run started, or pushes its branch to a URL. Throws LAND_REFUSED. */
     land: (runId: string) => call(table.land, { runId }),
+    /** Requests a pull request, which a worker opens; returns the one that exists. Throws LAND_REFUSED, CONFIG_INVALID. */
+    requestPull: (runId: string) => call(table.requestPull, { runId }),
     /** Starts no more stories; with `now`, also interrupts running ones, which costs no attempt. Throws STEER_REFUSED. */
     pause: (runId: string, { now }: { now: boolean }) => call(table.pause, { runId, now }),
     /**

@@ -50,6 +50,7 @@ export const COMMANDS: readonly Entry[] = [
     summary: 'fast-forward your branch to the result of a run',
     load: () => import('./commands/land.ts'),
   },
+  { name: 'pr', summary: 'open a pull request for the result of a run', load: () => import('./commands/pr.ts') },
   { name: 'pause', summary: 'pause a run', load: () => import('./commands/pause.ts') },
   { name: 'resume', summary: 'resume a paused run', load: () => import('./commands/resume.ts') },
   { name: 'cancel', summary: 'cancel a run or one of its stories', load: () => import('./commands/cancel.ts') },
@@ -130,7 +131,7 @@ export const COMMANDS: readonly Entry[] = [
 export const GROUPS: readonly [heading: string, names: readonly string[]][] = [
   ['Start:', ['new', 'init', 'doctor', 'check', 'run', 'submit', 'queue']],
   ['Inspect:', ['top', 'status', 'inbox', 'ls', 'logs', 'show', 'diff', 'batch', 'network', 'cost', 'errors', 'audit']],
-  ['Review and land:', ['approve', 'reject', 'land', 'verify', 'replay']],
+  ['Review and land:', ['approve', 'reject', 'land', 'pr', 'verify', 'replay']],
   ['Control:', ['pause', 'resume', 'cancel', 'retry', 'answer', 'breaker']],
   ['PRDs and tasks:', ['prd', 'prompt', 'estimate', 'plan', 'import', 'loop', 'task']],
   [

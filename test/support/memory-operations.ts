@@ -42,7 +42,16 @@ export interface MemoryOperations extends Operations {
 }
 
 type Answered =
-  'answer' | 'land' | 'cancel' | 'pause' | 'approve' | 'reject' | 'giveFeedback' | 'approveRun' | 'rejectRun';
+  | 'answer'
+  | 'land'
+  | 'requestPull'
+  | 'cancel'
+  | 'pause'
+  | 'approve'
+  | 'reject'
+  | 'giveFeedback'
+  | 'approveRun'
+  | 'rejectRun';
 
 interface Said {
   by: string;
@@ -229,6 +238,12 @@ export function openMemory(): MemoryOperations {
       answer('land', () => {
         const state = stateOf(find(runId));
         return { branch: 'main', from: state.repo.base, to: state.tip };
+      }),
+    requestPull: (runId) =>
+      answer('requestPull', () => {
+        const { pull, runId: id } = stateOf(find(runId));
+        if (pull === undefined) append(id, { type: 'pull.requested', by: 'tester' });
+        return { runId: id, changed: pull === undefined, ...(pull !== undefined && { pull }) };
       }),
     pause: (runId, { now }) =>
       answer('pause', () => say(runId, undefined, ({ by }) => ({ type: 'run.paused', by, now }))),

@@ -22,6 +22,7 @@ import { listArtifactsOperation } from './runs/list-artifacts.ts';
 import { listRunsOperation } from './runs/list-runs.ts';
 import { readArtifactOperation } from './runs/read-artifact.ts';
 import { readDiffOperation } from './runs/read-run-diff.ts';
+import { requestPullOperation } from './runs/pull.ts';
 import { replayOperation } from './runs/replay.ts';
 import { submitBatchOperation } from './runs/submit-batch.ts';
 import { submitIssuesOperation } from './runs/submit-issues.ts';
@@ -69,6 +70,7 @@ export const OPERATIONS = {
   approve: approveOperation,
   reject: rejectOperation,
   land: landOperation,
+  requestPull: requestPullOperation,
   replay: replayOperation,
   reportCosts: reportCostsOperation,
   reportErrors: reportErrorsOperation,

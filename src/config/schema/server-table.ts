@@ -170,7 +170,7 @@ export const McpTable = z.strictObject({
     [
       'true or false',
       false,
-      'Whether [MCP clients](mcp.md#deciding-tools) may answer, approve, reject, land and cancel. Only in `<HALO_HOME>/config.toml`.',
+      'Whether [MCP clients](mcp.md#deciding-tools) may answer, approve, reject, land, cancel and open pull requests (`requestPull`). Only in `<HALO_HOME>/config.toml`.',
     ],
     HOST_FILE,
   ),

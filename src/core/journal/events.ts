@@ -245,6 +245,8 @@ export type JournalEntry =
   | ({ type: 'issue.noted'; found: 'edited' | 'unread'; why: string } & AttemptRef)
   /** The branch of the run has a pull request on a forge. */
   | { type: 'pull.opened'; number: number; url: string }
+  /** A user requested a pull request for a run that may not have asked for one. */
+  | { type: 'pull.requested'; by: string }
   /** The issue of the story shows this status, or was closed. */
   | ({ type: 'issue.reported'; status: IssueStatus | 'closed' } & AttemptRef)
   /** A user's command stopped the attempt: no verdict. `usage`: the usage until then. */

@@ -197,6 +197,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       };
     case 'pull.opened':
       return { ...next, pull: { number: event.number, url: event.url } };
+    case 'pull.requested':
+      return { ...next, pullRequested: { by: event.by } };
     case 'phase.ended':
     case 'agent.activity':
     case 'agent.launched':

@@ -34,6 +34,7 @@ export const AUDITED_TYPES = [
   'breaker.reset',
   'issue.reported',
   'pull.opened',
+  'pull.requested',
   'secrets.suspected',
   'hidden.added',
   'marks.failed',

@@ -179,6 +179,8 @@ function takingOver(state: RunState): NextStep[] {
       { command: `halo reject ${runId}`, why: 'reject it' },
     ];
   }
+  if (state.pull !== undefined)
+    return [{ command: `halo pr ${runId}`, why: `merge its pull request: ${safeLine(state.pull.url, 300)}` }];
   // The run started without a branch.
   if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'merge it' }];
   if (!repo.source.startsWith('/')) return [{ command: `halo land ${runId}`, why: 'push it' }];

@@ -12,6 +12,7 @@ import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.
 import type { Restored } from '../review/restored-paths.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
+import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
 import type { StoryReplies } from './questions.ts';
@@ -154,7 +155,7 @@ export interface StoryState extends StoryFailures, StoryReplies {
 }
 
 /** The state of a run: a fold over its journal. */
-export interface RunState extends Scheduling, RunFailures {
+export interface RunState extends Scheduling, RunFailures, PullState {
   runId: string;
   status: 'queued' | 'running' | 'ended';
   repo: RunRepo;
@@ -223,8 +224,6 @@ export interface RunState extends Scheduling, RunFailures {
   landed?: { branch: string; to: string };
   /** When retention removed the artifacts that existed then (ISO 8601), and who asked for it. */
   pruned?: { at: string; by: string };
-  /** The pull request of its branch. */
-  pull?: { number: number; url: string };
   /** Landed stories that could not be marked in the PRD file. */
   unmarked?: Unmarked;
   /** Set unless the last story that needed a snapshot has one: it is being made, or `reason` says why there is none. */

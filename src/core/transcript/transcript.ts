@@ -61,6 +61,8 @@ export function describeEvent(event: JournalEvent, how: EventLineOptions = {}): 
       );
     case 'pull.opened':
       return runLine('good', 'PULL REQUEST', `#${event.number} ${safeLine(event.url, 500)}`);
+    case 'pull.requested':
+      return runLine('plain', 'PULL REQUEST REQUESTED', `by ${event.by}`);
     case 'run.pruned':
       return runLine('warn', 'PRUNED', `retention removed the artifacts on ${dateTime(event.at)}`);
     case 'marks.failed':

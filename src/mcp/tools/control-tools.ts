@@ -7,6 +7,7 @@ import { rejectOperation } from '../../api/operations/control/reject.ts';
 import { resumeOperation } from '../../api/operations/control/resume.ts';
 import { retryOperation } from '../../api/operations/control/retry.ts';
 import { landOperation } from '../../api/operations/runs/land.ts';
+import { requestPullOperation } from '../../api/operations/runs/pull.ts';
 import { landedSchema } from '../../api/operations/schemas.ts';
 import { defineTool, fieldOf, outputOf, RUN_REFERENCE, type Tool } from '../tool.ts';
 
@@ -121,6 +122,16 @@ export const CONTROL_TOOLS: readonly Tool[] = [
     input: z.strictObject({ runId: RUN_REFERENCE }),
     output: z.object({ branch: z.string(), from: z.string(), to: z.string(), pushedTo: z.string().optional() }),
     run: (operations, { runId }) => operations.land(runId),
+  }),
+  defineTool({
+    name: 'halo_pr',
+    title: 'Open a pull request',
+    description: `${requestPullOperation.summary} Only if the user said so.`,
+    uses: [requestPullOperation],
+    idempotent: true,
+    input: z.strictObject({ runId: RUN_REFERENCE }),
+    output: outputOf(requestPullOperation),
+    run: (operations, { runId }) => operations.requestPull(runId).then(toRecord),
   }),
 ];
 

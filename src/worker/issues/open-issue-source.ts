@@ -33,6 +33,8 @@ export async function openIssueSource(
 export interface ConfiguredForges {
   /** Base URLs of their APIs. */
   apis: Partial<Record<ForgeName, string | undefined>>;
+  /** The variables with their tokens. */
+  tokenEnvs: Partial<Record<ForgeName, string | undefined>>;
   /** How to reach one of them. Registers its token with the masker. */
   addressOf(this: void, forge: ForgeName): Promise<ForgeAddress>;
 }
@@ -42,6 +44,7 @@ export async function readForges({ home, env, masker }: ForgeContext): Promise<C
   const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
   return {
     apis: Object.fromEntries(FORGES.map((name) => [name, apiUrlOf(name, forges[name].url)])),
+    tokenEnvs: Object.fromEntries(FORGES.map((name) => [name, forges[name].token_env])),
     async addressOf(forge) {
       const { url, token_env: tokenEnv } = forges[forge];
       const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();

@@ -7,7 +7,7 @@ import { openPullRequests, openPullReviews, type ForgeAddress } from '../../forg
 import type { PullRequests, PullReviews } from '../../forge/pull-requests.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
 import { isUrl, type Login } from '../../git/repository/repo-url.ts';
-import { readForges, type ForgeContext } from '../issues/open-issue-source.ts';
+import { readForges, type ConfiguredForges, type ForgeContext } from '../issues/open-issue-source.ts';
 
 /** The user names with which the forges accept a token as the password of git. */
 const LOGINS: Record<ForgeName, string> = { github: 'x-access-token', gitlab: 'oauth2', gitea: 'halo' };
@@ -28,18 +28,31 @@ export interface PullTarget {
  * token with the masker. Throws CONFIG_INVALID.
  */
 export async function openPullTarget(context: ForgeContext, run: Pick<RunState, 'repo'>): Promise<PullTarget> {
-  const { repo } = run;
   const { found, address } = await resolveTarget(context, run);
-  if (repo.branch === undefined)
-    throw noTarget(
-      'the run started from a commit that no branch was checked out for',
-      'Check out a branch, and submit again.',
-    );
   return {
     pulls: openPullRequests(found, address),
     target: { url: stripCredentials(found.url), login: { user: LOGINS[found.forge], password: address.token ?? '' } },
-    base: repo.branch,
+    base: requireBase(run),
   };
+}
+
+/** Throws CONFIG_INVALID if no pull request can be opened for a run. The token may be in the environment of workers only. */
+export async function assertPullTarget(context: ForgeContext, run: Pick<RunState, 'repo'>): Promise<void> {
+  const { found, tokenEnv } = await findTarget(context, run);
+  requireBase(run);
+  if (tokenEnv === undefined)
+    throw noTarget(
+      `no token is configured for the forge ${found.forge}`,
+      `Set \`token_env\`, the name of the variable with the token, below [forge.${found.forge}] in config.toml of HALO_HOME.`,
+    );
+}
+
+function requireBase({ repo }: Pick<RunState, 'repo'>): string {
+  if (repo.branch !== undefined) return repo.branch;
+  throw noTarget(
+    'the run started from a commit that no branch was checked out for',
+    'Check out a branch, and submit again.',
+  );
 }
 
 /** Opens the reviews and checks of the same project. Throws CONFIG_INVALID. */
@@ -53,19 +66,27 @@ export async function openReviewTarget(
 
 async function resolveTarget(
   context: ForgeContext,
-  { repo }: Pick<RunState, 'repo'>,
+  run: Pick<RunState, 'repo'>,
 ): Promise<{ found: PushTarget; address: ForgeAddress }> {
+  const { found, addressOf } = await findTarget(context, run);
+  return { found, address: await addressOf(found.forge) };
+}
+
+async function findTarget(
+  context: ForgeContext,
+  { repo }: Pick<RunState, 'repo'>,
+): Promise<{ found: PushTarget; tokenEnv: string | undefined } & Pick<ConfiguredForges, 'addressOf'>> {
   const remote = isUrl(repo.source) ? repo.source : await findOriginUrl(repo.source);
   if (remote === undefined)
     throw noTarget(`${repo.source} has no remote \`origin\``, 'Add it, or set another `land.mode`.');
-  const { apis, addressOf } = await readForges(context);
+  const { apis, tokenEnvs, addressOf } = await readForges(context);
   const found = findPushTarget(remote, apis);
   if (found === undefined)
     throw noTarget(
       `no forge is configured for ${stripCredentials(remote)}`,
       'Set `url` and `token_env` of the forge below [forge] in config.toml of HALO_HOME.',
     );
-  return { found, address: await addressOf(found.forge) };
+  return { found, tokenEnv: tokenEnvs[found.forge], addressOf };
 }
 
 function noTarget(why: string, hint: string): HaloError {

@@ -33,6 +33,7 @@ const SHOWN: readonly JournalEvent['type'][] = [
   'run.replanned',
   'run.retried',
   'run.ended',
+  'pull.requested',
 ];
 
 /**
@@ -55,7 +56,9 @@ export class PullRequester implements FeedConsumer {
   async take({ runId, events, state }: FedEvents): Promise<void> {
     if (state.tip === state.repo.base || state.dry || state.scratch) return;
     const last = events.findLast(({ type }) => SHOWN.includes(type));
-    if (last === undefined || !(await this.#isWanted(runId))) return;
+    if (last === undefined || !(await this.#isWanted(state))) return;
+    // A user expects an answer now.
+    if (events.some(({ type }) => type === 'pull.requested')) this.#failed.delete(runId);
     await this.#files.write(runId, { seq: last.seq });
   }
 
@@ -74,7 +77,8 @@ export class PullRequester implements FeedConsumer {
     await this.#sending;
   }
 
-  async #isWanted(runId: string): Promise<boolean> {
+  async #isWanted({ runId, pullRequested }: RunState): Promise<boolean> {
+    if (pullRequested !== undefined) return true;
     // A run that was removed meanwhile must not keep the events of others waiting.
     const record = await this.#context.store.readRecord(runId).catch(() => undefined);
     return record !== undefined && applyDefaults(record.config).land.mode === 'pr';

@@ -49,8 +49,8 @@ type Other =
       | 'submitBatch'
       | 'submitIssues' // printed in another form
     )
-  // need a recorded attempt, an open breaker, the id of a token, or an endpoint
-  | ('replay' | 'resetBreaker' | 'revokeToken' | 'testEndpoint' | 'retryEndpoint');
+  // need a recorded attempt, an open breaker, the id of a token, an endpoint, or a forge
+  | ('requestPull' | 'replay' | 'resetBreaker' | 'revokeToken' | 'testEndpoint' | 'retryEndpoint');
 
 /** How the commands of each other operation are called, in an order in which all of them succeed. */
 const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {

@@ -105,3 +105,73 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
     expect(shown.stdout).toContain('no forge is configured for http://127.0.0.1:');
   });
 });
+
+describe('halo pr', { timeout: 120_000 }, () => {
+  it('opens the pull request of a run that did not ask for one, and prints it when called again', async ({
+    forge,
+    haloHome,
+    command,
+    repository,
+    origin,
+  }) => {
+    const runId = runIdOf(await command(['run', writePrd(repository), ...withAgent(AGENT)]));
+    expect(forge.pulls.all).toEqual([]);
+    const worker = haloHome.start(['worker'], { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+    await worker.says('running up to');
+    const opened = await command(['pr', runId]);
+    expect(opened.stdout, opened.stderr).toContain(`opened  ${runId}  #1 ${forge.url}/acme/shop/pulls/1`);
+    expect(forge.pulls.all).toMatchObject([{ branch: `halo/${runId}`, base: 'main', isDraft: false }]);
+    expect(origin.git('rev-parse', `refs/heads/halo/${runId}`)).toBe(repository.git('rev-parse', `halo/${runId}`));
+    const again = await command(['pr', runId]);
+    expect(again.stdout).toContain(`as before  ${runId}  #1 `);
+    const status = await command(['status', runId]);
+    expect(status.stdout).toMatch(/halo pr \w+ +merge its pull request: http/);
+    expect(status.stdout).not.toContain('halo land');
+    expect((await command(['audit', '--type', 'pull.requested'])).stdout).toContain(runId);
+    worker.process.kill('SIGTERM');
+    await worker.ended;
+  });
+
+  it('says why it could not be opened, and tries again when called again', async ({
+    forge,
+    haloHome,
+    command,
+    repository,
+    origin,
+  }) => {
+    expect(origin.git('branch', '--list', 'halo/*')).toBe('');
+    const runId = runIdOf(await command(['run', writePrd(repository), ...withAgent(AGENT)]));
+    const worker = haloHome.start(['worker'], { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+    await worker.says('running up to');
+    forge.fault = (request) =>
+      request.startsWith('POST /repos/acme/shop/pulls') ? { status: 422, body: '{"message":"no thanks"}' } : undefined;
+    const refused = await command(['pr', runId]);
+    expect(refused).toMatchObject({ code: 6, stderr: expect.stringContaining('no thanks') as string });
+    forge.fault = () => undefined;
+    const opened = await command(['pr', runId]);
+    expect(opened.stdout, opened.stderr).toContain(`opened  ${runId}  #1 `);
+    worker.process.kill('SIGTERM');
+    await worker.ended;
+  });
+
+  it('refuses without a forge, and for a run that has landed nothing or is on its branch already', async ({
+    haloHome,
+    command,
+    repository,
+    origin,
+  }) => {
+    expect(origin.git('branch', '--list', 'halo/*')).toBe('');
+    const landed = runIdOf(await command(['run', writePrd(repository), ...withAgent(AGENT)]));
+    const failed = runIdOf(
+      await command(['run', writePrd(repository), ...withAgent('exit 1'), '--from-head', '-c', 'retry.attempts=1']),
+    );
+    const nothing = await command(['pr', failed]);
+    expect(nothing).toMatchObject({ code: 6, stderr: expect.stringContaining('has landed no story') as string });
+    expect((await command(['land', landed, '--yes'])).code).toBe(0);
+    const merged = await command(['pr', landed]);
+    expect(merged).toMatchObject({ code: 6, stderr: expect.stringContaining('is on main already') as string });
+    writeFileSync(join(haloHome.dir, 'config.toml'), '');
+    const without = await command(['pr', landed]);
+    expect(without.stderr).toContain('no forge is configured for http://127.0.0.1:');
+  });
+});
