@@ -73,7 +73,15 @@ export interface Command {
   idleMs: number;
   /** Maximum output of both streams together, in bytes; more kills the sandbox. */
   outputBytes: number;
+  /** Through which stdout reaches halo; default: through the engine, which copies each byte several times. */
+  outputPipe?: OutputPipe;
   signal?: AbortSignal;
+}
+
+/** A named pipe (output-pipe.ts) at `path` that is mounted into the sandbox at `inside`. */
+export interface OutputPipe {
+  path: string;
+  inside: string;
 }
 
 /** How a sandbox ended. `exitCode` comes from the engine; undefined when halo killed the sandbox. */
@@ -217,8 +225,8 @@ export interface SandboxEngine {
   accounts(image: string): Promise<{ passwd: string; group: string }>;
   /** Whether containers see the files of this host folder if it is mounted. */
   canMount(dir: string): Promise<boolean>;
-  /** Whether containers can also connect to a unix socket in it; `runtime` as in `SandboxSpec`. */
-  canReach(dir: string, runtime: string | undefined): Promise<boolean>;
+  /** Whether containers can also connect to a unix socket, and write to a named pipe, in it; `runtime` as in `SandboxSpec`. */
+  canReach(dir: string, runtime: string | undefined): Promise<{ socket: boolean; pipe: boolean }>;
   /** Whether containers can connect to halo through the stdio of a bridge. */
   canBridge(): Promise<boolean>;
 }

@@ -84,7 +84,12 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
     channel: async ({ network, sandbox }) => {
       if (network.channel !== 'auto') return network.channel;
       const { runtime } = await checkIsolation(sandbox.runtime);
-      return (await reachable(runtime)) ? 'socket' : 'stdio';
+      return (await reachable(runtime)).socket ? 'socket' : 'stdio';
+    },
+    pipesOutput: async ({ workspace, network, sandbox }) => {
+      if (workspace.transport === 'stream' || network.channel === 'stdio') return false;
+      const { runtime } = await checkIsolation(sandbox.runtime);
+      return (await reachable(runtime)).pipe;
     },
     checkIsolation: ({ sandbox }) => checkIsolation(sandbox.runtime),
     env,

@@ -54,6 +54,8 @@ export interface WorkerContext {
   transport(config: Config): Promise<Transport>;
   /** How a sandbox reaches its gateway on this machine; for `auto`, one probe per runtime decides. */
   channel(config: Config): Promise<ChannelKind>;
+  /** Whether the output of agents reaches halo through a named pipe that is mounted into their sandboxes. */
+  pipesOutput(config: Config): Promise<boolean>;
   /** The result of the isolation check of the engine, which runs once, before the first sandbox. Throws DOCKER_UNSAFE. */
   checkIsolation(config: Config): Promise<IsolationReport>;
   /**

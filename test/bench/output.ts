@@ -26,6 +26,8 @@ export async function measureOutput({ rounds, json }: { rounds: number; json: bo
   const measured: Round[] = [];
   try {
     for (let round = 0; round < rounds; round += 1) {
+      // A round must not wait for the disk to write the output of the one before.
+      execFileSync('sync');
       const floor = timeDocker();
       const { ms, growthMiB } = await timeAgent(halo, repository.root);
       measured.push({ halo: ms, floor, ratio: ms / floor, growthMiB });

@@ -191,7 +191,7 @@ describe('hazard 12: the features of an engine are queried again after an interr
 
   it.each([
     ['mounts', () => engine.canMount(dir)],
-    ['sockets', () => engine.canReach(join(dir, 'sockets'), undefined)],
+    ['sockets', async () => (await engine.canReach(join(dir, 'sockets'), undefined)).socket],
   ])('%s: a missing response is not an answer, and a refusal is one', async (_what, ask) => {
     spoil('/start', 'swallow');
     await expect(ask()).rejects.toMatchObject({ code: 'DOCKER_FAILED' });

@@ -600,6 +600,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'the gateway ends the TLS of such tunnels, with an authority of its own for each sandbox, and applies the rules of the registry proxy',
   ],
   [
+    'incident output-pipe',
+    'read or replace the pipe through which the output of an agent reaches halo, or keep it open so that the story never ends',
+    'the pipe is a read-only mount for one sandbox that may only write to it; halo stops reading when the sandbox has ended',
+  ],
+  [
     'incident snapshot-write',
     'change a snapshot from a workspace that starts with it: writing, links, renames, removal, mounts, modes',
     'it is the lower layer of an overlay or copied, and never mounted itself into a sandbox that runs commands',

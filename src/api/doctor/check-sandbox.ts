@@ -31,8 +31,10 @@ async function checkRuntime(engine: SandboxEngine, runtime: string | undefined):
 /** Reported although halo works: over stdio, everything takes a little longer. */
 async function checkChannel(engine: SandboxEngine, home: string): Promise<Finding> {
   const name = 'sandbox: channel';
-  if (await engine.canReach(join(home, 'sockets'), undefined)) {
-    return { name, ok: 'ok', says: 'socket: sandboxes reach the gateway through a mounted socket' };
+  const { socket, pipe } = await engine.canReach(join(home, 'sockets'), undefined);
+  if (socket) {
+    const output = pipe ? 'their output through a mounted pipe' : 'their output through the engine';
+    return { name, ok: 'ok', says: `socket: sandboxes reach the gateway through a mounted socket, ${output}` };
   }
   if (await engine.canBridge()) {
     return { name, ok: 'ok', says: 'stdio: sockets cannot be mounted here, so each sandbox has a bridge' };

@@ -5,20 +5,28 @@ import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { ensurePrivateFolder } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
+import { makeOutputPipe, openPipeReader, type PipeReader } from '../output-pipe.ts';
 import type { Mount, Sandbox, SandboxEngine } from '../sandbox.ts';
 import { runOneOffSandbox } from '../one-off-sandbox.ts';
 import { isEngineResponse } from './docker-errors.ts';
 
 type Engine = Pick<SandboxEngine, 'start'>;
 
+/** The probe of a pipe can block on machines where containers have another kernel. */
+const PIPE_SECONDS = 5;
+
 /** Prints what it receives from the port of the gateway. */
 const LISTEN = `bash -c 'exec 3<>/dev/tcp/127.0.0.1/4000; cat <&3'`;
 
 /**
  * Whether a one-off sandbox can connect to a unix socket in a new folder below `dir`, in the same way and under the same
- * runtime as agents connect to the gateway.
+ * runtime as agents connect to the gateway; and whether it can write to a named pipe there.
  */
-export async function canReach(engine: Engine, dir: string, runtime: string | undefined): Promise<boolean> {
+export async function canReach(
+  engine: Engine,
+  dir: string,
+  runtime: string | undefined,
+): Promise<{ socket: boolean; pipe: boolean }> {
   const word = randomBytes(8).toString('hex');
   // The length of a socket path is limited.
   const probe = join(dir, `probe-${processMark()}-${word.slice(0, 6)}`);
@@ -26,6 +34,7 @@ export async function canReach(engine: Engine, dir: string, runtime: string | un
     socket.on('error', () => undefined);
     socket.end(word);
   });
+  let pipe: PipeReader | undefined;
   try {
     await ensurePrivateFolder(dir);
     await mkdir(probe, { mode: 0o711 });
@@ -35,15 +44,28 @@ export async function canReach(engine: Engine, dir: string, runtime: string | un
       server.listen(path, resolve);
     });
     await chmod(path, 0o666);
+    await makeOutputPipe(join(probe, 'output'));
+    pipe = openPipeReader(join(probe, 'output'));
     const mounts: Mount[] = [{ kind: 'bind', source: probe, target: '/run/halo', readOnly: true }];
-    const script = `exec /opt/halo/bin/forward 4000 /run/halo/gateway.sock -- ${LISTEN}`;
-    return (await runOneOffSandbox(engine, { purpose: 'channel', mounts, script, runtime })).text === word;
+    const write = `timeout ${PIPE_SECONDS} sh -c 'printf ${word} > /run/halo/output'`;
+    const script = `/opt/halo/bin/forward 4000 /run/halo/gateway.sock -- ${LISTEN} && ${write} || true`;
+    const { text } = await runOneOffSandbox(engine, { purpose: 'channel', mounts, script, runtime });
+    pipe.release();
+    return { socket: text === word, pipe: text === word && (await readAll(pipe.chunks)) === word };
   } catch (error) {
-    return no(error);
+    no(error);
+    return { socket: false, pipe: false };
   } finally {
+    pipe?.destroy();
     server.close();
     await rm(probe, { recursive: true, force: true });
   }
+}
+
+async function readAll(chunks: AsyncIterable<Buffer>): Promise<string> {
+  let text = '';
+  for await (const chunk of chunks) text += chunk.toString('latin1');
+  return text;
 }
 
 /** Whether a one-off sandbox can connect to halo through the stdio of a bridge. */

@@ -1,10 +1,12 @@
 import { watchLimits, type KillReason, type LimitWatch } from './limits/command-limits.ts';
 import { watchPidsLimit } from './limits/pids-limit-watch.ts';
 import { writeOutput, type OutputChunk } from './demultiplex.ts';
+import { openPipeReader, type PipeReader } from '../output-pipe.ts';
 import { engineStatus, toDockerError } from './docker-errors.ts';
 import type { DiskLimitReason } from './disk/disk-limit.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
 import { sleep, withTimeout, ignore } from '../../lib/async.ts';
+import { discardSink } from '../../lib/streams.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Container } from 'dockerode';
@@ -102,20 +104,29 @@ export async function runCommand(attached: AttachedContainer, command: Command):
   removing.addEventListener('abort', onRemoval, { once: true });
   const leaveDisk = attached.watchDisk?.((why) => watch.end(why));
   const forks = watchPidsLimit(container.id);
+  let pipe: PipeReader | undefined;
   try {
+    pipe = command.outputPipe && openPipeReader(command.outputPipe.path);
     const feeding = feed(stream, command);
     const begun = { seen: false };
     let broken: unknown;
-    const output = writeOutput(withoutBegun(pieces, begun), command, (bytes) => watch.addOutput(bytes)).catch(
-      (error: unknown) => {
-        broken = error;
+    const write = (from: AsyncGenerator<OutputChunk, void, void>, sinks: Pick<Command, 'stdout' | 'stderr'>) =>
+      writeOutput(from, sinks, (bytes) => watch.addOutput(bytes)).catch((error: unknown) => {
+        broken ??= error;
         void killContainer(container, stream);
-      },
-    );
-    await waitForExit(attached, output, watch);
-    if ((await withTimeout(DRAIN_MS, output)) === 'late') stream.destroy();
-    else if (broken !== undefined && watch.reason() === undefined)
+      });
+    const { stdout, stderr } = command;
+    const attachedOutput = write(withoutBegun(pieces, begun), pipe ? { stdout: discardSink(), stderr } : command);
+    const pipedOutput = pipe && write(stdoutOf(pipe), { stdout, stderr: discardSink() });
+    await waitForExit(attached, attachedOutput, watch);
+    pipe?.release();
+    const output = Promise.all([attachedOutput, pipedOutput]);
+    if ((await withTimeout(DRAIN_MS, output)) === 'late') {
+      stream.destroy();
+      pipe?.destroy();
+    } else if (broken !== undefined && watch.reason() === undefined) {
       throw toDockerError(broken, 'read the output of a container');
+    }
     await output;
     await feeding;
     const exit = watch.reason() === undefined ? await readExit(attached) : undefined;
@@ -128,7 +139,12 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     leaveDisk?.();
     forks.stop();
     stream.destroy();
+    pipe?.destroy();
   }
+}
+
+async function* stdoutOf({ chunks }: PipeReader): AsyncGenerator<OutputChunk, void, void> {
+  for await (const bytes of chunks) yield { from: 'stdout', bytes };
 }
 
 /**
@@ -201,8 +217,8 @@ async function* withoutBegun(
 }
 
 /** A script that reports that it begins. The shell of the command counts its lines from 1, as in the settings. */
-function reportBegun(script: string): string {
-  const report = "printf '\\006'";
+function reportBegun({ script, outputPipe }: Command): string {
+  const report = `printf '\\006'${outputPipe === undefined ? '' : `; exec > ${outputPipe.inside}`}`;
   const nested = `${report}; exec /bin/sh -c ${shellQuote(script)}`;
   return Buffer.byteLength(nested) <= MAX_SCRIPT_BYTES ? nested : `${report}\n${script}`;
 }
@@ -215,7 +231,7 @@ function writeScript(stream: Duplex, script: string): void {
 
 /** Writes the script and then the command's stdin. Ignores that the container ends early. */
 async function feed(stream: Duplex, command: Command): Promise<void> {
-  writeScript(stream, reportBegun(command.script));
+  writeScript(stream, reportBegun(command));
   const input = typeof command.stdin === 'string' ? Readable.from([command.stdin]) : command.stdin;
   try {
     if (input === undefined) stream.end();

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Config, Transport } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { addToView } from '../../git/mirror/base-view.ts';
@@ -6,11 +7,12 @@ import { candidatePath, createScratch, removeScratch, viewPath } from '../../git
 import { closeAll } from '../../lib/cleanup.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { IsolationReport } from '../../sandbox/isolation-check/isolation-report.ts';
-import type { Mount, Sandbox, SandboxLabels, SandboxSpec } from '../../sandbox/sandbox.ts';
+import { makeOutputPipe } from '../../sandbox/output-pipe.ts';
+import type { Mount, OutputPipe, Sandbox, SandboxLabels, SandboxSpec } from '../../sandbox/sandbox.ts';
 import { makeRoom } from '../snapshot/trim-snapshots.ts';
 import type { ChannelKind, WorkerContext } from '../worker-context.ts';
 import { mountAccounts } from '../workspace/mount-accounts.ts';
-import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
+import { CANDIDATE, OUTPUT_PIPE, VIEW } from '../workspace/sandbox-paths.ts';
 import { allocateUserId } from '../workspace/user-id.ts';
 import type { AttemptIdentity } from './attempt-identity.ts';
 import { defined } from '../../lib/guards.ts';
@@ -29,6 +31,7 @@ export interface ResourceOptions {
 interface Opened {
   transport: Transport;
   channel: ChannelKind;
+  pipesOutput: boolean;
   user: number;
   mirror: string;
   mirrorDir: string;
@@ -57,6 +60,8 @@ export class AttemptResources {
   private readonly limits: Config['limits'];
   private readonly isolation: IsolationReport;
   private readonly viewDir: string;
+  private readonly pipesOutput: boolean;
+  private pipes = 0;
   private readonly closers: (() => unknown)[];
   private isClosed = false;
 
@@ -69,10 +74,11 @@ export class AttemptResources {
     const { config, mirror } = options;
     await makeRoom(worker, config);
     const mirrorDir = mirrorPath(worker.home, mirror);
-    const [scratchDir, transport, channel, isolation, inUse] = await Promise.all([
+    const [scratchDir, transport, channel, pipesOutput, isolation, inUse] = await Promise.all([
       createScratch({ mirrorDir, attemptId: identity.id }),
       worker.transport(config),
       options.channel ?? worker.channel(config),
+      worker.pipesOutput(config),
       worker.checkIsolation(config),
       worker.engine.usersInUse(),
       // Cached for mountAccounts: the first call starts a sandbox.
@@ -86,7 +92,7 @@ export class AttemptResources {
     try {
       const accounts = { image: config.image, user, dir: scratchDir };
       const accountMounts = transport === 'mount' ? await mountAccounts(worker.engine, accounts) : [];
-      const opened = { transport, channel, user, mirror, mirrorDir, scratchDir, accountMounts, isolation };
+      const opened = { transport, channel, pipesOutput, user, mirror, mirrorDir, scratchDir, accountMounts, isolation };
       return new AttemptResources({ worker, identity, limits: config.limits, opened, closers });
     } catch (error) {
       await closeAll(closers);
@@ -114,6 +120,7 @@ export class AttemptResources {
     this.scratchDir = scratchDir;
     this.accountMounts = accountMounts;
     this.isolation = isolation;
+    this.pipesOutput = parts.opened.pipesOutput;
     this.candidateDir = candidatePath(scratchDir);
     this.viewDir = viewPath(scratchDir);
     this.repositoryMounts = transport === 'mount' ? mountRepositories(this.viewDir, this.candidateDir) : [];
@@ -168,6 +175,15 @@ export class AttemptResources {
     this.closers.push(() => engine.removeVolume(volume));
     const overlay = { name: volume, upper: this.volumeName(upper), lower, user: this.user };
     await engine.createOverlay(overlay, this.labels(name));
+  }
+
+  /** Creates a pipe for the output of one sandbox; undefined if sandboxes cannot use one. Throws DISK_FAILED. */
+  async createOutputPipe(): Promise<OutputPipe | undefined> {
+    if (!this.pipesOutput) return undefined;
+    this.pipes += 1;
+    const path = join(this.scratchDir, `output-${this.pipes}`);
+    await makeOutputPipe(path);
+    return { path, inside: OUTPUT_PIPE };
   }
 
   async startSandbox(spec: SandboxSpec): Promise<Sandbox> {

@@ -2,6 +2,8 @@
 export const WORKSPACE = '/workspace';
 /** The session of an agent that lasts for a story. */
 export const SESSION = '/halo/session';
+/** The named pipe for the output of an agent. */
+export const OUTPUT_PIPE = '/halo/output';
 export const GATEWAY_DIR = '/run/halo';
 export const GATEWAY_SOCKET = `${GATEWAY_DIR}/gateway.sock`;
 /**

@@ -134,11 +134,13 @@ function agentStep(attempt: Attempt): Step {
   const { model, network } = config;
   const names = network.agentRegistries;
   const known = names.length === 0 ? { ...offlineEnv(config), ...env } : env;
-  if (model.api === undefined && names.length === 0) return { phase: 'agent', env: known, ...mounts };
+  if (model.api === undefined && names.length === 0)
+    return { phase: 'agent', env: known, ...mounts, pipesOutput: true };
   return {
     phase: 'agent',
     env: known,
     ...mounts,
+    pipesOutput: true,
     openEgress: async () => {
       const route = model.api === undefined ? {} : { model: await modelRoute(attempt, model.api) };
       return openEgress(attempt, { names, port: MODEL_PORT }, route);

@@ -2,7 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
 import { ignore } from '../../lib/async.ts';
 import { tailSink, discardSink } from '../../lib/streams.ts';
-import type { Mount, Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
+import type { Mount, OutputPipe, Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
 import { streamCommitPack } from '../../git/mirror/stream-commit-pack.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
@@ -23,6 +23,8 @@ export interface Step {
   openEgress?: () => Promise<StepEgress>;
   /** Its command cannot change the tree. */
   readOnly?: true;
+  /** Its output is large, and goes through a pipe if possible. */
+  pipesOutput?: true;
   /** It is a gate: changes of earlier commands to the tree are undone first. */
   judges?: true;
 }
@@ -39,6 +41,7 @@ export interface StepEgress {
 export interface StartedStep {
   sandbox: Sandbox;
   egress: StepEgress | undefined;
+  outputPipe: OutputPipe | undefined;
   /** Changes that were undone before it. */
   restored?: Restored | undefined;
 }
@@ -122,11 +125,14 @@ export class Workspace {
     const { context, volume } = this;
     const { resources } = context;
     await this.created;
-    const egress = await step.openEgress?.();
+    const [egress, outputPipe] = await Promise.all([
+      step.openEgress?.(),
+      step.pipesOutput && resources.createOutputPipe(),
+    ]);
     if (egress !== undefined) resources.onClose(() => egress.channel.close());
-    const sandbox = await resources.startSandbox(describeSandbox(context, step, { volume, egress }));
+    const sandbox = await resources.startSandbox(describeSandbox(context, step, { volume, egress, outputPipe }));
     if (egress !== undefined) await attachChannel(context, sandbox, egress.channel);
-    return { sandbox, egress };
+    return { sandbox, egress, outputPipe };
   }
 }
 
@@ -147,7 +153,7 @@ function ownDisk(context: SandboxContext, name: string): Disk {
 function describeSandbox(
   { config, resources }: SandboxContext,
   step: Step,
-  { volume, egress }: { volume: string; egress: StepEgress | undefined },
+  { volume, egress, outputPipe }: { volume: string } & Pick<StartedStep, 'egress' | 'outputPipe'>,
 ): SandboxSpec {
   return {
     image: config.image,
@@ -167,10 +173,15 @@ function describeSandbox(
       },
       ...(step.mounts ?? []),
       ...mountChannel(resources.channel, egress?.channel),
+      ...(outputPipe === undefined ? [] : [mountPipe(outputPipe)]),
     ],
     limits: config.limits,
     ...(resources.transport === 'stream' ? { hostsFile: 'engine' } : {}),
   };
+}
+
+function mountPipe({ path, inside }: OutputPipe): Mount {
+  return { kind: 'bind', source: path, target: inside, readOnly: true };
 }
 
 /** Checks out in a separate sandbox: the user's image may lack git, and a pack on stdin leaves no stdin for the command. */

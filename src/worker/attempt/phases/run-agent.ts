@@ -1,6 +1,7 @@
 import { formatAnswer } from '../../../agents/answer.ts';
 import { NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../../core/agent.ts';
 import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
+import { defined } from '../../../lib/guards.ts';
 import { tailSink } from '../../../lib/streams.ts';
 import type { Sandbox } from '../../../sandbox/sandbox.ts';
 import { recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
@@ -65,7 +66,7 @@ export async function runAgent(
 /** Runs the agent, reports its activities, and keeps its output and its answer among the artifacts. */
 async function followAgent(
   attempt: Attempt,
-  { sandbox, egress }: StartedStep,
+  { sandbox, egress, outputPipe }: StartedStep,
 ): Promise<{ run: AgentRun; judgement: AgentJudgement }> {
   const { config, worker, journal, signal } = attempt;
   const { adapter } = attempt.agent;
@@ -101,6 +102,7 @@ async function followAgent(
       wallMs,
       idleMs,
       outputBytes,
+      ...defined({ outputPipe }),
       signal,
     })
     // Nothing may be reported after the attempt has ended.

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Writable } from 'node:stream';
+import { afterEach, describe, expect, it } from 'vitest';
+import { discardSink, tailSink } from '../../src/lib/streams.ts';
+import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
+import { makeOutputPipe } from '../../src/sandbox/output-pipe.ts';
+import type { Command, Sandbox } from '../../src/sandbox/sandbox.ts';
+import { smallSandbox } from '../support/docker/sandbox-spec.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const engine = openDockerEngine();
+const INSIDE = '/halo/output';
+const LIMITS = { wallMs: 60_000, idleMs: 60_000, outputBytes: 100_000_000 };
+
+const open: Sandbox[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
+});
+
+/** A sandbox whose output goes through a pipe. */
+async function start() {
+  const path = join(tempDir('halo-pipe'), 'output');
+  await makeOutputPipe(path);
+  const mounts = [{ kind: 'bind', source: path, target: INSIDE, readOnly: true } as const];
+  const sandbox = await engine.start({ ...smallSandbox('pipe', 34_568), mounts });
+  open.push(sandbox);
+  const run = async (script: string, changes: Partial<Command> = {}) => {
+    const [stdout, stderr] = [tailSink(10_000), tailSink(10_000)];
+    const outputPipe = { path, inside: INSIDE };
+    const sinks = { stdout: stdout.sink, stderr: stderr.sink };
+    const exit = await sandbox.run({ script, outputPipe, ...sinks, ...LIMITS, ...changes });
+    return { exit, stdout: stdout.text(), stderr: stderr.text() };
+  };
+  return { sandbox, run };
+}
+
+describe('a sandbox whose output goes through a pipe', () => {
+  it('runs a command with its stdin, both outputs and its exit code', async () => {
+    const { sandbox, run } = await start();
+    await sandbox.prepare('echo noise');
+    const { exit, stdout, stderr } = await run('cat; echo oops >&2; exit 7', { stdin: 'prompt\n' });
+    expect({ stdout, stderr }).toEqual({ stdout: 'prompt\n', stderr: 'oops\n' });
+    expect(exit).toMatchObject({ ended: 'exited', exitCode: 7 });
+  });
+
+  it('delivers all of a large output, also to a slow reader', async () => {
+    const { run } = await start();
+    let received = 0;
+    const slow = new Writable({
+      highWaterMark: 1024,
+      write(chunk: Buffer, _encoding, done) {
+        received += chunk.length;
+        if (received < 400_000) void sleep(5).then(() => done());
+        else done();
+      },
+    });
+    const { exit } = await run('head -c 20000000 /dev/zero', { stdout: slow });
+    expect(exit.exitCode).toBe(0);
+    expect(received).toBe(20_000_000);
+  });
+
+  it('lets programs open /dev/stdout', async () => {
+    const { run } = await start();
+    const { stdout } = await run('echo one > /dev/stdout; echo two | tee /dev/fd/3 3>&1 > /dev/null; echo three');
+    expect(stdout).toBe('one\ntwo\nthree\n');
+  });
+
+  it('ends without output, and with processes that still hold the pipe', async () => {
+    expect(await (await start()).run('exit 3')).toMatchObject({ exit: { ended: 'exited', exitCode: 3 }, stdout: '' });
+    const { exit, stdout } = await (await start()).run('setsid sleep 300 & echo done');
+    expect({ exit, stdout }).toMatchObject({ exit: { ended: 'exited', exitCode: 0 }, stdout: 'done\n' });
+    expect(exit.ms).toBeLessThan(30_000);
+  });
+
+  it.each([
+    ['prints too much', 'yes', { outputBytes: 100_000 }, 'output'],
+    ['is silent for too long', 'echo start; sleep 60', { idleMs: 500 }, 'idle'],
+    ['runs too long', 'while :; do echo .; sleep 0.1; done', { wallMs: 800 }, 'wall'],
+  ] as const)('is killed when it %s', async (_what, script, limits, ended) => {
+    const { run } = await start();
+    expect((await run(script, limits)).exit).toMatchObject({ ended, exitCode: undefined });
+  });
+
+  it('is killed when its output cannot be written', async () => {
+    const { run } = await start();
+    const full = new Writable({ write: (_chunk, _encoding, done) => done(new Error('the disk is full')) });
+    await expect(run('yes', { stdout: full, stderr: discardSink() })).rejects.toThrow('the disk is full');
+  });
+});
