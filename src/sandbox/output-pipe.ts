@@ -1,7 +1,6 @@
-import { execFile } from 'node:child_process';
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { promisify } from 'node:util';
+import { execa } from 'execa';
 import { HaloError } from '../core/failure/errors.ts';
 import { ignore } from '../lib/async.ts';
 
@@ -11,7 +10,7 @@ const OPEN = constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
 /** Creates a named pipe at `path`, whose folder exists. Throws DISK_FAILED. */
 export async function makeOutputPipe(path: string): Promise<void> {
-  await promisify(execFile)('mkfifo', ['-m', MODE, '--', path]).catch((error: unknown) => {
+  await execa('mkfifo', ['-m', MODE, '--', path]).catch((error: unknown) => {
     throw new HaloError('DISK_FAILED', `The named pipe ${path} cannot be created.`, { cause: error });
   });
 }

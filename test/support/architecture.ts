@@ -56,6 +56,8 @@ const ONLY_IN: Record<string, string[]> = {
     'git/process/git.ts',
     'queue/',
     'sandbox/docker/image/',
+    // Node cannot create a named pipe.
+    'sandbox/output-pipe.ts',
     'worker/network/secret-reader.ts',
     'gateway/registry/host-registry-config',
     'api/compat/lever/task-agent.ts',
