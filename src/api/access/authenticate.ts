@@ -38,30 +38,43 @@ export class Authenticator {
     const { users, now = () => new Date() } = this.#options;
     const at = now();
     if (isOwnerSession(token, this.#options.ownerToken, at)) return { kind: 'owner' };
-    const id = idOfToken(token);
-    const record = id === undefined ? undefined : await users.findToken(id);
-    if (record === undefined || !isSameSecret(hashToken(token), record.sha256) || isExpired(record, at))
-      return undefined;
-    if (record.session?.via === 'token') {
-      const origin = await users.findToken(record.session.tokenId);
-      if (origin === undefined || isExpired(origin, at)) return undefined;
-    }
-    const user = await users.find(record.user);
-    if (user === undefined) return undefined;
+    const found = await this.#judge(token, at);
+    if ('reason' in found) return undefined;
+    const { record, user } = found;
     await users.markUsed(record.id, at);
     // A full disk locks no user out.
     await this.#recordSignIn({ user: user.name, token: record.id, from }, at).catch(ignore);
     return { kind: 'user', user, tokenId: record.id };
   }
 
-  /** Records that a token was refused, with its owner if it is genuine and only expired. Throws DISK_FAILED. */
+  /** Records that a token was refused and why, with its owner if it is genuine. Throws DISK_FAILED. */
   async recordRefused(token: string, from: string): Promise<void> {
-    const { users, log, now = () => new Date() } = this.#options;
+    const { log, now = () => new Date() } = this.#options;
+    const at = now();
+    const judged = await this.#judge(token, at);
+    // Valid again since it was refused.
+    if (!('reason' in judged)) return;
+    const known = { ...judged, ...defined({ token: idOfToken(token) }), from };
+    await log.append({ at: at.toISOString(), type: 'token.refused', ...known });
+  }
+
+  /** The user of a token, or why it is refused; `user`: whose token it is, if it is genuine. */
+  async #judge(
+    token: string,
+    at: Date,
+  ): Promise<{ record: TokenRecord; user: User } | { reason: string; user?: string }> {
+    const { users } = this.#options;
     const id = idOfToken(token);
     const record = id === undefined ? undefined : await users.findToken(id);
-    const isGenuine = record !== undefined && isSameSecret(hashToken(token), record.sha256);
-    const known = isGenuine ? { user: record.user, reason: 'expired' } : { reason: 'unknown' };
-    await log.append({ at: now().toISOString(), type: 'token.refused', ...known, ...defined({ token: id }), from });
+    if (record === undefined || !isSameSecret(hashToken(token), record.sha256)) return { reason: 'unknown' };
+    const refused = (reason: string) => ({ reason, user: record.user });
+    if (isExpired(record, at)) return refused('expired');
+    if (record.session?.via === 'token') {
+      const origin = await users.findToken(record.session.tokenId);
+      if (origin === undefined || isExpired(origin, at)) return refused('the token of its sign-in has ended');
+    }
+    const user = await users.find(record.user);
+    return user === undefined ? refused('its user was removed') : { record, user };
   }
 
   async #recordSignIn(who: { user: string; token: string; from: string }, at: Date): Promise<void> {
@@ -74,7 +87,8 @@ export class Authenticator {
 }
 
 function isExpired({ expiresAt }: TokenRecord, now: Date): boolean {
-  return expiresAt !== undefined && expiresAt <= now.toISOString();
+  // Also if it is no time.
+  return expiresAt !== undefined && !(Date.parse(expiresAt) > now.getTime());
 }
 
 const MAX_REMEMBERED = 10_000;

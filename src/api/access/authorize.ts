@@ -1,5 +1,6 @@
 import { grantOf, mayUseRepository, type User } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { withoutCredentials } from '../../git/repository/repo-url.ts';
 import type { Store } from '../../store/store.ts';
 import type { AnyOperation } from '../operations/operation.ts';
 
@@ -32,7 +33,7 @@ export async function authorize(
 /** Throws ACCESS_DENIED unless the user may submit runs of a repository, by its path or address. */
 export function assertMayUse(user: User, source: string): void {
   if (mayUseRepository(user, source)) return;
-  throw denied(user, `${source} is not one of the repositories of ${user.name}`);
+  throw denied(user, `${withoutCredentials(source)} is not one of the repositories of ${user.name}`);
 }
 
 /** The store as a user with a list of repositories sees it: runs of other repositories do not exist. */

@@ -152,13 +152,13 @@ export function buildApp(options: AppOptions): FastifyInstance {
   app.setNotFoundHandler(async (request, reply) => {
     await reply.code(404).send({ code: 'USAGE', message: `There is no ${request.method} ${request.url} in this API.` });
   });
+  const identityOf = (request: FastifyRequest) => {
+    const token = readCredential(request, isSecure)?.token ?? '';
+    return { caller: callerOf(request), identify: () => options.access.identify(token, request.ip) };
+  };
   const serving: Serving = {
     callFor: (request) => options.access.callFor(callerOf(request)),
-    untilRevoked: (request, reply) => {
-      const token = readCredential(request, isSecure)?.token ?? '';
-      const identify = () => options.access.identify(token, request.ip);
-      return streams.add(reply, { caller: callerOf(request), identify });
-    },
+    untilRevoked: (request, reply) => streams.add(reply, identityOf(request)),
     closing: closing.signal,
   };
   for (const operation of ALL_OPERATIONS) addRoute(app, operation, serving);
@@ -171,7 +171,10 @@ export function buildApp(options: AppOptions): FastifyInstance {
     };
     void addSignInRoutes(app, { signIn: options.signIn(limits), identify, isSecure });
   }
-  if (options.mcp !== undefined) addMcpRoute(app, options.mcp, { callerOf, closing: closing.signal });
+  if (options.mcp !== undefined) {
+    const untilRevoked = (request: FastifyRequest, reply: FastifyReply) => streams.watch(reply, identityOf(request));
+    addMcpRoute(app, options.mcp, { callerOf, untilRevoked, closing: closing.signal });
+  }
   return app;
 }
 

@@ -10,11 +10,19 @@ export interface McpEndpoint {
   close(): Promise<void>;
 }
 
+interface McpServing {
+  callerOf: (request: FastifyRequest) => Caller;
+  /** Aborted when the token of the request is no longer valid, or its user has changed. */
+  untilRevoked: (request: FastifyRequest, reply: FastifyReply) => AbortSignal;
+  /** Aborted when the server shuts down. */
+  closing: AbortSignal;
+}
+
 /** Adds `/mcp` (MCP over streamable HTTP) to a server whose hooks check host, origin and token of every request. */
 export function addMcpRoute(
   app: FastifyInstance,
   endpoint: McpEndpoint,
-  { callerOf, closing }: { callerOf: (request: FastifyRequest) => Caller; closing: AbortSignal },
+  { callerOf, untilRevoked, closing }: McpServing,
 ): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     // One request with a thousand calls would pass every limit of requests.
@@ -25,11 +33,13 @@ export function addMcpRoute(
     }
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
+    const revoked = untilRevoked(request, reply);
+    revoked.addEventListener('abort', () => reply.raw.destroy(), { once: true });
     const response = await endpoint.handle(
       new Request('http://localhost/mcp', {
         method: request.method,
         headers: protocolHeaders(request),
-        signal: AbortSignal.any([gone.signal, closing]),
+        signal: AbortSignal.any([gone.signal, revoked, closing]),
       }),
       request.body,
       callerOf(request),

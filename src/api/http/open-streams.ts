@@ -20,7 +20,7 @@ export class OpenStreams {
 
   /**
    * Counts a stream until the reply ends, and closes the connection if the client stops reading. The signal is aborted when
-   * `identify` no longer returns the same caller. Throws TOO_MANY_REQUESTS.
+   * `identify` no longer returns the same caller, or fails. Throws TOO_MANY_REQUESTS.
    */
   add(
     reply: FastifyReply,
@@ -28,11 +28,20 @@ export class OpenStreams {
   ): AbortSignal {
     if (caller.kind === 'user') this.#count(reply, caller.user.name);
     reply.raw.setTimeout(this.#stalledMs, () => reply.raw.destroy());
+    return this.watch(reply, { caller, identify });
+  }
+
+  /** A signal that is aborted when `identify` no longer returns the same caller, or fails, until the reply ends. */
+  watch(
+    reply: FastifyReply,
+    { caller, identify }: { caller: Caller; identify: () => Promise<Caller | undefined> },
+  ): AbortSignal {
     const changed = new AbortController();
     const timer = setInterval(() => {
       identify().then(
         (now) => !isDeepStrictEqual(now, caller) && changed.abort(),
-        () => undefined,
+        // A user who cannot be confirmed sees nothing more; the client connects again.
+        () => changed.abort(),
       );
     }, CHECK_TOKEN_EVERY_MS);
     reply.raw.once('close', () => clearInterval(timer));

@@ -36,14 +36,15 @@ function rowsOf({ name, role, repositories, tokens }: UserView, now: string): Ce
   return tokens.map(({ id, expiresAt, usedAt, session }, index) => [
     ...(index === 0 ? facts : facts.map(() => ({ text: '' }))),
     { text: session === undefined ? id : `${id} (browser)` },
-    expiresAt !== undefined && expiresAt <= now
+    expiresAt !== undefined && !(Date.parse(expiresAt) > Date.parse(now))
       ? { text: 'expired', tone: 'warn' }
       : { text: expiresAt?.slice(0, 10) ?? 'never' },
     { text: usedAt === undefined ? 'never' : `${formatElapsed(msBetween(usedAt, now))} ago` },
   ]);
 }
 
-function detailOf({ token, by, operation, from, reason }: AccessEvent): string {
-  const parts = [operation, token && `token ${token}`, reason, from && `from ${from}`, by && `by ${by}`];
+function detailOf({ token, by, operation, from, reason, count }: AccessEvent): string {
+  const more = count === undefined ? undefined : `${count} more within a minute`;
+  const parts = [more, operation, token && `token ${token}`, reason, from && `from ${from}`, by && `by ${by}`];
   return parts.filter((part) => part !== undefined && part !== '').join(', ');
 }

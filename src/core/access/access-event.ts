@@ -28,4 +28,6 @@ export interface AccessEvent {
   /** The address of the client. */
   from?: string | undefined;
   reason?: string | undefined;
+  /** So many further denials of the same kind within a minute: this line stands for them. */
+  count?: number | undefined;
 }

@@ -31,7 +31,7 @@ export function mirrorName(source: string): string {
 }
 
 /** An address without user and password; paths come back unchanged. */
-function withoutCredentials(source: string): string {
+export function withoutCredentials(source: string): string {
   if (SCHEME.test(source)) return source.replace(/^([a-z]+:\/\/)[^/]*@/i, '$1');
   return source.startsWith('/') ? source : source.replace(/^[^@/:]+@(?=[^/]+:)/, '');
 }

@@ -6,21 +6,39 @@ import { isRecord } from '../../lib/guards.ts';
 import { withLock } from '../../lib/lock.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { withDiskErrors } from '../disk-errors.ts';
+import { DenialCollector } from './denial-collector.ts';
 
 /** The older half of the log is replaced when the newer one has this size. */
 const MAX_BYTES = 8 * 1024 * 1024;
+
+const COLLAPSE_MS = 60_000;
+const DENIALS: ReadonlySet<AccessEvent['type']> = new Set(['token.refused', 'session.refused', 'operation.denied']);
+/** The denials of this process, by the path of the log: requests have a log each. */
+const collectors = new Map<string, DenialCollector>();
 
 /** The access log of one HALO_HOME: changes of users, sign-ins and denials. Every function may throw DISK_FAILED. */
 export class AccessLog {
   readonly #home: string;
   readonly #path: string;
+  readonly #collapseMs: number;
 
-  constructor(home: string) {
+  /** `collapseMs`: for how long repeated denials are collected into one line. */
+  constructor(home: string, { collapseMs = COLLAPSE_MS } = {}) {
     this.#home = home;
     this.#path = join(home, 'access.jsonl');
+    this.#collapseMs = collapseMs;
   }
 
+  /** Adds an event; a denial that repeats another one of the last minute is counted, and their number added later. */
   async append(event: AccessEvent): Promise<void> {
+    if (!DENIALS.has(event.type)) return this.#write(event);
+    const collector = collectors.get(this.#path) ?? new DenialCollector();
+    collectors.set(this.#path, collector);
+    const isNew = collector.add(event, { ms: this.#collapseMs, write: (counted) => this.#write(counted) });
+    if (isNew) await this.#write(event);
+  }
+
+  async #write(event: AccessEvent): Promise<void> {
     await withDiskErrors(this.#path, async () => {
       await createFolders(this.#home, 0o700);
       const size = (await stat(this.#path).catch(() => undefined))?.size ?? 0;

@@ -1,6 +1,14 @@
-import { readFile, writeFile } from 'node:fs/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, test, vi } from 'vitest';
 import { grantOf, mayUseRepository, ROLES, type Role } from '../../../src/core/access/access.ts';
+import { hashToken, makeAccessToken } from '../../../src/api/access/access-token.ts';
+import { Authenticator } from '../../../src/api/access/authenticate.ts';
+import { assertMayUse } from '../../../src/api/access/authorize.ts';
+import { Users } from '../../../src/api/access/users.ts';
+import type { AccessEvent } from '../../../src/core/access/access-event.ts';
+import { AccessLog } from '../../../src/store/access/access-log.ts';
+import { UserFiles } from '../../../src/store/access/user-files.ts';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
@@ -8,6 +16,7 @@ import { pathKeys, type AnyOperation } from '../../../src/api/operations/operati
 import type { Operations } from '../../../src/api/operations.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created } from '../../support/journal.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { writeAccessPage } from './access-page.ts';
 
 const PAGE = new URL('../../../docs/access.md', import.meta.url);
@@ -159,6 +168,12 @@ describe('the patterns of repositories', () => {
   });
 });
 
+test('the reason of a denial has no password of a URL', () => {
+  const user = { name: 'ann', role: 'submitter', repositories: [SITE] } as const;
+  const deny = () => assertMayUse(user, 'https://ada:q7-x@git.example.com/team/shop.git');
+  expect(deny).toThrow('Access denied: https://git.example.com/team/shop.git is not one of the repositories of ann.');
+});
+
 describe('a token', () => {
   it('stops working immediately when it is revoked, its user is removed, or it expires', async () => {
     for (const [name, end] of [
@@ -227,6 +242,115 @@ describe('the access log', () => {
     expect(events.find(({ type }) => type === 'operation.denied')).toMatchObject({ operation: 'pause' });
     expect(JSON.stringify(events)).not.toContain(token);
   });
+});
+
+describe('a refused token', () => {
+  const NOW = new Date('2030-01-01T00:00:00.000Z');
+  const AN_HOUR_AGO = '2030-01-01T00:30:00.000+01:30';
+
+  /** The authenticator of an own home with a user ann, her token, and what the access log says when it is refused. */
+  async function open(expiresAt?: string) {
+    const dir = tempDir('halo-refused');
+    const [users, files, log] = [new Users(dir), new UserFiles(dir), new AccessLog(dir)];
+    await users.add({ name: 'ann', role: 'viewer' }, { by: 'owner', now: NOW });
+    const { token } = await users.createToken('ann', expiresAt, { by: 'owner', now: NOW });
+    const authenticator = new Authenticator({ ownerToken: TOKEN, users: files, log, now: () => NOW });
+    const refusal = async (shown = token) => {
+      expect(await authenticator.identify(shown, 'here')).toBeUndefined();
+      await authenticator.recordRefused(shown, 'here');
+      return (await log.read({ limit: 1 }))[0];
+    };
+    return { dir, files, token, authenticator, refusal };
+  }
+
+  it('is recorded with the true reason', async () => {
+    const expired = await open('2029-12-31T00:00:00.000Z');
+    expect(await expired.refusal()).toMatchObject({ user: 'ann', reason: 'expired' });
+    const gone = await open();
+    await rm(join(gone.dir, 'users', 'ann.json'));
+    expect(await gone.refusal()).toMatchObject({ user: 'ann', reason: 'its user was removed' });
+    const forged = await open();
+    expect(await forged.refusal(`${forged.token}x`)).toMatchObject({ reason: 'unknown' });
+    const signedOut = await open();
+    const session = { via: 'token', tokenId: 'gone0000' } as const;
+    const { id, token } = makeAccessToken();
+    const record = { id, user: 'ann', sha256: hashToken(token), createdAt: '', createdBy: 'ann', session };
+    await signedOut.files.writeToken(record);
+    expect(await signedOut.refusal(token)).toMatchObject({ user: 'ann', reason: 'the token of its sign-in has ended' });
+  });
+
+  it('has expired by its time, however that is written', async () => {
+    expect(await (await open(AN_HOUR_AGO)).refusal()).toMatchObject({ reason: 'expired' });
+    const later = await open('2029-12-31T23:30:00.000-01:30');
+    expect(await later.authenticator.identify(later.token, 'here')).toMatchObject({ kind: 'user' });
+    expect(await (await open('not a time')).refusal()).toMatchObject({ reason: 'expired' });
+  });
+});
+
+describe('a flood of denials', () => {
+  const denial = (more: Partial<AccessEvent> = {}): AccessEvent => ({
+    ...{ at: '2030-01-01T00:00:00.000Z', type: 'operation.denied', user: 'mal', operation: 'land', reason: 'no' },
+    ...more,
+  });
+
+  it('is one line, and then their number', async () => {
+    const dir = tempDir('halo-flood');
+    const logs = [1, 2].map(() => new AccessLog(dir, { collapseMs: 1_500 }));
+    for (let count = 0; count < 500; count += 1) await logs[count % 2]!.append(denial());
+    await logs[0]!.append(denial({ user: 'eve' }));
+    const read = async () => (await logs[0]!.read({ limit: 1_000 })).map(({ user, count }) => [user, count]);
+    expect(await read()).toEqual([
+      ['eve', undefined],
+      ['mal', undefined],
+    ]);
+    await vi.waitFor(
+      async () =>
+        expect(await read()).toEqual([
+          ['mal', 499],
+          ['eve', undefined],
+          ['mal', undefined],
+        ]),
+      { timeout: 20_000, interval: 100 },
+    );
+  });
+
+  it('is bounded, although each one differs', async () => {
+    const log = new AccessLog(tempDir('halo-flood'), { collapseMs: 1_000 });
+    for (let count = 0; count < 500; count += 1) await log.append(denial({ reason: `no ${count}` }));
+    const read = () => log.read({ limit: 1_000 });
+    await vi.waitFor(async () => expect((await read())[0]?.count).toBeGreaterThan(400), {
+      timeout: 20_000,
+      interval: 100,
+    });
+    const events = await read();
+    expect(events.length).toBeLessThan(20);
+    expect(events.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(500);
+  });
+
+  it('hides no change of users', async () => {
+    const log = new AccessLog(tempDir('halo-flood'));
+    for (let count = 0; count < 5; count += 1)
+      await log.append({ at: '2030-01-01T00:00:00.000Z', type: 'user.added', user: 'mal' });
+    expect(await log.read({ limit: 100 })).toHaveLength(5);
+  });
+});
+
+describe('an open stream', () => {
+  it('ends when it cannot be confirmed that its token is valid', async () => {
+    const token = await addUser('lost', 'viewer');
+    const runId = await addRun('ada');
+    const response = await fetch(`${served.url}/v1/runs/${runId}/events?follow=true`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    expect(response.status).toBe(200);
+    const reader = response.body!.getReader();
+    expect((await reader.read()).done).toBe(false);
+    await writeFile(`${home.host.home}/user-tokens/${token.split('_')[1]}.json`, 'damaged');
+    const ended = async () => {
+      while (!(await reader.read()).done);
+    };
+    await expect(ended()).rejects.toThrow();
+  }, 40_000);
 });
 
 describe('the limit of requests', () => {

@@ -160,6 +160,40 @@ describe('incident user-token: strangers and former users with a token', () => {
     await expect(end).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   }, 30_000);
 
+  it('an open request of an MCP client ends when its token is revoked', async () => {
+    const { token, id } = await addUser('viewer');
+    const mcp = await connectHttp(url, token);
+    const runId = '0tbq4dddddddddd';
+    const entry = created(runId);
+    await home.addRun([{ ...entry, repo: { ...entry.repo, source: site.root } }]);
+    const began = performance.now();
+    const wait = mcp.call('halo_wait', { runId, seconds: 50 });
+    const ended = wait.then(String, String);
+    // The request has arrived before the token is revoked.
+    await owner.list();
+    await owner.revokeToken(id);
+    expect(await ended).toContain('Error');
+    expect(await ended).not.toContain('API token');
+    expect(performance.now() - began).toBeLessThan(40_000);
+  }, 60_000);
+
+  it('the password in a URL that a user may not use is in no answer and no file', async () => {
+    const { operations, name } = await addUser('submitter', [site.root]);
+    const secret = 'q7-x';
+    const repo = `https://ada:${secret}@1.1.1.1/team/shop.git`;
+    for (const call of [
+      () => operations.submit({ ...submit, repos: [repo] }),
+      () => operations.previewPrompt({ prd, profile: undefined, set: [], repo, story: undefined }),
+    ]) {
+      const error = await call().catch((thrown: unknown) => String(thrown));
+      expect(error).toContain('1.1.1.1/team/shop.git is not one of the repositories');
+      expect(error).not.toContain(secret);
+    }
+    const [denied] = (await owner.accessLog({ limit: 50 })).filter(({ user }) => user === name);
+    expect(denied).toMatchObject({ type: 'operation.denied' });
+    expect(readFileSync(join(home.host.home, 'access.jsonl'), 'utf8')).not.toContain(secret);
+  });
+
   it('no file of the home contains a token, and an answer that repeats one is masked', async () => {
     const { token, operations } = await addUser('submitter');
     await operations.list();

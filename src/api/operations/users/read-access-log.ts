@@ -30,6 +30,7 @@ export const readAccessLogOperation: Operation<Input, { events: AccessEvent[] }>
             operation: z.string().optional(),
             from: z.string().optional().describe('The address of the client.'),
             reason: z.string().optional(),
+            count: z.number().int().optional().describe('The line stands for so many further denials within a minute.'),
           }),
         ),
       }),
