@@ -1,4 +1,6 @@
 import { createTransport } from 'nodemailer';
+import { isIP } from 'node:net';
+import type { Connections } from '../lib/network/connections.ts';
 import type { Notification } from '../core/notify/notification.ts';
 import { allowedAddresses, messageOf } from './post.ts';
 import { DeliveryError, type NotificationSink } from './sink.ts';
@@ -11,12 +13,14 @@ export interface MailOptions {
   from: string;
   to: readonly string[];
   allowPrivate: boolean;
+  /** The certificate authorities of this machine. */
+  connections: Pick<Connections, 'trust'>;
 }
 
 const TIMEOUT_MS = 30_000;
 
 /** Mail over SMTP, as plain text. With a password, only over TLS. */
-export function openMail({ url, user, password, from, to, allowPrivate }: MailOptions): NotificationSink {
+export function openMail({ url, user, password, from, to, allowPrivate, connections }: MailOptions): NotificationSink {
   const { protocol, hostname, port } = new URL(url);
   const secure = protocol === 'smtps:';
   return {
@@ -29,7 +33,10 @@ export function openMail({ url, user, password, from, to, allowPrivate }: MailOp
         signal.throwIfAborted();
         const transport = createTransport({
           host: address,
-          tls: { servername: hostname },
+          tls: {
+            ...(isIP(hostname) === 0 && { servername: hostname }),
+            ...(connections.trust && { secureContext: connections.trust }),
+          },
           port: Number(port || (secure ? 465 : 587)),
           secure,
           requireTLS: !secure && password !== undefined,

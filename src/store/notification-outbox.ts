@@ -36,6 +36,7 @@ export interface Delivery {
 
 const DISABLED = 'disabled.txt';
 const NAME = /^[0-9a-z]+-\d+\.json$/;
+const ENDPOINT = /^[a-z0-9-]+$/;
 /** The older half of the log is replaced when the newer one has this size. */
 const MAX_LOG_BYTES = 2 * 1024 * 1024;
 
@@ -67,6 +68,18 @@ export class NotificationOutbox {
       names.map(async (name) => tryParseJson((await readIfExists(join(dir, name))) ?? '')),
     );
     return found.filter(isPending).sort((a, b) => compareIds(a.notification.id, b.notification.id));
+  }
+
+  /** When something was added to an endpoint, changed or removed, in ms since 1970; 0: nothing ever was. */
+  async changedAt(endpoint: string): Promise<number> {
+    return (await stat(join(this.#dir, endpoint)).catch(() => undefined))?.mtimeMs ?? 0;
+  }
+
+  /** Endpoints for which there are notifications, also those that are no longer configured. */
+  async endpoints(): Promise<string[]> {
+    const names = (await withDiskErrors(this.#dir, () => readFolder(this.#dir))).filter((name) => ENDPOINT.test(name));
+    const waiting = await Promise.all(names.map((name) => readFolder(join(this.#dir, name)).catch(() => [])));
+    return names.filter((_name, index) => waiting[index]?.some((file) => NAME.test(file)) === true);
   }
 
   /** Durable. */

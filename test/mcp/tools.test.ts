@@ -12,6 +12,7 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 /** Inputs of tools that no operation has, and what they are. */
 const OWN_INPUTS = {
   halo_validate_prd: ['prd', 'path'],
+  halo_estimate: ['prd', 'path'],
   halo_submit: ['prd', 'path'],
   halo_runs: ['status', 'repo', 'limit'],
   halo_wait: ['seconds'],

@@ -10,10 +10,13 @@ export async function checkEndpoints(home: string): Promise<Finding[]> {
     const names = endpoints.map(({ name }) => name).join(', ');
     return [{ name: 'notify', ok: 'ok', says: `${names} have received everything that was sent` }];
   }
-  return failing.map(({ name, waiting, givenUp, why }) => ({
+  return failing.map(({ name, type, waiting, givenUp, why }) => ({
     name: 'notify',
     ok: 'warn',
     says: `${name} has not received ${waiting + givenUp} notifications${why === undefined ? '' : `: ${why}`}`,
-    fix: `fix [notify.${name}] in config.toml, and run \`halo hooks retry ${name}\``,
+    fix:
+      type === 'removed'
+        ? `add [notify.${name}] to config.toml again, or remove the folder notifications/${name} of HALO_HOME`
+        : `fix [notify.${name}] in config.toml, and run \`halo hooks retry ${name}\``,
   }));
 }

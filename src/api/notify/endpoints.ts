@@ -3,6 +3,7 @@ import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import { readCaFile, readEndpoints } from '../../config/host-rules.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Notification } from '../../core/notify/notification.ts';
+import { defined } from '../../lib/guards.ts';
 import { openMasker } from '../../lib/secrets/masker.ts';
 import { DeliveryError } from '../../notify/sink.ts';
 import { NotificationOutbox, type Delivery } from '../../store/notification-outbox.ts';
@@ -13,7 +14,8 @@ import { openMachineConnections } from '../../worker/network/machine-connections
 /** An endpoint of notifications, for people. */
 export interface EndpointView {
   name: string;
-  type: EndpointSettings['type'];
+  /** `removed`: it is no longer configured, but has not received everything. */
+  type: EndpointSettings['type'] | 'removed';
   /** The host of its URL; absent if the URL is a secret. */
   host?: string;
   events: readonly string[];
@@ -29,27 +31,29 @@ export type DeliveryView = Delivery;
 
 const TEST_MS = 30_000;
 
-/** The endpoints of `[notify]` and what they have not received. Throws CONFIG_INVALID, DISK_FAILED. */
+/** The endpoints of `[notify]`, and removed ones, and what they have not received. Throws CONFIG_INVALID, DISK_FAILED. */
 export async function listEndpoints(home: string): Promise<EndpointView[]> {
   const outbox = new NotificationOutbox(home);
-  return Promise.all(
-    (await readEndpoints(home)).map(async ({ name, type, url, events }) => {
-      const pending = await outbox.pending(name);
-      const disabled = await outbox.whyDisabled(name);
-      const why = disabled ?? pending.findLast((each) => each.why !== undefined)?.why;
-      const givenUp = pending.filter((each) => each.givenUp === true).length;
-      const host = url.text === undefined ? {} : { host: new URL(url.text).host };
-      return {
-        name,
-        type,
-        ...host,
-        events,
-        waiting: pending.length - givenUp,
-        givenUp,
-        ...(why !== undefined && { why }),
-      };
-    }),
-  );
+  const configured = await readEndpoints(home);
+  const removed = (await outbox.endpoints()).filter((name) => !configured.some((endpoint) => endpoint.name === name));
+  const views = configured.map(async ({ name, type, url, events }): Promise<EndpointView> => {
+    const disabled = await outbox.whyDisabled(name);
+    const host = url.text === undefined ? {} : { host: new URL(url.text).host };
+    const { why, ...counts } = await countPending(outbox, name);
+    return { name, type, ...host, events, ...counts, ...defined({ why: disabled ?? why }) };
+  });
+  const others = removed.map(async (name): Promise<EndpointView> => {
+    const why = `[notify.${name}] is not in config.toml: add it again to send these, or remove the folder notifications/${name} of HALO_HOME; halo drops them after 14 days`;
+    return { name, type: 'removed', events: [], ...(await countPending(outbox, name)), why };
+  });
+  return Promise.all([...views, ...others]);
+}
+
+async function countPending(outbox: NotificationOutbox, name: string) {
+  const pending = await outbox.pending(name);
+  const givenUp = pending.filter((each) => each.givenUp === true).length;
+  const why = pending.findLast((each) => each.why !== undefined)?.why;
+  return { waiting: pending.length - givenUp, givenUp, ...defined({ why }) };
 }
 
 /** Sends a test message to an endpoint. Throws USAGE for an unknown name, NOTIFY_FAILED, CONFIG_INVALID. */

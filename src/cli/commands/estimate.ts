@@ -3,10 +3,11 @@ import type { Percentiles, PrdEstimate } from '../../core/report/estimate.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import { readEstimate } from '../prds/estimate-prd.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { noteUnreadable } from '../options/report-options.ts';
 import { resolveRepository } from '../options/resolve-run.ts';
-import { addSettingOptions, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
+import { addSettingOptions, repoSource, type SettingFlags } from '../options/run-options.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
@@ -41,15 +42,11 @@ Exit codes:
 
 See also: halo cost, halo submit`;
 
-async function estimate(given: string | undefined, { repo, profile, json, ...flags }: Flags, cli: Cli): Promise<void> {
+async function estimate(given: string | undefined, { repo, json, ...flags }: Flags, cli: Cli): Promise<void> {
   const named = repoSource(cli.cwd, repo);
-  const isFolder = named.startsWith('/');
-  const source = isFolder ? await resolveRepository(named) : named;
+  const source = named.startsWith('/') ? await resolveRepository(named) : named;
   const prd = await readPrd(given ?? (await resolveUsualPrd(source, cli)), cli);
-  // The settings in the repository of a URL are not known here.
-  const folder = isFolder ? source : '/';
-  const agent = await cli.services.readAgent({ folder, profile, set: settingsOf(flags) });
-  const found = await cli.withOperations((operations) => operations.estimatePrd({ prd, repo: source, ...agent }));
+  const found = await readEstimate({ prd, repo: source, flags }, cli);
   if (json) return cli.printJson(found);
   await cli.print(describeStories(found));
   if (found.minutes !== undefined) await cli.print('', ...estimateTable(found, cli));

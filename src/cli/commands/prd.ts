@@ -12,6 +12,7 @@ import { defineNew } from '../prds/new-prd.ts';
 import { defineStatus } from '../prds/prd-status.ts';
 import { defined } from '../../lib/guards.ts';
 import { wrapWords } from '../../lib/string-width.ts';
+import { estimateLine, findEstimate } from '../prds/estimate-prd.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { addSourceOptions, assertSource, collect, type SourceFlags } from '../options/run-options.ts';
 import { terminalColumns } from '../output/run-table.ts';
@@ -99,8 +100,13 @@ async function validate(wanted: string | undefined, flags: ValidateFlags, cli: C
       ? await readPrd(wanted ?? (await chooseOwnPrd(cli)), cli)
       : await readIssues(flags.source, flags, cli);
   const prd = await cli.services.validatePrd({ path, bytes, as: flags.as, folder: cli.cwd, set: flags.config ?? [] });
-  if (flags.json) return cli.printJson(prd);
+  const estimate = await findEstimate(
+    { prd: { path, bytes }, repo: '.', flags: defined({ config: flags.config }) },
+    cli,
+  );
+  if (flags.json) return cli.printJson({ ...prd, ...defined({ estimate }) });
   await cli.print(...summarizePrd(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
+  if (estimate !== undefined) await cli.print('', estimateLine(estimate));
 }
 
 /** The issues of a project as a PRD; says which ones a run would leave out. */

@@ -7,6 +7,7 @@ import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
+import { estimateLine, findEstimate } from '../prds/estimate-prd.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
 import { findForeignStart, findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
 import { runHere, type RunHere } from '../run/local-run.ts';
@@ -130,6 +131,10 @@ async function run(given: string | undefined, flags: Flags, cli: Cli): Promise<v
       ...fromHead,
       ...defined({ stories, dryRun }),
     };
+    if (dryRun && prd !== undefined && stories === undefined && !json) {
+      const estimate = await findEstimate({ prd, repo, flags }, cli);
+      if (estimate !== undefined) await cli.note(estimateLine(estimate));
+    }
     const end = await (prd === undefined || flags.resume !== undefined
       ? resumeHere({ run: flags.resume ?? '', prd, repo, allowDirty }, how)
       : runHere({ ...request, prd, ...(flags.prd !== undefined && { withoutGates: true }) }, how));

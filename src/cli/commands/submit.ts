@@ -5,6 +5,8 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { parsePriority } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import type { PrdFile } from '../../core/prd/prd.ts';
+import { estimateLine, findEstimate } from '../prds/estimate-prd.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
 import {
   addSettingOptions,
@@ -83,9 +85,13 @@ Exit codes:
 See also: halo run, halo worker, halo status, halo batch`;
 
 async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise<void> {
-  const work = await prepare(file, flags, cli);
+  const { submit: work, whole } = await prepare(file, flags, cli);
+  // A dry run is a look before the run itself.
+  const isLook = flags.dryRun === true && flags.story === undefined;
+  const estimate = isLook && whole !== undefined ? await findEstimate({ ...whole, flags }, cli) : undefined;
   const runs = await cli.withOperations(work);
-  if (flags.json) return cli.printJson(runs);
+  if (flags.json) return cli.printJson(runs.map((run) => ({ ...run, ...defined({ estimate }) })));
+  if (estimate !== undefined) await cli.note(estimateLine(estimate));
   // Runs with the same PRD also share its warnings.
   const warnings = new Set(runs.flatMap((run) => run.warnings));
   for (const text of warnings) await cli.note(`${cli.paintErr('warn', 'warning:')} ${safeLine(text, 500)}`);
@@ -100,12 +106,14 @@ async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise
   await cli.print(...runs.map(({ runId }) => runId));
 }
 
+interface Prepared {
+  submit: (operations: Operations) => Promise<Submitted[]>;
+  /** The PRD, if there is one for one repository. */
+  whole?: { prd: PrdFile; repo: string };
+}
+
 /** Reads all files, then returns the function that submits them. */
-async function prepare(
-  file: string | undefined,
-  flags: Flags,
-  cli: Cli,
-): Promise<(operations: Operations) => Promise<Submitted[]>> {
+async function prepare(file: string | undefined, flags: Flags, cli: Cli): Promise<Prepared> {
   const options: SubmitOptions = {
     profile: flags.profile,
     set: settingsOf(flags),
@@ -124,7 +132,8 @@ async function prepare(
   if (flags.source !== undefined) {
     const { source, label, again } = flags;
     const repo = repoSource(cli.cwd, flags.repo?.[0] ?? '.');
-    return (operations) => operations.submitIssues({ ...options, source, ...defined({ label, again }), repo });
+    const issues = { ...options, source, ...defined({ label, again }), repo };
+    return { submit: (operations) => operations.submitIssues(issues) };
   }
   if (flags.batch !== undefined) {
     if (file !== undefined || flags.repo !== undefined)
@@ -132,7 +141,7 @@ async function prepare(
         hint: 'Remove the PRD and --repo, or --batch.',
       });
     const members = await cli.services.readBatch(resolve(cli.cwd, flags.batch));
-    return (operations) => operations.submitBatch({ ...options, members });
+    return { submit: (operations) => operations.submitBatch({ ...options, members }) };
   }
   const repos = (flags.repo ?? ['.']).map((repo) => repoSource(cli.cwd, repo));
   const [repo = '', ...others] = repos;
@@ -141,5 +150,6 @@ async function prepare(
       hint: 'Name one PRD for all of them, as in `halo submit prd.json`, or one for each in a batch file (--batch).',
     });
   const prd = await readPrd(file ?? (await resolveUsualPrd(repo, cli)), cli);
-  return (operations) => operations.submit({ ...options, prd, repos });
+  const submit = (operations: Operations) => operations.submit({ ...options, prd, repos });
+  return { submit, ...(others.length === 0 && { whole: { prd, repo } }) };
 }

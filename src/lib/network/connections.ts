@@ -27,6 +27,8 @@ export interface Connections {
   request(request: ConnectionRequest): ClientRequest;
   /** Opens a connection for any protocol. Throws network errors. */
   dial(target: Target, lookup?: LookupFunction): Promise<Socket>;
+  /** What TLS connections of other programs of this process trust; undefined: the common certificate authorities. */
+  trust: SecureContext | undefined;
   /** Closes the connections of requests. */
   close(): void;
 }
@@ -42,6 +44,7 @@ export function openConnections({ proxies = NO_PROXIES, certificateAuthorities }
   const agents = { 'http:': new HttpAgent(kept), 'https:': new TunnelAgent(proxies, trust, kept) };
   const proxyAgents = { 'http:': agents['http:'], 'https:': new HttpsAgent(kept) };
   return {
+    trust,
     isProxied: (protocol, target) => findProxy(proxies, protocol, target) !== undefined,
     request: ({ protocol, lookup, ...request }) => {
       const pinned = { ...request, ...(lookup === undefined ? {} : { lookup }) };

@@ -1,12 +1,13 @@
 import { isDeciding, type Tool } from '../tool.ts';
 import { CONTROL_TOOLS } from './control-tools.ts';
 import { diffTool, filesTool, logsTool } from './output-tools.ts';
-import { submitTool, validateTool } from './prd-tools.ts';
+import { estimateTool, submitTool, validateTool } from './prd-tools.ts';
 import { listTool, statusTool, waitTool } from './run-tools.ts';
 
 /** Every tool, in the order of docs/mcp.md. */
 export const TOOLS: readonly Tool[] = [
   validateTool,
+  estimateTool,
   submitTool,
   listTool,
   statusTool,

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { estimatePrdOperation } from '../../api/operations/prds/estimate-prd.ts';
 import { validatePrdOperation } from '../../api/operations/prds/validate-prd.ts';
 import { getRunOperation } from '../../api/operations/runs/get-run.ts';
 import { submitOperation } from '../../api/operations/runs/submit.ts';
@@ -6,7 +7,7 @@ import { submittedSchema } from '../../api/operations/schemas.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
-import { defineTool, fieldOf } from '../tool.ts';
+import { defineTool, fieldOf, outputOf } from '../tool.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
 
 /** The path of a PRD that was not read from a file. */
@@ -71,6 +72,30 @@ export const validateTool = defineTool({
       omittedStories: Math.max(0, stories.length - MAX_ENTRIES),
       warnings: warnings.slice(0, MAX_ENTRIES).map((text) => safeLine(text, 500)),
     };
+  },
+});
+
+export const estimateTool = defineTool({
+  name: 'halo_estimate',
+  title: 'Estimate a PRD',
+  description:
+    'Estimates cost and time of the open stories of a PRD, with ranges (10th, 50th and 90th percentile), from earlier runs of the repository, and stores nothing. `costUsd` and `minutes` are absent if too few earlier stories are known; `notes` says so.',
+  uses: [estimatePrdOperation],
+  input: z.strictObject({
+    ...prdFields,
+    repo: fieldOf(estimatePrdOperation, 'repo'),
+    agent: fieldOf(estimatePrdOperation, 'agent'),
+    model: fieldOf(estimatePrdOperation, 'model'),
+  }),
+  output: outputOf(estimatePrdOperation).omit({ unreadable: true }),
+  async run(operations, { repo, agent, model, ...file }) {
+    const { unreadable, ...estimate } = await operations.estimatePrd({
+      prd: toPrdFile(file),
+      repo,
+      ...defined({ agent, model }),
+    });
+    const missing = unreadable.length === 0 ? [] : [`${unreadable.length} runs cannot be read and do not count.`];
+    return { ...estimate, notes: [...estimate.notes, ...missing].map((text) => safeLine(text, 500)) };
   },
 });
 

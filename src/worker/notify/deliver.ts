@@ -25,28 +25,37 @@ const MAX_COLLECTED = 10;
 
 /**
  * Sends what an endpoint has not received: the notifications of a run in order, those of a chat or mail in one message once
- * `debounce` is over. After a failure, the endpoint is left alone for a while. With `hurry`, nothing is collected. Throws
- * DISK_FAILED.
+ * `debounce` is over. After a failure, the endpoint is left alone for a while. With `hurry`, nothing is collected. Returns
+ * until when nothing is to be done unless the outbox changes, in ms since 1970. Throws DISK_FAILED.
  */
 export async function deliverTo(
   endpoint: EndpointSettings,
   context: DeliveryContext,
   { signal, hurry }: { signal: AbortSignal; hurry: boolean },
-): Promise<void> {
+): Promise<number> {
   const { outbox, now } = context;
   const gone = await outbox.whyDisabled(endpoint.name);
-  const pending = await removeOld(await outbox.pending(endpoint.name), endpoint.name, context);
+  const { waiting: pending, oldestKept } = await removeOld(await outbox.pending(endpoint.name), endpoint.name, context);
   if (gone !== undefined) {
     for (const each of pending) await outbox.update(endpoint.name, { ...each, why: gone, givenUp: true });
-    return;
+    return oldestKept + KEEP_MS;
   }
-  if (pending.some(({ notBefore }) => notBefore !== undefined && Date.parse(notBefore) > now())) return;
+  const blockedUntil = Math.max(
+    ...pending.map(({ notBefore }) => (notBefore === undefined ? 0 : Date.parse(notBefore))),
+  );
+  if (blockedUntil > now()) return blockedUntil;
+  let next = oldestKept + KEEP_MS;
   for (const ofRun of groupByRun(pending)) {
     const [first] = ofRun;
-    if (!hurry && now() - Date.parse(first.addedAt) < endpoint.debounceMs) continue;
+    const dueAt = Date.parse(first.addedAt) + endpoint.debounceMs;
+    if (!hurry && now() < dueAt) {
+      next = Math.min(next, dueAt);
+      continue;
+    }
     for (const message of toMessages(ofRun, endpoint.debounceMs > 0 ? MAX_COLLECTED : 1))
-      if (signal.aborted || !(await deliverMessage(endpoint, message, context, signal))) return;
+      if (signal.aborted || !(await deliverMessage(endpoint, message, context, signal))) return now();
   }
+  return next;
 }
 
 type Group = [PendingNotification, ...PendingNotification[]];
@@ -102,17 +111,31 @@ async function deliverMessage(
   }
 }
 
+/** Removes what was given up long ago. `oldestKept`: when the oldest of the others was added, or Infinity. */
 async function removeOld(
   all: readonly PendingNotification[],
   endpoint: string,
   { outbox, now }: DeliveryContext,
-): Promise<PendingNotification[]> {
+): Promise<{ waiting: PendingNotification[]; oldestKept: number }> {
   const waiting: PendingNotification[] = [];
+  let oldestKept = Infinity;
   for (const each of all) {
+    const addedAt = Date.parse(each.addedAt);
     if (each.givenUp !== true) waiting.push(each);
-    else if (now() - Date.parse(each.addedAt) > KEEP_MS) await outbox.remove(endpoint, each.notification.id);
+    else if (now() - addedAt > KEEP_MS) await outbox.remove(endpoint, each.notification.id);
+    else oldestKept = Math.min(oldestKept, addedAt);
   }
-  return waiting;
+  return { waiting, oldestKept };
+}
+
+/** Drops what an endpoint that is no longer configured did not receive for long. Returns how many notifications. */
+export async function dropAbandoned(
+  endpoint: string,
+  { outbox, now }: Pick<DeliveryContext, 'outbox' | 'now'>,
+): Promise<number> {
+  const old = (await outbox.pending(endpoint)).filter(({ addedAt }) => now() - Date.parse(addedAt) > KEEP_MS);
+  for (const { notification } of old) await outbox.remove(endpoint, notification.id);
+  return old.length;
 }
 
 /** In the order in which the first notification of each run was added. */

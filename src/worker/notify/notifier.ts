@@ -12,7 +12,7 @@ import { readSecret } from '../../config/environment/host.ts';
 import { openMachineConnections } from '../network/machine-connections.ts';
 import { openSecretReader, type SecretReader } from '../network/secret-reader.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { deliverTo, type DeliveryContext } from './deliver.ts';
+import { deliverTo, dropAbandoned, type DeliveryContext } from './deliver.ts';
 
 export type NotifierContext = Pick<WorkerContext, 'home' | 'log' | 'now' | 'env' | 'masker'>;
 
@@ -26,6 +26,9 @@ export class Notifier implements FeedConsumer {
   readonly #closing = new AbortController();
   /** Endpoints that are being sent to: a slow one does not delay the others. */
   readonly #sending = new Map<string, Promise<void>>();
+  /** For each endpoint, until when nothing is to be done if its part of the outbox did not change since. */
+  readonly #quiet = new Map<string, { changedAt: number; until: number }>();
+  #droppedAt = -Infinity;
   #endpoints: readonly EndpointSettings[] | undefined;
   #readAt = -1;
   #connections: Connections | undefined;
@@ -51,6 +54,8 @@ export class Notifier implements FeedConsumer {
       log.warn({ err: error }, 'the settings of notifications are not valid');
     }
     this.#readAt = changedAt;
+    this.#quiet.clear();
+    this.#droppedAt = -Infinity;
   }
 
   async take({ events, state }: FedEvents): Promise<void> {
@@ -67,6 +72,7 @@ export class Notifier implements FeedConsumer {
   }
 
   flush(hurry: boolean): void {
+    if (performance.now() - this.#droppedAt > DROP_EVERY_MS) this.#dropAbandoned();
     for (const endpoint of this.#endpoints ?? []) this.#sendTo(endpoint, hurry);
   }
 
@@ -84,10 +90,38 @@ export class Notifier implements FeedConsumer {
     const { name } = endpoint;
     if (this.#sending.has(name)) return;
     const work = this.#openDelivery()
-      .then((context) => deliverTo(endpoint, context, { signal: this.#closing.signal, hurry }))
+      .then((context) => this.#deliver(endpoint, context, hurry))
       .catch((error: unknown) => this.#context.log.warn({ err: error, endpoint: name }, 'notifications failed'))
       .finally(() => this.#sending.delete(name));
     this.#sending.set(name, work);
+  }
+
+  /** Reads the notifications of an endpoint only if one was added or is due: those that were given up stay for weeks. */
+  async #deliver(endpoint: EndpointSettings, context: DeliveryContext, hurry: boolean): Promise<void> {
+    const { name } = endpoint;
+    const changedAt = await this.#outbox.changedAt(name);
+    const quiet = this.#quiet.get(name);
+    if (!hurry && quiet?.changedAt === changedAt && context.now() < quiet.until) return;
+    const until = await deliverTo(endpoint, context, { signal: this.#closing.signal, hurry });
+    // Two changes within a tick of the clock of the file system have the same time.
+    if (Date.now() - changedAt > SETTLED_MS) this.#quiet.set(name, { changedAt, until });
+  }
+
+  #dropAbandoned(): void {
+    this.#droppedAt = performance.now();
+    const { log, now } = this.#context;
+    const configured = new Set(this.#endpoints?.map(({ name }) => name));
+    const work = this.#outbox
+      .endpoints()
+      .then(async (names) => {
+        for (const name of names.filter((each) => !configured.has(each))) {
+          const dropped = await dropAbandoned(name, { outbox: this.#outbox, now });
+          if (dropped > 0) log.warn({ endpoint: name, dropped }, 'dropped notifications of a removed endpoint');
+        }
+      })
+      .catch((error: unknown) => log.warn({ err: error }, 'notifications of removed endpoints could not be dropped'))
+      .finally(() => this.#sending.delete(REMOVED));
+    this.#sending.set(REMOVED, work);
   }
 
   async #openDelivery(): Promise<DeliveryContext> {
@@ -98,6 +132,12 @@ export class Notifier implements FeedConsumer {
     return { read: this.#read, masker, now, outbox: this.#outbox, connections: this.#connections };
   }
 }
+
+/** How often notifications of endpoints that are no longer configured are looked at. */
+const DROP_EVERY_MS = 60 * 60_000;
+const SETTLED_MS = 1_000;
+/** No name of an endpoint. */
+const REMOVED = '(removed)';
 
 /** Keys whose values halo makes itself. */
 const KEPT: ReadonlySet<string> = new Set(['id', 'type', 'at', 'run']);

@@ -47,7 +47,7 @@ export async function openSink(
       const { user, from = '', to = [] } = mail ?? {};
       // Most machines send no mail.
       const { openMail } = await import('../../notify/mail.ts');
-      return openMail({ url, user, password: secret, from, to, allowPrivate });
+      return openMail({ url, user, password: secret, from, to, ...how });
     }
   }
 }

@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { readSamples } from '../../../src/api/reports/read-samples.ts';
+import { estimateTool } from '../../../src/mcp/tools/prd-tools.ts';
+import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import type { PrdEstimate } from '../../../src/core/report/estimate.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, journalOf, passed } from '../../support/journal.ts';
@@ -116,4 +118,52 @@ it('halo estimate says so if too few stories are known, and names a run that it 
   });
   writeFileSync(join(home.host.home, 'runs', runId, 'journal.jsonl'), '{"damaged\n');
   expect((await estimate()).stderr).toContain(`${runId} is missing here: `);
+});
+
+describe('the estimate before a run', () => {
+  const LINE = /^Estimate: \$4\.00 \(\$4\.00 to \$4\.00\), 24\.0s \(24\.0s to 24\.0s\), from 3 earlier stories$/m;
+
+  function halo(...words: string[]) {
+    const services = {
+      readAgent: () => Promise.resolve({ agent: 'codex', model: 'large' }),
+      validatePrd: ({ bytes }: { bytes: Uint8Array }) => Promise.resolve(parsePrd(bytes, 'prd.json')),
+    };
+    const submit = () => Promise.resolve([{ runId: 'new-1', repo: repository.root, warnings: [], parallel: 1 }]);
+    const operations = { ...home.operations, submit };
+    return runCli(words, { operations, services, cwd: repository.root });
+  }
+
+  it('is one line of halo prd validate and of a dry run, and in their JSON', async () => {
+    await addRun([2, 2, 2]);
+    expect((await halo('prd', 'validate', 'prd.json')).stdout).toMatch(LINE);
+    const { stdout, stderr } = await halo('submit', 'prd.json', '--dry-run');
+    expect(stderr).toMatch(LINE);
+    expect(stdout).toBe('new-1\n');
+    const [run] = JSON.parse((await halo('submit', 'prd.json', '--dry-run', '--json')).stdout) as [object];
+    const prd = JSON.parse((await halo('prd', 'validate', 'prd.json', '--json')).stdout) as object;
+    for (const document of [run, prd])
+      expect(document).toMatchObject({ estimate: { stories: 2, costUsd: { sum: { median: 4 } } } });
+  });
+
+  it('is absent if too little is known, and for a part of the stories', async () => {
+    await addRun([1]);
+    for (const words of [
+      ['prd', 'validate', 'prd.json'],
+      ['submit', 'prd.json', '--dry-run'],
+    ]) {
+      const { stdout, stderr } = await halo(...words);
+      expect(stdout + stderr).not.toContain('Estimate');
+    }
+    await addRun([2, 2, 2]);
+    expect((await halo('submit', 'prd.json', '--dry-run', '--story', 'A')).stderr).not.toContain('Estimate');
+    expect((await halo('submit', 'prd.json')).stderr).not.toContain('Estimate');
+  });
+
+  it('is a tool of MCP', async () => {
+    await addRun([2, 2, 2]);
+    const prd = readFileSync(join(repository.root, 'prd.json'), 'utf8');
+    const input = { prd, repo: repository.root, agent: undefined, model: undefined };
+    const result = await estimateTool.run(home.operations, input as never, new AbortController().signal);
+    expect(estimateTool.output.parse(result)).toMatchObject({ stories: 2, costUsd: { sum: { median: 4 } } });
+  });
 });

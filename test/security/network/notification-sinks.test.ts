@@ -1,14 +1,21 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { SMTPServer } from 'smtp-server';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Notification } from '../../../src/core/notify/notification.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { NOTIFICATION_TYPES, toNotification, type Notification } from '../../../src/core/notify/notification.ts';
 import { openConnections } from '../../../src/lib/network/connections.ts';
 import { openNtfy, openSlack } from '../../../src/notify/chat-messages.ts';
 import { openMail } from '../../../src/notify/mail.ts';
 import { DeliveryError, type NotificationSink } from '../../../src/notify/sink.ts';
 import { openWebhook } from '../../../src/notify/webhook.ts';
+import { asked, COMMIT, created, failed, held, journalOf, passed, stateOf } from '../../support/journal.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { startReceiver, type Receiver } from '../../support/network/receiver.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -56,6 +63,50 @@ const failureOf = async (work: Promise<unknown>) => {
   expect(error).toBeInstanceOf(DeliveryError);
   return error as DeliveryError;
 };
+
+/** A notification of each type, from the events of runs. */
+function everyNotification(): Notification[] {
+  const ref = { story: 'US-001', attempt: 1 };
+  const sign = { by: 'US-001#1', error: '', changed: true, denied: false };
+  const failure = { class: 'gate', rule: 'halt', sign } as const;
+  const end = (stopReason: 'SUCCESS' | 'GATE_FAILED' | 'USER_ABORT'): JournalEntry => ({
+    ...{ type: 'run.ended', stopReason, detail: 'why' },
+  });
+  const landing = { type: 'run.landed', branch: 'main', from: COMMIT, to: COMMIT } as const;
+  const histories: JournalEntry[][] = [
+    [created(), { type: 'run.started' }, ...passed('US-001'), end('SUCCESS'), landing],
+    [{ ...created(), needsApproval: true }, ...passed('US-001'), end('SUCCESS')],
+    [created(), ...asked('US-001')],
+    [created(), ...held('US-001')],
+    [
+      created(),
+      ...failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry)),
+      end('GATE_FAILED'),
+    ],
+    [created(), end('USER_ABORT')],
+    [
+      { ...created(), user: 'ada' },
+      { type: 'breaker.opened', reason: 'three equal failures' },
+      { type: 'budget.warned', ...ref, scope: 'run', unit: 'usd', limit: 5e6, spent: 4.05e6 },
+    ],
+  ];
+  return histories.flatMap((entries) =>
+    journalOf(entries).flatMap((event) => toNotification(event, stateOf(...entries)) ?? []),
+  );
+}
+
+test('incident notification: the body of a webhook of each type is valid by its schema', async () => {
+  const { received, url } = await receive();
+  const sink = openWebhook({ url, secret: SECRET, ...how });
+  for (const each of everyNotification()) await sink.send([each], AbortSignal.timeout(10_000));
+  const bodies = received.map(({ body }) => JSON.parse(body) as { type: string });
+  expect(new Set(bodies.map(({ type }) => type))).toEqual(new Set(NOTIFICATION_TYPES));
+  const file = new URL('../../../schemas/webhook.schema.json', import.meta.url);
+  const isValid = new Ajv2020().compile(JSON.parse(readFileSync(file, 'utf8')) as object);
+  for (const body of bodies)
+    expect({ body, valid: isValid(body), errors: isValid.errors }).toMatchObject({ valid: true });
+  expect(isValid({ ...bodies[0], type: 'run.exploded' })).toBe(false);
+});
 
 describe('incident notification: a webhook', () => {
   test('is verified by a library of receivers, and fails with another key', async () => {
@@ -158,7 +209,7 @@ describe('incident notification: a message', () => {
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.server.address() as AddressInfo;
-    const to = { from: 'halo@example.com', to: ['team@example.com'], allowPrivate: true };
+    const to = { from: 'halo@example.com', to: ['team@example.com'], allowPrivate: true, connections };
     try {
       const url = `smtp://127.0.0.1:${port}`;
       await send(openMail({ url, user: undefined, password: undefined, ...to }), {
@@ -181,4 +232,63 @@ describe('incident notification: a message', () => {
       server.close();
     }
   });
+
+  test.each([
+    ['STARTTLS', 'smtp', false],
+    ['implicit TLS', 'smtps', true],
+  ])(
+    'is sent over %s to a server whose certificate authority is configured, and to no other',
+    async (_how, scheme, secure) => {
+      const { ca, cert, key } = makeCertificates();
+      const mails: string[] = [];
+      const users: (string | undefined)[] = [];
+      const server = new SMTPServer({
+        ...{ secure, cert, key },
+        onAuth: ({ username, password }, session, done) => {
+          users.push(session.secure && password === 'secret' ? username : undefined);
+          done(null, { user: username });
+        },
+        onData: (stream, _session, done) => {
+          let text = '';
+          stream.setEncoding('utf8').on('data', (part: string) => (text += part));
+          stream.on('end', () => (mails.push(text), done()));
+        },
+      });
+      server.on('error', () => undefined);
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.server.address() as AddressInfo;
+      const mail = { user: 'halo', password: 'secret', from: 'halo@example.com', to: ['team@example.com'] };
+      const trusting = openConnections({ certificateAuthorities: ca });
+      try {
+        const at = (host: string) => ({ url: `${scheme}://${host}:${port}`, ...mail, allowPrivate: true });
+        await send(openMail({ ...at('localhost'), connections: trusting }));
+        expect([mails.length, users]).toEqual([1, ['halo']]);
+        const unknown = await failureOf(send(openMail({ ...at('localhost'), connections })));
+        expect(unknown.message).toMatch(/certificate/);
+        // The certificate names another host.
+        const other = await failureOf(send(openMail({ ...at('127.0.0.1'), connections: trusting })));
+        expect(other.message).toMatch(/altnames|certificate/i);
+        expect([mails.length, users]).toEqual([1, ['halo']]);
+      } finally {
+        trusting.close();
+        server.close();
+      }
+    },
+  );
 });
+
+/** A certificate authority, and a certificate of localhost that it has signed. */
+function makeCertificates(): { ca: string; cert: string; key: string } {
+  const dir = tempDir('halo-mail-tls');
+  const openssl = (...args: string[]) => execFileSync('openssl', args, { cwd: dir, stdio: 'ignore' });
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  openssl('req', '-x509', ...curve, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=ca of the test');
+  openssl('req', ...curve, '-keyout', 'key.pem', '-out', 'request.pem', '-subj', '/CN=localhost');
+  writeFileSync(join(dir, 'names'), 'subjectAltName=DNS:localhost\n');
+  const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'names'];
+  openssl('x509', '-req', '-in', 'request.pem', '-out', 'cert.pem', ...signed);
+  const [ca = '', cert = '', key = ''] = ['ca.pem', 'cert.pem', 'key.pem'].map((file) =>
+    readFileSync(join(dir, file), 'utf8'),
+  );
+  return { ca, cert, key };
+}

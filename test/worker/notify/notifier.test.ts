@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readEndpoints } from '../../../src/config/host-rules.ts';
@@ -173,5 +173,80 @@ describe('incident notification: notifications', () => {
       code: 'CONFIG_INVALID',
       message: expect.stringMatching(message) as string,
     });
+  });
+});
+
+describe('the outbox of notifications', () => {
+  const DAY_MS = 86_400_000;
+  const silent = pino({ level: 'silent' });
+  const notification = (id: string) => ({
+    ...{ id, type: 'run.failed' as const, at: '2030-01-01T00:00:00.000Z', run: '0tbq4m8k2dhe7w1' },
+    ...{ repository: 'shop', source: '/srv/shop', title: 'shop: failed', text: '' },
+  });
+
+  /** A home with these settings, and passes of its notifier at `clock.ms`. */
+  function open(settings: string) {
+    const dir = tempDir('halo-outbox');
+    writeFileSync(join(dir, 'config.toml'), settings);
+    const clock = { ms: Date.now() };
+    const notifier = new Notifier({ home: dir, log: silent, now: () => clock.ms, env: {}, masker: openMasker() });
+    const pass = async (hurry = false) => {
+      await notifier.begin();
+      notifier.flush(hurry);
+      await notifier.settle();
+    };
+    return { dir, clock, pass, outbox: new NotificationOutbox(dir) };
+  }
+
+  it('is not read while nothing was added and nothing is due, and again when something is', async () => {
+    const receiver = await startReceiver();
+    const { dir, clock, pass, outbox } = open(
+      `[notify.x]\ntype = "webhook"\nurl = "${receiver.url}"\nallow_private = true\n`,
+    );
+    const given = { failures: 3, addedAt: new Date(clock.ms).toISOString(), givenUp: true };
+    await outbox.add('x', notification('0tbq4m8k2dhe7w1-1'), given.addedAt);
+    for (let seq = 1; seq <= 20; seq += 1)
+      await outbox.update('x', { notification: notification(`0tbq4m8k2dhe7w1-${seq}`), ...given });
+    const folder = join(dir, 'notifications', 'x');
+    // The change is long past, as it is on a machine that does nothing.
+    const rest = () => utimesSync(folder, 1_000, 1_000);
+    rest();
+    await pass();
+    // A file that is replaced in place changes nothing that the notifier looks at: it shows whether it was read.
+    const file = join(folder, '0tbq4m8k2dhe7w1-1.json');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"givenUp":true', '"givenUp":false'));
+    await pass();
+    expect(receiver.received).toHaveLength(0);
+    await outbox.add('x', notification('0tbq4m8k2dhe7w1-30'), given.addedAt);
+    await vi.waitFor(
+      async () => {
+        await pass();
+        expect(receiver.received).toHaveLength(2);
+      },
+      { timeout: 20_000, interval: 100 },
+    );
+    rest();
+    await pass();
+    clock.ms += 15 * DAY_MS;
+    await pass();
+    expect(await outbox.pending('x')).toEqual([]);
+    await receiver.close();
+  });
+
+  it('shows what a removed endpoint has not received, and drops it after two weeks', async () => {
+    const { dir, clock, pass, outbox } = open('');
+    await outbox.add('old', notification('0tbq4m8k2dhe7w1-1'), new Date(clock.ms).toISOString());
+    await pass();
+    expect(await listEndpoints(dir)).toMatchObject([
+      { name: 'old', type: 'removed', waiting: 1, why: expect.stringContaining('notifications/old') as string },
+    ]);
+    expect((await checkEndpoints(dir))[0]).toMatchObject({
+      ok: 'warn',
+      fix: expect.stringContaining('again') as string,
+    });
+    clock.ms += 15 * DAY_MS;
+    writeFileSync(join(dir, 'config.toml'), '# changed\n');
+    await pass();
+    expect(await listEndpoints(dir)).toEqual([]);
   });
 });

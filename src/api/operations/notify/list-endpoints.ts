@@ -16,7 +16,9 @@ export const listEndpointsOperation: Operation<object, { endpoints: EndpointView
         endpoints: z.array(
           z.object({
             name: z.string(),
-            type: z.enum(['webhook', 'slack', 'ntfy', 'mail']),
+            type: z
+              .enum(['webhook', 'slack', 'ntfy', 'mail', 'removed'])
+              .describe('`removed`: no longer configured, but it has not received everything.'),
             host: z.string().optional().describe('Absent if the URL is a secret.'),
             events: z.array(z.string()),
             waiting: z.number().int(),
