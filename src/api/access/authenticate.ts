@@ -87,7 +87,7 @@ export class Authenticator {
 }
 
 function isExpired({ expiresAt }: TokenRecord, now: Date): boolean {
-  // Also if it is no time.
+  // Also if it cannot be read.
   return expiresAt !== undefined && !(Date.parse(expiresAt) > now.getTime());
 }
 
