@@ -3,7 +3,7 @@ import type { Percentiles, PrdEstimate } from '../../core/report/estimate.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { readEstimate } from '../prds/estimate-prd.ts';
+import { readEstimate } from '../prds/estimate-line.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { noteUnreadable } from '../options/report-options.ts';
 import { resolveRepository } from '../options/resolve-run.ts';

@@ -12,7 +12,7 @@ import { defineNew } from '../prds/new-prd.ts';
 import { defineStatus } from '../prds/prd-status.ts';
 import { defined } from '../../lib/guards.ts';
 import { wrapWords } from '../../lib/string-width.ts';
-import { estimateLine, findEstimate } from '../prds/estimate-prd.ts';
+import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { addSourceOptions, assertSource, collect, type SourceFlags } from '../options/run-options.ts';
 import { terminalColumns } from '../output/run-table.ts';

@@ -6,7 +6,7 @@ import { parsePriority } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
-import { estimateLine, findEstimate } from '../prds/estimate-prd.ts';
+import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
 import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
 import {
   addSettingOptions,
