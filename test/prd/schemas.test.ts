@@ -21,11 +21,11 @@ const DIALECT_IDS = Object.keys(JSON_WRITERS) as JsonId[];
 const readSchema = (dialect: string) =>
   JSON.parse(readFileSync(new URL(`${dialect}.schema.json`, FOLDER), 'utf8')) as Json;
 
-test('each JSON dialect has a schema, as have webhooks, and nothing else', () => {
+test('each JSON dialect has a schema, and no other', () => {
   const json = Object.values(DIALECTS).filter(({ format }) => format === 'json');
-  expect(readdirSync(FOLDER).sort()).toEqual(
-    [...json.map(({ id }) => id), 'webhook'].map((name) => `${name}.schema.json`).sort(),
-  );
+  // The body of webhooks has a schema, too.
+  const schemas = readdirSync(FOLDER).filter((name) => name !== 'webhook.schema.json');
+  expect(schemas.sort()).toEqual(json.map(({ id }) => `${id}.schema.json`).sort());
 });
 
 describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
