@@ -92,9 +92,9 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await home.addHeldRun('heldrun1');
     await signIn();
     await show('run/heldrun1/diff/US-001', 'Review US-001');
-    await page.getByText('+new').waitFor();
+    await page.locator('code.added', { hasText: 'new' }).waitFor();
     await page.getByRole('button', { name: 'Comment on line 1' }).first().click();
-    await page.getByLabel('Comment on line 1', { exact: true }).locator('visible=true').last().fill('Use a name.');
+    await page.getByRole('textbox', { name: 'Comment on line 1' }).fill('Use a name.');
     await page.getByRole('button', { name: /Send back with 1 comment/ }).click();
     await vi.waitFor(async () => {
       const { state } = await home.operations.get('heldrun1');

@@ -53,7 +53,8 @@ interface ActionButtonProps {
   question?: string;
   tone?: 'good' | 'bad';
   shortcut?: string;
-  onDone?: () => void;
+  /** Called with the result of the operation. */
+  onDone?: (result: unknown) => void;
 }
 
 /** A button that calls an operation, and shows why it failed. */
@@ -65,8 +66,7 @@ export function ActionButton({ label, path, body, question, tone, shortcut, onDo
     setBusy(true);
     setProblem(undefined);
     try {
-      await callServer(path, body);
-      onDone?.();
+      onDone?.(await callServer(path, body));
     } catch (error) {
       setProblem(toRequestFailed(error));
     } finally {

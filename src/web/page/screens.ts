@@ -36,9 +36,16 @@ export const KEY_GROUPS: readonly { name: string; keys: readonly [key: string, a
   {
     name: 'Review',
     keys: [
+      ['j', 'next file'],
+      ['k', 'previous file'],
+      ['n', 'next change'],
+      ['p', 'previous change'],
+      ['v', 'mark the file as viewed'],
       ['a', 'approve'],
       ['x', 'reject'],
       ['s', 'send back with your comments'],
+      ['l', 'land'],
+      ['o', 'open a pull request'],
     ],
   },
 ];

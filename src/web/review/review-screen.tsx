@@ -1,11 +1,20 @@
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { currentDecision } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
-import { ActionButton, mayDo, EmptyState, Problem, type Person } from '../page/page-parts.tsx';
-import { readPatch, type PatchFile, type PatchLine } from './read-patch.ts';
+import { useKept } from '../page/browser-storage.ts';
+import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readText, runPath, useLoaded } from '../page/read-server.ts';
+import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
+import { CriteriaList } from './criteria-list.tsx';
+import { DiffFile } from './diff-file.tsx';
+import { FileTree, toTreeOrder } from './file-tree.tsx';
+import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
+import { readPatch, type PatchFile } from './read-patch.ts';
+import { decisionsOf, ReviewActions, SendBack } from './review-actions.tsx';
+import { ReviewFacts } from './review-facts.tsx';
+import { useCurrentFile, useNarrow, useReviewKeys } from './review-keys.ts';
+import { allComments, useReview, type Place, type UnsentComment } from './review-state.ts';
 
 interface ReviewProps {
   runId: string;
@@ -15,162 +24,222 @@ interface ReviewProps {
   person: Person;
 }
 
-interface LineComment {
-  path: string;
-  side: 'new' | 'old';
-  line: number;
-  text: string;
-}
-
-/** The diff of a run or story, with comments that start the story again, and the decision. */
+/** The diff of a run or story with what a reviewer has to know, comments that start the story again, and the decision. */
 export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.Element {
+  const { value: review, problem } = useRunReview(runId, run);
+  const found = review?.state.stories.find(({ id }) => id === story);
+  const commit = review && reviewedCommit(review.state, found);
+  const version = review === undefined ? undefined : (commit ?? `attempt ${found?.attempts}`);
   const query = story === undefined ? '' : `?story=${encodeURIComponent(story)}`;
-  const { value, problem } = useLoaded(`${runId} ${story ?? ''}`, () => readText(runPath(runId, `/diff${query}`)));
-  const files = useMemo(() => readPatch(value ?? ''), [value]);
-  const [comments, setComments] = useState<LineComment[]>([]);
-  const held = run?.stories.find(({ id }) => id === story)?.held;
-  const waits =
-    held !== undefined || (story === undefined && run?.status === 'ended' && currentDecision(run) === undefined);
-  const body = story === undefined ? {} : { story };
-  const mayDecide = mayDo(person, 'operate');
+  const diff = useLoaded(`${runId} ${story ?? ''} ${version ?? ''}`, async () =>
+    version === undefined ? undefined : toTreeOrder(readPatch(await readText(runPath(runId, `/diff${query}`)))),
+  );
+  const failed = problem ?? diff.problem;
+  const pull = review?.state.pull;
+  const [result, setResult] = useState<{ of: string; text: string }>();
+  const of = `${runId} ${story ?? ''}`;
   return (
     <>
-      <h1>Review {story ?? <code>{runId}</code>}</h1>
-      <p>
+      <h1>
+        Review {story === undefined ? <code>{runId}</code> : safeText(story)}{' '}
+        {found !== undefined && <span class="soft">{safeText(found.title)}</span>}
+      </h1>
+      <p class="line">
         <a href={`#/run/${runId}`}>Run {runId}</a>
+        {commit !== undefined && <code class="soft">{commit.slice(0, 12)}</code>}
+        {pull !== undefined && /^https?:/.test(pull.url) && (
+          <a href={pull.url} rel="noreferrer">
+            Pull request {pull.number}
+          </a>
+        )}
       </p>
-      {held !== undefined && held.paths.length > 0 && (
-        <div class="notice warn">
-          <strong>Protected paths changed</strong>
-          <ul>
-            {held.paths.map((path) => (
-              <li key={path}>
-                <code>{path}</code>
-              </li>
-            ))}
-          </ul>
-        </div>
+      {review !== undefined && <StoryLinks review={review} story={story} />}
+      {result?.of === of && (
+        <p class="notice good" role="status">
+          {safeText(result.text)}
+        </p>
       )}
-      {problem !== undefined && <Problem problem={problem} />}
-      {value === undefined && problem === undefined && <EmptyState title="Reading the diff …" />}
-      {value !== undefined && files.length === 0 && <EmptyState title="The diff is empty." />}
-      {mayDecide && (
-        <div class="actions">
-          {waits && (
-            <ActionButton label="Approve" shortcut="a" tone="good" path={runPath(runId, '/approve')} body={body} />
-          )}
-          {comments.length > 0 && (
-            <ActionButton
-              label={`Send back with ${comments.length} ${comments.length === 1 ? 'comment' : 'comments'}`}
-              shortcut="s"
-              path={runPath(runId, '/reject')}
-              body={{ ...body, comments }}
-              onDone={() => setComments([])}
-            />
-          )}
-          {waits && (
-            <ActionButton
-              label="Reject"
-              shortcut="x"
-              tone="bad"
-              path={runPath(runId, '/reject')}
-              body={body}
-              question="Reject it for good?"
-            />
-          )}
-        </div>
-      )}
-      <ul class="files" aria-label="Files">
-        {files.map(({ path, added, removed }, index) => (
-          <li key={path}>
-            <button type="button" onClick={() => document.getElementById(`file-${index}`)?.scrollIntoView()}>
-              {safeText(path)} <span class="good">+{added}</span> <span class="bad">−{removed}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      {files.map((file, index) => (
-        <FileDiff
-          key={file.path}
-          id={`file-${index}`}
-          file={file}
-          comments={comments.filter(({ path }) => path === file.path)}
-          onComment={
-            mayDecide && story !== undefined
-              ? (comment) =>
-                  setComments([
-                    ...comments.filter((other) => !isSamePlace(other, comment)),
-                    ...(comment.text === '' ? [] : [comment]),
-                  ])
-              : undefined
-          }
+      {failed !== undefined && <Problem problem={failed} />}
+      {diff.problem !== undefined && <EarlierFeedback feedback={found?.feedback ?? []} />}
+      {diff.value === undefined && failed === undefined && <EmptyState title="Reading the diff …" />}
+      {review !== undefined && diff.value !== undefined && (
+        <Review
+          key={`${of} ${version}`}
+          {...{ runId, story, review, person, commit }}
+          files={diff.value}
+          onResult={(text) => setResult({ of, text })}
         />
-      ))}
+      )}
     </>
   );
 }
 
-function isSamePlace(a: LineComment, b: LineComment): boolean {
-  return a.path === b.path && a.side === b.side && a.line === b.line;
-}
-
-interface FileDiffProps {
-  id: string;
-  file: PatchFile;
-  comments: readonly LineComment[];
-  onComment: ((comment: LineComment) => void) | undefined;
-}
-
-function FileDiff({ id, file, comments, onComment }: FileDiffProps): JSX.Element {
-  const [editing, setEditing] = useState<PatchLine>();
+/** Links to the reviews of the stories that have something to review. */
+function StoryLinks({ review, story }: { review: RunReview; story: string | undefined }): JSX.Element {
+  const { runId, stories } = review.state;
   return (
-    <section class="file" id={id} aria-label={safeText(file.path)}>
-      <h2>
-        <code>{safeText(file.path)}</code>
-      </h2>
-      <div class="patch" tabIndex={0} role="region" aria-label={`Changes of ${safeText(file.path)}`}>
-        {file.lines.map((line, index) => {
-          const place = placeOf(file.path, line);
-          const comment = comments.find((each) => place !== undefined && isSamePlace(each, { ...place, text: '' }));
-          return (
-            <div key={index} class={line.kind}>
-              <span class="number">{line.old}</span>
-              {onComment === undefined || place === undefined ? (
-                <span class="number">{line.new}</span>
-              ) : (
-                <button
-                  type="button"
-                  class="number"
-                  aria-label={`Comment on line ${place.line}`}
-                  onClick={() => setEditing(line)}
-                >
-                  {line.new ?? '+'}
-                </button>
-              )}
-              <code>
-                {line.kind === 'added' ? '+' : line.kind === 'removed' ? '-' : ' '}
-                {safeText(line.text)}
-              </code>
-              {(editing === line || comment !== undefined) && place !== undefined && (
-                <label class="comment">
-                  Comment on line {place.line}
-                  <textarea
-                    rows={2}
-                    maxLength={4000}
-                    value={comment?.text ?? ''}
-                    onInput={({ currentTarget }) => onComment?.({ ...place, text: currentTarget.value })}
-                  />
-                </label>
-              )}
-            </div>
-          );
-        })}
-      </div>
-    </section>
+    <nav class="story-links" aria-label="Stories of the run">
+      <a href={`#/run/${runId}/diff`} aria-current={story === undefined ? 'page' : undefined}>
+        All that landed
+      </a>
+      {stories
+        .filter(({ attempts }) => attempts > 0)
+        .map(({ id, held, progress }) => (
+          <a
+            key={id}
+            href={`#/run/${runId}/diff/${encodeURIComponent(id)}`}
+            aria-current={story === id ? 'page' : undefined}
+          >
+            {safeText(id)}{' '}
+            <span class={held !== undefined || progress === 'failed' ? 'warn' : 'soft'}>
+              {held === undefined ? progress.replace('_', ' ') : 'waits'}
+            </span>
+          </a>
+        ))}
+    </nav>
   );
 }
 
-function placeOf(path: string, line: PatchLine): Omit<LineComment, 'text'> | undefined {
-  if (line.new !== undefined) return { path, side: 'new', line: line.new };
-  return line.old === undefined ? undefined : { path, side: 'old', line: line.old };
+interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
+  review: RunReview;
+  files: PatchFile[];
+  commit: string | undefined;
+  onResult: (text: string) => void;
+}
+
+function Review({ runId, story, review, person, files, commit, onResult }: ReviewOfProps): JSX.Element {
+  const [state, dispatch] = useReview(`${runId} ${story ?? ''}`, commit);
+  const [view, setView] = useKept('halo diff view', 'unified');
+  const [isPanelOpen, setPanelOpen] = useState(false);
+  const root = useRef<HTMLDivElement>(null);
+  const isNarrow = useNarrow();
+  const isSplit = view === 'split' && !isNarrow;
+  const current = useCurrentFile();
+  useStickyTop(root);
+  const found = review.state.stories.find(({ id }) => id === story);
+  const reviews = review.stories.filter(({ id, commit }) =>
+    story === undefined ? commit !== undefined : id === story,
+  );
+  const decisions = decisionsOf(person, review.state, found);
+  const { draft, chosen, target, message, viewed, toggled } = state;
+  const comments = allComments(state);
+  const byPath = useMemo(() => groupByPath(state.comments), [state.comments]);
+  const criteria = useMemo(() => criteriaByPath(files, reviews[0]?.criteria ?? []), [files, review]);
+  const protectedPaths = found?.held?.paths ?? NO_PATHS;
+  const onShow = (place: Place) => dispatch({ type: 'show', place });
+  const onFile = (path: string) =>
+    document.getElementById(`file-${files.findIndex((file) => file.path === path)}`)?.scrollIntoView();
+  const onViewed = (path: string) => dispatch({ type: 'view', path, isViewed: !viewed.includes(path) });
+  useReviewKeys(files, { onShow, onFile, onViewed });
+  const counts = Object.fromEntries([...byPath].map(([path, { length }]) => [path, length]));
+  const sendBack = story !== undefined && decisions.sendBack && (comments.length > 0 || message.trim() !== '') && (
+    <SendBack
+      {...{ runId, story, comments, message }}
+      shortcut="s"
+      onSent={(text) => {
+        dispatch({ type: 'sent' });
+        setPanelOpen(false);
+        onResult(text);
+      }}
+    />
+  );
+  return (
+    <div class="review" ref={root}>
+      <ReviewFacts reviews={reviews} held={found?.held} files={files} onShow={onShow} />
+      {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
+      <EarlierFeedback feedback={found?.feedback ?? []} />
+      <div class="review-bar">
+        {!isNarrow && (
+          <span class="views" role="group" aria-label="View of the diff">
+            {(['unified', 'split'] as const).map((name) => (
+              <button key={name} type="button" aria-pressed={view === name} onClick={() => setView(name)}>
+                {name === 'unified' ? 'Unified' : 'Split'}
+              </button>
+            ))}
+          </span>
+        )}
+        <span class="soft viewed-count">
+          {files.filter(({ path }) => viewed.includes(path)).length} of {files.length} files viewed
+        </span>
+        <span class="decide">
+          {decisions.sendBack && (
+            <button type="button" aria-expanded={isPanelOpen} onClick={() => setPanelOpen(!isPanelOpen)}>
+              Your comments ({comments.length})
+            </button>
+          )}
+          {!isPanelOpen && sendBack}
+          <ReviewActions {...{ runId, story, decisions, onResult }} />
+        </span>
+        {isPanelOpen && (
+          <CommentPanel {...{ comments, message, files, dispatch }}>
+            <>{sendBack}</>
+          </CommentPanel>
+        )}
+      </div>
+      {files.length === 0 && <EmptyState title="The diff is empty." />}
+      <div class="review-columns">
+        <details class="side" open={!isNarrow} key={String(isNarrow)}>
+          <summary>Files ({files.length})</summary>
+          <FileTree {...{ files, viewed, protectedPaths, current }} comments={JSON.stringify(counts)} onOpen={onFile} />
+        </details>
+        <div class="diffs">
+          {files.map((file, index) => {
+            const ofFile = <T extends { path: string }>(place: T | undefined) =>
+              place?.path === file.path ? place : undefined;
+            return (
+              <DiffFile
+                key={file.path}
+                id={`file-${index}`}
+                file={file}
+                isSplit={isSplit}
+                mayComment={decisions.sendBack}
+                comments={byPath.get(file.path) ?? NO_COMMENTS}
+                draft={ofFile(draft)}
+                chosen={ofFile(chosen)}
+                target={ofFile(target)}
+                isViewed={viewed.includes(file.path)}
+                isToggled={toggled[file.path]}
+                isProtected={protectedPaths.includes(file.path)}
+                criteria={criteria.get(file.path) ?? ''}
+                dispatch={dispatch}
+              />
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const NO_COMMENTS: readonly UnsentComment[] = [];
+const NO_PATHS: readonly string[] = [];
+
+function groupByPath(comments: readonly UnsentComment[]): Map<string, UnsentComment[]> {
+  const groups = new Map<string, UnsentComment[]>();
+  for (const comment of comments) groups.set(comment.path, [...(groups.get(comment.path) ?? []), comment]);
+  return groups;
+}
+
+/** The numbers of the criteria for which the agent names a file, such as `1, 3`. */
+function criteriaByPath(files: readonly PatchFile[], criteria: RunReview['stories'][number]['criteria']) {
+  const isNamed = (name: string, path: string) => path === name || path.endsWith(`/${name}`);
+  return new Map(
+    files.map(({ path }) => {
+      const numbers = criteria.filter(({ claim }) => claim?.files.some((name) => isNamed(name, path)));
+      return [path, numbers.map(({ n }) => n).join(', ')];
+    }),
+  );
+}
+
+/** Sets the heights of what stays at the top of the window, for what stays below it. */
+function useStickyTop(root: { current: HTMLElement | null }): void {
+  useEffect(() => {
+    const [header, bar] = [document.querySelector<HTMLElement>('header'), root.current?.querySelector('.review-bar')];
+    const observer = new ResizeObserver(() => {
+      root.current?.style.setProperty('--header', `${header?.offsetHeight ?? 0}px`);
+      root.current?.style.setProperty('--bar', `${(bar as HTMLElement | undefined)?.offsetHeight ?? 0}px`);
+    });
+    for (const element of [header, bar]) if (element) observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
 }

@@ -121,9 +121,11 @@ function findRepeated(
 ): Feedback | undefined {
   const last = openFeedback(story);
   if (last?.by !== by || last.text !== text || last.comments.length !== comments.length) return undefined;
-  const isSame = last.comments.every(({ path, line, text: said }, index) => {
+  const isSame = last.comments.every(({ path, side, line, endLine = line, text: said }, index) => {
     const other = comments[index];
-    return other?.path === path && other.line === line && safeText(other.text).trim() === said;
+    if (other === undefined || safeText(other.text.replace(/\r\n?/g, '\n')).trim() !== said) return false;
+    const { side: otherSide = 'new', endLine: otherEnd = other.line } = other;
+    return other.path === path && otherSide === side && other.line === line && otherEnd === endLine;
   });
   return isSame ? last : undefined;
 }

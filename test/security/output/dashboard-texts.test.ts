@@ -63,5 +63,43 @@ describe(
       // The repository of these runs does not exist, so the diff is refused.
       problems.splice(0, Infinity, ...problems.filter((text) => !text.startsWith('Failed to load resource')));
     });
+
+    it('a reviewed diff, its paths, criteria, tests, gates and comments create no element and run no script', async () => {
+      const path = '<img src=x onerror="window.pwned=1">/"><svg onload=window.pwned=1>.ts';
+      const ref = { story: 'US-001', attempt: 1 };
+      const claim = { n: 1, tests: [{ name: XSS, found: 'missing' as const }], files: [path, XSS] };
+      await home.addHeldRun('hostile3', {
+        ...{ title: XSS, acceptance: [XSS], protectedPaths: [path] },
+        base: { [path]: `const old = '${XSS}';\n`, 'test/gone.test.ts': XSS },
+        files: {
+          [path]: `const now = \`${XSS}\u202e\`;\n// ${XSS}\n`,
+          'a.md': XSS,
+          'a.html': XSS,
+          'test/gone.test.ts': null,
+        },
+        events: [
+          { type: 'gate.ended', ...ref, command: XSS, exitCode: 1, ms: 1, log: 'gates/1.log' },
+          { type: 'tests.compared', ...ref, before: 1, after: 1, removed: [XSS], skipped: [XSS], emptied: [XSS] },
+          { type: 'criteria.claimed', ...ref, reported: true, criteria: [claim] },
+        ],
+      });
+      await signIn();
+      await show('run/hostile3/diff/US-001', 'Review US-001');
+      await page.getByText('const now = ').waitFor();
+      for (const view of ['Split', 'Unified']) {
+        await page.getByRole('button', { name: view, exact: true }).click();
+        await page.getByRole('region', { name: path }).getByRole('button', { name: 'Comment on line 1' }).click();
+        await page.getByRole('textbox', { name: 'Comment on line 1' }).fill(`${view} ${XSS}`);
+        await page.getByRole('button', { name: 'Add comment' }).click();
+        await page.reload();
+        await page.getByRole('button', { name: /^Your comments/ }).click();
+        await page.getByRole('region', { name: 'Your comments' }).getByText(`${view} <img`).waitFor();
+        const shown = await page.locator('.diffs').innerText();
+        for (const text of ['<img src=x onerror="window.pwned=1">', '<script>window.pwned=1</script>', '<U+202E>'])
+          expect(shown).toContain(text);
+        expect(await page.locator('main img, main script, main svg, iframe').count()).toBe(0);
+        expect(await page.evaluate('window.pwned')).toBeUndefined();
+      }
+    });
   },
 );

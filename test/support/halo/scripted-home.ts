@@ -27,8 +27,21 @@ export interface ScriptedHome {
   /** A repository whose run `runId` has landed one commit on its branch, with the mirror of that repository. */
   addLandedRun(runId: string): Promise<TestRepository>;
   /** The same, with a commit that waits for approval instead. */
-  addHeldRun(runId: string): Promise<TestRepository>;
+  addHeldRun(runId: string, change?: HeldChange): Promise<TestRepository>;
   remove(): Promise<void>;
+}
+
+/** The change of a commit that waits for approval, and what the journal says about it. */
+export interface HeldChange {
+  /** The files of the first commit. */
+  base?: Record<string, string>;
+  /** What the commit writes; null: it removes the file. */
+  files: Record<string, string | null>;
+  protectedPaths?: string[];
+  acceptance?: string[];
+  title?: string;
+  /** Events of the attempt before its end. */
+  events?: JournalEntry[];
 }
 
 const PATH = 'cart.txt';
@@ -59,12 +72,15 @@ export function openScriptedHome(): ScriptedHome {
   }
 
   /** A repository with a commit on top of its base that is on no branch but `branch`. */
-  async function makeCommit(branch: string) {
-    const repository = makeRepository();
+  async function makeCommit(branch: string, { base: first, files }: HeldChange = { files: { [PATH]: 'new\n' } }) {
+    const repository = makeRepository(first);
     repositories.push(repository);
     const base = repository.git('rev-parse', 'HEAD');
     repository.git('checkout', '-q', '-b', branch);
-    repository.write(PATH, 'new\n');
+    for (const [path, content] of Object.entries(files)) {
+      if (content === null) repository.git('rm', '-q', path);
+      else repository.write(path, content);
+    }
     const commit = repository.commit('Add the cart.');
     repository.git('checkout', '-q', 'main');
     const gitDir = join(repository.root, '.git');
@@ -99,12 +115,15 @@ export function openScriptedHome(): ScriptedHome {
       await addRun([{ ...created(runId, 1), repo }, { type: 'run.started' }, ...story, end]);
       return repository;
     },
-    async addHeldRun(runId) {
-      const { repository, commit, gitDir, repo } = await makeCommit('candidate');
-      const story = held('US-001').map((entry) =>
-        entry.type === 'story.ended' ? { ...entry, held: { commit, paths: [PATH] } } : entry,
+    async addHeldRun(runId, change) {
+      const { repository, commit, gitDir, repo } = await makeCommit('candidate', change);
+      const { protectedPaths = [PATH], acceptance = [], title = 'Story number 1', events = [] } = change ?? {};
+      const story = held('US-001').flatMap((entry) =>
+        entry.type === 'story.ended' ? [...events, { ...entry, held: { commit, paths: protectedPaths } }] : [entry],
       );
-      await addRun([{ ...created(runId, 1), repo }, { type: 'run.started' }, ...story]);
+      const { prd, ...first } = created(runId, 1);
+      const stories = prd.stories.map((each) => ({ ...each, acceptance, title }));
+      await addRun([{ ...first, prd: { ...prd, stories }, repo }, { type: 'run.started' }, ...story]);
       const { state } = await operations.get(runId);
       const mirrorDir = join(home, 'repos', repo.mirror, 'mirror.git');
       await holdCommit({ candidateDir: gitDir, mirrorDir, runId, storyKey: state.stories[0]!.key, commit });

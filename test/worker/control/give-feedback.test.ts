@@ -48,6 +48,8 @@ describe('feedback on a commit that waits for approval', () => {
     expect(run.queued.at(-1)).toMatchObject({ ordinal: 0, attempt: 2 });
     expect(await give(run, { comments })).toMatchObject({ commit, changed: false });
     expect((await storyOf(run)).feedback).toHaveLength(1);
+    const onMoreLines = comments.map((comment) => (comment.line === 1 ? { ...comment, endLine: 2 } : comment));
+    await expect(give(run, { comments: onMoreLines })).rejects.toEqual(refusal('has feedback of ann-at-forge already'));
   });
 
   it('is refused while the next attempt works on other feedback, and once the commit was decided on', async ({

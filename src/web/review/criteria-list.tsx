@@ -1,0 +1,96 @@
+import type { JSX } from 'preact';
+import { isTested, type TestFinding } from '../../core/review/criteria.ts';
+import type { StoryReview } from '../../core/review/review.ts';
+import { safeText } from '../../core/text/safe-text.ts';
+import { findFilePlace, findTestPlace } from './criteria-links.ts';
+import type { PatchFile } from './read-patch.ts';
+import type { Place } from './review-state.ts';
+
+interface CriteriaListProps {
+  criteria: StoryReview['criteria'];
+  files: readonly PatchFile[];
+  onShow: (place: Place) => void;
+}
+
+const FINDINGS: Record<TestFinding, { text: string; tone: string }> = {
+  ran: { text: 'ran and passed', tone: 'good' },
+  skipped: { text: 'skipped', tone: 'warn' },
+  missing: { text: 'not in the report of the gates', tone: 'warn' },
+  unknown: { text: 'unknown: the gates report no tests', tone: 'soft' },
+};
+
+/** The acceptance criteria, the tests and files that the agent names for each, and where the diff changes them. */
+export function CriteriaList({ criteria, files, onShow }: CriteriaListProps): JSX.Element | null {
+  if (criteria.length === 0) return null;
+  const tested = criteria.filter(isTested).length;
+  return (
+    <details class="card criteria" open>
+      <summary>
+        <h2>Acceptance criteria</h2>
+        <span class={tested === criteria.length ? 'good' : 'warn'}>
+          {tested} of {criteria.length} with tests that ran
+        </span>
+      </summary>
+      <ol>
+        {criteria.map(({ n, text, claim, locked = [] }) => (
+          <li key={n}>
+            <p class="criterion">
+              <span
+                class={`mark-${isTested({ ...(claim && { claim }), locked }) ? 'good' : 'warn'}`}
+                aria-hidden="true"
+              />
+              <span>
+                {n}. {safeText(text)}
+              </span>
+            </p>
+            <ul>
+              {locked.map((name) => (
+                <Named key={`locked ${name}`} name={name} place={findTestPlace(files, name)} onShow={onShow}>
+                  <span class="good">locked: failed before the change, passed after it</span>
+                </Named>
+              ))}
+              {claim?.tests
+                .filter(({ name }) => !locked.includes(name))
+                .map(({ name, found }) => (
+                  <Named key={`test ${name}`} name={name} place={findTestPlace(files, name)} onShow={onShow}>
+                    <span class={FINDINGS[found].tone}>{FINDINGS[found].text}</span>
+                  </Named>
+                ))}
+              {claim?.files.map((name) => (
+                <Named key={`file ${name}`} name={name} place={findFilePlace(files, name)} onShow={onShow} />
+              ))}
+              {(claim === undefined || claim.tests.length + claim.files.length === 0) && locked.length === 0 && (
+                <li class="warn">The agent names no test and no file for it.</li>
+              )}
+            </ul>
+          </li>
+        ))}
+      </ol>
+    </details>
+  );
+}
+
+interface NamedProps {
+  name: string;
+  place: Place | undefined;
+  onShow: (place: Place) => void;
+  children?: JSX.Element;
+}
+
+/** A test or file, with a link to its change. */
+function Named({ name, place, onShow, children }: NamedProps): JSX.Element {
+  return (
+    <li class="line">
+      {place === undefined ? (
+        <>
+          <code>{safeText(name)}</code> <span class="soft">not changed in this diff</span>
+        </>
+      ) : (
+        <button type="button" class="link" onClick={() => onShow(place)}>
+          <code>{safeText(name)}</code>
+        </button>
+      )}
+      {children}
+    </li>
+  );
+}

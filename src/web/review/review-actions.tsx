@@ -1,0 +1,147 @@
+import type { JSX } from 'preact';
+import type { RequestedPull } from '../../core/pulls/pull-state.ts';
+import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
+import { isReviewable, commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
+import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
+import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
+import { runPath } from '../page/read-server.ts';
+import { toSent, type UnsentComment } from './review-state.ts';
+
+/** What a person may decide about a run or story now. */
+export interface Decisions {
+  decide: boolean;
+  sendBack: boolean;
+  land: boolean;
+  requestPull: boolean;
+}
+
+export function decisionsOf(person: Person, run: RunState | undefined, story: StoryState | undefined): Decisions {
+  if (run === undefined || !mayDo(person, 'operate'))
+    return { decide: false, sendBack: false, land: false, requestPull: false };
+  const isOfRun = story === undefined || run.stories.length === 1;
+  const ofRun = inboxItems(run, []).filter((item) => item.story === undefined);
+  return {
+    decide: story === undefined ? ofRun.some(({ what }) => what === '? approval') : story.held !== undefined,
+    sendBack:
+      story !== undefined &&
+      isReviewable(run) &&
+      commitToReview(story) !== undefined &&
+      story.approved === undefined &&
+      openFeedback(story) === undefined,
+    land: isOfRun && ofRun.some(({ what }) => what === '+ land'),
+    requestPull: isOfRun && mayHavePull(run),
+  };
+}
+
+/** Whether the commits of a run could be merged by a pull request. The server knows whether it has a forge. */
+function mayHavePull(run: RunState): boolean {
+  const { status, tip, repo, landed, dry, scratch, pull } = run;
+  const hasWork = status === 'ended' && tip !== repo.base && landed === undefined;
+  return hasWork && !dry && !scratch && pull === undefined && currentDecision(run)?.verdict !== 'rejected';
+}
+
+interface ReviewActionsProps {
+  runId: string;
+  story: string | undefined;
+  decisions: Decisions;
+  /** Says what was done. */
+  onResult: (text: string) => void;
+}
+
+/** The buttons that end a review. */
+export function ReviewActions({ runId, story, decisions, onResult }: ReviewActionsProps): JSX.Element {
+  const body = story === undefined ? {} : { story };
+  return (
+    <>
+      {decisions.decide && (
+        <>
+          <ActionButton
+            label="Approve"
+            shortcut="a"
+            tone="good"
+            path={runPath(runId, '/approve')}
+            body={body}
+            onDone={(result) => onResult(describeApproval(result as StoryDecisionResult | RunDecisionResult))}
+          />
+          <ActionButton
+            label="Reject"
+            shortcut="x"
+            tone="bad"
+            path={runPath(runId, '/reject')}
+            body={body}
+            question="Reject it for good? To have it changed, comment on it and send it back instead."
+            onDone={() => onResult(story === undefined ? 'The run is rejected.' : `${story} is rejected.`)}
+          />
+        </>
+      )}
+      {decisions.land && (
+        <ActionButton
+          label="Land"
+          shortcut="l"
+          tone="good"
+          path={runPath(runId, '/land')}
+          onDone={(result) => onResult(describeLanding(result as LandedRun))}
+        />
+      )}
+      {decisions.requestPull && (
+        <ActionButton
+          label="Open pull request"
+          shortcut="o"
+          path={runPath(runId, '/pull')}
+          onDone={(result) => onResult(describePull(result as RequestedPull))}
+        />
+      )}
+    </>
+  );
+}
+
+function describeApproval(result: StoryDecisionResult | RunDecisionResult): string {
+  if ('runId' in result)
+    return result.landed === undefined
+      ? 'The run is approved.'
+      : `The run is approved. ${describeLanding(result.landed)}`;
+  const { story, commit, landed } = result;
+  return landed
+    ? `${story} is approved, and ${commit.slice(0, 7)} is on the branch of the run.`
+    : `${story} is approved. A worker merges ${commit.slice(0, 7)} with what landed in the meantime.`;
+}
+
+function describePull({ pull }: RequestedPull): string {
+  return pull === undefined
+    ? 'A worker pushes the branch and opens the pull request. The link appears here.'
+    : `The run has the pull request ${pull.number} already.`;
+}
+
+function describeLanding({ branch, to, pushedTo }: LandedRun): string {
+  return `${branch} is at ${to.slice(0, 7)} now${pushedTo === undefined ? '' : `, pushed to ${pushedTo}`}.`;
+}
+
+interface SendBackProps {
+  runId: string;
+  story: string;
+  comments: readonly UnsentComment[];
+  message: string;
+  shortcut?: string;
+  onSent: (text: string) => void;
+}
+
+/** Starts the story again with the comments. */
+export function SendBack({ runId, story, comments, message, shortcut, onSent }: SendBackProps): JSX.Element {
+  const count = comments.length === 1 ? '1 comment' : `${comments.length} comments`;
+  const text = message.trim();
+  const what = comments.length === 0 ? 'your message' : count;
+  return (
+    <ActionButton
+      label={`Send back with ${what}`}
+      {...(shortcut !== undefined && { shortcut })}
+      path={runPath(runId, '/reject')}
+      body={{
+        story,
+        ...(text !== '' && { feedback: text }),
+        ...(comments.length > 0 && { comments: toSent(comments) }),
+      }}
+      onDone={() => onSent(`${story} starts again with ${what}.`)}
+    />
+  );
+}

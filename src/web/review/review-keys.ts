@@ -1,0 +1,100 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PatchFile } from './read-patch.ts';
+import type { Place } from './review-state.ts';
+
+interface KeyHandlers {
+  onShow: (place: Place) => void;
+  onFile: (path: string) => void;
+  onViewed: (path: string) => void;
+}
+
+/** `j`, `k`: next, previous file; `n`, `p`: next, previous change; `v`: the file is viewed. */
+export function useReviewKeys(files: readonly PatchFile[], handlers: KeyHandlers): void {
+  const last = useRef<Place>();
+  const latest = useRef(handlers);
+  latest.current = handlers;
+  useEffect(() => {
+    const places = files.flatMap(placesOf);
+    const press = (event: KeyboardEvent) => {
+      const from = event.target as HTMLElement;
+      if (
+        event.ctrlKey ||
+        event.metaKey ||
+        event.altKey ||
+        from.closest('input:not([type=checkbox]), textarea, dialog, select') !== null
+      )
+        return;
+      const current = findCurrentFile();
+      const at = files.findIndex(({ path }) => path === current);
+      const [fileStep, hunkStep] = [{ j: 1, k: -1 }[event.key], { n: 1, p: -1 }[event.key]];
+      if (fileStep !== undefined) {
+        const next = files[at + fileStep];
+        if (next !== undefined) latest.current.onFile(next.path);
+      } else if (hunkStep !== undefined) {
+        const first = places.findIndex(({ path }) => path === (current ?? files[0]?.path));
+        const known = last.current?.path === current ? places.indexOf(last.current as Place) : -1;
+        last.current = places[known === -1 ? (hunkStep > 0 ? first : first - 1) : known + hunkStep] ?? last.current;
+        if (last.current !== undefined) latest.current.onShow(last.current);
+      } else if (event.key === 'v' && current !== undefined) latest.current.onViewed(current);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, [files]);
+}
+
+/** The first changed line of each hunk. */
+function placesOf({ path, hunks }: PatchFile): Place[] {
+  return hunks.flatMap(({ lines }): Place[] => {
+    const line = lines.find(({ kind }) => kind !== 'same');
+    if (line?.new !== undefined) return [{ path, side: 'new', line: line.new }];
+    return line?.old === undefined ? [] : [{ path, side: 'old', line: line.old }];
+  });
+}
+
+/** The file at the top of the window. */
+function findCurrentFile(): string | undefined {
+  const middle = innerHeight / 3;
+  let found: HTMLElement | undefined;
+  for (const section of document.querySelectorAll<HTMLElement>('.diff-file')) {
+    if (section.getBoundingClientRect().top > middle) break;
+    found = section;
+  }
+  return found?.dataset.path;
+}
+
+/** The file at the top of the window, as a person scrolls. */
+export function useCurrentFile(): string | undefined {
+  const [current, setCurrent] = useState<string>();
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const update = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        setCurrent(findCurrentFile());
+      }, 150);
+    };
+    addEventListener('scroll', update, { passive: true });
+    update();
+    return () => {
+      removeEventListener('scroll', update);
+      clearTimeout(timer);
+    };
+  }, []);
+  return current;
+}
+
+/** Whether the window is too narrow for two columns. */
+export function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
+  useEffect(() => {
+    const query = matchMedia(NARROW);
+    const update = () => setNarrow(query.matches);
+    query.addEventListener('change', update);
+    return () => query.removeEventListener('change', update);
+  }, []);
+  return isNarrow;
+}
+
+const NARROW = '(max-width: 860px)';

@@ -1,0 +1,370 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { resolve } from 'node:path';
+import type { Browser, Locator } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { HeldChange } from '../support/halo/scripted-home.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { skipFor } from '../support/skip.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const BUNDLE = resolve(import.meta.dirname, '../../dist/web/main.js');
+const PATIENCE = { timeout: 20_000, interval: 100 };
+const ATTEMPT = { story: 'US-001', attempt: 1 };
+const REVIEW = 'run/heldrun1/diff/US-001';
+
+const CART = `import { round } from './money.ts';
+
+/** A cart with the items of a customer. */
+export class Cart {
+  readonly items: Item[] = [];
+
+  total(): number {
+    return this.items.reduce((sum, item) => sum + item.price, 0);
+  }
+}
+`;
+
+/** A change with everything that a review shows. */
+const CHANGE: HeldChange = {
+  title: 'Discounts for large orders',
+  acceptance: [
+    'An order above 100 EUR has a discount of 5 %.',
+    'An empty cart has the total 0.',
+    'The invoice names the discount.',
+  ],
+  protectedPaths: ['.github/workflows/ci.yml'],
+  base: {
+    'src/shop/cart.ts': CART,
+    'src/shop/money.ts': 'export const round = (value: number) => Math.round(value * 100) / 100;\n',
+    'test/shop/old-cart.test.ts': "it('has a total', () => {});\n",
+    '.github/workflows/ci.yml': 'on: push\njobs:\n  test:\n    runs-on: ubuntu-latest\n',
+    'package-lock.json': '{\n  "lockfileVersion": 3\n}\n',
+  },
+  files: {
+    'src/shop/cart.ts': CART.replace('sum + item.price, 0);', 'sum + item.price * item.count, 0);').replace(
+      '\n}\n',
+      `
+
+  /** Large orders have a discount. */
+  discount(): number {
+    const total = this.total();
+    return total > 100 ? round(total * 0.05) : 0; // 5 %
+  }
+}
+`,
+    ),
+    'test/shop/discount.test.ts':
+      "import { Cart } from '../../src/shop/cart.ts';\n\nit('gives 5 % above 100 EUR', () => {\n  expect(new Cart().discount()).toBe(0);\n});\n",
+    'test/shop/old-cart.test.ts': null,
+    '.github/workflows/ci.yml': 'on: [push, pull_request]\njobs:\n  test:\n    runs-on: ubuntu-latest\n',
+    'package-lock.json': '{\n  "lockfileVersion": 4\n}\n',
+  },
+  events: [
+    { type: 'model.used', ...ATTEMPT, model: 'gpt-5', told: 'all', usage: usageOf(1.23), tokens: 1000 },
+    { type: 'gate.ended', ...ATTEMPT, command: 'npm test', exitCode: 0, ms: 4200, log: 'gates/1.log' },
+    { type: 'gate.ended', ...ATTEMPT, command: 'npm run lint', exitCode: 0, ms: 900, log: 'gates/2.log' },
+    {
+      type: 'tests.compared',
+      ...ATTEMPT,
+      before: 12,
+      after: 12,
+      removed: ['old-cart > has a total'],
+      skipped: [],
+      emptied: [],
+    },
+    {
+      type: 'criteria.claimed',
+      ...ATTEMPT,
+      reported: true,
+      criteria: [
+        {
+          n: 1,
+          tests: [{ name: 'discount > gives 5 % above 100 EUR', found: 'ran' }],
+          files: ['src/shop/cart.ts'],
+        },
+        { n: 2, tests: [{ name: 'cart > is empty', found: 'missing' }], files: [] },
+      ],
+    },
+  ] satisfies JournalEntry[],
+};
+
+function usageOf(costUsd: number) {
+  return { requests: 3, inputTokens: 1000, cachedTokens: 0, outputTokens: 200, costUsd };
+}
+
+describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page, show } = dashboard);
+  });
+  afterEach(() => dashboard.close());
+
+  /** Opens the review of a held commit. */
+  async function openReview(change = CHANGE): Promise<void> {
+    await home.addHeldRun('heldrun1', change);
+    await dashboard.signIn();
+    await show(REVIEW, 'Review US-001');
+    await page.locator('.diff-file').first().waitFor();
+  }
+
+  function fileOf(path: string): Locator {
+    return page.getByRole('region', { name: path, exact: true });
+  }
+
+  async function readFeedback() {
+    return (await home.operations.get('heldrun1')).state.stories[0]?.feedback?.at(-1);
+  }
+
+  /** The lines of a file that is on the page, as they are drawn. */
+  function lineOf(path: string, text: string): Locator {
+    return fileOf(path).locator('[data-row]', { hasText: text });
+  }
+
+  function numberOf(path: string, line: number, side = ''): Locator {
+    return fileOf(path).getByRole('button', { name: `Comment on ${side}line ${line}`, exact: true });
+  }
+
+  it('shows protected paths, lost tests, gates and costs before the diff', async () => {
+    await openReview();
+    const facts = await page.locator('.facts').innerText();
+    for (const text of [
+      ...['Protected paths changed', '.github/workflows/ci.yml', 'Tests removed or weakened'],
+      ...['removed: old-cart > has a total', 'deleted file: test/shop/old-cart.test.ts', 'All gates passed'],
+      ...['npm test', 'exit code 0', 'gpt-5', '$1.23', '5, 2 of them tests'],
+    ])
+      expect(facts).toContain(text);
+    await expect(fileOf('package-lock.json').innerText()).resolves.toContain('Show 2 changed lines');
+    await page.getByRole('button', { name: 'Show 2 changed lines' }).click();
+    await lineOf('package-lock.json', '"lockfileVersion": 4').waitFor();
+  });
+
+  it('leads from a criterion to its test and to the lines of the test', async () => {
+    await openReview();
+    const criteria = page.locator('.criteria');
+    expect(await criteria.innerText()).toMatch(/1 of 3 with tests that ran[^]*not in the report[^]*names no test/);
+    await criteria.getByRole('button', { name: 'discount > gives 5 % above 100 EUR' }).click();
+    await vi.waitFor(async () => {
+      const focused = await page.evaluate('document.activeElement.dataset.line');
+      expect(focused, 'the line that names the test').toBe('3');
+    }, PATIENCE);
+    expect(await fileOf('src/shop/cart.ts').getByText('criterion 1').count()).toBe(1);
+  });
+
+  it('colors code and the changed part of a line, side by side if the person chose it before', async () => {
+    await openReview();
+    const path = 'src/shop/cart.ts';
+    const line = lineOf(path, 'item.count');
+    expect(await line.locator('.code-keyword').first().innerText()).toBe('return');
+    expect(await line.locator('.changed').allInnerTexts()).toEqual(
+      [' * item.', 'count'].map((each) => expect.stringContaining(each.trim().slice(-5)) as string),
+    );
+    await page.getByRole('button', { name: 'Split' }).click();
+    await page.reload();
+    const split = lineOf(path, 'item.count');
+    await split.waitFor();
+    const [before = '', after = ''] = await split.locator('code').allInnerTexts();
+    expect([before.trim(), after.trim()]).toEqual([
+      'return this.items.reduce((sum, item) => sum + item.price, 0);',
+      'return this.items.reduce((sum, item) => sum + item.price * item.count, 0);',
+    ]);
+  });
+
+  it('keeps comments on lines and ranges over a reload, and sends them with a message', async () => {
+    await openReview();
+    const path = 'src/shop/cart.ts';
+    await numberOf(path, 12).click();
+    await page.getByLabel('Comment on line 12').last().fill('A first thought.');
+    await page.keyboard.press('Control+Enter');
+    // A range by Shift, one by dragging, and one by keys.
+    await numberOf(path, 13).click();
+    await numberOf(path, 14).click({ modifiers: ['Shift'] });
+    await page.getByLabel('Comment on lines 13 to 14').fill('Use the constant.');
+    await page.getByRole('button', { name: 'Add comment' }).click();
+    await numberOf('test/shop/discount.test.ts', 3).hover();
+    await page.mouse.down();
+    await numberOf('test/shop/discount.test.ts', 5).hover();
+    await page.mouse.up();
+    await page.getByLabel('Comment on lines 3 to 5').fill('Test the limit.');
+    await page.keyboard.press('Control+Enter');
+    await numberOf(path, 8, 'old ').focus();
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Comment on old line 8').last().fill('Why was it');
+    await page.reload();
+    await page.getByLabel('Comment on old line 8').last().press('End');
+    await page.keyboard.type(' wrong?');
+    await page.getByRole('button', { name: 'Your comments (4)' }).click();
+    const panel = page.getByRole('region', { name: 'Your comments' });
+    await panel
+      .getByRole('listitem')
+      .filter({ hasText: 'A first thought.' })
+      .getByRole('button', { name: 'Delete' })
+      .click();
+    await panel.getByRole('button', { name: `${path}, lines 13 to 14` }).click();
+    await panel
+      .getByRole('listitem')
+      .filter({ hasText: 'Use the constant.' })
+      .getByRole('button', { name: 'Edit' })
+      .click();
+    await page.getByLabel('Comment on lines 13 to 14').fill('Use a constant.');
+    await page.getByRole('button', { name: 'Save comment' }).click();
+    await panel.getByLabel('Message about the whole change').fill('Nearly done.');
+    await panel.getByRole('button', { name: 'Send back with 3 comments' }).click();
+    await page.getByText('US-001 starts again with 3 comments.').waitFor();
+    const feedback = await readFeedback();
+    expect(feedback).toMatchObject({ text: 'Nearly done.' });
+    expect(
+      feedback?.comments.map(({ quote, ...comment }) => ({ ...comment, lines: quote?.split('\n').length })),
+    ).toEqual(
+      expect.arrayContaining([
+        { path, side: 'new', line: 13, endLine: 14, text: 'Use a constant.', lines: 2 },
+        { path: 'test/shop/discount.test.ts', side: 'new', line: 3, endLine: 5, text: 'Test the limit.', lines: 3 },
+        { path, side: 'old', line: 8, text: 'Why was it wrong?', lines: 1 },
+      ]),
+    );
+    await vi.waitFor(async () => {
+      expect(await page.getByRole('button', { name: /Your comments|Send back|Approve/ }).count()).toBe(0);
+    }, PATIENCE);
+    await page.reload();
+    await page.getByText('Earlier feedback (1)').waitFor();
+    // The story has no commit now, so there is no diff.
+    const missing = dashboard.problems.splice(0);
+    expect(missing.filter((text) => !text.includes('404'))).toEqual([]);
+  });
+
+  it('chooses lines by arrow keys', async () => {
+    await openReview();
+    await numberOf('src/shop/cart.ts', 12).focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Shift+ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByLabel('Comment on lines 13 to 14').fill('Both.');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Your comments (0)' }).waitFor();
+  });
+
+  it('goes to files and changes by keys, and remembers which files were viewed', async () => {
+    await openReview();
+    const current = page.locator('.file-tree [aria-current]');
+    await page.keyboard.press('n');
+    await vi.waitFor(
+      async () => expect(await page.evaluate('document.activeElement.dataset.line')).toBe('1'),
+      PATIENCE,
+    );
+    await page.keyboard.press('j');
+    await vi.waitFor(async () => expect(await current.innerText()).toContain('cart.ts'), PATIENCE);
+    await page.keyboard.press('v');
+    await page.getByText('1 of 5 files viewed').waitFor();
+    await page.reload();
+    await page.getByText('1 of 5 files viewed').waitFor();
+    expect(await page.getByLabel('Viewed: src/shop/cart.ts').isChecked()).toBe(true);
+    expect(await lineOf('src/shop/cart.ts', 'item.count').count()).toBe(0);
+    await page.getByRole('searchbox', { name: 'Filter files' }).fill('disc test');
+    await page.getByText('1 of 5 files, 1 viewed').waitFor();
+  });
+
+  it('approves by a key, and says what happened', async () => {
+    await openReview();
+    await page.keyboard.press('a');
+    await page
+      .getByRole('status')
+      .getByText(/US-001 is approved, and \w{7} is on the branch of the run/)
+      .waitFor();
+    await page.getByRole('link', { name: 'All that landed' }).click();
+    await page.getByRole('heading', { name: 'Review heldrun1' }).waitFor();
+    await lineOf('src/shop/cart.ts', 'item.count').waitFor();
+  });
+
+  it('lands a run by a key, and says why no pull request can be opened', async () => {
+    await home.addLandedRun('landed01');
+    await dashboard.signIn();
+    await show('run/landed01/diff', 'Review landed01');
+    await page.getByRole('button', { name: 'Open pull request' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('Failed to load resource')]);
+    await page.keyboard.press('l');
+    await page
+      .getByRole('status')
+      .getByText(/^main is at \w{7} now\.$/)
+      .waitFor();
+    await vi.waitFor(async () => {
+      expect(await page.getByRole('button', { name: /Land|Open pull request/ }).count()).toBe(0);
+    }, PATIENCE);
+  });
+
+  it.each([
+    ['500 files', 500, 40],
+    ['one file', 1, 20_000],
+  ])('draws only what is near of 20,000 lines in %s', async (_, files, lines) => {
+    const text = (file: number) =>
+      Array.from({ length: lines }, (_, line) => `export const value${file}x${line} = ${line}; // line\n`).join('');
+    const written = Array.from({ length: files }, (_, file) => [`src/part${file % 7}/file${file}.ts`, text(file)]);
+    const begin = performance.now();
+    await openReview({ files: Object.fromEntries(written) as Record<string, string> });
+    const first = page.getByText(/^export const value0x0 /);
+    await first.waitFor();
+    expect(performance.now() - begin, 'milliseconds, with the making of the commit').toBeLessThan(30_000);
+    const rows = page.locator('[data-row]');
+    expect(await rows.count()).toBeGreaterThan(40);
+    expect(await rows.count()).toBeLessThan(2_000);
+    const path = String(
+      written
+        .map(([name]) => name)
+        .sort()
+        .at(-1),
+    );
+    const last = fileOf(path).getByText(new RegExp(`x${lines - 1} `));
+    await vi.waitFor(async () => {
+      await page.evaluate('scrollTo(0, document.documentElement.scrollHeight)');
+      expect(await last.count()).toBe(1);
+    }, PATIENCE);
+    await vi.waitFor(async () => expect(await first.count(), 'lines far above').toBe(0), PATIENCE);
+    expect(await rows.count()).toBeLessThan(2_000);
+  });
+
+  it('keeps the scripts of the dashboard small', () => {
+    expect(gzipSync(readFileSync(BUNDLE)).length).toBeLessThan(120_000);
+  });
+
+  it.each(['light', 'dark'] as const)('passes axe, %s, wide and narrow', async (colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    await openReview();
+    await numberOf('src/shop/cart.ts', 12).click();
+    await numberOf('src/shop/cart.ts', 14).click({ modifiers: ['Shift'] });
+    await page.getByRole('textbox', { name: 'Comment on lines 12 to 14' }).fill('Name the limit of 100 EUR.');
+    await page.keyboard.press('Control+Enter');
+    await numberOf('test/shop/discount.test.ts', 4).click();
+    await page.getByRole('textbox', { name: 'Comment on line 4' }).fill('Test the limit.');
+    for (const width of [1440, 1024, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const view of ['Unified', 'Split', 'comments']) {
+        if (view === 'comments') await page.getByRole('button', { name: 'Your comments' }).click();
+        else if (width > 390) await page.getByRole('button', { name: view, exact: true }).click();
+        await page.waitForTimeout(300);
+        const folder = process.env.HALO_TEST_SCREENSHOTS;
+        if (folder !== undefined)
+          await page.screenshot({ path: `${folder}/review-${view}-${width}-${colorScheme}.png`, fullPage: true });
+        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+        await page.evaluate(readFileSync(AXE, 'utf8'));
+        const found = await page.evaluate<string[]>(
+          'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 300)))',
+        );
+        expect(found, `${view} at ${width}`).toEqual([]);
+        if (view === 'comments') await page.getByRole('button', { name: 'Your comments' }).click();
+      }
+    }
+  });
+});
