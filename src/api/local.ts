@@ -15,6 +15,7 @@ import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
 import type { OperationContext } from './operations/operation-context.ts';
 import { openLimitedRuns } from './runs/limited-runs.ts';
+import { RunTable } from './runs/run-table.ts';
 import type { Operations } from './operations.ts';
 import { TOKEN_HOLDER, userName, whoAmI } from './submit/user-name.ts';
 
@@ -60,8 +61,10 @@ export function openLocal(options: LocalOptions): LocalOperations {
   const registration = lazily(() => registerWorker(host.home, 'own'));
   let isOwning = owning;
   const ownerId = async () => (isOwning ? (await registration.get()).id : undefined);
+  const readers = readersOf(host, store);
   const shared: Omit<OperationContext, 'by' | 'remote'> = {
-    ...readersOf(host, store),
+    ...readers,
+    runTable: new RunTable(store, readers.limitedRuns),
     ...{ host, env: processEnv(), store, masker, args, user: userName(), preflight },
     openQueue: async () => (await redis.get()).queue,
     ownerId,

@@ -1,14 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { JournalEvent } from '../../src/core/journal/events.ts';
 import { sleep } from '../../src/lib/async.ts';
-import { newRunId } from '../../src/lib/run-id.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
+import { copyRuns, cpuMs } from './filled-home.ts';
 import { median, print, type Measure } from './report.ts';
 
 /** Finished and open runs; of the open ones, half are paused and half wait for another run. */
@@ -17,8 +16,6 @@ const OPEN = 1_000;
 /** Time in which a worker starts and looks at the open runs once, and time in which it has nothing to do, in ms. */
 const START_MS = 30_000;
 const IDLE_MS = 60_000;
-/** Clock ticks per second of /proc/<pid>/stat. */
-const TICKS = 100;
 
 interface GrowthOptions {
   rounds: number;
@@ -115,35 +112,12 @@ async function fill({ home, side, prd, root }: Place, ended: number, open: numbe
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nmax = 100\n');
   // The pass over all runs that a worker makes once a day has been made.
   writeFileSync(join(home.dir, 'retention.json'), JSON.stringify({ v: 1, at: new Date().toISOString() }));
-  const runs = join(home.dir, 'runs');
-  const start = Date.UTC(2030, 0, 1);
   const copies = [
     ...Array<string>(ended).fill(finished),
     ...Array<string>(open / 2).fill(paused),
     ...Array<string>(open / 2).fill(waiting),
   ];
-  copies.forEach((template, index) => copyRun(runs, template, newRunId(new Date(start + index * 1000), randomBytes)));
-  for (const list of ['open-runs', 'run-index.jsonl']) rmSync(join(home.dir, list), { recursive: true });
-}
-
-function copyRun(runs: string, template: string, runId: string): void {
-  const [from, to] = [join(runs, template), join(runs, runId)];
-  mkdirSync(to);
-  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
-    const path = join(entry.parentPath, entry.name);
-    const target = path.replace(from, to);
-    if (entry.isDirectory()) mkdirSync(target, { recursive: true });
-    else if (entry.isFile()) {
-      mkdirSync(join(target, '..'), { recursive: true });
-      writeFileSync(target, readFileSync(path, 'utf8').replaceAll(template, runId));
-    }
-  }
-}
-
-/** User and system time of a process so far. */
-function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1000;
+  copyRuns(home.dir, copies);
 }
 
 /** From the creation of a run to the start of its story, by its journal. */

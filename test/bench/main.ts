@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { measureDashboard } from './dashboard.ts';
 import { measureGrowth } from './growth.ts';
 import { measureLongRun } from './long-run.ts';
 import { measureOutput } from './output.ts';
@@ -9,6 +10,7 @@ import { measureThroughput } from './throughput.ts';
 import { measureWarm } from './warm.ts';
 
 const BENCHMARKS = {
+  dashboard: measureDashboard,
   growth: measureGrowth,
   'long-run': measureLongRun,
   output: measureOutput,

@@ -1,12 +1,15 @@
 import type { User } from '../../core/access/access.ts';
 import type { BreakerStore } from '../../store/breaker-files.ts';
 import type { LimitedRuns } from '../runs/limited-runs.ts';
+import type { RunTable } from '../runs/run-table.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 
 /** Everything that operations need, in addition to their input. */
 export interface OperationContext extends SubmitContext {
   breakers: BreakerStore;
   limitedRuns: LimitedRuns;
+  /** Of all runs, for any caller. */
+  runTable: RunTable;
   /** The user who runs the operation, as journals name users. */
   by: string;
   /** The user of the server who sent the request; absent: its owner, who may do everything. */

@@ -28,6 +28,8 @@ export interface ListedRuns {
 export interface LimitedRuns {
   /** Runs, newest first; without a query all of them. */
   list(query?: ListQuery): Promise<ListedRuns>;
+  /** The same runs, in the same order, with the limit that delays each. */
+  mark(runs: readonly RunState[]): Promise<ListedRun[]>;
   /** The limit that delays a run, if any. */
   of(run: RunState): Promise<{ heldBy?: string }>;
 }
@@ -45,19 +47,20 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   return {
     async list(query = {}) {
       const { runs, omitted, next } = await store.list(query);
-      const most = runs.some(isReadyToStart) ? await readLimits() : NO_LIMITS;
-      const started = hasFleetLimit(most) ? await startedRuns() : [];
-      return {
-        runs: runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, started, most)) })),
-        omitted,
-        ...defined({ next }),
-      };
+      return { runs: await mark(runs), omitted, ...defined({ next }) };
     },
+    mark,
     async of(run) {
       const most = isReadyToStart(run) ? await readLimits() : NO_LIMITS;
       return hasFleetLimit(most) ? toHeldBy(limitedBy(run, await startedRuns(), most)) : {};
     },
   };
+
+  async function mark(runs: readonly RunState[]): Promise<ListedRun[]> {
+    const most = runs.some(isReadyToStart) ? await readLimits() : NO_LIMITS;
+    const started = hasFleetLimit(most) ? await startedRuns() : [];
+    return runs.map((run) => ({ ...run, ...toHeldBy(limitedBy(run, started, most)) }));
+  }
 
   /** The runs that a limit counts: only a run that has started has stories in progress. */
   async function startedRuns(): Promise<readonly RunState[]> {

@@ -1,5 +1,5 @@
 import { open, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -31,7 +31,7 @@ const CHUNK_BYTES = 64 * 1024;
 export async function* followJournal(paths: RunPaths, options: FollowJournalOptions): AsyncGenerator<JournalEvent> {
   const { after, follow, signal } = options;
   const file = await openOrMissing(paths);
-  const watching = follow ? watchFolder(paths.dir, signal) : undefined;
+  const watching = follow ? watchFolder(paths.dir, signal, basename(paths.journal)) : undefined;
   try {
     let state: RunState | undefined;
     for (let from = 0; signal?.aborted !== true;) {
@@ -55,7 +55,7 @@ export async function* followJournal(paths: RunPaths, options: FollowJournalOpti
 /** Yields the state of a run now and after changes; changes in quick succession may be merged. Ends only on abort. */
 export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncGenerator<RunState> {
   const file = await openOrMissing(paths);
-  const watching = watchFolder(paths.dir, signal);
+  const watching = watchFolder(paths.dir, signal, basename(paths.journal));
   try {
     let known = await loadRun(paths);
     for (let seen = 0; !signal.aborted; known = await catchUp(file, paths, known)) {

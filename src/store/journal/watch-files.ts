@@ -11,7 +11,8 @@ export interface FolderWatch {
 /** File system notifications can be missing (network file systems, watch limits), so the folder is polled as well. */
 const POLL_MS = 500;
 
-export function watchFolder(dir: string, signal: AbortSignal | undefined): FolderWatch {
+/** `only`: the name of the only file whose changes matter; each event changes several files of a run. */
+export function watchFolder(dir: string, signal: AbortSignal | undefined, only?: string): FolderWatch {
   let dirty = false;
   let wake = new AbortController();
   const notice = () => {
@@ -19,7 +20,9 @@ export function watchFolder(dir: string, signal: AbortSignal | undefined): Folde
     wake.abort();
   };
   signal?.addEventListener('abort', notice, { once: true });
-  const watcher = tryWatch(dir, notice);
+  const watcher = tryWatch(dir, (name) => {
+    if (only === undefined || name === null || name === only) notice();
+  });
   return {
     async changed() {
       if (!dirty && signal?.aborted !== true) await sleep(POLL_MS, wake.signal);
@@ -33,9 +36,9 @@ export function watchFolder(dir: string, signal: AbortSignal | undefined): Folde
   };
 }
 
-function tryWatch(dir: string, notice: () => void): FSWatcher | undefined {
+function tryWatch(dir: string, notice: (name: string | null) => void): FSWatcher | undefined {
   try {
-    return watch(dir, notice).on('error', () => undefined);
+    return watch(dir, (_type, name) => notice(name)).on('error', () => undefined);
   } catch {
     return undefined;
   }
