@@ -55,8 +55,16 @@ ${byProvider}
   );
 }
 
+export interface DashboardPage {
+  name: string;
+  role: string;
+  /** Paths of its program and style. */
+  script: string;
+  style: string;
+}
+
 /** The page of the dashboard, for a person who is signed in. The program reads from it who that is. */
-export function dashboardPage({ name, role }: { name: string; role: string }): string {
+export function dashboardPage({ name, role, script, style }: DashboardPage): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -65,8 +73,8 @@ export function dashboardPage({ name, role }: { name: string; role: string }): s
 <meta name="halo-user" content="${escapeHtml(name)}" data-role="${escapeHtml(role)}">
 <title>halo</title>
 ${ICON_LINK}
-<link rel="stylesheet" href="/dashboard/main.css">
-<script type="module" src="/dashboard/main.js"></script>
+<link rel="stylesheet" href="${escapeHtml(style)}">
+<script type="module" src="${escapeHtml(script)}"></script>
 </head>
 <body>
 <div id="app"><noscript>The dashboard needs JavaScript. The commands of halo show the same.</noscript></div>

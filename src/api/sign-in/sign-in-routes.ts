@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { HaloError } from '../../core/failure/errors.ts';
-import { PACKAGE_ROOT } from '../../lib/version.ts';
 import { cookieName } from '../http/request-credential.ts';
 import type { Caller } from '../access/authenticate.ts';
+import { DASHBOARD_FILES, dashboardPath, sendDashboardFile, type DashboardFile } from './dashboard-files.ts';
 import type { PendingSignIn } from './oidc-provider.ts';
 import type { StartedSession } from './sessions.ts';
 import { dashboardPage, ICON, signInPage, STYLE } from './sign-in-pages.ts';
@@ -37,11 +35,8 @@ export interface OpenRoute extends FastifyContextConfig {
 }
 
 const OPEN: OpenRoute = { open: true };
-/** The program of the dashboard, which `scripts/build.cjs` builds. It is the same for everyone. */
-const DASHBOARD_FILES = [
-  { name: 'main.js', type: 'text/javascript; charset=utf-8' },
-  { name: 'main.css', type: 'text/css; charset=utf-8' },
-];
+/** Masking would change compressed bytes. */
+const BUILT_FILE = { ...OPEN, secret: true };
 const PENDING_COOKIE = 'halo-sign-in';
 const PENDING_MS = 10 * 60_000;
 const MAX_PENDING = 1_000;
@@ -93,15 +88,17 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
       return reply
         .headers({ ...PAGE_HEADERS, 'content-security-policy': DASHBOARD_POLICY })
         .type('text/html; charset=utf-8')
-        .send(dashboardPage({ name, role }));
+        .send(
+          dashboardPage({ name, role, script: await dashboardPath('main.js'), style: await dashboardPath('main.css') }),
+        );
     });
     pages.get('/sign-in', { config: OPEN }, async (request, reply) => {
       const returnTo = returnPath(request.query);
       return show(reply, 200, signInPage({ returnTo, provider: signIn.provider }));
     });
-    for (const { name, type } of DASHBOARD_FILES)
-      pages.get(`/dashboard/${name}`, { config: OPEN }, async (_request, reply) =>
-        reply.type(type).send(await readFile(join(PACKAGE_ROOT, 'dist', 'web', name))),
+    for (const name of Object.keys(DASHBOARD_FILES) as DashboardFile[])
+      pages.get(`/dashboard/${name}`, { config: BUILT_FILE }, async (request, reply) =>
+        sendDashboardFile(name, { request, reply }),
       );
     pages.get('/dashboard/icon.svg', { config: OPEN }, async (_request, reply) =>
       reply.type('image/svg+xml').send(ICON),
