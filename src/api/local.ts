@@ -15,7 +15,7 @@ import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
 import type { OperationContext } from './operations/operation-context.ts';
 import { openLimitedRuns } from './runs/limited-runs.ts';
-import { RunTable } from './runs/run-table.ts';
+import { RunTable } from './runs/run-followers.ts';
 import type { Operations } from './operations.ts';
 import { TOKEN_HOLDER, userName, whoAmI } from './submit/user-name.ts';
 
@@ -61,10 +61,8 @@ export function openLocal(options: LocalOptions): LocalOperations {
   const registration = lazily(() => registerWorker(host.home, 'own'));
   let isOwning = owning;
   const ownerId = async () => (isOwning ? (await registration.get()).id : undefined);
-  const readers = readersOf(host, store);
   const shared: Omit<OperationContext, 'by' | 'remote'> = {
-    ...readers,
-    runTable: new RunTable(store, readers.limitedRuns),
+    ...sharedReadersOf(host, store),
     ...{ host, env: processEnv(), store, masker, args, user: userName(), preflight },
     openQueue: async () => (await redis.get()).queue,
     ownerId,
@@ -100,6 +98,11 @@ export function openLocal(options: LocalOptions): LocalOperations {
 function visibleTo<T extends { host: Host; store: Store }>(caller: User, shared: T): T {
   const store = visibleStore(shared.store, caller);
   return { ...shared, ...readersOf(shared.host, store), store };
+}
+
+function sharedReadersOf(host: Host, store: Store): Pick<OperationContext, 'breakers' | 'limitedRuns' | 'runTable'> {
+  const readers = readersOf(host, store);
+  return { ...readers, runTable: new RunTable(store, readers.limitedRuns) };
 }
 
 function readersOf({ home }: Host, store: Store): Pick<OperationContext, 'breakers' | 'limitedRuns'> {

@@ -13,6 +13,7 @@ import {
 import { feedEvents, JournalFeed, type FedEvents } from './journal/journal-feed.ts';
 import { followJournal, followState, type FollowJournalOptions } from './journal/follow-run-files.ts';
 import { loadEvents, loadRun, type FoldedRun } from './journal/load-run.ts';
+import { JournalTails } from './journal/journal-tail.ts';
 import { maskEntry } from './journal/mask-event.ts';
 import { EventCache } from './journal/event-cache.ts';
 import { OpenRuns } from './open-runs.ts';
@@ -72,6 +73,7 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
   const runIndex = new RunIndex(home);
   const eventCache = new EventCache();
   const feed = new JournalFeed(home);
+  const tails = new JournalTails();
   const paths = (runId: string) => runPaths(home, runId);
   const decideInOrder = <T>(
     runId: string,
@@ -112,7 +114,7 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
     feedEvents: (take, signal) => feedEvents(feed, home, { take, signal }),
     journalBytes: async (runId) => (await stat(paths(runId).journal).catch(() => ({ size: 0 }))).size,
     readProgress: async (runId) => readJournalText(paths(runId).progress),
-    follow: (runId, how) => followJournal(paths(runId), how),
+    follow: (runId, how) => followJournal(paths(runId), { ...how, tails }),
     followState: (runId, signal) => followState(paths(runId), signal),
   };
 }

@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util';
-import { measureDashboard } from './dashboard.ts';
+import { measureDashboard } from './dashboard-load.ts';
 import { measureGrowth } from './growth.ts';
 import { measureLongRun } from './long-run.ts';
 import { measureOutput } from './output.ts';
 import { measureOverhead } from './overhead.ts';
+import { measurePaint } from './paint.ts';
 import { measureRestart } from './restart.ts';
 import { measureStart } from './start.ts';
 import { measureThroughput } from './throughput.ts';
@@ -15,6 +16,7 @@ const BENCHMARKS = {
   'long-run': measureLongRun,
   output: measureOutput,
   overhead: measureOverhead,
+  paint: measurePaint,
   restart: measureRestart,
   start: measureStart,
   throughput: measureThroughput,

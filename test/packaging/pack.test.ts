@@ -78,6 +78,7 @@ describe('the package, installed globally and without a checkout', () => {
     );
     expect(names).not.toEqual(expect.arrayContaining(['src']));
     expect(names).not.toEqual(expect.arrayContaining(['test']));
+    expect(await readdir(join(installed, 'docs'))).not.toContain('images');
     expect((await stat(join(installed, 'docker/sandbox/Dockerfile'))).isFile()).toBe(true);
     for (const notCompiled of [/^scheduler-\w{8}\.lua$/, /^launch-\w{8}\.mjs$/])
       expect(await readdir(join(installed, 'dist/chunks'))).toContainEqual(expect.stringMatching(notCompiled));

@@ -1,7 +1,7 @@
 import type { User } from '../../core/access/access.ts';
 import type { BreakerStore } from '../../store/breaker-files.ts';
 import type { LimitedRuns } from '../runs/limited-runs.ts';
-import type { RunTable } from '../runs/run-table.ts';
+import type { RunTable } from '../runs/run-followers.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 
 /** Everything that operations need, in addition to their input. */

@@ -3,11 +3,11 @@ import { basename, join } from 'node:path';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { isMissing, withDiskErrors } from '../disk-errors.ts';
-import { readJournal } from './journal-file.ts';
+import { isMissing } from '../disk-errors.ts';
 import type { RunPaths } from '../run-layout.ts';
 import { findStored, readStored } from '../run/stored-file.ts';
-import { catchUp, loadRun, runNotFound } from './load-run.ts';
+import { openJournal, type JournalTails } from './journal-tail.ts';
+import { catchUp, loadRun } from './load-run.ts';
 import { watchFolder } from './watch-files.ts';
 
 export interface FollowJournalOptions {
@@ -28,14 +28,18 @@ export interface FollowOutputOptions {
 const CHUNK_BYTES = 64 * 1024;
 
 /** Yields the events of a run as any process appends them. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
-export async function* followJournal(paths: RunPaths, options: FollowJournalOptions): AsyncGenerator<JournalEvent> {
-  const { after, follow, signal } = options;
-  const file = await openOrMissing(paths);
-  const watching = follow ? watchFolder(paths.dir, signal, basename(paths.journal)) : undefined;
-  try {
+export function followJournal(
+  paths: RunPaths,
+  { tails, after, follow, signal }: FollowJournalOptions & { tails: JournalTails },
+): AsyncGenerator<JournalEvent> {
+  return tails.use(paths, async function* (tail) {
     let state: RunState | undefined;
     for (let from = 0; signal?.aborted !== true;) {
-      for await (const part of readJournal(file, paths.journal, from)) {
+      const { changes } = tail;
+      for (let isLast = false; !isLast;) {
+        const part = await tail.read(from);
+        // A line can be longer than a part, and incomplete.
+        isLast = part.isLast || part.end === from;
         from = part.end;
         for (const event of part.events) {
           state = applyEvent(state, event);
@@ -43,18 +47,15 @@ export async function* followJournal(paths: RunPaths, options: FollowJournalOpti
         }
       }
       // An ended run can be resumed, so only the current state decides.
-      if (watching === undefined || state?.status === 'ended') return;
-      await watching.changed();
+      if (!follow || state?.status === 'ended') return;
+      await tail.changed(changes, signal);
     }
-  } finally {
-    watching?.close();
-    await file.close();
-  }
+  });
 }
 
 /** Yields the state of a run now and after changes; changes in quick succession may be merged. Ends only on abort. */
 export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncGenerator<RunState> {
-  const file = await openOrMissing(paths);
+  const file = await openJournal(paths);
   const watching = watchFolder(paths.dir, signal, basename(paths.journal));
   try {
     let known = await loadRun(paths);
@@ -73,7 +74,7 @@ export async function* followState(paths: RunPaths, signal: AbortSignal): AsyncG
 export async function* followRawOutput(paths: RunPaths, options: FollowOutputOptions): AsyncGenerator<Uint8Array> {
   const { storyKey, follow, signal } = options;
   const offsets = new Map<string, number>();
-  const journal = await openOrMissing(paths);
+  const journal = await openJournal(paths);
   const watching = follow ? watchFolder(paths.dir, signal) : undefined;
   try {
     let known = await loadRun(paths);
@@ -120,12 +121,4 @@ async function* readFrom(path: string, from: number): AsyncGenerator<Uint8Array>
   } finally {
     await file?.close();
   }
-}
-
-async function openOrMissing(paths: RunPaths) {
-  return withDiskErrors(paths.journal, () =>
-    open(paths.journal, 'r').catch((error: unknown) => {
-      throw isMissing(error) ? runNotFound(paths, error) : error;
-    }),
-  );
 }

@@ -10,6 +10,12 @@ export interface JournalPart {
   end: number;
 }
 
+/** A part of a journal that was read. */
+export interface ReadPart extends JournalPart {
+  /** Whether nothing more was there. */
+  isLast: boolean;
+}
+
 /** The range to read: from the start of a line, at most `maxBytes`, or more when the first line alone is longer. */
 interface Extent {
   from: number;
@@ -20,23 +26,34 @@ interface Extent {
  * Reads events from a byte offset. An incomplete last line is being written, or was cut off by a crash, and is ignored.
  * Throws RUN_UNREADABLE.
  */
-async function readJournalPart(
+async function readExtent(
   file: FileHandle,
   path: string,
   extent: Extent,
   isSkipped: (line: string) => boolean,
-): Promise<JournalPart> {
+): Promise<ReadPart> {
   const { from, maxBytes } = extent;
   const bytes = await readBytes(file, extent);
   const length = bytes.lastIndexOf(0x0a) + 1;
   if (length === 0 && bytes.length >= maxBytes)
-    return readJournalPart(file, path, { from, maxBytes: 2 * maxBytes }, isSkipped);
+    return readExtent(file, path, { from, maxBytes: 2 * maxBytes }, isSkipped);
   const lines = bytes.toString('utf8', 0, length).split('\n').slice(0, -1);
-  return { events: lines.filter((line) => !isSkipped(line)).map((line) => parseEvent(line, path)), end: from + length };
+  const events = lines.filter((line) => !isSkipped(line)).map((line) => parseEvent(line, path));
+  return { events, end: from + length, isLast: bytes.length < maxBytes };
 }
 
 /** Limits how much of a journal is in memory. */
 const PART_BYTES = 128 * 1024;
+
+/** Reads events from a byte offset. Throws RUN_UNREADABLE, DISK_FAILED. */
+export async function readJournalPart(
+  file: FileHandle,
+  path: string,
+  from: number,
+  isSkipped: (line: string) => boolean = () => false,
+): Promise<ReadPart> {
+  return withDiskErrors(path, () => readExtent(file, path, { from, maxBytes: PART_BYTES }, isSkipped));
+}
 
 /**
  * Reads all events from a byte offset, part by part, without the lines that `isSkipped` accepts. Throws RUN_UNREADABLE,
@@ -46,13 +63,12 @@ export async function* readJournal(
   file: FileHandle,
   path: string,
   from: number,
-  isSkipped: (line: string) => boolean = () => false,
+  isSkipped?: (line: string) => boolean,
 ): AsyncGenerator<JournalPart> {
   for (let at = from; ;) {
-    const extent = { from: at, maxBytes: PART_BYTES };
-    const part = await withDiskErrors(path, () => readJournalPart(file, path, extent, isSkipped));
-    if (part.end === at) return;
-    yield part;
+    const part = await readJournalPart(file, path, at, isSkipped);
+    if (part.end > at) yield part;
+    if (part.isLast || part.end === at) return;
     at = part.end;
   }
 }

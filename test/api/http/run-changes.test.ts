@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Users } from '../../../src/api/access/users.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
-import type { RunFrame } from '../../../src/api/runs/run-table.ts';
+import type { RunFrame } from '../../../src/api/runs/run-followers.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { asked, attempted, created, failed, succeeded } from '../../support/journal.ts';
 
@@ -89,7 +89,7 @@ describe('the stream of runs', () => {
     expect((await follow({ after: second.lastId() })).ids()).toEqual([[]]);
   });
 
-  it('starts anew after an id of another server or of another list', async () => {
+  it('starts again after an id of another server or of another list', async () => {
     await home.addRun(succeeded(OLD));
     const [, scope, version] = (await follow()).lastId()!.split('.');
     expect((await follow({ after: `0123456789ab.${scope}.${version}` })).ids()).toEqual([[OLD]]);

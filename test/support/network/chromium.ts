@@ -13,6 +13,9 @@ export function startChromium(): Promise<Chromium> {
 /** Collects errors of a page: exceptions, messages of the console, and with them each violation of its content security policy. */
 export function collectProblems(page: ChromiumPage): string[] {
   const problems: string[] = [];
+  void page.addInitScript(
+    `addEventListener('securitypolicyviolation', (event) => console.error('policy violated: ' + event.violatedDirective + ' ' + event.blockedURI))`,
+  );
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(message.text());

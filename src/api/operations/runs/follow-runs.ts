@@ -1,5 +1,5 @@
 import { sleep } from '../../../lib/async.ts';
-import { PASS_MS, type RunFrame } from '../../runs/run-table.ts';
+import { PASS_MS, type RunFrame } from '../../runs/run-followers.ts';
 import type { OperationContext } from '../operation-context.ts';
 import type { Operation } from '../operation.ts';
 import { flagSchema, runStateSchema } from '../schemas.ts';

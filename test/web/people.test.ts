@@ -1,0 +1,116 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Users } from '../../src/api/access/users.ts';
+import type { Role } from '../../src/core/access/access.ts';
+import { asked, attempted, created } from '../support/journal.ts';
+import { collectProblems, hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { skipFor } from '../support/skip.ts';
+
+describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let url: string;
+  const pages: Page[] = [];
+  const problems: string[][] = [];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home } = dashboard);
+    ({ url } = dashboard.served);
+  });
+  afterEach(async () => {
+    await Promise.all(pages.splice(0).map((page) => page.close()));
+    await dashboard.close();
+    expect(takeProblems()).toEqual([]);
+  });
+
+  async function tokenOf(name: string, role: Role, repositories?: string[]): Promise<string> {
+    const users = new Users(home.host.home);
+    const by = { by: 'owner', now: new Date() };
+    await users.add({ name, role, ...(repositories && { repositories }) }, by);
+    return (await users.createToken(name, undefined, by)).token;
+  }
+
+  /** A browser of its own, signed in. */
+  async function openPage(token: string): Promise<Page> {
+    const page = await (await browser.newContext()).newPage();
+    pages.push(page);
+    problems.push(collectProblems(page));
+    await page.goto(url);
+    await page.getByLabel('Token').fill(token);
+    await page.getByRole('button', { name: 'Sign in with the token' }).click();
+    await page.getByRole('heading', { name: 'Now' }).waitFor();
+    return page;
+  }
+
+  async function openTwo(): Promise<[Page, Page]> {
+    return [await openPage(await tokenOf('ada', 'operator')), await openPage(await tokenOf('bob', 'operator'))];
+  }
+
+  /** The problems of all pages so far. */
+  const takeProblems = () => problems.flatMap((each) => each.splice(0));
+
+  it('see what another one has approved, without a reload', async () => {
+    await home.addHeldRun('heldrun1');
+    const [ada, bob] = await openTwo();
+    for (const page of [ada, bob]) await page.goto(`${url}/#/inbox`);
+    await bob.getByRole('button', { name: 'Approve' }).waitFor();
+    await ada.getByRole('button', { name: 'Approve' }).click();
+    await bob.getByRole('button', { name: 'Land' }).waitFor();
+    expect(await bob.getByRole('button', { name: 'Approve' }).count()).toBe(0);
+  });
+
+  it('are refused a second answer to a question, with the reason', async () => {
+    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
+    const [ada, bob] = await openTwo();
+    for (const page of [ada, bob]) {
+      await page.goto(`${url}/#/inbox`);
+      await page.getByLabel('Answer to US-001').fill(page === ada ? 'Euro' : 'Dollar');
+    }
+    // Bob's answer is on its way while Ada's is accepted.
+    let pass = (): void => undefined;
+    const passed = new Promise<void>((resolve) => (pass = resolve));
+    await bob.route('**/v1/runs/asking01/answer', async (route) => {
+      await passed;
+      await route.continue();
+    });
+    const answered = bob.waitForResponse('**/v1/runs/asking01/answer');
+    await bob.getByRole('button', { name: 'Send the answer' }).click();
+    await ada.getByRole('button', { name: 'Send the answer' }).click();
+    await ada.getByText('Nothing waits for you.').waitFor();
+    pass();
+    const response = await answered;
+    expect(response.status()).toBe(409);
+    expect((await response.json()) as object).toMatchObject({ message: expect.stringContaining('US-001') as string });
+    await bob.getByText('Nothing waits for you.').waitFor();
+    const { state } = await home.operations.get('asking01');
+    expect(state.stories[0]?.answered).toMatchObject([{ text: 'Euro', by: 'ada' }]);
+    expect(takeProblems()).toEqual([expect.stringContaining('409')]);
+  });
+
+  it('see only the runs of their repositories, also those that start later', async () => {
+    const start = (runId: string, source: string) =>
+      home.addRun([
+        { ...created(runId, 1), repo: { ...created().repo, source } },
+        { type: 'run.started' },
+        ...attempted('US-001'),
+      ]);
+    await start('shoprun1', '/src/shop');
+    await start('bankrun1', '/src/bank');
+    const page = await openPage(await tokenOf('ada', 'operator', ['/src/shop']));
+    await page.getByText('shoprun1').waitFor();
+    await start('bankrun2', '/src/bank');
+    await start('shoprun2', '/src/shop');
+    await page.getByText('shoprun2').waitFor();
+    expect(await page.locator('main').innerText()).not.toContain('bankrun');
+    await page.goto(`${url}/#/run/bankrun1`);
+    await page.getByText(/refused|No run matches|not found/i).waitFor();
+    expect(takeProblems()).toEqual([expect.stringContaining('404')]);
+  });
+});
