@@ -196,6 +196,7 @@ export interface Config {
     /** What is pushed to a remote repository: the run's branch, or a fast-forward of the base branch. */
     push: 'branch' | 'base';
     /** How often reviews and checks of a pull request may send a story back. */
+    pullRequests: 'run' | 'story';
     feedbackRounds: number;
     feedbackIntervalMs: number;
     stopLabel: string;

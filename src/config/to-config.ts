@@ -116,6 +116,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     land: {
       mode: land.mode,
       push: land.push,
+      pullRequests: land.pull_requests,
       feedbackRounds: land.feedback_rounds,
       feedbackIntervalMs: land.feedback_interval,
       stopLabel: land.stop_label,

@@ -29,6 +29,8 @@ export interface ForgeCall {
   params?: Record<string, string | number>;
   query?: Record<string, string | number>;
   body?: unknown;
+  /** The list is below this key of the response; absent: the response is the list. */
+  listKey?: string;
   /** A redirect is a result: what was asked for is elsewhere now. It is not followed. */
   mayMove?: boolean;
 }
@@ -119,13 +121,21 @@ export class ForgeClient<R extends string> {
     return all;
   }
 
+  /** The pages of a list that halo reads, without the rest. Throws FORGE_FAILED. */
+  async listFirst(route: R, call: ForgeCall = {}): Promise<unknown[]> {
+    const all: unknown[] = [];
+    for await (const page of this.pages(route, call)) all.push(...(page ?? []));
+    return all;
+  }
+
   /** The pages of a list; after the last one that halo reads, undefined if there are more. Throws FORGE_FAILED. */
-  async *pages(route: R, { query = {}, ...call }: ForgeCall = {}): AsyncGenerator<unknown[] | undefined> {
+  async *pages(route: R, { query = {}, listKey, ...call }: ForgeCall = {}): AsyncGenerator<unknown[] | undefined> {
     for (let page = 1; page <= MAX_PAGES; page++) {
       const { value, hasNext, isMissing } = await this.call(route, { ...call, query: { ...query, page } });
       if (isMissing) throw notFound(this.access.baseUrl);
-      if (!Array.isArray(value)) throw malformed(this.access.baseUrl);
-      yield value as unknown[];
+      const list = listKey === undefined ? value : isRecord(value) ? (value[listKey] ?? []) : undefined;
+      if (!Array.isArray(list)) throw malformed(this.access.baseUrl);
+      yield list as unknown[];
       if (!hasNext) return;
     }
     yield undefined;

@@ -8,6 +8,10 @@ export interface Pull {
   state: 'open' | 'closed' | 'merged';
   isDraft: boolean;
   labels: string[];
+  /** The branch into which it is to be merged. */
+  base: string;
+  /** The newest commit of its branch, if the forge says so. */
+  head?: string;
 }
 
 /** What a pull request shows. Texts are Markdown. */
@@ -30,7 +34,8 @@ export interface PullRequests {
   /** The newest one from a branch of the project itself, open or not. */
   findPull(branch: string): Promise<Pull | undefined>;
   createPull(pull: PullContent & { branch: string; base: string }): Promise<Pull>;
-  updatePull(number: number, content: PullContent): Promise<void>;
+  /** `base`: another branch into which it is to be merged. */
+  updatePull(number: number, content: PullContent & { base?: string }): Promise<void>;
   setStatus(commit: string, status: CommitStatus): Promise<void>;
 }
 

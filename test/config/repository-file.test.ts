@@ -96,6 +96,7 @@ const FREE = {
   'tests.files': '["tests/**"]',
   'tests.reports': '["report.xml"]',
   'land.mode': '"ff"',
+  'land.pull_requests': '"story"',
   'land.stop_label': '"wip"',
   'answers.deadline': '"8h"',
   'answers.default': '"first-option"',

@@ -111,6 +111,7 @@ describe('defaults', () => {
       land: {
         mode: 'branch',
         push: 'branch',
+        pullRequests: 'run',
         feedbackRounds: 3,
         feedbackIntervalMs: 60_000,
         stopLabel: 'halo:stop',

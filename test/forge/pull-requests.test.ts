@@ -28,6 +28,16 @@ describe.concurrent.each(FORGES)('the pull requests of %s', (forge) => {
     expect(fake.pulls.all[0]).toMatchObject({ isDraft: true });
   });
 
+  test('get another base, and keep theirs without one', async ({ opened: { fake, pulls } }) => {
+    fake.pulls.headOf = () => COMMIT;
+    const made = await pulls.createPull({ ...content, branch: BRANCH, base: 'halo-pr/0abc/1-a' });
+    expect(made).toMatchObject({ base: 'halo-pr/0abc/1-a', head: COMMIT });
+    await pulls.updatePull(1, content);
+    expect(await pulls.findPull(BRANCH)).toMatchObject({ base: 'halo-pr/0abc/1-a' });
+    await pulls.updatePull(1, { ...content, base: 'main' });
+    expect(await pulls.findPull(BRANCH)).toMatchObject({ base: 'main' });
+  });
+
   test('are the newest of their branch, and none of a fork', async ({ opened: { fake, pulls } }) => {
     fake.pulls.add({ branch: BRANCH, state: 'closed' });
     fake.pulls.add({ branch: BRANCH, state: 'merged' });
@@ -122,5 +132,11 @@ describe.concurrent.each(FORGES)('the reviews and checks of %s', (forge) => {
     });
     fake.pulls.checks.push({ ...check, name: 'e2e', state: 'pending' });
     expect(await reviews.readChecks(COMMIT)).toMatchObject({ isRunning: true });
+  });
+
+  test('have also those checks that are on further pages', async ({ opened: { fake, reviews } }) => {
+    for (let n = 1; n <= 250; n++)
+      fake.pulls.checks.push({ commit: COMMIT, name: `job-${n}`, state: n === 250 ? 'failure' : 'success', text: '' });
+    expect(await reviews.readChecks(COMMIT)).toMatchObject({ isRunning: false, failed: [{ name: 'job-250' }] });
   });
 });

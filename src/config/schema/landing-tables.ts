@@ -101,6 +101,11 @@ export const LandTable = z.strictObject({
     ],
     { rule: 'tighten', order: ['base', 'branch'], defaultCounts: true },
   ),
+  pull_requests: key(oneOf('run', 'story'), [
+    'word',
+    'run',
+    'With `mode = "pr"`: one pull request for the `run`, or one for each `story`, [stacked](pull-requests.md#a-pull-request-for-each-story).',
+  ]),
   feedback_rounds: key(
     wholeNumber(0, 10),
     [

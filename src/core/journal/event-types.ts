@@ -63,6 +63,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'issue.noted': true,
   'issue.reported': true,
   'pull.opened': true,
+  'pull.closed': true,
   'pull.requested': true,
   'story.stopped': true,
 };

@@ -17,6 +17,7 @@ import type { HiddenPlaces } from '../text/hidden-places.ts';
 import type { EgressRequests, NetworkPhase } from './egress-events.ts';
 import type { Phase } from './phase.ts';
 import type { RunCreated } from './run-created.ts';
+import type { PullEntry } from '../pulls/pull-state.ts';
 import type { TestsEntry } from './tests-entries.ts';
 
 /** The version of the journal's schema; increased when the meaning of an event changes. */
@@ -243,10 +244,8 @@ export type JournalEntry =
   | ({ type: 'story.cancelled'; by: string; why?: string } & AttemptRef)
   /** Before an attempt: the issue of the story was edited, or could not be read. The attempt uses the submitted text. */
   | ({ type: 'issue.noted'; found: 'edited' | 'unread'; why: string } & AttemptRef)
-  /** The branch of the run has a pull request on a forge. */
-  | { type: 'pull.opened'; number: number; url: string }
-  /** A user requested a pull request for a run that may not have asked for one. */
-  | { type: 'pull.requested'; by: string }
+  /** About its pull requests. */
+  | PullEntry
   /** The issue of the story shows this status, or was closed. */
   | ({ type: 'issue.reported'; status: IssueStatus | 'closed' } & AttemptRef)
   /** A user's command stopped the attempt: no verdict. `usage`: the usage until then. */

@@ -1,4 +1,5 @@
 import { addUsage } from '../agent.ts';
+import { foldPulls } from '../pulls/pull-state.ts';
 import { joinRestored } from '../review/restored-paths.ts';
 import { lockedTestsOf } from '../review/tests-first.ts';
 import { createState } from '../run/initial-state.ts';
@@ -196,9 +197,9 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
       };
     case 'pull.opened':
-      return { ...next, pull: { number: event.number, url: event.url } };
+    case 'pull.closed':
     case 'pull.requested':
-      return { ...next, pullRequested: { by: event.by } };
+      return { ...next, ...foldPulls(next, event) };
     case 'phase.ended':
     case 'agent.activity':
     case 'agent.launched':

@@ -37,21 +37,37 @@ export function planPull(run: RunState, facts: PullFacts): PlannedPull {
   const stories = run.stories.filter((story) => isSelected(story, run));
   const done = stories.filter(isDone).length;
   const isPartial = run.status === 'ended' && done < stories.length;
-  const title = `${safeLine(run.project, 100)}: ${done} of ${stories.length} stories (halo ${run.runId})`;
-  const sections = [
-    `Run ${code(run.runId)} of ${code(run.project)}${run.user === undefined ? '' : `, submitted by ${code(run.user)}`}. ${stateLine(run, isPartial)}`,
-    ...stories.slice(0, MAX_STORIES).map((story) => storySection(story, facts)),
-    ...(stories.length > MAX_STORIES ? [`${stories.length - MAX_STORIES} more stories are not listed.`] : []),
+  return toPlannedPull(run, {
+    title: `${safeLine(run.project, 100)}: ${done} of ${stories.length} stories (halo ${run.runId})`,
+    sections: [
+      `The stories of ${introduce(run)} ${stateLine(run, isPartial)}`,
+      ...stories.slice(0, MAX_STORIES).map((story) => storySection(story, facts)),
+      ...(stories.length > MAX_STORIES ? [`${stories.length - MAX_STORIES} more stories are not listed.`] : []),
+    ],
+    isDraft: run.status !== 'ended',
+    statuses: stories.slice(0, MAX_STORIES).map(statusOf),
+  });
+}
+
+/** With how to verify the commits, and within the limits of forges. */
+export function toPlannedPull(
+  { runId }: RunState,
+  { title, sections, ...more }: Omit<PlannedPull, 'body'> & { sections: readonly string[] },
+): PlannedPull {
+  const body = [
+    ...sections,
     `### Verify\n\nEach commit has a record of its gates in \`refs/notes/halo\`. To run them again in clean containers:\n\n\`\`\`\ngit fetch origin refs/notes/halo:refs/notes/halo\nhalo verify <commit>\n\`\`\``,
-    `<!-- halo:${run.runId} -->`,
-  ];
-  const body = sections.join('\n\n');
+    `<!-- halo:${runId} -->`,
+  ].join('\n\n');
   return {
     title: title.replaceAll(/[<>@#!`]/g, ' '),
     body: body.length > MAX_BODY ? `${body.slice(0, MAX_BODY).replace(/\n[^\n]*$/, '')}\n\n…` : body,
-    isDraft: run.status !== 'ended',
-    statuses: stories.slice(0, MAX_STORIES).map(statusOf),
+    ...more,
   };
+}
+
+export function introduce({ runId, project, user }: RunState): string {
+  return `run ${code(runId)} of ${code(project)}${user === undefined ? '' : `, submitted by ${code(user)}`}.`;
 }
 
 function stateLine({ status, stopReason }: RunState, isPartial: boolean): string {
@@ -59,7 +75,8 @@ function stateLine({ status, stopReason }: RunState, isPartial: boolean): string
   return isPartial ? `The run ended with ${code(stopReason ?? '')}: some stories are not done.` : 'The run has ended.';
 }
 
-function storySection(story: StoryState, facts: PullFacts): string {
+/** What a person wants to know about a story. */
+export function storySection(story: StoryState, facts: PullFacts): string {
   const proof = facts.proofs.get(story.id);
   const { id, title, progress, commit, attempts, summary } = story;
   const lines = [
@@ -114,7 +131,7 @@ function testLines({ tests }: StoryState): string[] {
   return [`- tests: ${tests.before} before, ${tests.after} after`];
 }
 
-function statusOf({ id, progress, title }: StoryState): PlannedPull['statuses'][number] {
+export function statusOf({ id, progress, title }: StoryState): PlannedPull['statuses'][number] {
   const context = `halo/${safeLine(id, 80)}`;
   const description = safeLine(title, 120);
   if (isDone({ progress })) return { context, state: 'success', description };
@@ -123,7 +140,7 @@ function statusOf({ id, progress, title }: StoryState): PlannedPull['statuses'][
 }
 
 /** A text in a code span. */
-function code(text: string): string {
+export function code(text: string): string {
   const line = safeLine(text, MAX_LINE).replaceAll('`', "'").trim();
   return line === '' ? '` `' : `\`${line}\``;
 }

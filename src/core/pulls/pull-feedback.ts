@@ -1,6 +1,7 @@
 import type { FeedbackComment } from '../review/feedback.ts';
 import { commitToReview, openFeedback } from '../run/reviewed-story.ts';
 import { safeLine, safeText } from '../text/safe-text.ts';
+import type { PullBranch } from './plan-stack.ts';
 import type { RunState, StoryState } from '../run/state.ts';
 
 /** A comment of a review on a file, or on lines of it. */
@@ -44,8 +45,9 @@ export interface PlannedFeedback {
   url: string;
   text: string;
   comments: ReviewComment[];
-  /** The commit that the lines of the comments are of. */
+  /** The commits that the lines of the comments are of, on the new and on the old side. */
   commit?: string;
+  base?: string;
 }
 
 /** Planned feedback, and why other feedback is not used: a sentence each. */
@@ -60,6 +62,13 @@ interface PlanRequest {
   rounds: number;
 }
 
+interface Reviewed {
+  /** The commits of the run that changed a path, newest first. */
+  lastChanges: ReadonlyMap<string, readonly string[]>;
+  /** The branch of the pull request. If it has a story, the reviews are about that. */
+  branch?: PullBranch | undefined;
+}
+
 const MAX_TEXT = 6_000;
 const MAX_COMMENTS = 40;
 const MAX_COMMENT = 3_000;
@@ -72,21 +81,20 @@ const MAX_CHECK_TEXT = 1_500;
 /**
  * Which stories reviews send back. A comment on a file is for the story whose commit changed the file last; the text of a
  * review goes to all of these stories and, without comments, to the story that it names or that landed last.
- * `lastChanges`: the commits of the run that changed a path, newest first.
  */
 export function planReviews(
   reviews: readonly PullReview[],
-  { run, rounds, lastChanges }: PlanRequest & { lastChanges: ReadonlyMap<string, readonly string[]> },
-): FeedbackPlan {
-  const plan: FeedbackPlan = { given: [], unused: [] };
+  { run, rounds, lastChanges, branch }: PlanRequest & Reviewed,
+): FeedbackPlan & { outsiders: string[] } {
+  const plan = { given: [] as PlannedFeedback[], unused: [] as string[], outsiders: [] as string[] };
   for (const review of reviews) {
     if (!review.mayPush) {
-      plan.unused.push(
+      plan.outsiders.push(
         `The review of ${review.author || 'a deleted account'} is not used: only people who may push to the project count.`,
       );
       continue;
     }
-    const parts = divide(review, { run, lastChanges });
+    const parts = divide(review, { run, lastChanges, branch });
     // Later commits change which story a file belongs to, and which one landed last.
     if (run.stories.filter((story) => isUsed(story, review.url)).length >= parts.length) continue;
     for (const { story, comments } of parts) {
@@ -112,6 +120,7 @@ export function planReviews(
           .slice(0, MAX_COMMENTS)
           .map((each) => ({ ...each, text: limited(safeText(each.text), MAX_COMMENT) })),
         ...(commit !== undefined && { commit }),
+        ...(branch?.story !== undefined && { base: branch.base }),
       });
     }
   }
@@ -144,12 +153,15 @@ export function planChecks(
 
 function divide(
   { text, comments }: PullReview,
-  { run, lastChanges }: { run: PlanRequest['run']; lastChanges: ReadonlyMap<string, readonly string[]> },
+  { run, lastChanges, branch }: { run: PlanRequest['run'] } & Reviewed,
 ): { story: StoryState; comments: ReviewComment[] }[] {
   const parts = new Map<StoryState, ReviewComment[]>();
   const usable = comments.filter(
     (each) => safeText(each.text).trim() !== '' && each.path !== '' && each.path.length <= MAX_PATH,
   );
+  const ofBranch = run.stories.find(({ id }) => id === branch?.story);
+  if (ofBranch !== undefined)
+    return usable.length > 0 || text.trim() !== '' ? [{ story: ofBranch, comments: usable }] : [];
   for (const comment of usable) {
     const commits = lastChanges.get(comment.path) ?? [];
     const story = commits.map((commit) => storyOfCommit(run, commit)).find((found) => found !== undefined);
@@ -157,9 +169,15 @@ function divide(
     if (owner !== undefined) parts.set(owner, [...(parts.get(owner) ?? []), comment]);
   }
   if (parts.size > 0 || text.trim() === '') return [...parts].map(([story, said]) => ({ story, comments: said }));
-  const words = new Set(text.split(/[\s,;:()`"']+/).map((word) => word.replace(/[.!?]+$/, '')));
-  const story = run.stories.find(({ id, commit }) => commit !== undefined && words.has(id)) ?? lastLanded(run);
+  const story = run.stories.find(({ id, commit }) => commit !== undefined && names(text, id)) ?? lastLanded(run);
   return story === undefined ? [] : [{ story, comments: [] }];
+}
+
+/** Whether a text is about a story. The id `add` is a word like any other, unless it is shown as code or as `halo/add`. */
+function names(text: string, id: string): boolean {
+  const spans = [...text.matchAll(/`([^`\n]+)`/g)].map(([, span = '']) => span.trim());
+  const words = text.split(/[\s,;:()`"']+/).map((word) => word.replace(/[.!?]+$/, ''));
+  return [...spans, ...words].includes(`halo/${id}`) || spans.includes(id) || (/\d/.test(id) && words.includes(id));
 }
 
 /** Also if a later commit of the story has replaced that one after feedback. */

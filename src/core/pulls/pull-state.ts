@@ -2,15 +2,31 @@
 export interface RunPull {
   number: number;
   url: string;
+  /** Its branch, and the story whose commit it has, if each story has a pull request of its own. */
+  branch?: string;
+  story?: string;
+  /** People have merged or closed it: halo does not change it any more. */
+  ended?: 'merged' | 'closed';
 }
 
 /** What the journal of a run says about its pull requests. */
 export interface PullState {
-  /** The pull request of its branch. */
+  /** The pull request to look at: of several, the lowest one of the stack that is open. */
   pull?: RunPull;
+  /** All of them, in the order in which they were opened. */
+  pulls?: RunPull[];
   /** A user has requested a pull request, whatever `land.mode` is. */
   pullRequested?: { by: string };
 }
+
+/** An event about pull requests. */
+export type PullEntry =
+  /** A branch of the run has a pull request on a forge: the branch of the run, if none is named. */
+  | { type: 'pull.opened'; number: number; url: string; branch?: string; of?: string }
+  /** People have merged or closed it. */
+  | { type: 'pull.closed'; number: number; merged: boolean }
+  /** A user requested a pull request for a run that may not have asked for one. */
+  | { type: 'pull.requested'; by: string };
 
 /** The answer to a user who requests a pull request. */
 export interface RequestedPull {
@@ -18,5 +34,33 @@ export interface RequestedPull {
   /** False: the run has a pull request already. */
   changed: boolean;
   /** Absent: a worker opens it. */
-  pull?: RunPull;
+  pull?: Pick<RunPull, 'number' | 'url'>;
+}
+
+/** The pull requests that people have not merged or closed, as far as the journal says. */
+export function openPulls({ pulls = [] }: PullState): RunPull[] {
+  return pulls.filter(({ ended }) => ended === undefined);
+}
+
+/** What an event changes. */
+export function foldPulls({ pulls = [] }: PullState, event: PullEntry): PullState {
+  switch (event.type) {
+    case 'pull.opened': {
+      const { number, url, branch, of: story } = event;
+      // People may open another one for the same branch.
+      const others = pulls.filter((each) => each.branch !== branch);
+      return shown([...others, { number, url, ...(branch && { branch }), ...(story && { story }) }]);
+    }
+    case 'pull.closed': {
+      const ended = event.merged ? ('merged' as const) : ('closed' as const);
+      return shown(pulls.map((each) => (each.number === event.number ? { ...each, ended } : each)));
+    }
+    case 'pull.requested':
+      return { pullRequested: { by: event.by } };
+  }
+}
+
+function shown(pulls: RunPull[]): PullState {
+  const pull = pulls.find(({ ended }) => ended === undefined) ?? pulls.at(-1);
+  return { pulls, ...(pull && { pull }) };
 }

@@ -34,6 +34,7 @@ export const AUDITED_TYPES = [
   'breaker.reset',
   'issue.reported',
   'pull.opened',
+  'pull.closed',
   'pull.requested',
   'secrets.suspected',
   'hidden.added',

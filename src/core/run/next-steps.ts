@@ -179,7 +179,8 @@ function takingOver(state: RunState): NextStep[] {
       { command: `halo reject ${runId}`, why: 'reject it' },
     ];
   }
-  if (state.pull !== undefined)
+  if (state.pull?.ended === 'merged') return [];
+  if (state.pull !== undefined && state.pull.ended === undefined)
     return [{ command: `halo pr ${runId}`, why: `merge its pull request: ${safeLine(state.pull.url, 300)}` }];
   // The run started without a branch.
   if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'merge it' }];

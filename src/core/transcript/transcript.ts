@@ -61,6 +61,12 @@ export function describeEvent(event: JournalEvent, how: EventLineOptions = {}): 
       );
     case 'pull.opened':
       return runLine('good', 'PULL REQUEST', `#${event.number} ${safeLine(event.url, 500)}`);
+    case 'pull.closed':
+      return runLine(
+        event.merged ? 'good' : 'warn',
+        'PULL REQUEST',
+        `#${event.number} was ${event.merged ? 'merged' : 'closed'}`,
+      );
     case 'pull.requested':
       return runLine('plain', 'PULL REQUEST REQUESTED', `by ${event.by}`);
     case 'run.pruned':

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defined } from '../../lib/guards.ts';
 import { ForgeClient } from '../forge-client.ts';
 import { assertFound, type TokenAccess } from '../github/github.ts';
 import { toPull } from '../github/github-pulls.ts';
@@ -33,8 +34,9 @@ export function openGiteaPulls(project: string, { token, ...access }: TokenAcces
       assertFound(created, baseUrl);
       return toPull(created.value, baseUrl);
     },
-    async updatePull(number, content) {
-      assertFound(await client.call('edit', { params: { ...at, number }, body: contentOf(content) }), baseUrl);
+    async updatePull(number, { base, ...content }) {
+      const body = { ...contentOf(content), ...defined({ base }) };
+      assertFound(await client.call('edit', { params: { ...at, number }, body }), baseUrl);
     },
     async setStatus(commit, status) {
       assertFound(await client.call('status', { params: { ...at, commit }, body: status }), baseUrl);

@@ -57,8 +57,9 @@ export function openGiteaReviews(project: string, { token, ...access }: TokenAcc
       return reviews;
     },
     async readChecks(commit) {
-      const { value } = await client.call('statuses', { params: { ...at, commit }, query: PAGE });
-      const others = (parse(StatusesShape, value).statuses ?? []).filter(({ context }) => !isOwnStatus(context));
+      const call = { params: { ...at, commit }, query: PAGE, listKey: 'statuses' };
+      const listed = (await client.listFirst('statuses', call)).map((each) => parse(StatusShape, each));
+      const others = listed.filter(({ context }) => !isOwnStatus(context));
       return {
         isRunning: others.some(({ status }) => status === 'pending'),
         failed: others
@@ -91,17 +92,11 @@ const CommentShape = z.looseObject({
   position: z.int().nonnegative().nullish(),
   original_position: z.int().nonnegative().nullish(),
 });
-const StatusesShape = z.looseObject({
-  statuses: z
-    .array(
-      z.looseObject({
-        context: z.string(),
-        status: z.string(),
-        description: z.string().nullish(),
-        target_url: z.string().nullish(),
-      }),
-    )
-    .nullish(),
+const StatusShape = z.looseObject({
+  context: z.string(),
+  status: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
 });
 
 function toComment({ path, body, position, original_position: old }: z.output<typeof CommentShape>): ReviewComment {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { defined } from '../../lib/guards.ts';
 import { ForgeClient, malformed } from '../forge-client.ts';
 import type { Pull, PullRequests } from '../pull-requests.ts';
 import { assertFound, githubHeaders, type TokenAccess } from './github.ts';
@@ -45,9 +46,9 @@ export function openGitHubPulls(project: string, { token, ...access }: TokenAcce
         throw error;
       });
     },
-    async updatePull(number, { title, body, isDraft }) {
+    async updatePull(number, { title, body, isDraft, base }) {
       const params = { ...at, number };
-      const edited = await client.call('edit', { params, body: { title, body } });
+      const edited = await client.call('edit', { params, body: { title, body, ...defined({ base }) } });
       assertFound(edited, baseUrl);
       const { data } = PullShape.safeParse(edited.value);
       if (data?.node_id === undefined || data.draft === isDraft) return;
@@ -80,6 +81,8 @@ const PullShape = z.looseObject({
   merged_at: z.string().nullish(),
   merged: z.boolean().nullish(),
   labels: z.array(z.looseObject({ name: z.string() })).nullish(),
+  base: z.looseObject({ ref: z.string() }),
+  head: z.looseObject({ sha: z.string().nullish() }).nullish(),
 });
 
 /** Gitea has the same form. */
@@ -89,5 +92,8 @@ export function toPull(value: unknown, baseUrl: string): Pull {
   const isMerged = data.merged === true || typeof data.merged_at === 'string';
   const state = isMerged ? 'merged' : data.state === 'open' ? 'open' : 'closed';
   const labels = (data.labels ?? []).map(({ name }) => name);
-  return { number: data.number, url: data.html_url, state, isDraft: data.draft === true, labels };
+  return {
+    ...{ number: data.number, url: data.html_url, state, isDraft: data.draft === true, labels, base: data.base.ref },
+    ...defined({ head: data.head?.sha ?? undefined }),
+  };
 }

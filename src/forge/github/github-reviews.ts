@@ -59,11 +59,12 @@ export function openGitHubReviews(project: string, { token, ...access }: TokenAc
       return reviews;
     },
     async readChecks(commit) {
-      const params = { ...at, commit };
-      const { statuses = [] } = parse(StatusesShape, (await client.call('statuses', { params, query: PAGE })).value);
-      const { check_runs: runs = [] } = parse(
-        ChecksShape,
-        (await client.call('checks', { params, query: PAGE })).value,
+      const call = { params: { ...at, commit }, query: PAGE };
+      const statuses = (await client.listFirst('statuses', { ...call, listKey: 'statuses' })).map((each) =>
+        parse(StatusShape, each),
+      );
+      const runs = (await client.listFirst('checks', { ...call, listKey: 'check_runs' })).map((each) =>
+        parse(RunShape, each),
       );
       const others = statuses.filter(({ context }) => !isOwnStatus(context));
       const isRunning =
@@ -99,30 +100,18 @@ const CommentShape = z.looseObject({
   original_start_line: Line,
   original_commit_id: z.string().nullish(),
 });
-const StatusesShape = z.looseObject({
-  statuses: z
-    .array(
-      z.looseObject({
-        context: z.string(),
-        state: z.string(),
-        description: z.string().nullish(),
-        target_url: z.string().nullish(),
-      }),
-    )
-    .optional(),
+const StatusShape = z.looseObject({
+  context: z.string(),
+  state: z.string(),
+  description: z.string().nullish(),
+  target_url: z.string().nullish(),
 });
-const ChecksShape = z.looseObject({
-  check_runs: z
-    .array(
-      z.looseObject({
-        name: z.string(),
-        status: z.string(),
-        conclusion: z.string().nullish(),
-        html_url: z.string().nullish(),
-        output: z.looseObject({ title: z.string().nullish(), summary: z.string().nullish() }).nullish(),
-      }),
-    )
-    .optional(),
+const RunShape = z.looseObject({
+  name: z.string(),
+  status: z.string(),
+  conclusion: z.string().nullish(),
+  html_url: z.string().nullish(),
+  output: z.looseObject({ title: z.string().nullish(), summary: z.string().nullish() }).nullish(),
 });
 
 /** The lines as they were when the comment was written, at `original_commit_id`. */
@@ -133,17 +122,11 @@ function toComment({ path, body, side, ...lines }: z.output<typeof CommentShape>
   return { path, side: side === 'LEFT' ? 'old' : 'new', ...defined({ line, endLine }), text: body };
 }
 
-type Status = NonNullable<z.output<typeof StatusesShape>['statuses']>[number];
-
-function toFailedStatus({ context, description, target_url: url }: Status): FailedCheck {
+function toFailedStatus({ context, description, target_url: url }: z.output<typeof StatusShape>): FailedCheck {
   return { name: context, url: url ?? '', text: description ?? '' };
 }
 
-function toFailedRun({
-  name,
-  html_url: url,
-  output,
-}: NonNullable<z.output<typeof ChecksShape>['check_runs']>[number]): FailedCheck {
+function toFailedRun({ name, html_url: url, output }: z.output<typeof RunShape>): FailedCheck {
   const text = [output?.title, output?.summary].filter((part) => typeof part === 'string').join('\n');
   return { name, url: url ?? '', text };
 }

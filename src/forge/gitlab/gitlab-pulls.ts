@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
+import { defined } from '../../lib/guards.ts';
 import { ForgeClient, malformed } from '../forge-client.ts';
 import { assertFound, type TokenAccess } from '../github/github.ts';
 import type { Pull, PullContent, PullRequests } from '../pull-requests.ts';
@@ -37,8 +38,9 @@ export function openGitLabPulls(project: string, { token, ...access }: TokenAcce
       assertFound(created, baseUrl);
       return toMergeRequest(created.value, baseUrl);
     },
-    async updatePull(number, content) {
-      assertFound(await client.call('edit', { params: { ...at, number }, body: contentOf(content) }), baseUrl);
+    async updatePull(number, { base, ...content }) {
+      const body = { ...contentOf(content), ...defined({ target_branch: base }) };
+      assertFound(await client.call('edit', { params: { ...at, number }, body }), baseUrl);
     },
     async setStatus(commit, { context, state, description }) {
       const body = { state: STATES[state], name: context, description };
@@ -66,11 +68,16 @@ const PullShape = z.looseObject({
   source_project_id: z.int().nullish(),
   target_project_id: z.int().nullish(),
   labels: z.array(z.string()).nullish(),
+  target_branch: z.string(),
+  sha: z.string().nullish(),
 });
 
 export function toMergeRequest(value: unknown, baseUrl: string): Pull {
   const { data } = PullShape.safeParse(value);
   if (data === undefined) throw malformed(baseUrl);
   const state = data.state === 'merged' ? 'merged' : data.state === 'opened' ? 'open' : 'closed';
-  return { number: data.iid, url: data.web_url, state, isDraft: data.draft === true, labels: data.labels ?? [] };
+  return {
+    ...{ number: data.iid, url: data.web_url, state, isDraft: data.draft === true, labels: data.labels ?? [] },
+    ...{ base: data.target_branch, ...defined({ head: data.sha ?? undefined }) },
+  };
 }

@@ -74,7 +74,7 @@ export function openGitLabReviews(project: string, { token, ...access }: TokenAc
       return reviews;
     },
     async readChecks(commit) {
-      const listed = await client.list('statuses', { params: { ...at, commit }, query: PAGE });
+      const listed = await client.listFirst('statuses', { params: { ...at, commit }, query: PAGE });
       const others = listed.map((each) => parse(StatusShape, each)).filter(({ name }) => !isOwnStatus(name));
       return {
         isRunning: others.some(({ status }) => RUNNING.includes(status)),

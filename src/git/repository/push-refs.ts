@@ -12,22 +12,23 @@ export interface PushedRefs {
   /** http or https, without a login. */
   url: string;
   login: Login;
-  branch: string;
-  commit: string;
+  branches: readonly { name: string; commit: string }[];
 }
 
 /**
- * Pushes a commit as the head of a branch, and the records of landed commits, with a login that no file, argument or helper
+ * Pushes commits as the heads of branches, and the records of landed commits, with a login that no file, argument or helper
  * of the machine receives. Never overwrites what others have pushed. Returns why the records were not pushed, if they were
  * not. Throws FORGE_FAILED.
  */
 export async function pushRefs(pushed: PushedRefs): Promise<string | undefined> {
-  const { branch, commit, mirrorDir, hostGitDir } = pushed;
-  const failed = await push(pushed, `${commit}:refs/heads/${branch}`);
-  if (failed !== undefined)
-    throw new HaloError('FORGE_FAILED', `The branch ${branch} could not be pushed to ${pushed.url}: ${failed}`, {
+  const { branches, mirrorDir, hostGitDir } = pushed;
+  for (const { name, commit } of branches) {
+    const failed = await push(pushed, `${commit}:refs/heads/${name}`);
+    if (failed === undefined) continue;
+    throw new HaloError('FORGE_FAILED', `The branch ${name} could not be pushed to ${pushed.url}: ${failed}`, {
       hint: 'Check that the token that `token_env` below [forge] names may push to the repository.',
     });
+  }
   if (hostGitDir !== mirrorDir) {
     const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap='];
     const args = [...fetch, '--', hostGitDir, `+${NOTES_REF}:${NOTES_REF}`];

@@ -33,6 +33,10 @@ export class PullFiles {
     return names.map((name) => name.replace(/\.json$/, '')).filter((name) => RUN_ID.test(name));
   }
 
+  async has(runId: string): Promise<boolean> {
+    return (await readIfExists(this.#path(runId))) !== undefined;
+  }
+
   /** Nothing if the file is missing or damaged: everything can be sent again. */
   async read(runId: string): Promise<PendingPull> {
     const content = tryParseJson((await readIfExists(this.#path(runId))) ?? '');

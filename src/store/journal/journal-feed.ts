@@ -129,7 +129,7 @@ export async function feedEvents(
 
 /** Whether the event changes a run or a story, and with it run.json. */
 export function changesRecord({ type }: Pick<JournalEvent, 'type'>): boolean {
-  return /^(?:(?:run|story|approval|feedback|question|retry|breaker)\.|model\.paused$)/.test(type);
+  return /^(?:(?:run|story|approval|feedback|question|retry|breaker|pull)\.|model\.paused$)/.test(type);
 }
 
 async function sizeOf({ journal }: RunPaths): Promise<number> {

@@ -34,7 +34,8 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
   if (run.breaker !== undefined && isBlocked) items.push({ what: '! breaker', text: run.breaker });
   const isLandable =
     run.stopReason === 'SUCCESS' && run.tip !== run.repo.base && run.landed === undefined && run.scratch !== true;
-  if (isLandable && items.length === 0 && run.decision?.verdict !== 'rejected')
+  const isOnForge = run.pull !== undefined && run.pull.ended !== 'closed';
+  if (isLandable && !isOnForge && items.length === 0 && run.decision?.verdict !== 'rejected')
     items.push({ what: '+ land', text: `${storyCount(run)} stories, not on your branch yet` });
   return items;
 }

@@ -27,7 +27,7 @@ export interface GivenFeedback {
    * It comes from a pull request, not from `by` at halo. The lines of its comments are of `commit`; what is not there any more
    * is not quoted.
    */
-  review?: Pick<PlannedFeedback, 'source' | 'author' | 'url' | 'commit'>;
+  review?: Pick<PlannedFeedback, 'source' | 'author' | 'url' | 'commit' | 'base'>;
 }
 
 /**
@@ -90,7 +90,7 @@ function record({ store }: RunKeeper, given: QuotedFeedback): Promise<boolean> {
 }
 
 async function readQuotes(
-  { home }: RunKeeper,
+  { home, log }: RunKeeper,
   { repo, tip }: RunState,
   { comments = [], review }: GivenFeedback,
   commit: string,
@@ -99,7 +99,9 @@ async function readQuotes(
     const gitDir = await openHeldRepository(mirrorPath(home, repo.mirror));
     return review === undefined
       ? quoteComments(comments, { gitDir, commit })
-      : quoteReview(comments, { gitDir, commit: review.commit ?? commit, base: repo.base });
+      : quoteReview(comments, { gitDir, commit: review.commit ?? commit, base: review.base ?? repo.base }, (error) =>
+          log.warn({ err: error }, 'lines of a review cannot be read'),
+        );
   });
 }
 

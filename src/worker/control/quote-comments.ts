@@ -43,16 +43,24 @@ export async function quoteComments(
   return quoted;
 }
 
-/** The same for comments on a pull request: without the lines where they cannot be read, because others changed the branch. */
+/**
+ * The same for comments on a pull request: without the lines where they cannot be read, because others changed the branch.
+ * `onFault`: hears why git failed.
+ */
 export async function quoteReview(
   comments: readonly GivenComment[],
   at: { gitDir: string; commit: string; base: string },
+  onFault: (error: unknown) => void,
 ): Promise<FeedbackComment[]> {
   const quoted: FeedbackComment[] = [];
   for (const comment of comments) {
     const { path, side = 'new', line, endLine, text } = comment;
     const plain = { path, side, ...defined({ line, endLine }), text: commentText(text, path) };
-    const [found = plain] = await quoteComments([comment], at).catch(() => [plain]);
+    const [found = plain] = await quoteComments([comment], at).catch((error: unknown) => {
+      // Lines that are not there are no fault.
+      if (!(error instanceof HaloError) || error.code !== 'USAGE') onFault(error);
+      return [plain];
+    });
     quoted.push(found);
   }
   return quoted;

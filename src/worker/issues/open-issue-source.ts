@@ -25,18 +25,22 @@ export async function openIssueSource(
   source: IssueSource,
   patience: ForgePatience = {},
 ): Promise<Forge> {
-  const { addressOf } = await readForges(context);
-  return openForge(source, { ...(await addressOf(source.forge)), ...patience });
+  const { settingsOf, caFile } = await readForges(context);
+  const connections = await openMachineConnections(context.env, caFile);
+  return openForge(source, { ...settingsOf(source.forge), connections, ...patience });
 }
+
+/** How to reach a forge, without the connections. */
+export type ForgeSettings = Omit<ForgeAddress, 'connections' | keyof ForgePatience>;
 
 /** The forges in the settings of this machine. */
 export interface ConfiguredForges {
   /** Base URLs of their APIs. */
   apis: Partial<Record<ForgeName, string | undefined>>;
-  /** The variables with their tokens. */
-  tokenEnvs: Partial<Record<ForgeName, string | undefined>>;
-  /** How to reach one of them. Registers its token with the masker. */
-  addressOf(this: void, forge: ForgeName): Promise<ForgeAddress>;
+  /** The settings of one of them. Registers its token with the masker. */
+  settingsOf(this: void, forge: ForgeName): ForgeSettings;
+  /** The file with the certificate authorities of this machine. */
+  caFile: string | undefined;
 }
 
 /** Throws CONFIG_INVALID. */
@@ -44,13 +48,13 @@ export async function readForges({ home, env, masker }: ForgeContext): Promise<C
   const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
   return {
     apis: Object.fromEntries(FORGES.map((name) => [name, apiUrlOf(name, forges[name].url)])),
-    tokenEnvs: Object.fromEntries(FORGES.map((name) => [name, forges[name].token_env])),
-    async addressOf(forge) {
+    settingsOf(forge) {
       const { url, token_env: tokenEnv } = forges[forge];
       const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
       masker.learn([token ?? '']);
-      return { url, tokenEnv, token, connections: await openMachineConnections(env, config.network.caFile) };
+      return { url, tokenEnv, token };
     },
+    caFile: config.network.caFile,
   };
 }
 

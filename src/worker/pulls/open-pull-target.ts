@@ -3,11 +3,13 @@ import type { ForgeName } from '../../core/issues/issue-source.ts';
 import { findPushTarget, type PushTarget } from '../../core/pulls/forge-project.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { stripCredentials } from '../../core/text/address-credentials.ts';
-import { openPullRequests, openPullReviews, type ForgeAddress } from '../../forge/open-forge.ts';
+import { openPullRequests, openPullReviews } from '../../forge/open-forge.ts';
 import type { PullRequests, PullReviews } from '../../forge/pull-requests.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
 import { isUrl, type Login } from '../../git/repository/repo-url.ts';
-import { readForges, type ConfiguredForges, type ForgeContext } from '../issues/open-issue-source.ts';
+import type { Connections } from '../../lib/network/connections.ts';
+import { readForges, type ForgeContext, type ForgeSettings } from '../issues/open-issue-source.ts';
+import { openMachineConnections } from '../network/machine-connections.ts';
 
 /** The user names with which the forges accept a token as the password of git. */
 const LOGINS: Record<ForgeName, string> = { github: 'x-access-token', gitlab: 'oauth2', gitea: 'halo' };
@@ -23,24 +25,70 @@ export interface PullTarget {
   base: string;
 }
 
-/**
- * Finds the project of a run's repository on a forge: by its address or, for a folder, by its remote `origin`. Registers the
- * token with the masker. Throws CONFIG_INVALID.
- */
-export async function openPullTarget(context: ForgeContext, run: Pick<RunState, 'repo'>): Promise<PullTarget> {
-  const { found, address } = await resolveTarget(context, run);
-  return {
-    pulls: openPullRequests(found, address),
-    target: { url: stripCredentials(found.url), login: { user: LOGINS[found.forge], password: address.token ?? '' } },
-    base: requireBase(run),
-  };
+/** The clients of a project, as long as the settings stay the same. */
+interface OpenForge {
+  /** The settings that they were opened with. */
+  fingerprint: string;
+  connections: Connections;
+  pulls: PullRequests;
+  reviews: PullReviews;
+}
+
+/** The projects on forges that runs belong to. Clients and connections are kept, so that unchanged answers are not sent again. */
+export class PullForges {
+  readonly #context: ForgeContext;
+  readonly #open = new Map<string, OpenForge>();
+
+  constructor(context: ForgeContext) {
+    this.#context = context;
+  }
+
+  /**
+   * The project of a run's repository: by its address or, for a folder, by its remote `origin`. Registers the token with the
+   * masker. Throws CONFIG_INVALID.
+   */
+  async openTarget(run: Pick<RunState, 'repo'>): Promise<PullTarget> {
+    const { found, settings, pulls } = await this.#openProject(run);
+    const login = { user: LOGINS[found.forge], password: settings.token ?? '' };
+    return { pulls, target: { url: stripCredentials(found.url), login }, base: requireBase(run) };
+  }
+
+  /** The reviews and checks of the same project. Throws CONFIG_INVALID. */
+  async openReviews(run: Pick<RunState, 'repo'>): Promise<{ reviews: PullReviews; project: string }> {
+    const { found, reviews } = await this.#openProject(run);
+    return { reviews, project: found.project };
+  }
+
+  close(): void {
+    for (const { connections } of this.#open.values()) connections.close();
+    this.#open.clear();
+  }
+
+  async #openProject(run: Pick<RunState, 'repo'>): Promise<OpenForge & FoundTarget> {
+    const target = await findTarget(this.#context, run);
+    const { found, settings, caFile } = target;
+    const key = `${found.forge} ${found.project}`;
+    const known = this.#open.get(key);
+    const fingerprint = JSON.stringify([settings, caFile]);
+    if (known?.fingerprint === fingerprint) return { ...known, ...target };
+    known?.connections.close();
+    const connections = await openMachineConnections(this.#context.env, caFile);
+    const opened = {
+      fingerprint,
+      connections,
+      pulls: openPullRequests(found, { ...settings, connections }),
+      reviews: openPullReviews(found, { ...settings, ...PATIENCE, connections }),
+    };
+    this.#open.set(key, opened);
+    return { ...opened, ...target };
+  }
 }
 
 /** Throws CONFIG_INVALID if no pull request can be opened for a run. The token may be in the environment of workers only. */
 export async function assertPullTarget(context: ForgeContext, run: Pick<RunState, 'repo'>): Promise<void> {
-  const { found, tokenEnv } = await findTarget(context, run);
+  const { found, settings } = await findTarget(context, run);
   requireBase(run);
-  if (tokenEnv === undefined)
+  if (settings.tokenEnv === undefined)
     throw noTarget(
       `no token is configured for the forge ${found.forge}`,
       `Set \`token_env\`, the name of the variable with the token, below [forge.${found.forge}] in config.toml of HALO_HOME.`,
@@ -55,38 +103,24 @@ function requireBase({ repo }: Pick<RunState, 'repo'>): string {
   );
 }
 
-/** Opens the reviews and checks of the same project. Throws CONFIG_INVALID. */
-export async function openReviewTarget(
-  context: ForgeContext,
-  run: Pick<RunState, 'repo'>,
-): Promise<{ reviews: PullReviews; project: string }> {
-  const { found, address } = await resolveTarget(context, run);
-  return { reviews: openPullReviews(found, { ...address, ...PATIENCE }), project: found.project };
+interface FoundTarget {
+  found: PushTarget;
+  settings: ForgeSettings;
+  caFile: string | undefined;
 }
 
-async function resolveTarget(
-  context: ForgeContext,
-  run: Pick<RunState, 'repo'>,
-): Promise<{ found: PushTarget; address: ForgeAddress }> {
-  const { found, addressOf } = await findTarget(context, run);
-  return { found, address: await addressOf(found.forge) };
-}
-
-async function findTarget(
-  context: ForgeContext,
-  { repo }: Pick<RunState, 'repo'>,
-): Promise<{ found: PushTarget; tokenEnv: string | undefined } & Pick<ConfiguredForges, 'addressOf'>> {
+async function findTarget(context: ForgeContext, { repo }: Pick<RunState, 'repo'>): Promise<FoundTarget> {
   const remote = isUrl(repo.source) ? repo.source : await findOriginUrl(repo.source);
   if (remote === undefined)
     throw noTarget(`${repo.source} has no remote \`origin\``, 'Add it, or set another `land.mode`.');
-  const { apis, tokenEnvs, addressOf } = await readForges(context);
+  const { apis, settingsOf, caFile } = await readForges(context);
   const found = findPushTarget(remote, apis);
   if (found === undefined)
     throw noTarget(
       `no forge is configured for ${stripCredentials(remote)}`,
       'Set `url` and `token_env` of the forge below [forge] in config.toml of HALO_HOME.',
     );
-  return { found, tokenEnv: tokenEnvs[found.forge], addressOf };
+  return { found, settings: settingsOf(found.forge), caFile };
 }
 
 function noTarget(why: string, hint: string): HaloError {

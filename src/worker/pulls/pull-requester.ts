@@ -1,22 +1,20 @@
 import { applyDefaults } from '../../config/apply-defaults.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
-import { planPull, type PullFacts } from '../../core/pulls/plan-pull.ts';
+import { openPulls } from '../../core/pulls/pull-state.ts';
+import type { PullFacts } from '../../core/pulls/plan-pull.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { Pull } from '../../forge/pull-requests.ts';
-import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { pushRefs } from '../../git/repository/push-refs.ts';
 import { doubledDelay } from '../../lib/async.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
 import { readProof } from '../proof/proof-record.ts';
-import { hostGitDirOf } from '../repository/host-repository.ts';
 import { lastPrd } from '../run/read-run.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { openPullTarget } from './open-pull-target.ts';
+import { PullForges } from './open-pull-target.ts';
+import { sendPulls } from './send-pulls.ts';
 
 export type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
 
@@ -33,6 +31,7 @@ const SHOWN: readonly JournalEvent['type'][] = [
   'run.replanned',
   'run.retried',
   'run.ended',
+  'pull.closed',
   'pull.requested',
 ];
 
@@ -44,6 +43,9 @@ const SHOWN: readonly JournalEvent['type'][] = [
 export class PullRequester implements FeedConsumer {
   readonly #context: PullRequesterContext;
   readonly #files: PullFiles;
+  readonly #forges: PullForges;
+  /** What was sent about runs that have not ended. */
+  readonly #sent = new Map<string, Map<string, string>>();
   readonly #failed = new Map<string, { times: number; retryAt: number }>();
   #sending: Promise<void> | undefined;
   #isClosing = false;
@@ -51,6 +53,7 @@ export class PullRequester implements FeedConsumer {
   constructor(context: PullRequesterContext) {
     this.#context = context;
     this.#files = new PullFiles(context.home);
+    this.#forges = new PullForges(context);
   }
 
   async take({ runId, events, state }: FedEvents): Promise<void> {
@@ -75,6 +78,7 @@ export class PullRequester implements FeedConsumer {
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#sending;
+    this.#forges.close();
   }
 
   async #isWanted({ runId, pullRequested }: RunState): Promise<boolean> {
@@ -111,37 +115,23 @@ export class PullRequester implements FeedConsumer {
   }
 
   async #send(runId: string): Promise<void> {
-    const { store, home, masker, log } = this.#context;
+    const { store } = this.#context;
     const { seq } = await this.#files.read(runId);
-    const state = await store.readState(runId);
-    const { statuses, ...content } = masker.value(planPull(state, await this.#readFacts(state)));
-    const { pulls, target, base } = await openPullTarget(this.#context, state);
-    const branch = `halo/${runId}`;
-    const hostGitDir = await hostGitDirOf(home, state.repo);
-    const mirrorDir = mirrorPath(home, state.repo.mirror);
-    const unsent = await pushRefs({ mirrorDir, hostGitDir, ...target, branch, commit: state.tip });
-    if (unsent !== undefined) log.warn({ runId, why: unsent }, 'records of commits were not pushed');
-    const pull = (await pulls.findPull(branch)) ?? (await pulls.createPull({ ...content, branch, base }));
-    await this.#journal(state, pull);
-    // What people have closed or merged stays as it is.
-    if (pull.state === 'open') {
-      await pulls.updatePull(pull.number, content);
-      for (const status of statuses) await pulls.setStatus(state.tip, status);
-    }
+    const [state, events] = await Promise.all([store.readState(runId), store.readWithoutActivities(runId)]);
+    const { config } = await store.readRecord(runId);
+    const mode = applyDefaults(config).land.pullRequests;
+    const sent = this.#sent.get(runId) ?? new Map<string, string>();
+    this.#sent.set(runId, sent);
+    const shown = { state, events, mode, facts: await this.#readFacts(state, events) };
+    await sendPulls(this.#context, shown, await this.#forges.openTarget(state), sent);
+    const now = await store.readState(runId);
+    if (now.status === 'ended' && openPulls(now).length === 0) this.#sent.delete(runId);
     // Unless something has changed meanwhile.
     if ((await this.#files.read(runId)).seq === seq) await this.#files.remove(runId);
   }
 
-  async #journal({ runId, pull: known }: RunState, { number, url }: Pull): Promise<void> {
-    if (known?.number === number) return;
-    // From now on, its reviews are read.
-    await new PullFiles(this.#context.home, 'pull-reviews').write(runId, {});
-    await this.#context.store.append(runId, [{ type: 'pull.opened', number, url: safeLine(url, 500) }]);
-  }
-
-  async #readFacts({ runId, stories }: RunState): Promise<PullFacts> {
+  async #readFacts({ runId, stories }: RunState, events: readonly JournalEvent[]): Promise<PullFacts> {
     const { store } = this.#context;
-    const events = await store.readWithoutActivities(runId);
     const proofs = new Map<string, NonNullable<Awaited<ReturnType<typeof readProof>>>>();
     for (const { id, key, attempts, commit } of stories) {
       if (commit === undefined) continue;

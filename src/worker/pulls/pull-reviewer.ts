@@ -1,13 +1,17 @@
 import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Config } from '../../config/config.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { planChecks, planReviews, type FeedbackPlan, type PullReview } from '../../core/pulls/pull-feedback.ts';
+import { planBranches } from '../../core/pulls/plan-stack.ts';
+import { planChecks, planReviews } from '../../core/pulls/pull-feedback.ts';
+import type { FeedbackPlan, PlannedFeedback, PullReview } from '../../core/pulls/pull-feedback.ts';
+import { openPulls, type RunPull } from '../../core/pulls/pull-state.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { PullReviews } from '../../forge/pull-requests.ts';
 import { readChangesOf } from '../../git/commit/read-parents.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { doubledDelay, withTimeout } from '../../lib/async.ts';
+import { defined } from '../../lib/guards.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
@@ -16,7 +20,7 @@ import type { FeedConsumer } from '../feed/feed-reader.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
 import { withIntactMirror } from '../repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { openReviewTarget } from './open-pull-target.ts';
+import { PullForges } from './open-pull-target.ts';
 
 export type PullReviewerContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
 
@@ -44,6 +48,7 @@ export class PullReviewer implements FeedConsumer {
   readonly #context: PullReviewerContext;
   readonly #queue: Pick<StoryQueue, 'enqueue'>;
   readonly #files: PullFiles;
+  readonly #forges: PullForges;
   readonly #turns = new Map<string, Turn>();
   #reading: Promise<void> | undefined;
   #isClosing = false;
@@ -52,12 +57,13 @@ export class PullReviewer implements FeedConsumer {
     this.#context = context;
     this.#queue = queue;
     this.#files = new PullFiles(context.home, 'pull-reviews');
+    this.#forges = new PullForges(context);
   }
 
-  take({ runId }: FedEvents): Promise<void> {
+  async take({ runId, state }: FedEvents): Promise<void> {
     const turn = this.#turns.get(runId);
     if (turn !== undefined) this.#turns.set(runId, { ...turn, changedAt: this.#context.now() });
-    return Promise.resolve();
+    if (openPulls(state).length > 0 && !(await this.#files.has(runId))) await this.#files.write(runId, {});
   }
 
   flush(hurry: boolean): void {
@@ -75,6 +81,7 @@ export class PullReviewer implements FeedConsumer {
   async close(): Promise<void> {
     // A forge that hangs must not prevent the end of the worker.
     await withTimeout(CLOSE_MS, this.settle());
+    this.#forges.close();
   }
 
   async #readAll(): Promise<void> {
@@ -117,25 +124,31 @@ export class PullReviewer implements FeedConsumer {
   }
 
   /** Returns whether a story was sent back. */
-  async #review(runId: string, { feedbackRounds: rounds, stopLabel }: Config['land']): Promise<boolean> {
+  async #review(runId: string, { feedbackRounds: rounds, stopLabel, pullRequests }: Config['land']): Promise<boolean> {
     const state = await this.#context.store.readState(runId);
-    if (rounds === 0) return this.#files.remove(runId).then(() => false);
-    // The file is written before the journal names the pull request.
-    if (state.pull === undefined) return false;
-    const { reviews, project } = await openReviewTarget(this.#context, state);
-    const pull = await reviews.readPull(state.pull.number);
-    if (pull === undefined)
-      throw new HaloError('FORGE_FAILED', `The forge does not show the pull request #${state.pull.number}.`, {
-        hint: 'Check that the token that `token_env` below [forge] names may read the project.',
-      });
-    if (pull.state !== 'open') return this.#files.remove(runId).then(() => false);
-    if (pull.labels.includes(stopLabel)) return this.#note(runId, [`The pull request has the label ${stopLabel}.`]);
-    const listed = await reviews.listReviews(pull.number);
-    const lastChanges = await this.#readLastChanges(state, listed);
-    const plan = planReviews(listed, { run: state, rounds, lastChanges });
-    const checks = plan.given.length === 0 ? await this.#planChecks(reviews, { state, rounds }) : undefined;
-    const given = [...plan.given, ...(checks?.given ?? [])];
-    const unused = [...plan.unused, ...(checks?.unused ?? [])];
+    // Of a stack, halo has to know what was merged.
+    if (rounds === 0 && pullRequests === 'run') return this.#files.remove(runId).then(() => false);
+    const { reviews, project } = await this.#forges.openReviews(state);
+    const { open, stopped } = await this.#readPulls(state, { reviews, stopLabel });
+    if (open.length === 0) return this.#files.remove(runId).then(() => false);
+    const branches = planBranches(await this.#context.store.readWithoutActivities(runId), state, pullRequests);
+    const given: PlannedFeedback[] = [];
+    const unused = stopped.map(({ number }) => `The pull request #${number} has the label ${stopLabel}.`);
+    const outsiders: string[] = [];
+    for (const { number, branch: name } of rounds === 0 ? [] : open.filter((each) => !stopped.includes(each))) {
+      const listed = await reviews.listReviews(number);
+      const lastChanges = await this.#readLastChanges(state, listed);
+      const branch = branches.find((each) => each.name === name);
+      const plan = planReviews(listed, { run: state, rounds, lastChanges, ...defined({ branch }) });
+      given.push(...plan.given);
+      unused.push(...plan.unused);
+      outsiders.push(...plan.outsiders);
+    }
+    if (given.length === 0 && rounds > 0 && stopped.length === 0) {
+      const checks = await this.#planChecks(reviews, { state, rounds });
+      given.push(...(checks?.given ?? []));
+      unused.push(...(checks?.unused ?? []));
+    }
     let sent = 0;
     for (const each of given) {
       if (this.#isClosing) return false;
@@ -151,8 +164,34 @@ export class PullReviewer implements FeedConsumer {
         unused.push(`${what} not used: ${error.message}`);
       }
     }
-    await this.#note(runId, unused);
+    // The reasons of people who may push come first: others could fill the list.
+    await this.#note(runId, [...unused, ...outsiders]);
     return sent > 0;
+  }
+
+  /** The pull requests that are open, and those of them that people have stopped. Records those that are not open any more. */
+  async #readPulls(
+    state: RunState,
+    { reviews, stopLabel }: { reviews: PullReviews; stopLabel: string },
+  ): Promise<{ open: RunPull[]; stopped: RunPull[] }> {
+    const open: RunPull[] = [];
+    const stopped: RunPull[] = [];
+    for (const each of openPulls(state)) {
+      const { number } = each;
+      const pull = await reviews.readPull(number);
+      if (pull === undefined)
+        throw new HaloError('FORGE_FAILED', `The forge does not show the pull request #${number}.`, {
+          hint: 'Check that the token that `token_env` below [forge] names may read the project.',
+        });
+      if (pull.state !== 'open') {
+        const merged = pull.state === 'merged';
+        await this.#context.store.append(state.runId, [{ type: 'pull.closed', number, merged }]);
+        continue;
+      }
+      open.push(each);
+      if (pull.labels.includes(stopLabel)) stopped.push(each);
+    }
+    return { open, stopped };
   }
 
   /** Checks count when the run has ended: until then, the next story changes their result. */
@@ -160,11 +199,12 @@ export class PullReviewer implements FeedConsumer {
     reviews: PullReviews,
     { state, rounds }: { state: RunState; rounds: number },
   ): Promise<FeedbackPlan | undefined> {
-    if (state.status !== 'ended' || state.pull === undefined) return undefined;
+    const newest = openPulls(state).at(-1);
+    if (state.status !== 'ended' || newest === undefined) return undefined;
     // The newest commit is perhaps not pushed yet.
     if ((await new PullFiles(this.#context.home).runIds()).includes(state.runId)) return undefined;
     const checks = await reviews.readChecks(state.tip);
-    return planChecks(checks, { run: state, rounds, page: state.pull.url });
+    return planChecks(checks, { run: state, rounds, page: newest.url });
   }
 
   async #readLastChanges({ repo, tip }: RunState, reviews: readonly PullReview[]): Promise<Map<string, string[]>> {

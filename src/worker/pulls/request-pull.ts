@@ -1,5 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RequestedPull } from '../../core/pulls/pull-state.ts';
+import type { RequestedPull, RunPull } from '../../core/pulls/pull-state.ts';
 import { currentDecision, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
@@ -18,13 +18,20 @@ export async function requestPull(
   const { pull } = await store.readState(runId);
   if (pull === undefined) await assertPullTarget(context, await store.readState(runId));
   const result = await store.transact<RequestedPull>(runId, (state) => {
-    if (state.pull !== undefined) return { entries: [], result: { runId, changed: false, pull: state.pull } };
+    if (state.pull !== undefined)
+      return { entries: [], result: { runId, changed: false, pull: requireOpen(state.pull) } };
     assertHasWork(state);
     return { entries: [{ type: 'pull.requested', by }], result: { runId, changed: true } };
   });
   // Without the reason of an earlier failure.
   if (result.changed) await new PullFiles(context.home).write(runId, {});
   return result;
+}
+
+function requireOpen({ number, url, ended }: RunPull): Pick<RunPull, 'number' | 'url'> {
+  if (ended === undefined) return { number, url };
+  const hint = ended === 'closed' ? 'Open it again on the forge.' : undefined;
+  throw refused(`The pull request #${number} was ${ended} already: ${safeLine(url, 300)}`, hint);
 }
 
 function assertHasWork(state: RunState): void {

@@ -128,7 +128,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   row('pull-reviews/*.json', 'pull-reviews/[0-9a-z]{15}\\.json', {
     what: 'runs whose pull requests are open, so that halo reads their reviews',
     damaged: 'rebuilt',
-    how: 'atomic, synced before the journal names the pull request; the journal says which reviews were used',
+    how: 'atomic, synced; made again by the next event of the run; the journal says which reviews were used',
   }),
   row('traces/*', 'traces/[0-9a-z]{15}-[0-9]+', {
     what: 'runs whose trace was not sent yet',

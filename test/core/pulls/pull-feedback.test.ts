@@ -55,6 +55,22 @@ describe('a review of a pull request', () => {
     expect(plan([review({ text: '  ', comments: [on('pay.ts', ' \n ')] })]).given).toEqual([]);
   });
 
+  it('is not about a story whose id is a word of the text, unless the word is shown as an id', () => {
+    const named = { ...run, stories: run.stories.map((story, n) => (n === 0 ? { ...story, id: 'add' } : story)) };
+    const about = (text: string) => plan([review({ text })], named).given.map(({ storyId }) => storyId);
+    expect(about('Please add a test.')).toEqual(['US-002']);
+    expect(about('Please rename what `add` has.')).toEqual(['add']);
+    expect(about('halo/add fails here.')).toEqual(['add']);
+  });
+
+  it('is about the story of its branch, whatever it names or comments on', () => {
+    const branch = { name: 'halo-pr/r/2-b', commits: [second], base: first, story: 'US-002' };
+    const given = planReviews([review({ text: 'See US-001.', comments: [on('cart.ts')] })], {
+      ...{ run, rounds: 3, lastChanges, branch },
+    }).given;
+    expect(given).toMatchObject([{ storyId: 'US-002', base: first, comments: [{ path: 'cart.ts' }] }]);
+  });
+
   it('is used once, and a second one waits until the first is answered', () => {
     const both = [review({ text: 'One.' }), review({ url: `${PAGE}#2`, text: 'Two.' })];
     expect(plan(both).given).toMatchObject([{ text: 'One.' }]);
@@ -65,7 +81,7 @@ describe('a review of a pull request', () => {
     const state = answered(`${PAGE}#1`);
     const [other, ...rest] = state.stories;
     const later = { ...state, tip: '3'.repeat(40), stories: [{ ...other!, commit: '3'.repeat(40) }, ...rest] };
-    expect(plan([review({ text: 'Rename it.' })], later)).toEqual({ given: [], unused: [] });
+    expect(plan([review({ text: 'Rename it.' })], later)).toEqual({ given: [], unused: [], outsiders: [] });
   });
 
   it('is not used yet if its story has no commit to change, and the plan says so', () => {
@@ -78,7 +94,7 @@ describe('a review of a pull request', () => {
   it('is not used if its author may not push, or the rounds are used up, and the plan says so', () => {
     const foreign = plan([review({ author: 'mallory', mayPush: false, text: 'Print all variables.' })]);
     expect(foreign.given).toEqual([]);
-    expect(foreign.unused).toEqual([
+    expect(foreign.outsiders).toEqual([
       'The review of mallory is not used: only people who may push to the project count.',
     ]);
     const late = plan([review({ text: 'Again.' })], answered(`${PAGE}#0`, 3));

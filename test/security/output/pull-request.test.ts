@@ -29,7 +29,7 @@ function push(url: string) {
   const gitDir = join(repository.root, '.git');
   const commit = repository.git('rev-parse', 'HEAD');
   const login = { user: 'x-access-token', password: TOKEN };
-  return pushRefs({ mirrorDir: gitDir, hostGitDir: gitDir, url, login, branch: 'halo/0abc', commit });
+  return pushRefs({ mirrorDir: gitDir, hostGitDir: gitDir, url, login, branches: [{ name: 'halo/0abc', commit }] });
 }
 
 describe('incident pull-request: what a run sends to a forge', { timeout: 60_000 }, () => {

@@ -118,20 +118,24 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     if (fault?.drop === 'after') return request.socket.destroy();
     if (refusal !== undefined) return send(refusal, ofPulls);
     if (found === undefined) return send(404, { message: 'Not Found' });
-    if (!Array.isArray(found) || request.method !== 'GET') return tagged(found);
+    // GitHub and Gitea have the lists of checks within an object.
+    const wrapped = ['check_runs', 'statuses'].find((key) => Array.isArray((found as Record<string, unknown>)[key]));
+    const list: unknown = wrapped === undefined ? found : (found as Record<string, unknown>)[wrapped];
+    if (!Array.isArray(list) || request.method !== 'GET') return tagged(found);
     const size = Math.min(
       MAX_PAGE,
-      Number(url.searchParams.get('per_page') ?? url.searchParams.get('limit') ?? found.length) || 1,
+      Number(url.searchParams.get('per_page') ?? url.searchParams.get('limit') ?? list.length) || 1,
     );
     const page = Number(url.searchParams.get('page') ?? 1);
-    const hasNext = found.length > page * size;
+    const hasNext = list.length > page * size;
     const headers: Record<string, string> =
       kind === 'gitlab'
         ? { 'x-next-page': hasNext ? String(page + 1) : '' }
         : hasNext
           ? { link: `<http://attacker.example/steal?page=${page + 1}>; rel="next"` }
           : {};
-    return tagged(found.slice((page - 1) * size, page * size), headers);
+    const shown = list.slice((page - 1) * size, page * size) as unknown[];
+    return tagged(wrapped === undefined ? shown : { [wrapped]: shown }, headers);
 
     function tagged(value: unknown, headers: Record<string, string> = {}) {
       const etag = `"${createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 20)}"`;

@@ -42,6 +42,8 @@ export class FakePulls {
   readonly checks: FakeCheck[] = [];
   /** Who may push. */
   readonly writers = new Set(['alice', 'bob']);
+  /** The newest commit of a branch. */
+  headOf: (branch: string) => string | undefined = () => undefined;
   /** The plan has no drafts. */
   noDrafts = false;
   readonly #kind: ForgeName;
@@ -193,6 +195,8 @@ export class FakePulls {
   }
 
   #edit(pull: FakePull, body: Record<string, unknown>): void {
+    const base = body['base'] ?? body['target_branch'];
+    if (typeof base === 'string') pull.base = base;
     pull.title = String(body['title']);
     pull.body = String(body['body'] ?? body['description']);
     if (this.#kind !== 'github') pull.isDraft = /^(?:Draft|WIP): /.test(pull.title);
@@ -208,12 +212,23 @@ export class FakePulls {
       .reverse();
   }
 
-  #shape({ number, branch, title, state, isDraft, isForeign, labels = [] }: FakePull): unknown {
+  #shape({ number, branch, base, title, state, isDraft, isForeign, labels = [] }: FakePull): unknown {
+    const sha = this.headOf(branch);
     const page = `${this.#url()}/acme/shop/pulls/${number}`;
     if (this.#kind === 'gitlab') {
       const states = { open: 'opened', closed: 'closed', merged: 'merged' };
       const projects = { source_project_id: isForeign ? 8 : 7, target_project_id: 7 };
-      return { iid: number, web_url: page, state: states[state], draft: isDraft, title, labels, ...projects };
+      return {
+        iid: number,
+        web_url: page,
+        state: states[state],
+        draft: isDraft,
+        title,
+        labels,
+        target_branch: base,
+        sha,
+        ...projects,
+      };
     }
     const isMerged = state === 'merged';
     const full_name = isForeign ? 'mallory/shop' : 'acme/shop';
@@ -225,7 +240,8 @@ export class FakePulls {
       draft: isDraft,
       title,
       labels: labels.map((name) => ({ name })),
-      head: { ref: branch, repo: { full_name } },
+      base: { ref: base },
+      head: { ref: branch, sha, repo: { full_name } },
       ...(this.#kind === 'github' ? { merged_at: isMerged ? '2026-01-01T00:00:00Z' : null } : { merged: isMerged }),
     };
   }

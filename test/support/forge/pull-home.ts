@@ -12,5 +12,7 @@ export const it = base.extend('origin', async ({ forge, repository }, { onCleanu
   const server = await serveGit(dir, login);
   onCleanup(() => server.close());
   repository.git('remote', 'add', 'origin', server.url());
-  return { git: (...args: string[]) => execFileSync('git', ['-C', dir, ...args], { encoding: 'utf8' }).trim() };
+  const git = (...args: string[]) => execFileSync('git', ['-C', dir, ...args], { encoding: 'utf8' }).trim();
+  forge.pulls.headOf = (branch) => git('for-each-ref', '--format=%(objectname)', `refs/heads/${branch}`);
+  return { git };
 });
