@@ -1,5 +1,6 @@
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { isDone, type RunState } from '../../core/run/state.ts';
+import { landingCommand } from '../../core/run/next-steps.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { noteIfNoWorker } from '../output/print-control-result.ts';
@@ -51,23 +52,24 @@ async function approve(runId: string | undefined, { story, json }: Flags, cli: C
 }
 
 async function approveRun(runId: string | undefined, json: boolean, cli: Cli): Promise<void> {
-  const decided = await cli.withRun(runId, async (operations, id) => {
+  const { decided, next } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli });
-    const { stories } = (await operations.get(id)).state;
-    await printFindings(json ? [] : stories.filter(({ progress }) => progress === 'passed'), cli);
-    return operations.approveRun(id);
+    const { state } = await operations.get(id);
+    await printFindings(json ? [] : state.stories.filter(({ progress }) => progress === 'passed'), cli);
+    return { decided: await operations.approveRun(id), next: landingCommand(state) };
   });
   if (json) return cli.printJson(decided);
   const { tip, landed, changed } = decided;
   const word = changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
   await cli.print(`${word}  ${decided.runId}  up to ${tip.slice(0, 7)}`);
-  await cli.note(landed === undefined ? `Next: halo land ${decided.runId}` : `Landed on ${safeLine(landed.branch)}.`);
+  await cli.note(landed === undefined ? `Next: ${next}` : `Landed on ${safeLine(landed.branch)}.`);
 }
 
-function whatNext({ runId, status, stopReason, stories }: RunState, { goesOn, landed }: StoryDecisionResult): string {
+function whatNext(state: RunState, { goesOn, landed }: StoryDecisionResult): string {
+  const { runId, status, stopReason, stories } = state;
   if (status === 'ended') {
     const done = `The run has ended: ${stopReason}, ${stories.filter(isDone).length} of ${stories.length} stories done.`;
-    return `${done} Next: halo land ${runId}`;
+    return `${done} Next: ${landingCommand(state)}`;
   }
   if (!landed && goesOn) {
     const why = 'Other stories have landed since. A worker merges the commit, runs the gates again and lands it';

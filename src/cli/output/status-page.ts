@@ -28,6 +28,8 @@ import { defined } from '../../lib/guards.ts';
 const MAX_PATHS = 20;
 const MAX_ISSUES = 10;
 const MAX_TEXT_LENGTH = 4_000;
+/** Of a stack. */
+const MAX_PULLS = 20;
 
 /** A page with everything about one run. */
 export function statusPage(view: RunView, cli: Cli): string[] {
@@ -172,15 +174,18 @@ function reportsRow({ reports }: Pick<RunView, 'reports'>, now: string): [string
   return [['reports', `${which} do not show the progress yet: ${reason}${next}`]];
 }
 
-/** The pull request of the run, and why it is not as it should be. */
+/** The pull requests of the run, the newest last, and why they are not as they should be. */
 function pullRows(
   { state, pull, unused = [] }: Pick<RunView, 'state' | 'pull' | 'unused'>,
   now: string,
 ): [string, string][] {
-  const page = state.pull === undefined ? '' : `#${state.pull.number} ${safeLine(state.pull.url, MAX_TEXT_LENGTH)}`;
+  const pages = (state.pulls ?? []).slice(-MAX_PULLS).flatMap(({ number, url, ended }) => {
+    const after = ended === undefined ? '' : ` (${ended})`;
+    return row('pull', `#${number} ${safeLine(url, MAX_TEXT_LENGTH)}${after}`);
+  });
   const why = pull && `${safeLine(pull.why, MAX_TEXT_LENGTH)} Tried again at ${formatTime(pull.retryAt, now)}.`;
   const notes = unused.flatMap((each) => row('pull', safeLine(each, MAX_TEXT_LENGTH)));
-  return [...row('pull', page), ...row('pull', why ?? ''), ...notes];
+  return [...pages, ...row('pull', why ?? ''), ...notes];
 }
 
 /** Stories whose setup or gates changed the tree. */

@@ -51,6 +51,11 @@ export function nextSteps(state: RunState): NextStep[] {
   return steps;
 }
 
+/** The command with which a person takes over what a run has landed. A pull request is merged on the forge. */
+export function landingCommand({ runId, pull }: Pick<RunState, 'runId' | 'pull'>): string {
+  return pull !== undefined && pull.ended === undefined ? `halo pr ${runId}` : `halo land ${runId}`;
+}
+
 type Story = RunState['stories'][number];
 
 /** How to inspect a story that failed or needs a person. */
@@ -181,7 +186,7 @@ function takingOver(state: RunState): NextStep[] {
   }
   if (state.pull?.ended === 'merged') return [];
   if (state.pull !== undefined && state.pull.ended === undefined)
-    return [{ command: `halo pr ${runId}`, why: `merge its pull request: ${safeLine(state.pull.url, 300)}` }];
+    return [{ command: landingCommand(state), why: `merge its pull request: ${safeLine(state.pull.url, 300)}` }];
   // The run started without a branch.
   if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'merge it' }];
   if (!repo.source.startsWith('/')) return [{ command: `halo land ${runId}`, why: 'push it' }];

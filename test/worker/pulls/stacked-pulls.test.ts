@@ -46,6 +46,7 @@ describe('a run with a pull request for each story', { timeout: 300_000 }, () =>
     forge,
     stack,
     origin,
+    command,
   }) => {
     const worker = stack.startWorker();
     const runId = await stack.submit(['A', 'B', 'C']);
@@ -73,6 +74,9 @@ describe('a run with a pull request for each story', { timeout: 300_000 }, () =>
     );
     expect(origin.git('branch', '--list', branches[0]!), 'a merged branch is not pushed again').toBe('');
 
+    const status = (await command(['status', runId])).stdout;
+    expect(status).toContain(`#1 ${forge.url}/acme/shop/pulls/1 (merged)`);
+    expect(status).toMatch(/halo pr \w+ +merge its pull request: \S+\/pulls\/2/);
     forge.pulls.review({ author: 'alice', pull: 2, text: 'Rename it.' });
     await vi.waitFor(() => expect(forge.pulls.all).toHaveLength(4), PATIENCE);
     await stack.untilSent(runId, 2);
