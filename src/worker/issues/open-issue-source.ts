@@ -31,14 +31,14 @@ export async function openIssueSource(
 }
 
 /** How to reach a forge, without the connections. */
-export type ForgeSettings = Omit<ForgeAddress, 'connections' | keyof ForgePatience>;
+export type ForgeLogin = Omit<ForgeAddress, 'connections' | keyof ForgePatience>;
 
 /** The forges in the settings of this machine. */
 export interface ConfiguredForges {
   /** Base URLs of their APIs. */
   apis: Partial<Record<ForgeName, string | undefined>>;
   /** The settings of one of them. Registers its token with the masker. */
-  settingsOf(this: void, forge: ForgeName): ForgeSettings;
+  settingsOf(this: void, forge: ForgeName): ForgeLogin;
   /** The file with the certificate authorities of this machine. */
   caFile: string | undefined;
 }

@@ -8,7 +8,7 @@ import type { PullRequests, PullReviews } from '../../forge/pull-requests.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
 import { isUrl, type Login } from '../../git/repository/repo-url.ts';
 import type { Connections } from '../../lib/network/connections.ts';
-import { readForges, type ForgeContext, type ForgeSettings } from '../issues/open-issue-source.ts';
+import { readForges, type ForgeContext, type ForgeLogin } from '../issues/open-issue-source.ts';
 import { openMachineConnections } from '../network/machine-connections.ts';
 
 /** The user names with which the forges accept a token as the password of git. */
@@ -65,7 +65,7 @@ export class PullForges {
   }
 
   async #openProject(run: Pick<RunState, 'repo'>): Promise<OpenForge & FoundTarget> {
-    const target = await findTarget(this.#context, run);
+    const target = await requireTarget(this.#context, run);
     const { found, settings, caFile } = target;
     const key = `${found.forge} ${found.project}`;
     const known = this.#open.get(key);
@@ -86,7 +86,7 @@ export class PullForges {
 
 /** Throws CONFIG_INVALID if no pull request can be opened for a run. The token may be in the environment of workers only. */
 export async function assertPullTarget(context: ForgeContext, run: Pick<RunState, 'repo'>): Promise<void> {
-  const { found, settings } = await findTarget(context, run);
+  const { found, settings } = await requireTarget(context, run);
   requireBase(run);
   if (settings.tokenEnv === undefined)
     throw noTarget(
@@ -105,11 +105,11 @@ function requireBase({ repo }: Pick<RunState, 'repo'>): string {
 
 interface FoundTarget {
   found: PushTarget;
-  settings: ForgeSettings;
+  settings: ForgeLogin;
   caFile: string | undefined;
 }
 
-async function findTarget(context: ForgeContext, { repo }: Pick<RunState, 'repo'>): Promise<FoundTarget> {
+async function requireTarget(context: ForgeContext, { repo }: Pick<RunState, 'repo'>): Promise<FoundTarget> {
   const remote = isUrl(repo.source) ? repo.source : await findOriginUrl(repo.source);
   if (remote === undefined)
     throw noTarget(`${repo.source} has no remote \`origin\``, 'Add it, or set another `land.mode`.');

@@ -44,7 +44,7 @@ export async function sendPulls(
   const { state, mode } = run;
   const branches = planBranches(run.events, state, mode);
   const slots: Slot[] = [];
-  for (const branch of branches) slots.push(await findSlot(context, state, { branch, pulls }));
+  for (const branch of branches) slots.push(await readSlot(context, state, { branch, pulls }));
   await push(context, state, { slots, target });
   for (const [nth, slot] of slots.entries()) {
     if (slot.isEnded || slot.pull !== undefined) continue;
@@ -69,7 +69,7 @@ export async function sendPulls(
   }
 }
 
-async function findSlot(
+async function readSlot(
   context: SendContext,
   state: RunState,
   { branch, pulls }: { branch: PullBranch; pulls: PullRequests },
