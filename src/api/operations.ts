@@ -135,12 +135,20 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
       call(table.replay, { runId, story: storyId, attempt }, signal),
     /** Tokens and costs of all attempts, grouped. Throws RUN_NOT_FOUND. */
     costs: (query: InputOf<typeof table.reportCosts>) => call(table.reportCosts, query),
+    /** How many stories landed, with how many attempts, at what cost and how fast, grouped. Throws RUN_NOT_FOUND. */
+    quality: (query: InputOf<typeof table.reportQuality>) => call(table.reportQuality, query),
+    /** What is spent today of the budgets of the day, of users and of repositories. Throws CONFIG_INVALID. */
+    budgets: () => call(table.reportBudgets, {}),
     /** Failures of all attempts, grouped by stop reason and error. Throws RUN_NOT_FOUND. */
     errors: (query: InputOf<typeof table.reportErrors>) => call(table.reportErrors, query),
     /** What people decided, what landed, how runs and stories started and ended, the latest first. Throws RUN_NOT_FOUND. */
     audit: (query: InputOf<typeof table.reportAudit>) => call(table.reportAudit, query),
     /** The running workers, the oldest first. */
     workers: async () => (await call(table.listWorkers, {})).workers,
+    /** The settings of the server with their origins, without secrets. Throws CONFIG_INVALID. */
+    settings: async () => (await call(table.readSettings, {})).settings,
+    /** The checks of the machine of the server that start no container. */
+    doctor: () => call(table.readDoctor, {}),
     /** The breakers that are not closed; with `shared`, without those of single runs. */
     breakers: async (options: InputOf<typeof table.listBreakers> = {}) =>
       (await call(table.listBreakers, options)).breakers,

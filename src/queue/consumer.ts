@@ -12,6 +12,7 @@ import { queueName, parseJob, type JobRef } from './job.ts';
 import { openRedisClient } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { pauseOnOom } from './pause-on-oom.ts';
+import { haloVersion } from '../lib/version.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
 import { TAKEOVER_MS } from './scheduler/scheduler.ts';
 
@@ -77,7 +78,8 @@ export class JobConsumer {
     this.queue = queueName(lane);
     this.connection = openRedisClient(link.address, { maxRetriesPerRequest: null });
     this.scheduler = openSchedulerClient(this.connection, { prefix: link.prefix, limits, takeoverMs });
-    const registration = { id: randomBytes(8).toString('hex'), lane, host, slots: concurrency };
+    const own = { pid: process.pid, version: haloVersion() };
+    const registration = { id: randomBytes(8).toString('hex'), lane, host, slots: concurrency, ...own };
     this.slots = new SlotClient(this.scheduler, { worker: registration, onError });
     this.worker = new Worker<unknown>(
       this.queue,

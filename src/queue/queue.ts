@@ -5,7 +5,7 @@ import { jobIdOf, type JobRef } from './job.ts';
 import { connectRedisClient, isOutOfMemory, isReplyError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
-import type { JobRank, WorkerSlots } from './scheduler/scheduler.ts';
+import type { JobRank, TakingWorker, WorkerSlots } from './scheduler/scheduler.ts';
 import { readDayUse } from './budget/budget-ledger.ts';
 import type { Charge } from '../core/budget.ts';
 import { defined } from '../lib/guards.ts';
@@ -38,6 +38,8 @@ export interface StoryQueue {
   lease(name: string, holder: string, ms: number): Promise<boolean>;
   /** Gives a lease up, so that others need not wait for its end. */
   releaseLease(name: string, holder: string): Promise<void>;
+  /** The workers that take jobs, of the shared queue and of lanes. */
+  workers(): Promise<TakingWorker[]>;
   /** The counts of the shared queue. */
   counts(): Promise<QueueCounts>;
   /** What the workers and the budget of the day have left. */
@@ -112,6 +114,7 @@ export async function openQueue(
         const key = `${link.prefix}:lease:${name}`;
         if ((await connection.get(key)) === holder) await connection.del(key);
       }),
+    workers: () => run(() => scheduler.workers()),
     counts: () => run(() => countJobs(scheduler)),
     fleetUse: () =>
       run(async () => {

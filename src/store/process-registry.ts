@@ -16,6 +16,8 @@ export interface RegisteredWorker {
   pid: number;
   /** ISO 8601 */
   since: string;
+  /** When it last renewed its lock, ISO 8601. */
+  seen: string;
 }
 
 /** A registered worker process, visible to all processes that share the home while it is alive. */
@@ -60,7 +62,13 @@ async function readWorker(home: string, id: string): Promise<RegisteredWorker | 
   if (holder === undefined || !(await isLocked(path))) return undefined;
   const facts = await lstat(path).catch(() => undefined);
   if (facts === undefined) return undefined;
-  return { id, takes: id.startsWith('any-') ? 'any' : 'own', ...holder, since: facts.birthtime.toISOString() };
+  return {
+    id,
+    takes: id.startsWith('any-') ? 'any' : 'own',
+    ...holder,
+    since: facts.birthtime.toISOString(),
+    seen: facts.mtime.toISOString(),
+  };
 }
 
 /** Removes the registrations of dead workers and returns their ids. */

@@ -306,6 +306,10 @@ export function openMemory(): MemoryOperations {
         return { story: storyId, attempt: number, image, checks: [same] };
       }),
     costs: notInMemory,
+    quality: notInMemory,
+    budgets: notInMemory,
+    settings: notInMemory,
+    doctor: notInMemory,
     errors: notInMemory,
     audit: notInMemory,
     workers: () => Promise.resolve([]),

@@ -27,8 +27,11 @@ import { defined } from '../../lib/guards.ts';
 
 type DoctorCheck = () => Promise<Finding | Finding[]>;
 
-/** Checks everything that a run on this machine needs. A check that fails to run is also a finding. */
-export async function diagnose(host: Host): Promise<Finding[]> {
+/**
+ * Checks everything that a run on this machine needs, without the checks that `skipped` names. A check that fails to run is
+ * also a finding.
+ */
+export async function diagnose(host: Host, skipped: readonly string[] = []): Promise<Finding[]> {
   const engine = openDockerEngine();
   const checks: [name: string, check: DoctorCheck][] = [
     ['node', () => Promise.resolve(checkNode())],
@@ -50,7 +53,8 @@ export async function diagnose(host: Host): Promise<Finding[]> {
     ['breakers', () => checkBreakers(host)],
   ];
   const findings: Finding[] = [];
-  for (const [name, check] of checks) findings.push(...(await settle(name, check)));
+  const chosen = checks.filter(([name]) => !skipped.includes(name));
+  for (const [name, check] of chosen) findings.push(...(await settle(name, check)));
   return foldSame(findings);
 }
 

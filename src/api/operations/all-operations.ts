@@ -29,12 +29,16 @@ import { submitIssuesOperation } from './runs/submit-issues.ts';
 import { submitOperation } from './runs/submit.ts';
 import { describeApiOperation } from './server/describe-api.ts';
 import { reportAuditOperation } from './reports/report-audit.ts';
+import { reportBudgetsOperation } from './reports/report-budgets.ts';
 import { reportCostsOperation } from './reports/report-costs.ts';
 import { reportErrorsOperation } from './reports/report-errors.ts';
+import { reportQualityOperation } from './reports/report-quality.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { listWorkersOperation } from './server/list-workers.ts';
 import { listSnapshotsOperation } from './server/list-snapshots.ts';
 import { readMetricsOperation } from './server/metrics.ts';
+import { readDoctorOperation } from './server/read-doctor.ts';
+import { readSettingsOperation } from './server/read-settings.ts';
 import { pruneOperation } from './server/prune.ts';
 import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
@@ -73,9 +77,13 @@ export const OPERATIONS = {
   requestPull: requestPullOperation,
   replay: replayOperation,
   reportCosts: reportCostsOperation,
+  reportQuality: reportQualityOperation,
+  reportBudgets: reportBudgetsOperation,
   reportErrors: reportErrorsOperation,
   reportAudit: reportAuditOperation,
   listWorkers: listWorkersOperation,
+  readSettings: readSettingsOperation,
+  readDoctor: readDoctorOperation,
   listBreakers: listBreakersOperation,
   resetBreaker: resetBreakerOperation,
   listSnapshots: listSnapshotsOperation,

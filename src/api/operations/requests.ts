@@ -211,6 +211,12 @@ export interface WorkerView {
   pid: number;
   /** When it started, ISO 8601, if known. */
   since?: string | undefined;
+  /** When it last renewed its registration, ISO 8601. */
+  seen?: string | undefined;
+  /** The version of halo, the stories that it may run in parallel, and those that it runs; if the queue knows it. */
+  version?: string | undefined;
+  slots?: number | undefined;
+  busy?: number | undefined;
 }
 
 /** A breaker that is not closed. */

@@ -1,5 +1,6 @@
 import { isUser, toAuditEntry, type AuditedType, type AuditEntry } from '../../core/report/audit-report.ts';
 import { CostReader, type AttemptCost } from '../../core/report/cost-report.ts';
+import { resultsOf, type StoryResult } from '../../core/report/quality-report.ts';
 import { FailureReader, type AttemptFailure } from '../../core/report/error-report.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
@@ -40,6 +41,15 @@ export async function readFailures(store: Journals, scope: ReportScope): Promise
     const reader = new FailureReader(scope.since);
     for await (const event of events) reader.read(event);
     return reader.failures;
+  });
+}
+
+/** The results of stories whose last attempt is in the scope, from whole journals. */
+export async function readResults(store: Journals, scope: ReportScope): Promise<ReportOf<StoryResult>> {
+  return readRuns(store, scope, async (events) => {
+    const read: JournalEvent[] = [];
+    for await (const event of events) if (event.type !== 'agent.activity') read.push(event);
+    return resultsOf(read, scope.since);
   });
 }
 

@@ -7,6 +7,10 @@ import {
   type CostSum,
 } from '../../core/report/cost-report.ts';
 import { formatUsd } from '../../core/budget.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/report/quality-report.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
+import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { formatCount } from '../../tui/usage-text.ts';
 import type { Cli, Define } from '../cli.ts';
@@ -15,7 +19,8 @@ import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 
 interface Flags extends ReportFlags {
-  by: CostGroup[];
+  by?: CostGroup[];
+  quality?: true;
 }
 
 export const define: Define = (command, cli) => {
@@ -27,11 +32,12 @@ export const define: Define = (command, cli) => {
       new Option('--by <groups>', 'group by one or several, separated by commas')
         .choices(COST_GROUPS)
         .argParser(parseBy)
-        .default(['run'], 'run'),
+        .default(undefined, 'run; repo with --quality'),
     )
+    .option('--quality', 'show how many stories landed, with how many attempts, at what cost and how fast')
     .option('--json', 'print the report as JSON')
     .addHelpText('after', HELP)
-    .action((flags: Flags) => cost(flags, cli));
+    .action((flags: Flags) => (flags.quality ? showQuality(flags, cli) : showCost(flags, cli)));
 };
 
 const HELP = `
@@ -40,6 +46,7 @@ Examples:
   halo cost --by repo --since 2030-01-01
   halo cost --by repo,day --since 7d
   halo cost --by model --run 2dhe
+  halo cost --quality --by agent --since 30d
   halo cost --by user --json | jq '.total.usage.costUsd'
 
 See also: halo ls, halo errors, halo audit`;
@@ -50,14 +57,49 @@ function parseBy(text: string): CostGroup[] {
   throw new InvalidArgumentError(`It must be one or several of ${COST_GROUPS.join(', ')}, separated by commas.`);
 }
 
-async function cost({ by, json, ...scope }: Flags, cli: Cli): Promise<void> {
+async function showCost({ by = ['run'], json, run, since }: Flags, cli: Cli): Promise<void> {
   const report = await cli.withOperations((operations) =>
-    operations.costs({ by: by.join(','), ...reportScope(scope) }),
+    operations.costs({ by: by.join(','), ...reportScope(defined({ run, since })) }),
   );
   if (json) return cli.printJson(report);
   if (report.rows.length === 0) await cli.note('No attempt has used a model.');
   else await cli.print(...costTable(report, by, cli));
   await noteUnreadable(report.unreadable, cli);
+}
+
+async function showQuality({ by = ['repo'], json, run, since }: Flags, cli: Cli): Promise<void> {
+  const [group, ...more] = by.map((name) => QUALITY_GROUPS.find((known) => known === name));
+  if (group === undefined || more.length > 0)
+    throw new HaloError('USAGE', `With --quality, --by must be one of ${QUALITY_GROUPS.join(', ')}.`);
+  const report = await cli.withOperations((operations) =>
+    operations.quality({ by: group, ...reportScope(defined({ run, since })) }),
+  );
+  if (json) return cli.printJson(report);
+  if (report.rows.length === 0) await cli.note('No story has landed or failed.');
+  else await cli.print(...qualityTable(report, cli));
+  await noteUnreadable(report.unreadable, cli);
+}
+
+function qualityTable({ by, rows, total }: QualityReport, cli: Cli): string[] {
+  const headings = ['STORIES', 'LANDED', 'FIRST ATTEMPT', 'ATTEMPTS', 'COST/LANDED', 'TIME TO LAND'];
+  const heading = [HEADINGS[by], ...headings].map((text): Cell => ({ text }));
+  const body = rows.map(({ key, ...sum }) => qualityCells(key, sum));
+  const sum = rows.length > 1 ? [qualityCells('total', total)] : [];
+  return table([heading, ...body, ...sum], { paint: cli.paint, width: terminalColumns(cli) });
+}
+
+function qualityCells(key: string, sum: QualitySum): Cell[] {
+  const { stories, landed, firstPass, attempts, costPerLanded, minutesToLand } = sum;
+  const share = (count: number) => `${count} (${Math.round((100 * count) / stories)} %)`;
+  return [
+    { text: safeLine(key, MAX_KEY_WIDTH), tone: 'strong' },
+    { text: formatCount(stories) },
+    { text: share(landed) },
+    { text: share(firstPass) },
+    { text: (attempts / stories).toFixed(1) },
+    { text: costPerLanded === undefined ? '-' : formatUsd(costPerLanded) },
+    { text: minutesToLand === undefined ? '-' : formatElapsed(minutesToLand * 60_000) },
+  ];
 }
 
 const HEADINGS: Record<CostGroup, string> = {

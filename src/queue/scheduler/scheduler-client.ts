@@ -17,6 +17,7 @@ export interface SchedulerClient {
   ids: Scheduler['ids'];
   list: Scheduler['list'];
   slots: Scheduler['slots'];
+  workers: Scheduler['workers'];
   /** The queue of a lane; '' is the shared queue. */
   queueOf(lane: string): Queue<StoryJob>;
   close(): Promise<void>;
@@ -47,6 +48,7 @@ export function openSchedulerClient(connection: Redis, options: SchedulerOptions
     ids: () => scheduler.ids(),
     list: () => scheduler.list(),
     slots: () => scheduler.slots(),
+    workers: () => scheduler.workers(),
     async update(update) {
       const reply = await scheduler.update(update);
       for (const { id, entry } of reply.granted) await add(queueOf(entry.lane), id, entry);
@@ -146,7 +148,7 @@ export class SlotClient {
   }
 
   private send(update: SchedulerUpdate): ReturnType<SchedulerClient['update']> {
-    const worker = { ...this.options.worker, slots: this.slots };
+    const worker = { ...this.options.worker, slots: this.slots, busy: this.working.size };
     return this.scheduler.update(() => ({ ...update, working: Object.fromEntries(this.working), worker }));
   }
 

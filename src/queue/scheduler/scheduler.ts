@@ -36,6 +36,11 @@ const JobEntry = z.object({
   /** In the reply to `begin`: how long it was ready. */
   queuedMs: z.number().optional(),
 });
+const WorkerEntry = z.object({
+  ...{ host: z.string(), slots: z.number() },
+  ...{ pid: z.number().optional(), version: z.string().optional(), busy: z.number().optional() },
+});
+
 /** A job as stored in Redis until it is finished. */
 export type JobEntry = z.infer<typeof JobEntry>;
 
@@ -62,7 +67,19 @@ export interface SchedulerUpdate {
   /** A lane to remove with its jobs. */
   dropLane?: string;
   /** A worker that takes jobs; with 0 slots, a worker that leaves. */
-  worker?: { id: string; lane: string; host: string; slots: number };
+  worker?: TakingWorker & { id: string; lane: string };
+}
+
+/** A worker that takes jobs. */
+export interface TakingWorker {
+  host: string;
+  /** Maximum number of parallel jobs. */
+  slots: number;
+  pid?: number | undefined;
+  /** The version of halo. */
+  version?: string | undefined;
+  /** The number of jobs that it runs. */
+  busy?: number | undefined;
 }
 
 export interface SchedulerReply {
@@ -80,6 +97,8 @@ export interface Scheduler {
   update(update: () => SchedulerUpdate): Promise<SchedulerReply>;
   /** The ids of all unfinished jobs. */
   ids(): Promise<string[]>;
+  /** The workers that have taken part in the last seconds. */
+  workers(): Promise<TakingWorker[]>;
   /** All unfinished jobs. */
   list(): Promise<{ id: string; entry: JobEntry; hasSlot: boolean }[]>;
   /** The slots of all workers. */
@@ -119,6 +138,8 @@ export function openScheduler(
       return readReply(await client.eval(SCRIPT, keys.length, ...keys, JSON.stringify(argument)));
     },
     ids: () => client.hkeys(jobs),
+    workers: async () =>
+      Object.values(await client.hgetall(workers)).map((text) => WorkerEntry.parse(JSON.parse(text))),
     async list() {
       const [entries, leased] = await Promise.all([client.hgetall(jobs), client.zrange(leases, '0', '-1')]);
       return Object.entries(entries).map(([id, text]) => ({

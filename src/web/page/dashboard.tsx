@@ -13,7 +13,8 @@ import { EmptyState, Problem, type Person } from './page-parts.tsx';
 import { openEvents, RequestFailed } from './read-server.ts';
 import { ReviewScreen } from '../review/review-screen.tsx';
 import { RunScreen } from '../run/run-screen.tsx';
-import { FailuresScreen, SpendScreen } from '../reports/report-screens.tsx';
+import { FailuresScreen } from '../reports/failures-screen.tsx';
+import { SpendScreen } from '../reports/spend-screen.tsx';
 import { SettingsScreen } from '../reports/settings-screen.tsx';
 import { SubmitScreen } from '../work/submit-screen.tsx';
 
@@ -59,10 +60,10 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
         {problem !== undefined && <Problem problem={problem} />}
         <Guarded key={`${screen}/${runId}`}>
           {screen === '' && <NowScreen runs={runs} now={now} />}
-          {screen === 'inbox' && <InboxScreen runs={runs ?? []} breakers={breakers} person={person} />}
+          {screen === 'inbox' && <InboxScreen runs={runs} breakers={breakers} person={person} />}
           {screen === 'spend' && <SpendScreen />}
-          {screen === 'failures' && <FailuresScreen />}
-          {screen === 'submit' && <SubmitScreen person={person} />}
+          {screen === 'failures' && <FailuresScreen now={now} />}
+          {screen === 'submit' && <SubmitScreen person={person} runs={runs ?? []} />}
           {screen === 'settings' && <SettingsScreen person={person} />}
           {screen === 'run' && part === 'diff' && (
             <ReviewScreen runId={runId} story={rest} run={runs?.find((run) => run.runId === runId)} person={person} />

@@ -40,6 +40,75 @@ export function Problem({ problem }: { problem: RequestFailed }): JSX.Element {
   );
 }
 
+interface ChoiceProps<T extends string> {
+  /** What is chosen, for screen readers. */
+  label: string;
+  options: readonly { value: T; name: string }[];
+  value: T;
+  onChange: (value: T) => void;
+}
+
+/** A choice of one of a few. */
+export function ChoiceOfOne<T extends string>({ label, options, value, onChange }: ChoiceProps<T>): JSX.Element {
+  return (
+    <fieldset class="choice">
+      <legend class="hidden">{label}</legend>
+      {options.map((option) => (
+        <label key={option.value}>
+          <input type="radio" name={label} checked={option.value === value} onChange={() => onChange(option.value)} />
+          {option.name}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A figure with its name. */
+export function Figure({ name, value, more }: { name: string; value: string; more?: string }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd class="figure">{value}</dd>
+      {more !== undefined && <dd class="soft">{more}</dd>}
+    </div>
+  );
+}
+
+/** A share of a whole, as a bar; the text beside it says the same. */
+export function ShareBar({ share, tone = '' }: { share: number; tone?: '' | 'good' | 'warn' | 'bad' }): JSX.Element {
+  return (
+    <span class={`share ${tone}`} aria-hidden="true">
+      <span style={{ width: `${Math.min(100, Math.max(0, share * 100))}%` }} />
+    </span>
+  );
+}
+
+interface TextTableProps {
+  name: string;
+  columns: readonly string[];
+  children: ComponentChildren;
+}
+
+/** A table of texts, in a region that scrolls. */
+export function TextTable({ name, columns, children }: TextTableProps): JSX.Element {
+  return (
+    <div class="table words" tabIndex={0} role="region" aria-label={name}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
 /** Time since `from`, as of `now`, both in ISO 8601. */
 export function Elapsed({ from, now }: { from: string; now: string }): JSX.Element {
   return <time dateTime={from}>{formatElapsed(Math.max(0, Date.parse(now) - Date.parse(from)))}</time>;

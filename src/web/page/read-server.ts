@@ -83,12 +83,12 @@ export function openEvents<T>(path: string, { onFrames, onConnection, onProblem 
 
 export type Loaded<T> = { value?: T; problem?: RequestFailed };
 
-/** Loads a value when `key` changes. */
-export function useLoaded<T>(key: string, load: () => Promise<T>): Loaded<T> {
+/** Loads a value when `key` changes. With `keepsOld`, the value before is shown until then. */
+export function useLoaded<T>(key: string, load: () => Promise<T>, keepsOld = false): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({});
   useEffect(() => {
     let isCurrent = true;
-    setLoaded({});
+    if (!keepsOld) setLoaded({});
     load().then(
       (value) => isCurrent && setLoaded({ value }),
       (problem: unknown) => isCurrent && setLoaded({ problem: toRequestFailed(problem) }),

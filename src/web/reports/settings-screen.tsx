@@ -1,10 +1,12 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import type { TokenView, UserView } from '../../api/access/users.ts';
 import type { EndpointView } from '../../api/notify/endpoints.ts';
-import { EmptyState, mayDo, Problem, type Person } from '../page/page-parts.tsx';
+import { EmptyState, mayDo, Problem, TextTable, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
+import { DoctorList } from './doctor-list.tsx';
+import { SettingTable } from './setting-table.tsx';
 
-/** Who is signed in and, for administrators, the users and endpoints of notifications. Changes nothing. */
+/** Who is signed in and, for administrators, users, endpoints, the configuration and checks. Changes nothing. */
 export function SettingsScreen({ person }: { person: Person }): JSX.Element {
   return (
     <>
@@ -19,9 +21,13 @@ export function SettingsScreen({ person }: { person: Person }): JSX.Element {
         <>
           <UserTable />
           <EndpointTable />
+          <SettingTable />
+          <DoctorList />
         </>
       ) : (
-        <p class="soft">Only administrators see users and notifications.</p>
+        <p class="soft">
+          Only administrators see users, notifications, the configuration and the checks of the server.
+        </p>
       )}
     </>
   );
@@ -100,30 +106,5 @@ function EndpointTable(): JSX.Element {
         </TextTable>
       )}
     </>
-  );
-}
-
-interface TextTableProps {
-  name: string;
-  columns: readonly string[];
-  children: ComponentChildren;
-}
-
-function TextTable({ name, columns, children }: TextTableProps): JSX.Element {
-  return (
-    <div class="table words" tabIndex={0} role="region" aria-label={name}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
-    </div>
   );
 }

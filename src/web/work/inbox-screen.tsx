@@ -2,37 +2,47 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { isDone } from '../../core/run/state.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { ActionButton, mayDo, EmptyState, type Person } from '../page/page-parts.tsx';
 import { readJson, runPath, useLoaded } from '../page/read-server.ts';
 
 interface InboxProps {
-  runs: readonly ListedRun[];
+  runs: readonly ListedRun[] | undefined;
   breakers: readonly BreakerView[];
   person: Person;
 }
 
 /** Number of entries, for the navigation and the title. */
 export function countInbox(runs: readonly ListedRun[], breakers: readonly BreakerView[]): number {
-  return runs.reduce((sum, run) => sum + inboxItems(run, runs).length, breakers.length);
+  return runs.reduce((sum, run) => sum + inboxItems(run, runs).length, breakers.length + budgetStops(runs).length);
 }
 
 /** The breakers that several runs share; those of runs are in the list of runs. */
 export function useBreakers(minute: string): BreakerView[] {
-  const { value } = useLoaded(`breakers ${minute}`, () =>
-    readJson<{ breakers: BreakerView[] }>('/v1/breakers?shared=true'),
+  const { value } = useLoaded(
+    `breakers ${minute}`,
+    () => readJson<{ breakers: BreakerView[] }>('/v1/breakers?shared=true'),
+    true,
   );
   return value?.breakers ?? [];
 }
 
 /** What waits for a decision of a person. The keys apply to the entry that has the focus. */
-export function InboxScreen({ runs, breakers, person }: InboxProps): JSX.Element {
+export function InboxScreen({ runs: listed, breakers, person }: InboxProps): JSX.Element {
+  const runs = listed ?? [];
+  const stops = budgetStops(runs);
   const entries = runs.flatMap((run) => inboxItems(run, runs).map((item) => ({ run, item })));
   return (
     <>
       <h1>Inbox</h1>
-      {entries.length + breakers.length === 0 && <EmptyState title="Nothing waits for you." />}
+      {listed === undefined && <EmptyState title="Reading the runs …" />}
+      {listed !== undefined && entries.length + breakers.length + stops.length === 0 && (
+        <EmptyState title="Nothing waits for you.">
+          Questions of agents, commits to approve, open breakers and exhausted budgets appear here.
+        </EmptyState>
+      )}
       <ul class="runs">
         {entries.map(({ run, item }) => {
           const story = item.story?.id;
@@ -60,6 +70,25 @@ export function InboxScreen({ runs, breakers, person }: InboxProps): JSX.Element
             </li>
           );
         })}
+        {stops.map((run) => (
+          <li key={`${run.runId} budget`} class="card entry" tabIndex={0}>
+            <div class="line">
+              <span class="state warn">! budget</span>
+              <a class="title" href={`#/run/${run.runId}`}>
+                {run.project === '' ? run.runId : run.project}
+              </a>
+            </div>
+            <p class="said">{budgetText(run)}</p>
+            <p class="soft">
+              Raise the budget that it names, or wait for the next day (UTC) if it is a budget of the day. Then retry.
+            </p>
+            {mayDo(person, 'control', run.user) && (
+              <div class="actions">
+                <ActionButton label="Retry" shortcut="r" path={runPath(run.runId, '/retry')} />
+              </div>
+            )}
+          </li>
+        ))}
         {breakers.map(({ key, status, reason }) => (
           <li key={key} class="card entry" tabIndex={0}>
             <div class="line">
@@ -76,6 +105,27 @@ export function InboxScreen({ runs, breakers, person }: InboxProps): JSX.Element
       </ul>
     </>
   );
+}
+
+/** The runs that ended because a budget was used up, unless a newer run works on the same PRD. */
+function budgetStops(runs: readonly ListedRun[]): ListedRun[] {
+  return runs.filter((run) => {
+    if (run.status !== 'ended' || !run.stories.some((story) => !isDone(story))) return false;
+    if (run.stopReason !== 'BUDGET_EXCEEDED' && !run.stories.some(isStoppedByBudget)) return false;
+    return !runs.some(
+      ({ createdAt, repo, prdPath }) =>
+        createdAt > run.createdAt && repo.source === run.repo.source && prdPath === run.prdPath,
+    );
+  });
+}
+
+function isStoppedByBudget({ progress, stopReason }: ListedRun['stories'][number]): boolean {
+  return progress === 'failed' && stopReason === 'BUDGET_EXCEEDED';
+}
+
+/** Which budget is used up. */
+function budgetText({ stories, detail }: ListedRun): string {
+  return stories.find(isStoppedByBudget)?.summary ?? detail ?? 'A budget is used up.';
 }
 
 interface EntryActionsProps {

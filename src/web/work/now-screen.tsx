@@ -1,10 +1,14 @@
 import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
-import { stateCell, storyCount, timeText } from '../../tui/run-text.ts';
-import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
+import { unmetNeeds } from '../../core/run/run-dependencies.ts';
+import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
+import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { WorkerList } from './worker-list.tsx';
+import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 
 interface NowProps {
@@ -12,55 +16,131 @@ interface NowProps {
   now: string;
 }
 
+const SHOWN = ['all', 'running', 'waiting', 'ended'] as const;
+type Shown = (typeof SHOWN)[number];
+
+/** Drawn without a request for more. */
+const PAGE = 50;
+
 /** Open runs with their stories, the newest ended runs, and the workers. */
 export function NowScreen({ runs, now }: NowProps): JSX.Element {
-  const minute = now.slice(0, 16);
-  const workers = useLoaded(`workers ${minute}`, () => readJson<{ workers: WorkerView[] }>('/v1/workers'));
+  const [text, setText] = useState('');
+  const [shown, setShown] = useState<Shown>('all');
+  const [limit, setLimit] = useState(PAGE);
+  const { value, problem } = useLoaded(
+    `workers ${now.slice(0, 18)}`,
+    () => readJson<{ workers: WorkerView[] }>('/v1/workers'),
+    true,
+  );
+  const sorted = useMemo(() => [...(runs ?? [])].sort(byActivity), [runs]);
+  const found = useMemo(() => sorted.filter((run) => isShown(run, shown) && matches(run, text)), [sorted, shown, text]);
+  const page = found.slice(0, limit);
   return (
     <>
       <h1>Now</h1>
       {runs === undefined && <EmptyState title="Reading the runs …" />}
       {runs?.length === 0 && (
         <EmptyState title="No runs yet.">
-          Start one with <code>halo run prd.json</code> or <code>halo submit prd.json</code>.
+          Start one with <code>halo run prd.json</code> or <code>halo submit prd.json</code>, or{' '}
+          <a href="#/submit">submit a PRD here</a>.
         </EmptyState>
+      )}
+      {runs !== undefined && runs.length > 0 && (
+        <>
+          <Counts runs={runs} workers={value?.workers} />
+          <div class="tools filter">
+            <ChoiceOfOne
+              label="Runs"
+              options={SHOWN.map((name) => ({ value: name, name }))}
+              value={shown}
+              onChange={(next) => {
+                setShown(next);
+                setLimit(PAGE);
+              }}
+            />
+            <input
+              type="search"
+              aria-label="Find runs"
+              placeholder="Project, repository, user, state or id"
+              value={text}
+              onInput={({ currentTarget }) => setText(currentTarget.value)}
+            />
+          </div>
+          {found.length === 0 && <EmptyState title="No run matches." />}
+        </>
       )}
       <ul class="runs">
-        {[...(runs ?? [])].sort(byActivity).map((run) => (
-          <RunCard key={run.runId} run={run} now={now} />
+        {page.map((run) => (
+          <RunCard key={run.runId} run={run} now={now} workers={value?.workers.length} />
         ))}
       </ul>
-      <h2>Workers</h2>
-      {workers.problem !== undefined && <Problem problem={workers.problem} />}
-      {workers.value?.workers.length === 0 && (
-        <EmptyState title="No worker is running.">
-          Start one with <code>halo worker</code>.
-        </EmptyState>
+      {found.length > page.length && (
+        <div class="actions">
+          <button type="button" onClick={() => setLimit(limit + PAGE)}>
+            Show more
+          </button>
+          <span class="soft">
+            {page.length} of {found.length} runs
+          </span>
+        </div>
       )}
-      <ul class="rows">
-        {workers.value?.workers.map(({ id, host, pid, since, takes }) => (
-          <li key={id}>
-            <strong>{host}</strong> <span>process {pid}</span>{' '}
-            <span>{takes === 'own' ? 'its own runs' : 'any run'}</span>
-            {since !== undefined && (
-              <span>
-                up <Elapsed from={since} now={now} />
-              </span>
-            )}
-          </li>
-        ))}
-      </ul>
+      <h2>Workers</h2>
+      {problem !== undefined && <Problem problem={problem} />}
+      {value !== undefined && <WorkerList workers={value.workers} now={now} />}
     </>
   );
 }
 
-/** Open runs first. Sorting keeps the order of the server, the newest first. */
-function byActivity(a: ListedRun, b: ListedRun): number {
-  return Number(a.status === 'ended') - Number(b.status === 'ended');
+function Counts({ runs, workers = [] }: { runs: readonly ListedRun[]; workers: readonly WorkerView[] | undefined }) {
+  const open = runs.filter(({ status }) => status !== 'ended');
+  const stories = open.flatMap((run) => run.stories);
+  const running = stories.filter(isRunning).length;
+  const delayed = stories.filter(({ waiting }) => waiting !== undefined).length;
+  const slots = workers.reduce((sum, worker) => sum + (worker.slots ?? 0), 0);
+  const busy = workers.reduce((sum, worker) => sum + (worker.busy ?? 0), 0);
+  return (
+    <dl class="figures">
+      <Figure name="Open runs" value={String(open.length)} />
+      <Figure name="Running stories" value={String(running)} />
+      <Figure name="Waiting to retry" value={String(delayed)} />
+      <Figure
+        name="Workers"
+        value={String(workers.length)}
+        {...(slots > 0 && { more: `${busy} of ${slots} slots busy` })}
+      />
+    </dl>
+  );
 }
 
-function RunCard({ run, now }: { run: ListedRun; now: string }): JSX.Element {
+/** Runs that work first, then other open runs. Sorting keeps the order of the server, the newest first. */
+function byActivity(a: ListedRun, b: ListedRun): number {
+  const rank = (run: ListedRun) => (run.status === 'ended' ? 2 : run.stories.some(isRunning) ? 0 : 1);
+  return rank(a) - rank(b);
+}
+
+function isRunning({ progress, waiting }: StoryState): boolean {
+  return progress === 'in_progress' && waiting === undefined;
+}
+
+function isShown(run: ListedRun, shown: Shown): boolean {
+  if (shown === 'all') return true;
+  if (shown === 'ended') return run.status === 'ended';
+  return run.status !== 'ended' && run.stories.some(isRunning) === (shown === 'running');
+}
+
+/** Whether each word is part of a text of the run. */
+function matches(run: ListedRun, text: string): boolean {
+  const all = `${run.project} ${run.runId} ${run.repo.source} ${run.user ?? ''} ${stateCell(run).text}`.toLowerCase();
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => all.includes(word));
+}
+
+function RunCard({ run, now, workers }: { run: ListedRun; now: string; workers: number | undefined }): JSX.Element {
   const { text, tone } = stateCell(run);
+  const waits = waitsOf(run, workers);
+  const needsPerson = inboxItems(run, [run]).some(({ what }) => what.startsWith('?'));
   return (
     <li class="card">
       <div class="line">
@@ -76,11 +156,30 @@ function RunCard({ run, now }: { run: ListedRun; now: string }): JSX.Element {
         <code>{run.runId}</code>
         <span>{run.repo.source}</span>
         {run.user !== undefined && <span>{run.user}</span>}
-        {run.heldBy !== undefined && <span class="warn">waits for {run.heldBy}</span>}
       </div>
+      {needsPerson && (
+        <p class="waits warn">
+          Waits for a person: <a href="#/inbox">open the inbox</a>
+        </p>
+      )}
+      {waits.map((why) => (
+        <p key={why} class="waits warn">
+          {why}
+        </p>
+      ))}
       {run.status !== 'ended' && <StoryChips run={run} now={now} />}
     </li>
   );
+}
+
+/** Why an open run makes no progress, one sentence per reason: a limit, a person, other runs, or no worker. */
+function waitsOf(run: ListedRun, workers: number | undefined): string[] {
+  const needs = run.status === 'ended' ? [] : unmetNeeds(run).map((need) => `Waits for run ${need.run}.`);
+  const reasons = waitingFor({ state: run, workers: workers ?? 1, ...(run.heldBy && { heldBy: run.heldBy }) });
+  return [
+    ...needs,
+    ...reasons.map((reason) => reason.replaceAll('`', '').replace(/^./, (first) => first.toUpperCase())),
+  ];
 }
 
 /** The stories of a run, each with its phase or what it waits for. */

@@ -40,6 +40,9 @@ type Other =
   | (
       | 'listArtifacts'
       | 'listWorkers'
+      | 'reportBudgets'
+      | 'readSettings'
+      | 'readDoctor'
       | 'describeApi' // parts of other commands, or of the API
     )
   | (
@@ -61,6 +64,7 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
   removeSnapshots: ['snapshot rm --all'],
   prune: ['prune --dry-run', 'prune --yes'],
   reportCosts: ['cost'],
+  reportQuality: ['cost --quality'],
   reportErrors: ['errors'],
   estimatePrd: ['estimate prd.json'],
   reportAudit: ['audit'],

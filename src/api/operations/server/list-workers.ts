@@ -1,4 +1,3 @@
-import { listWorkers } from '../../../store/process-registry.ts';
 import type { WorkerView } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 
@@ -17,9 +16,16 @@ export const listWorkersOperation: Operation<object, { workers: WorkerView[] }> 
         host: z.string(),
         pid: z.number().int(),
         since: z.string().optional().describe('When it started, in ISO 8601, if known.'),
+        seen: z.string().optional().describe('When it last renewed its registration, in ISO 8601.'),
+        version: z.string().optional().describe('The version of halo, if the queue knows the worker.'),
+        slots: z.number().int().optional().describe('How many stories it may run in parallel; 0: it shuts down.'),
+        busy: z.number().int().optional().describe('How many stories it runs.'),
       });
       return z.object({ workers: z.array(worker) });
     },
   },
-  run: async ({ host }) => ({ workers: await listWorkers(host.home) }),
+  async run(context) {
+    const { readWorkers } = await import('../../runs/read-workers.ts');
+    return { workers: await readWorkers(context) };
+  },
 };

@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import { readConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig } from '../../config/resolve.ts';
+import { usesOf, type BudgetUse } from '../../core/report/budget-report.ts';
+import type { OperationContext } from '../operations/operation-context.ts';
+import { readCosts, type UnreadableRun } from './read-reports.ts';
+
+/**
+ * The budgets of the day of `now` that config.toml of HALO_HOME sets, and what is spent of them according to the journals.
+ * Throws CONFIG_INVALID.
+ */
+export async function readBudgetUses(
+  { host, store }: Pick<OperationContext, 'host' | 'store'>,
+  now: Date,
+): Promise<{ day: string; budgets: BudgetUse[]; unreadable: UnreadableRun[] }> {
+  const day = now.toISOString().slice(0, 10);
+  const home = await readConfigFile(join(host.home, 'config.toml'));
+  const { budget } = resolveConfig({ home, cwd: '/' }).config;
+  const hasLimit = [budget.day, budget.user, budget.repository].some(
+    ({ usd, tokens }) => usd !== undefined || tokens !== undefined,
+  );
+  if (!hasLimit) return { day, budgets: [], unreadable: [] };
+  const { entries, unreadable } = await readCosts(store, { since: `${day}T00:00:00.000Z` });
+  return { day, budgets: usesOf(entries, budget), unreadable };
+}

@@ -1,0 +1,20 @@
+import { defined } from '../../lib/guards.ts';
+import { listWorkers } from '../../store/process-registry.ts';
+import type { OperationContext } from '../operations/operation-context.ts';
+import type { WorkerView } from '../operations/requests.ts';
+
+/** The running workers, the oldest first, with what the queue knows of them. Without Redis, only what the home knows. */
+export async function readWorkers({
+  host,
+  openQueue,
+}: Pick<OperationContext, 'host' | 'openQueue'>): Promise<WorkerView[]> {
+  const registered = await listWorkers(host.home);
+  if (registered.length === 0) return [];
+  const taking = await openQueue()
+    .then((queue) => queue.workers())
+    .catch(() => []);
+  return registered.map((worker) => {
+    const own = taking.find((each) => each.host === worker.host && each.pid === worker.pid);
+    return { ...worker, ...defined({ version: own?.version, slots: own?.slots, busy: own?.busy }) };
+  });
+}

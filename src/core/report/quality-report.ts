@@ -1,0 +1,117 @@
+import { foldRun } from '../journal/fold-run.ts';
+import type { JournalEvent } from '../journal/events.ts';
+import { isDone, type StoryProgress } from '../run/state.ts';
+import { msBetween } from '../text/format-elapsed.ts';
+import { summarizeRun } from './run-summary.ts';
+
+/** What the results of stories can be grouped by; `day` is the day of the last attempt in UTC. */
+export const QUALITY_GROUPS = ['repo', 'user', 'agent', 'model', 'day'] as const;
+export type QualityGroup = (typeof QUALITY_GROUPS)[number];
+
+/** The result of a story that needs no more attempts. */
+export interface StoryResult {
+  runId: string;
+  story: string;
+  repo: string;
+  user?: string;
+  /** The agent and the model of its last attempt, if known. */
+  agent?: string;
+  model?: string;
+  /** `YYYY-MM-DD`, in UTC. */
+  day: string;
+  landed: boolean;
+  /** Attempts with a verdict; those that a worker or the infrastructure interrupted do not count. */
+  attempts: number;
+  /** Of all its attempts; absent if the cost of a part is not known. */
+  costUsd?: number;
+  /** From the submission of its run to its last attempt; only of a story that landed. */
+  msToLand?: number;
+}
+
+/** Such a story may still land. */
+const UNDECIDED: readonly StoryProgress[] = ['pending', 'in_progress', 'needs_human'];
+
+/** Figures of the stories of a group. */
+export interface QualitySum {
+  /** Stories that landed or failed. */
+  stories: number;
+  landed: number;
+  /** Stories that landed with their first attempt. */
+  firstPass: number;
+  attempts: number;
+  /** What all stories cost, divided by those that landed; absent without such a story, and if no cost is known. */
+  costPerLanded?: number;
+  /** The median; absent if no story landed. */
+  minutesToLand?: number;
+}
+
+export interface QualityReport {
+  by: QualityGroup;
+  /** The group with the most stories first; in order of days for `day`. `-`: not known. */
+  rows: (QualitySum & { key: string })[];
+  total: QualitySum;
+}
+
+/**
+ * The results of the stories of a run whose last attempt ended at or after `since` (ISO 8601), from its journal; the
+ * activities of agents may be left out. None of a dry run.
+ */
+export function resultsOf(events: readonly JournalEvent[], since = ''): StoryResult[] {
+  const run = foldRun(events);
+  if (run === undefined || run.dry === true) return [];
+  const launched = new Map<string, { agent: string; model?: string }>();
+  for (const event of events) if (event.type === 'agent.launched') launched.set(event.story, event);
+  const { attempts } = summarizeRun(events);
+  return run.stories.flatMap((story): StoryResult[] => {
+    const isOpen = UNDECIDED.includes(story.progress) || story.waiting !== undefined;
+    const own = attempts.filter((attempt) => attempt.story === story.id);
+    const judged = own.filter(({ verdict }) => verdict !== undefined && verdict !== 'interrupted');
+    const endedAt = judged.at(-1)?.endedAt;
+    if (isOpen || endedAt === undefined || endedAt < since) return [];
+    const used = own.filter(({ usage }) => usage.requests > 0);
+    const isPriced = used.length > 0 && used.every(({ usage }) => usage.costUsd !== undefined);
+    const agent = launched.get(story.id)?.agent ?? run.agent;
+    const model = own.flatMap(({ models }) => models).at(-1) ?? launched.get(story.id)?.model;
+    return [
+      {
+        ...{ runId: run.runId, story: story.id, repo: run.repo.source },
+        ...(run.user !== undefined && { user: run.user }),
+        ...(agent !== undefined && { agent }),
+        ...(model !== undefined && { model }),
+        ...{ day: endedAt.slice(0, 10), landed: isDone(story), attempts: judged.length },
+        ...(isPriced && { costUsd: used.reduce((sum, { usage }) => sum + (usage.costUsd ?? 0), 0) }),
+        ...(isDone(story) && { msToLand: msBetween(run.createdAt, endedAt) }),
+      },
+    ];
+  });
+}
+
+/** Sums the results of stories by the values of `by`. */
+export function groupQuality(results: readonly StoryResult[], by: QualityGroup): QualityReport {
+  const groups = new Map<string, StoryResult[]>();
+  for (const result of results) {
+    const key = result[by] ?? '-';
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [result]);
+    else group.push(result);
+  }
+  const rows = [...groups].map(([key, members]) => ({ key, ...sumOf(members) }));
+  rows.sort((a, b) => (by === 'day' ? 0 : b.stories - a.stories) || (a.key < b.key ? -1 : 1));
+  return { by, rows, total: sumOf(results) };
+}
+
+function sumOf(results: readonly StoryResult[]): QualitySum {
+  const landed = results.filter((result) => result.landed);
+  const costs = results.flatMap(({ costUsd }) => costUsd ?? []);
+  const times = landed.flatMap(({ msToLand }) => msToLand ?? []).sort((a, b) => a - b);
+  const median = times[Math.floor((times.length - 1) / 2)];
+  return {
+    stories: results.length,
+    landed: landed.length,
+    firstPass: landed.filter(({ attempts }) => attempts === 1).length,
+    attempts: results.reduce((sum, { attempts }) => sum + attempts, 0),
+    ...(landed.length > 0 &&
+      costs.length > 0 && { costPerLanded: costs.reduce((sum, cost) => sum + cost, 0) / landed.length }),
+    ...(median !== undefined && { minutesToLand: median / 60_000 }),
+  };
+}

@@ -1,0 +1,64 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { registerWorker } from '../../src/store/process-registry.ts';
+import { created } from '../support/journal.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+
+import { skipFor } from '../support/skip.ts';
+
+describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page } = dashboard);
+    await dashboard.signIn();
+  });
+  afterEach(() => dashboard.close());
+
+  it('finds runs by their texts and by what they do, and shows more on request', async () => {
+    for (let n = 10; n < 65; n++) await home.addRun([created(`queued${n}`, 1)]);
+    await home.addRunningRun('running1', 1);
+    const cards = page.locator('main .runs > li');
+    await page.getByText('50 of 56 runs').waitFor();
+    expect(await cards.first().innerText()).toContain('running1');
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await page.getByText('queued10').waitFor();
+    expect(await cards.count()).toBe(56);
+    await page.keyboard.press('/');
+    await page.keyboard.type('shop queued42');
+    await page.getByText('queued10').waitFor({ state: 'detached' });
+    expect(await cards.count()).toBe(1);
+    await page.getByLabel('Find runs').fill('');
+    await page.getByLabel('running', { exact: true }).check();
+    await page.getByText('queued42').waitFor({ state: 'detached' });
+    expect(await cards.count()).toBe(1);
+  });
+
+  it('says for which person, run or worker a run waits', async () => {
+    await home.addHeldRun('heldrun1');
+    await home.addRun([{ ...created('later001', 1), after: ['heldrun1'] }]);
+    await page.getByText('Waits for run heldrun1.').waitFor();
+    await page.getByText('Waits for a person').waitFor();
+  });
+
+  it('lists workers with their hosts and their last contact', async () => {
+    const worker = await registerWorker(home.host.home, 'own');
+    try {
+      await page.reload();
+      const row = page.getByRole('region', { name: 'Workers' }).getByRole('row').last();
+      await row.getByText(`process ${process.pid}`).waitFor();
+      expect(await row.innerText()).toMatch(/its own runs[\s\S]*ago/);
+    } finally {
+      await worker.leave();
+    }
+  });
+});

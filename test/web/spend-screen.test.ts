@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { created, failed, passed } from '../support/journal.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+
+import { skipFor } from '../support/skip.ts';
+
+describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page, show } = dashboard);
+    await dashboard.signIn();
+  });
+  afterEach(() => dashboard.close());
+
+  /** A run of a user that cost so much. */
+  async function addPaidRun(runId: string, user: string, costUsd: number): Promise<void> {
+    const usage = { requests: 1, inputTokens: 1000, cachedTokens: 0, outputTokens: 100, costUsd };
+    const [start, ...rest] = passed('US-001');
+    const asked = { type: 'model.used', story: 'US-001', attempt: 1, model: 'gpt-5', told: 'all' } as const;
+    const first = { ...created(runId, 1), user };
+    await home.addRun([first, { type: 'run.started' }, start!, { ...asked, usage, tokens: 1100 }, ...rest]);
+  }
+
+  it('names who spent most, and shows the results of each person', async () => {
+    await addPaidRun('adasrun1', 'ada', 4.5);
+    await addPaidRun('bensrun1', 'ben', 1);
+    await show('spend', 'Spend');
+    const most = page.locator('.figures > div', { hasText: 'Spent most' });
+    await most.getByText('ada').waitFor();
+    expect(await most.innerText()).toContain('$4.50');
+    const costs = page.getByRole('region', { name: 'Costs' });
+    await costs.getByText('1 of 1').first().waitFor();
+    expect(await costs.getByRole('row').nth(1).innerText()).toMatch(
+      /^ada\s+\$4\.50[\s\S]*1 of 1\s+100 %\s+1\.0\s+\$4\.50/,
+    );
+    await page.getByLabel('Model').check();
+    await costs.getByText('gpt-5').waitFor();
+    await page.getByLabel('90 days').check();
+    await page.locator('.figures').getByText('$5.50').waitFor();
+  });
+
+  it('shows what is spent of the budgets of the day', async () => {
+    writeFileSync(join(home.host.home, 'config.toml'), '[budget]\nday_usd = 5\nuser_usd = 50\n');
+    await addPaidRun('adasrun1', 'ada', 4.5);
+    await show('spend', 'Spend');
+    const budgets = page.getByRole('region', { name: 'Budgets of today' });
+    await budgets.getByText('$4.50 of $5.00, 90 %').waitFor();
+    await budgets.getByText('$4.50 of $50.00, 9 %').waitFor();
+  });
+
+  it('links a failure to the story that failed last', async () => {
+    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001')]);
+    await show('failures', 'Failures');
+    const link = page.getByRole('link', { name: 'US-001, attempt 1' });
+    expect(await link.getAttribute('href')).toBe('#/run/failed01/story/US-001');
+  });
+
+  it('shows a run that a budget stopped in the inbox, and retries it', async () => {
+    const summary = 'raise budget.story_usd to continue.';
+    const broken = failed('US-001').map((entry) =>
+      entry.type === 'story.ended' ? { ...entry, stopReason: 'BUDGET_EXCEEDED' as const, summary } : entry,
+    );
+    const end = { type: 'run.ended', stopReason: 'BUDGET_EXCEEDED', detail: summary } as const;
+    await home.addRun([created('stopped1', 1), { type: 'run.started' }, ...broken, end]);
+    await show('inbox', 'Inbox');
+    await page.getByText(summary).waitFor();
+    expect(await page.title()).toBe('(1) Inbox – halo');
+    await page.keyboard.press('j');
+    await page.keyboard.press('r');
+    await page.getByText('Nothing waits for you.').waitFor();
+    expect((await home.operations.get('stopped1')).state.status).not.toBe('ended');
+  });
+});

@@ -1,0 +1,73 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { created } from '../support/journal.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { newRepository } from '../support/repository/new-repository.ts';
+import { skipFor } from '../support/skip.ts';
+
+describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page, show } = dashboard);
+    await dashboard.signIn();
+  });
+  afterEach(() => dashboard.close());
+
+  const PRD = '{"userStories": [{"id": "A", "title": "Add a"}]}';
+  const CONFIG = 'agent = "command"\ngates = ["true"]\n[agents.command]\nrun = "true"\n';
+
+  it('submits to several known repositories with options, and forgets what was typed', async () => {
+    const roots = [1, 2].map(() => newRepository({ 'halo.toml': CONFIG }).root);
+    for (const [index, source] of roots.entries()) {
+      const first = created(`earlier${index}`, 1);
+      await home.addRun([{ ...first, repo: { ...first.repo, source } }]);
+    }
+    await show('submit', 'Submit');
+    for (const root of roots) await page.getByLabel(root).check();
+    await page.getByLabel('PRD', { exact: true }).fill(PRD);
+    await page.getByText('Options').click();
+    await page.getByLabel('Priority').fill('7');
+    await page.getByLabel('Settings, one per line').fill('retry.attempts=1');
+    await page.getByRole('button', { name: 'Submit 2 runs' }).click();
+    await page
+      .getByRole('link', { name: /^Open run/ })
+      .nth(1)
+      .waitFor();
+    const runs = (await home.operations.list()).filter(({ priority }) => priority === 7);
+    expect(runs.map(({ repo }) => repo.source).sort()).toEqual([...roots].sort());
+    expect(await page.getByLabel('PRD', { exact: true }).inputValue()).toBe('');
+    await page.reload();
+    expect(await page.getByLabel('PRD', { exact: true }).inputValue()).toBe('');
+  });
+
+  it('keeps what was typed until it is submitted', async () => {
+    await show('submit', 'Submit');
+    await page.getByLabel('PRD', { exact: true }).fill(PRD);
+    await page.getByLabel('Repository').fill('/srv/shop');
+    await page.getByRole('heading', { name: '1 story' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: '1 story' }).waitFor();
+    expect(await page.getByLabel('Repository').inputValue()).toBe('/srv/shop');
+    expect(await page.getByLabel('PRD', { exact: true }).inputValue()).toBe(PRD);
+  });
+
+  it('reads a file that is dropped on it', async () => {
+    await show('submit', 'Submit');
+    const data = await page.evaluateHandle(
+      `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(PRD)}], 'shop.json')); return data; })()`,
+    );
+    await page.getByLabel('PRD', { exact: true }).dispatchEvent('drop', { dataTransfer: data });
+    await page.getByRole('heading', { name: '1 story' }).waitFor();
+  });
+});
