@@ -98,7 +98,10 @@ export function amendConfig(before: Config, keys: readonly string[], resolved: R
   }
   // Prices and rates depend on the model name.
   if (keys.includes('model.name'))
-    Object.assign(change, { prices: resolved.config.prices, rate: resolved.config.rate });
+    Object.assign(change, {
+      prices: { ...before.prices, ...resolved.config.prices },
+      rate: { ...before.rate, ...resolved.config.rate },
+    });
   return change;
 }
 

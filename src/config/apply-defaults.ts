@@ -7,8 +7,8 @@ export function applyDefaults(stored: unknown): Config {
   const { model: preset, ...defaults } = resolveConfig({ cwd: '/' }).config;
   const config = complete(stored, defaults) as Config;
   // An absent URL or key of the model is meaningful, so it gets no default.
-  const { allow, mode, timing } = preset;
-  const model = complete(config.model, { allow, mode, timing }) as Config['model'];
+  const { allow, fallback, keys, mode, timing } = preset;
+  const model = complete(config.model, { allow, fallback, keys, mode, timing }) as Config['model'];
   // An absent price of a model is meaningful as well: it means no extra cost.
   const prices = { ...defaults.prices, ...(stored as Partial<Config> | undefined)?.prices };
   return { ...config, model, prices };

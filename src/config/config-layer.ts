@@ -14,14 +14,15 @@ export const PROVIDER_TABLES = ['model', 'providers.openai', 'providers.anthropi
 
 /**
  * Returns the last setting of each key. If a later layer sets one of the three sources of a provider key, the sources in
- * earlier layers are dropped.
+ * earlier layers are dropped, and the further keys with them.
  */
 export function mergeSettings(layers: readonly ConfigLayer[]): Map<string, Setting> {
   const last = new Map<string, Setting>();
   for (const { settings } of layers) {
     for (const table of PROVIDER_TABLES) {
       const group = KEY_SOURCES.map((source) => `${table}.${source}`);
-      if (settings.some(({ key }) => group.includes(key))) group.forEach((key) => last.delete(key));
+      if (settings.some(({ key }) => group.includes(key)))
+        [...group, `${table}.keys`].forEach((key) => last.delete(key));
     }
     for (const setting of settings) last.set(setting.key, setting);
   }

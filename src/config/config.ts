@@ -23,16 +23,22 @@ export interface CredentialSource {
   tokenCommand: string | undefined;
 }
 
-/** The URL of the provider, and at most one of three sources of its key. */
-export interface ModelSource {
-  /** Includes the API version: `https://api.openai.com/v1`. */
-  baseUrl: string;
+/** Where a key of a model provider comes from: at most one of the three is set. */
+export interface KeySource {
   /** Name of a variable in the worker's environment. */
   keyEnv: string | undefined;
   /** Absolute. */
   keyFile: string | undefined;
   /** A command line for `sh`. */
   keyCommand: string | undefined;
+}
+
+/** The URL of the provider, and the source of its key. */
+export interface ModelSource extends KeySource {
+  /** Includes the API version: `https://api.openai.com/v1`. */
+  baseUrl: string;
+  /** Further keys, for requests while those before them have a pause. */
+  keys: readonly KeySource[];
 }
 
 /** Limits of a model for requests and tokens per minute, and requests per hour. */
@@ -64,6 +70,8 @@ export interface Config {
     /** undefined: the agent has no model route. */
     api: ModelApi | undefined;
     name: string;
+    /** The models of attempts that begin during a long pause of the first one. */
+    fallback: readonly string[];
     /** Further models that the agent may request. */
     allow: readonly string[];
     mode: ModelMode;

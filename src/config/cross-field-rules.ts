@@ -2,6 +2,7 @@ import { effortsOf } from '../core/agent-options.ts';
 import { BUDGET_SCOPES } from '../core/budget.ts';
 import { PRICES_AS_OF } from '../core/price.ts';
 import type { Config } from './config.ts';
+import { isForeignModel } from './resolve-model.ts';
 
 /** A setting that does not fit the others. */
 interface Conflict {
@@ -21,6 +22,7 @@ const RULES: readonly Rule[] = [
   requireSigningKey,
   requireOrderedBackoff,
   requirePrices,
+  requireOneProvider,
 ];
 
 /** Checks the rules between keys; returns one line per violated rule, and a hint if it is more specific than the usual one. */
@@ -81,13 +83,25 @@ function requirePrices({ model, budget, prices }: Config): Conflict[] {
   if (model.api === undefined || model.mode === 'replay') return [];
   const scope = BUDGET_SCOPES.find((each) => budget[each].usd !== undefined);
   if (scope === undefined) return [];
-  return [model.name, ...model.allow]
+  return [model.name, ...model.fallback, ...model.allow]
     .filter((name) => !Object.hasOwn(prices, name))
     .map((name) => ({
       key: `budget.${scope}_usd`,
       problem:
         `halo does not know what the model "${name}" costs (its prices are of ${PRICES_AS_OF}); ` +
         `add [prices."${name}"] with input and output, in USD per million tokens, to config.toml of HALO_HOME`,
+    }));
+}
+
+/** A run has one provider. */
+function requireOneProvider({ model }: Config): Conflict[] {
+  const { api, baseUrl } = model;
+  if (api === undefined) return [];
+  return model.fallback
+    .filter((name) => isForeignModel(name, { api, baseUrl }))
+    .map((name) => ({
+      key: 'model.fallback',
+      problem: `"${name}" is not a model of the provider of the run (${baseUrl}); name models of that provider`,
     }));
 }
 

@@ -34,7 +34,7 @@ export function modelApiOf(
 }
 
 export interface ResolvedModel {
-  /** The effective `model.name`, `model.base_url` and source of the key. */
+  /** The effective `model.name`, `model.base_url`, source of the key, and further keys. */
   settings: Setting[];
   problems: string[];
 }
@@ -51,6 +51,7 @@ export function resolveModel(layers: readonly ConfigLayer[], api: ModelApi | und
     all.get('model.name') ?? preset('name', kind),
     find(own, ['base_url'], kind) ?? preset('base_url', kind),
     find(own, KEY_SOURCES, kind) ?? preset('key_env', kind),
+    resolveFurtherKeys(own, kind),
   ];
   const foreign = layers.flatMap((layer) => (layer.trusted ? [] : layer.settings));
   return {
@@ -75,6 +76,13 @@ function find(from: Map<string, Setting>, parts: readonly string[], kind: ModelA
   return undefined;
 }
 
+/** Those of `[providers.…]` belong to its key, so that a key in `[model]` replaces them. */
+function resolveFurtherKeys(own: Map<string, Setting>, kind: ModelApi): Setting {
+  const hasOwnKey = KEY_SOURCES.some((source) => own.has(`model.${source}`));
+  const found = own.get('model.keys') ?? (hasOwnKey ? undefined : own.get(`providers.${kind}.keys`));
+  return { key: 'model.keys', value: found?.value ?? [], origin: found?.origin ?? DEFAULT_ORIGIN };
+}
+
 function preset(part: keyof Preset, kind: ModelApi): Setting {
   return { key: `model.${part}`, value: PRESETS[kind][part], origin: DEFAULT_ORIGIN };
 }
@@ -84,6 +92,14 @@ interface Known {
   own: Map<string, Setting>;
   settled: Setting[];
   kind: ModelApi;
+}
+
+const MAKERS: Record<string, ModelApi> = { 'gpt-': 'openai', 'claude-': 'anthropic', 'gemini-': 'google' };
+
+/** Whether a model is one of another provider than that of `baseUrl`. Other servers may offer models of any maker. */
+export function isForeignModel(name: string, { api, baseUrl }: { api: ModelApi; baseUrl: string }): boolean {
+  const [, maker = api] = Object.entries(MAKERS).find(([start]) => name.startsWith(start)) ?? [];
+  return maker !== api && PRESETS[api].base_url === baseUrl;
 }
 
 /** True if a setting of the repository would change where a key comes from or goes to. */

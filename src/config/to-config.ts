@@ -3,7 +3,7 @@ import type { ModelApi } from '../core/agent.ts';
 import { builtInPrice, type Price } from '../core/price.ts';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { RetentionLimits } from '../core/retention/retention.ts';
-import type { Config, CredentialSource, OidcSettings, ServerRules } from './config.ts';
+import type { Config, CredentialSource, KeySource, OidcSettings, ServerRules } from './config.ts';
 import type { EndpointSettings } from './endpoint-settings.ts';
 import { toAgentOptions } from './to-agent-options.ts';
 import type { HaloToml } from './schema/halo-toml.ts';
@@ -51,11 +51,11 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
     model: {
       api,
       name: model.name ?? '',
+      fallback: model.fallback,
       allow: model.allow,
       baseUrl: model.base_url ?? '',
-      keyEnv: model.key_env,
-      keyFile: model.key_file,
-      keyCommand: model.key_command,
+      ...toKeySource(model),
+      keys: model.keys.map(toKeySource),
       mode: model.mode,
       cassettes: model.cassettes,
       timing: model.timing,
@@ -143,9 +143,13 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
   };
 }
 
+function toKeySource(keys: Omit<HaloToml['model']['keys'][number], 'base_url'>): KeySource {
+  return { keyEnv: keys.key_env, keyFile: keys.key_file, keyCommand: keys.key_command };
+}
+
 /** `[budget]`, and the prices of the models that may be asked for. */
 function toSpending({ budget, prices, rate, model }: HaloToml): Pick<Config, 'budget' | 'prices' | 'rate'> {
-  const models = [...new Set([model.name ?? '', ...model.allow])];
+  const models = [...new Set([model.name ?? '', ...model.fallback, ...model.allow])];
   const priceOf = (name: string): Price | undefined => {
     const own = Object.hasOwn(prices, name) ? prices[name] : undefined;
     if (own === undefined) return builtInPrice(name);

@@ -105,9 +105,9 @@ export function responseHeaders(headers: IncomingHttpHeaders): OutgoingHttpHeade
   return without(headers, HIDDEN_FROM_SANDBOX);
 }
 
-/** The response headers of a provider that are forwarded to the sandbox. A header that contains the key is dropped. */
-export function modelResponseHeaders(headers: IncomingHttpHeaders, key: string | undefined): OutgoingHttpHeaders {
-  const forms = key === undefined ? [] : secretEncodings(key);
+/** The response headers of a provider that are forwarded to the sandbox. A header that contains a key is dropped. */
+export function modelResponseHeaders(headers: IncomingHttpHeaders, keys: readonly string[]): OutgoingHttpHeaders {
+  const forms = keys.flatMap(secretEncodings);
   const kept = Object.entries(headers).filter(([name, value]) => {
     const text = JSON.stringify(value ?? '');
     return FROM_PROVIDER.test(name) && !forms.some((form) => text.includes(form));

@@ -37,7 +37,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
   const env = processEnv();
   masker.learn(proxySecrets(env));
   const secretReader = openSecretReader((name) => readSecret(env, name));
-  const readKey = openProviderKeys(secretReader);
+  const readKeys = openProviderKeys(secretReader);
   const readCredentials = openRegistryCredentials(secretReader, (secrets) => masker.learn(secrets));
   const mountable = memoizeAsync((dir: string) => engine.canMount(dir));
   const mounts = memoizeAsync(() => engine.canOverlay());
@@ -62,10 +62,10 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
     budgetLedger: shared,
     masker,
     learnSecrets: (config) => learnSecrets(masker, { config, home: host.home, env }),
-    readProviderKey: async (source) => {
-      const key = await readKey(source);
-      masker.learn([key]);
-      return key;
+    readProviderKeys: async (source) => {
+      const keys = await readKeys(source);
+      masker.learn(keys);
+      return keys;
     },
     preparedEpochs: new Map(),
     snapshots: new SnapshotFiles(host.home),

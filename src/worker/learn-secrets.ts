@@ -21,7 +21,7 @@ export async function learnSecrets(
   { config, home, env }: { config: Pick<Config, 'secrets' | 'git' | 'env' | 'model'>; home: string; env: Env },
 ): Promise<void> {
   const { git, model, secrets } = config;
-  const named = [...secrets.env, ...(model.keyEnv === undefined ? [] : [model.keyEnv])];
+  const named = [...secrets.env, ...[model, ...model.keys].flatMap(({ keyEnv = [] }) => keyEnv)];
   masker.learn([readApiToken(home), ...named.map((name) => env[name] ?? ''), ...findSecretValues(config.env)]);
   masker.learn(await Promise.all(secrets.files.map(readSecretFile)));
   if (git.signingKey !== undefined) masker.learn([await readRegularText(git.signingKey, MAX_BYTES).catch(() => '')]);

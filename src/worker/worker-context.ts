@@ -34,8 +34,8 @@ export interface WorkerContext {
   learnSecrets(config: Config): Promise<void>;
   /** Budgets and rates of all workers; undefined if no model is used. */
   budgetLedger: BudgetLedger | undefined;
-  /** The key of a model provider. Throws MODEL_KEY_MISSING. */
-  readProviderKey(source: ModelSource): Promise<string>;
+  /** The keys of a model provider. Throws MODEL_KEY_MISSING. */
+  readProviderKeys(source: ModelSource): Promise<string[]>;
   /** The epochs of attempts that are prepared before they begin, by run. */
   preparedEpochs: Map<string, number>;
   /** The records of snapshots. */

@@ -75,6 +75,13 @@ describe('a budget', () => {
   });
 });
 
+test('a fallback needs a price if a budget of money applies', () => {
+  const home = '[model]\nfallback = ["house.model"]\n[budget]\nrun_usd = 3';
+  expect(refusal({ home })).toContain('halo does not know what the model "house.model" costs');
+  const priced = `${home}\n[prices."house.model"]\ninput = 1\noutput = 2`;
+  expect(Object.keys(resolve({ home: priced }).config.prices)).toEqual(['gpt-5.5', 'house.model']);
+});
+
 describe('prices and rates', () => {
   test('are built in for common models, also with a date in the name, and can be overridden', () => {
     const priceOf = (name: string, home = '') =>

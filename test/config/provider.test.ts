@@ -52,6 +52,40 @@ describe('a provider', () => {
     );
   });
 
+  test('may have further keys, which a later key replaces with the first one', () => {
+    const home = [
+      '[providers.openai]\nkey_env = "A"',
+      '[[providers.openai.keys]]\nkey_file = "/keys/b"\n[[providers.openai.keys]]\nkey_command = "pass c"',
+      '[profiles.ci.providers.openai]\nkey_env = "CI"',
+    ].join('\n');
+    const further = [{ keyFile: '/keys/b' }, { keyCommand: 'pass c' }];
+    expect(modelOf({ home })).toMatchObject({ keyEnv: 'A', keys: further });
+    expect(modelOf({ home, set: ['model.name=x'] })).toMatchObject({ keys: further });
+    expect(modelOf({ home, profile: 'ci' })).toMatchObject({ keyEnv: 'CI', keys: [] });
+    expect(modelOf({ home, set: ['model.key_env=B'] })).toMatchObject({ keyEnv: 'B', keys: [] });
+    expect(modelOf({ home, set: ['model.keys=[{ key_env = "C" }]'] })).toMatchObject({
+      keyEnv: 'A',
+      keys: [{ keyEnv: 'C' }],
+    });
+  });
+
+  test.each([
+    ['[{ key_env = "A", key_file = "/b" }]', 'must have one of key_env, key_file and key_command'],
+    ['[{ key_file = "b" }]', 'must be an absolute path'],
+    ['["A"]', ''],
+  ])('refuses the further keys %s', (keys, why) => {
+    expect(() => modelOf({ set: [`model.keys=${keys}`] })).toThrow(why === '' ? /model\.keys/ : why);
+  });
+
+  test('is that of all its models: a fallback of another one is refused', () => {
+    const set = ['agent=codex', 'model.fallback=["gpt-5.4-mini", "claude-sonnet-5-5"]'];
+    expect(() => modelOf({ set })).toThrow(
+      '-c: model.fallback: "claude-sonnet-5-5" is not a model of the provider of the run (https://api.openai.com/v1); name models of that provider',
+    );
+    // Other servers offer models of any maker.
+    expect(modelOf({ set: [...set, 'model.base_url=https://router.example/v1'] }).fallback).toHaveLength(2);
+  });
+
   test('records the origin of its URL and key', () => {
     const { origins } = resolve({ home: '[providers.openai]\nbase_url = "https://o.example/v1"' });
     expect(origins['model.base_url']).toBe('/home/ada/.halo/config.toml:2');

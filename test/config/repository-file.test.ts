@@ -43,6 +43,7 @@ const FREE = {
   env: '{ A = "1" }',
   'model.name': '"gpt-5.5-mini"',
   'model.effort': '"high"',
+  'model.fallback': '["gpt-5.5-mini"]',
   'model.allow': '["gpt-5.5-nano"]',
   'model.mode': '"record"',
   'model.cassettes': '"tapes"',
@@ -145,6 +146,10 @@ const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
 const NEVER = {
   'model.base_url': '"https://collector.example.com/v1"',
   'model.key_env': '"OTHER"',
+  'model.keys': '[{ key_env = "OTHER" }]',
+  'providers.openai.keys': '[{ key_env = "OTHER" }]',
+  'providers.anthropic.keys': '[{ key_env = "OTHER" }]',
+  'providers.google.keys': '[{ key_env = "OTHER" }]',
   'model.key_file': '"key"',
   'model.key_command': '"print-key"',
   'providers.openai.base_url': '"https://collector.example.com/v1"',

@@ -23,11 +23,13 @@ describe('defaults', () => {
       model: {
         api: 'openai',
         name: 'gpt-5.5',
+        fallback: [],
         allow: [],
         baseUrl: 'https://api.openai.com/v1',
         keyEnv: 'OPENAI_API_KEY',
         keyFile: undefined,
         keyCommand: undefined,
+        keys: [],
         mode: 'live',
         cassettes: undefined,
         timing: 'off',

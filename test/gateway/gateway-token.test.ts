@@ -7,7 +7,7 @@ const KEY = 'sk-canary-0123456789abcdef';
 async function open(token: string) {
   const model = await modelServer([{ say: 'hello' }, { say: 'hello' }, { say: 'hello' }]);
   const gate = await gateway({
-    model: { ...OPENAI, gatewayToken: token, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' },
+    model: { ...OPENAI, gatewayToken: token, mode: 'live', baseUrl: model.url, providerKeys: [KEY], cassette: '' },
   });
   return { model, gate };
 }

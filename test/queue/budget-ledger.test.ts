@@ -27,6 +27,7 @@ function ask(more: Partial<LedgerRequest> = {}): LedgerRequest {
   return {
     id: `r:s:e1:${++count}`,
     model: 'host/m',
+    keys: ['env:K'],
     scopes: [{ name: 'run', key: 'run:r', usd: 1_000 }],
     input: 100,
     inputUsd: 100,
@@ -209,10 +210,10 @@ describe('a rate per hour', () => {
     expect(answer).toMatchObject({ kind: 'wait', why: 'hour' });
     const end = Date.now() + (answer.kind === 'wait' ? answer.ms : 0);
     expect(Math.abs(end - Math.round(end / 3_600_000) * 3_600_000)).toBeLessThan(5_000);
-    expect(await third.findPause({ model: 'host/m', rph: 3 })).toMatchObject({ why: 'hour' });
+    expect(await third.findPause({ model: 'host/m', keys: ['env:K'], rph: 3 })).toMatchObject({ why: 'hour' });
     third.close();
     expect(await here.reserve(ask({ ...rate, model: 'host/other' }))).toMatchObject({ kind: 'granted' });
-    expect(await here.findPause({ model: 'host/other', rph: 3 })).toBeUndefined();
+    expect(await here.findPause({ model: 'host/other', keys: ['env:K'], rph: 3 })).toBeUndefined();
   });
 
   test('begins again with each hour', async () => {
@@ -233,19 +234,47 @@ describe('a rate per hour', () => {
 
 describe('a pause', () => {
   test('may be tried again by a run whose user has asked for it since, until the provider repeats it', async () => {
-    await here.pauseModel('host/m', { ms: 30_000, at: 1_000 });
+    await here.pauseKey({ model: 'host/m', key: 'env:K', ms: 30_000, at: 1_000, refused: false });
     expect(await there.reserve(ask({ since: 900 }))).toMatchObject({ kind: 'wait', why: 'cooling' });
-    expect(await there.findPause({ model: 'host/m', since: 1_100 })).toBeUndefined();
+    expect(await there.findPause({ model: 'host/m', keys: ['env:K'], since: 1_100 })).toBeUndefined();
     expect(await there.reserve(ask({ since: 1_100 }))).toMatchObject({ kind: 'granted' });
-    await there.pauseModel('host/m', { ms: 10, at: 1_200 });
+    await there.pauseKey({ model: 'host/m', key: 'env:K', ms: 10, at: 1_200, refused: false });
     const again = await here.reserve(ask({ since: 1_100 }));
     expect(again).toMatchObject({ kind: 'wait', why: 'cooling' });
     expect(again.kind === 'wait' && again.ms).toBeGreaterThan(20_000);
   });
 
+  test('is that of a key: requests use the first one without a pause, or wait for the first that may be used', async () => {
+    const keys = ['env:K', 'file:/k', 'env:L'];
+    const pause = (key: string, ms: number, refused = false) =>
+      here.pauseKey({ model: 'host/m', key, ms, at: 1_000, refused });
+    const request = () => ask({ scopes: [], keys });
+    expect(await there.reserve(request())).toMatchObject({ kind: 'granted', key: 'env:K' });
+    await pause('env:K', 60_000);
+    expect(await there.reserve(request())).toMatchObject({ kind: 'granted', key: 'file:/k' });
+    await pause('file:/k', 1_000, true);
+    expect(await there.reserve(request())).toMatchObject({ kind: 'granted', key: 'env:L' });
+    await pause('env:L', 30_000);
+    const wait = await there.reserve(request());
+    expect(wait).toMatchObject({ kind: 'wait', why: 'cooling' });
+    // That of the refused key would be the shortest.
+    expect(wait.kind === 'wait' && wait.ms).toBeGreaterThan(20_000);
+    expect(wait.kind === 'wait' && wait.ms).toBeLessThanOrEqual(30_000);
+    expect(await there.findPause({ model: 'host/m', keys })).toMatchObject({ why: 'cooling' });
+    expect(await there.reserve(ask({ scopes: [], keys, since: 1_100 }))).toMatchObject({ key: 'env:K' });
+  });
+
+  test('holds no request if all keys were refused: the one that was refused first is tried again', async () => {
+    const keys = ['env:K', 'env:L'];
+    for (const [key, ms] of [['env:K', 60_000] as const, ['env:L', 30_000] as const])
+      await here.pauseKey({ model: 'host/m', key, ms, at: 1_000, refused: true });
+    expect(await there.reserve(ask({ scopes: [], keys }))).toMatchObject({ kind: 'granted', key: 'env:L' });
+    expect(await there.findPause({ model: 'host/m', keys })).toBeUndefined();
+  });
+
   test('blocks all workers for this model, and is never shortened', async () => {
-    await here.pauseModel('host/m', { ms: 30_000, at: 1_000 });
-    await there.pauseModel('host/m', { ms: 10, at: 1_000 });
+    await here.pauseKey({ model: 'host/m', key: 'env:K', ms: 30_000, at: 1_000, refused: false });
+    await there.pauseKey({ model: 'host/m', key: 'env:K', ms: 10, at: 1_000, refused: false });
     const answer = await there.reserve(ask());
     expect(answer).toMatchObject({ kind: 'wait', why: 'cooling' });
     expect(answer.kind === 'wait' && answer.ms).toBeGreaterThan(20_000);

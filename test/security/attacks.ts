@@ -40,6 +40,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'the maximum cost is reserved before a request and settled after it',
   ],
   [
+    'incident model-keys',
+    'learn or choose another key of a model, or send requests that make halo stop using all keys',
+    'the gateway chooses the key and masks all; a key is not blocked for a status that may be about the request, unless another key gets an answer',
+  ],
+  [
     'incident budget-burst',
     'send requests that the provider counts as more than they appear',
     'one output limit per request; images and files count at their maximum; overdrawn runs end',

@@ -1,6 +1,6 @@
 import { stat, statfs } from 'node:fs/promises';
 import { createFolders } from '../../lib/fs.ts';
-import { processEnv, readSecret } from '../../config/environment/host.ts';
+import { processEnv } from '../../config/environment/host.ts';
 import type { Host } from '../../config/config.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -19,6 +19,7 @@ import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import { checkForges, checkReports } from './check-forges.ts';
 import { checkEndpoints } from './check-endpoints.ts';
 import { checkCache, checkRetention } from './check-retention.ts';
+import { checkKeys } from './check-keys.ts';
 import { checkGit } from './check-git.ts';
 import { checkSandbox } from './check-sandbox.ts';
 import { checkSnapshots } from './check-snapshots.ts';
@@ -41,7 +42,7 @@ export async function diagnose(host: Host, skipped: readonly string[] = []): Pro
     ['sandbox', () => checkSandbox(engine, host.home)],
     ['agent', () => checkAgent(engine)],
     ['redis', () => checkQueue(host)],
-    ['model key', () => Promise.resolve(checkKey())],
+    ['model key', () => checkKeys(host.home, processEnv())],
     ['forge', () => checkForges(host.home, processEnv())],
     ['reports', () => checkReports(host.home, processEnv())],
     ['notify', () => checkEndpoints(host.home)],
@@ -161,17 +162,6 @@ async function checkDeadLetters(link: RedisLink): Promise<Finding[]> {
       fix: `find out which other program writes to ${link.address.name}; in redis-cli, run \`${look}\` to list them and \`${clear}\` to delete them`,
     },
   ];
-}
-
-function checkKey(): Finding {
-  const name = 'OPENAI_API_KEY';
-  if (readSecret(processEnv(), name) !== undefined) return { name: 'model key', ok: 'ok', says: `${name} is set` };
-  return {
-    name: 'model key',
-    ok: 'warn',
-    says: `${name} is not set`,
-    fix: 'set it where the worker starts; it is not needed to replay cassettes, or for the agent command',
-  };
 }
 
 async function checkBreakers({ home }: Host): Promise<Finding[]> {

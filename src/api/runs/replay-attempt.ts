@@ -15,6 +15,7 @@ import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { openStore } from '../../store/store.ts';
 import { resolveCassettePath, taskCassettePath } from '../../worker/network/model-access.ts';
+import { withModel } from '../../worker/network/model-pauses.ts';
 import { storyOf } from '../../core/run/state.ts';
 import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
@@ -86,7 +87,8 @@ async function readAttempt(
   }
   const { verdict, stopReason, summary } = ended;
   const location = { runId, storyKey: storyOf(state, storyId).key, attempt: ended.attempt };
-  const config = applyDefaults(record.config);
+  const asked = applyDefaults(record.config);
+  const config = started.fallback === undefined ? asked : withModel(asked, started.fallback.model);
   const phases = events.flatMap((event) =>
     event.type === 'phase.started' && event.seq > started.seq && of(event) ? [event.phase] : [],
   );

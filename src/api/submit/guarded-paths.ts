@@ -40,11 +40,14 @@ function filesIn({ git, model, network, secrets }: GuardQuery['config']): OwnSet
     ['git.allowed_signers', git.allowedSigners],
     ['network.ca_file', network.caFile],
     ['model.key_file', model.keyFile],
+    ...model.keys.map(({ keyFile }): [string, string | undefined] => ['model.keys', keyFile]),
     ...secrets.files.map((file): [string, string] => ['secrets.files', file]),
   ];
   const named = paths.map(([setting, value]) => ({ setting, value, kind: 'path' as const }));
-  const command = { setting: 'model.key_command', value: model.keyCommand, kind: 'command' as const };
-  return [...named, command].flatMap((each) => (each.value === undefined ? [] : [{ ...each, value: each.value }]));
+  const commands = [model, ...model.keys].map(({ keyCommand: value }, position) => {
+    return { setting: position === 0 ? 'model.key_command' : 'model.keys', value, kind: 'command' as const };
+  });
+  return [...named, ...commands].flatMap((each) => (each.value === undefined ? [] : [{ ...each, value: each.value }]));
 }
 
 /** The paths of a file below a folder: as named, and with links resolved. */

@@ -31,8 +31,11 @@ async function assertModelAvailable(agent: string, env: Env, model: Config['mode
     });
   }
   // A command may ask the user, and only the worker may have the file: both are read when the key is needed.
-  if (model.keyEnv === undefined || readSecret(env, model.keyEnv) !== undefined) return;
-  throw new HaloError('MODEL_KEY_MISSING', `${agent} needs a model, but ${model.keyEnv} is not set.`, {
-    hint: `Set it with \`export ${model.keyEnv}=…\` (it never enters a container), or set [model] key_env to another variable.`,
+  const variables = [model, ...model.keys].flatMap(({ keyEnv = [] }) => keyEnv);
+  const missing = variables.find((name) => readSecret(env, name) === undefined);
+  if (missing === undefined) return;
+  const setting = missing === model.keyEnv ? '[model] key_env' : 'key_env of [[model.keys]]';
+  throw new HaloError('MODEL_KEY_MISSING', `${agent} needs a model, but ${missing} is not set.`, {
+    hint: `Set it with \`export ${missing}=…\` (it never enters a container), or set ${setting} to another variable.`,
   });
 }

@@ -1,5 +1,6 @@
 import { formatUsd } from '../../core/budget.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import type { FallbackModel } from '../../core/failure/model-use.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -63,7 +64,8 @@ function textOf(
     case 'story.started':
       if (event.workerDied)
         return { tone: 'warn', text: `${safeLine(event.story, 40)} restarted because its worker died` };
-      return event.attempt === 1 ? { tone: 'plain', text: `${safeLine(event.story, 40)} started` } : undefined;
+      if (event.attempt !== 1 && event.fallback === undefined) return undefined;
+      return { tone: 'plain', text: `${safeLine(event.story, 40)} started${fallbackText(event.fallback)}` };
     case 'run.paused':
     case 'run.resumed':
     case 'run.retried':
@@ -72,6 +74,7 @@ function textOf(
     case 'run.rejected':
     case 'run.landed':
     case 'retry.scheduled':
+    case 'key.paused':
     case 'breaker.opened':
     case 'breaker.held':
     case 'breaker.changed':
@@ -93,6 +96,10 @@ function textOf(
     default:
       return undefined;
   }
+}
+
+function fallbackText(fallback: FallbackModel | undefined): string {
+  return fallback === undefined ? '' : ` with ${safeLine(`${fallback.model}: ${fallback.why}`, MAX_TEXT_LENGTH)}`;
 }
 
 function costText(costUsd: number | undefined): string[] {

@@ -17,6 +17,7 @@ import { listSome } from '../../lib/text.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { stepLines } from '../../tui/step-lines.ts';
 import { stateText } from '../../core/listing/state-text.ts';
+import { modelRows } from './model-rows.ts';
 import { stateTone, timeText, waitingFor } from '../../tui/run-text.ts';
 import { isRetrying, storyProgressText, PROGRESS_TONES } from '../../tui/story-progress.ts';
 import { usageText } from '../../tui/usage-text.ts';
@@ -50,7 +51,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...submissionFacts(state),
     ['time', timeText(state, now)],
     ...row('used', usageText(state.usage)),
-    ...pauseRow({ state }, now),
+    ...modelRows({ state }, now),
     ...snapshotRow(state, paint),
     ...reportsRow(view, now),
     ...row('commits', commitsText({ state })),
@@ -152,16 +153,6 @@ function submissionFacts({ user, priority, batch }: RunState): [string, string][
     ...(level === undefined ? [] : [['priority', level] as [string, string]]),
     ...(batch === undefined ? [] : [['batch', `${batch.id}, as ${safeLine(batch.name)}`] as [string, string]]),
   ];
-}
-
-/** Shown while requests for a model are delayed. */
-function pauseRow({ state }: Pick<RunView, 'state'>, now: string): [string, string][] {
-  const { modelPause: pause, status } = state;
-  // A story that waits for the model has a line of its own.
-  const isShown = state.stories.some(({ waiting }) => waiting?.model !== undefined);
-  if (pause === undefined || pause.until <= now || status === 'ended' || isShown) return [];
-  const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
-  return [['waiting', `requests for ${safeLine(pause.model)} until ${formatTime(pause.until, now)}: ${why}`]];
 }
 
 /** The issues that do not show the progress of their stories, and why. */

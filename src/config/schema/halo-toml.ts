@@ -67,6 +67,11 @@ export const HaloToml = z.strictObject({
       undefined,
       'How much the model [reasons](agents.md#effort-tools-and-subagents): `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. Default: as agent and model decide.',
     ]),
+    fallback: key(z.array(Text, { error: 'must be a list of names' }), [
+      'list of strings',
+      [],
+      'Models of the same provider for attempts that begin during a [long pause](gateway.md#fallback-models) of `model.name`, in this order.',
+    ]),
     allow: key(z.array(Text, { error: 'must be a list of names' }), [
       'list of strings',
       [],

@@ -23,6 +23,7 @@ const KINDS = {
   'list of paths': 'list',
   'list of regular expressions': 'list',
   'list of strings': 'list',
+  'list of tables': 'list',
   'list of variable names': 'list',
   'list of words': 'list',
   'table of strings': 'table',

@@ -31,6 +31,7 @@ const EVENT_TYPES: Record<JournalEntry['type'], true> = {
   'model.used': true,
   'budget.warned': true,
   'model.paused': true,
+  'key.paused': true,
   'gate.started': true,
   'tree.restored': true,
   'gate.ended': true,

@@ -4,6 +4,7 @@ import type { AgentActivity, AgentId, Usage } from '../agent.ts';
 import type { AgentOptions } from '../agent-options.ts';
 import type { Breaker, FailureSign } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, RetryRule } from '../failure/failure.ts';
+import type { FallbackModel, KeyPause } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { LargeFile } from '../noted-files.ts';
 import type { IssueStatus } from '../issues/issue-source.ts';
@@ -117,6 +118,7 @@ export type JournalEntry =
       queuedMs?: number;
       /** The worker that started it earlier crashed. */
       workerDied?: true;
+      fallback?: FallbackModel;
     } & AttemptRef)
   | ({ type: 'phase.started'; phase: Phase } & AttemptRef)
   | ({ type: 'phase.ended'; phase: Phase; ms: number } & AttemptRef)
@@ -152,6 +154,8 @@ export type JournalEntry =
   | ({ type: 'budget.warned' } & BudgetWarning & AttemptRef)
   /** Requests for a model wait: its provider requested a pause, or the configured rate is reached. `until`: ISO 8601. */
   | ({ type: 'model.paused'; model: string; why: 'provider' | 'rate'; until: string } & AttemptRef)
+  /** One of several keys is not used until a time; requests use the others. */
+  | ({ type: 'key.paused' } & KeyPause & AttemptRef)
   | ({ type: 'gate.started'; command: string } & AttemptRef)
   /** Before a gate, halo reverted changes that setup and earlier gates had made to the tree. */
   | ({ type: 'tree.restored'; command: string } & Restored & AttemptRef)

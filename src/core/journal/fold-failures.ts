@@ -6,8 +6,9 @@ import type { JournalEvent } from './events.ts';
 
 type Of<T extends JournalEvent['type']> = Extract<JournalEvent, { type: T }>;
 
-export function afterStart(story: StoryState, { worker }: Of<'story.started'>): StoryState {
-  const started = { ...withoutWaiting(story), starts: (story.starts ?? 0) + 1 };
+export function afterStart(story: StoryState, { worker, fallback }: Of<'story.started'>): StoryState {
+  const before = omit(withoutWaiting(story), 'fallback');
+  const started = { ...before, starts: (story.starts ?? 0) + 1, ...(fallback && { fallback }) };
   return worker === undefined ? started : { ...started, startedBy: worker };
 }
 
@@ -56,6 +57,12 @@ export function postponeStory(story: StoryState, event: Of<'story.postponed'>): 
   const waitedMs = (story.waitedMs ?? 0) + msBetween(at, notBefore);
   const begun = story.phase === undefined ? story : withoutStart(story);
   return { ...omit(begun, 'phase', 'metered'), waiting: { notBefore, why, model }, waitedMs };
+}
+
+/** Replaces the pause of the same key and model. */
+export function addKeyPause(run: RunState, { model, key, of, source, why, until }: Of<'key.paused'>): RunState {
+  const others = (run.keyPauses ?? []).filter((each) => each.model !== model || each.key !== key);
+  return { ...run, keyPauses: [...others, { model, key, of, source, why, until }] };
 }
 
 /** Stops counting the last start as a worker crash. */

@@ -9,6 +9,7 @@ import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts
 import type { JournalEvent, Verdict } from './events.ts';
 import { withReplies } from './fold-replies.ts';
 import {
+  addKeyPause,
   afterEnd,
   afterStart,
   countForBreaker,
@@ -82,6 +83,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       };
     case 'model.paused':
       return { ...next, modelPause: { model: event.model, why: event.why, until: event.until } };
+    case 'key.paused':
+      return addKeyPause(next, event);
     case 'story.ended':
       return {
         ...withStory(

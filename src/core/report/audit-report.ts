@@ -28,6 +28,7 @@ export const AUDITED_TYPES = [
   'story.postponed',
   'retry.scheduled',
   'model.paused',
+  'key.paused',
   'breaker.held',
   'breaker.changed',
   'breaker.opened',

@@ -2,6 +2,7 @@ import type { Usage } from '../agent.ts';
 import type { Signs } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, FailureTally, RetryRule } from '../failure/failure.ts';
 import { HaloError } from '../failure/errors.ts';
+import type { ModelUse, StoryModel } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { HeldCommit } from '../journal/events.ts';
 import type { BatchRef, RunRepo, Scheduling } from '../journal/run-created.ts';
@@ -98,7 +99,7 @@ interface RunFailures {
   breaker?: string;
 }
 
-export interface StoryState extends StoryFailures, StoryReplies {
+export interface StoryState extends StoryFailures, StoryReplies, StoryModel {
   id: string;
   key: string;
   title: string;
@@ -155,7 +156,7 @@ export interface StoryState extends StoryFailures, StoryReplies {
 }
 
 /** The state of a run: a fold over its journal. */
-export interface RunState extends Scheduling, RunFailures, PullState {
+export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   runId: string;
   status: 'queued' | 'running' | 'ended';
   repo: RunRepo;
@@ -218,8 +219,6 @@ export interface RunState extends Scheduling, RunFailures, PullState {
   endedAt?: string;
   stopReason?: StopReason;
   detail?: string;
-  /** The latest pause of model requests. */
-  modelPause?: { model: string; why: 'provider' | 'rate'; until: string };
   /** The branch that `halo land` moved and its new commit, while that includes everything the run produced. */
   landed?: { branch: string; to: string };
   /** When retention removed the artifacts that existed then (ISO 8601), and who asked for it. */

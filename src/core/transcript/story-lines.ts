@@ -1,5 +1,6 @@
 import { describeWarning } from '../budget.ts';
 import { breakerName, resetCommand } from '../failure/breaker.ts';
+import { describeKeyPause } from '../failure/model-use.ts';
 import { retryName } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
 import { describeTestProblem } from '../review/tests-first.ts';
@@ -49,14 +50,13 @@ const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
 /** The transcript lines of a story event. */
 export function storyEventLines(event: StoryEvent, how: EventLineOptions): StoryLine[] {
   switch (event.type) {
-    case 'story.started':
-      return [
-        {
-          label: 'story',
-          tone: 'strong',
-          text: `attempt ${event.attempt}${event.workerDied ? ' again, because its worker died' : ''}, on ${shortCommit(event.base)}`,
-        },
-      ];
+    case 'story.started': {
+      const again = event.workerDied ? ' again, because its worker died' : '';
+      const model = event.fallback === undefined ? '' : `, with the model ${safeLine(event.fallback.model)}`;
+      const why = event.fallback === undefined ? '' : `: ${safeLine(event.fallback.why, LINE_LENGTH)}`;
+      const text = `attempt ${event.attempt}${again}, on ${shortCommit(event.base)}${model}${why}`;
+      return [{ label: 'story', tone: 'strong', text }];
+    }
     case 'phase.started':
     case 'gate.started':
     case 'model.used':
@@ -65,6 +65,10 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
     case 'model.paused': {
       const why = event.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
       const text = `requests for ${safeLine(event.model)} wait until ${formatTime(event.until, event.at)}: ${why}`;
+      return [{ label: 'model', tone: 'warn', text }];
+    }
+    case 'key.paused': {
+      const text = safeLine(describeKeyPause(event, event.at), LINE_LENGTH);
       return [{ label: 'model', tone: 'warn', text }];
     }
     case 'phase.ended':
@@ -139,9 +143,9 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
       return [{ label: 'retry', tone: 'warn', text }];
     }
     case 'story.postponed': {
-      const wait = formatElapsed(msBetween(event.at, event.notBefore));
-      const text = `${wait}, until ${formatTime(event.notBefore, event.at)}: ${safeLine(event.why, LINE_LENGTH)}`;
-      return [{ label: 'waiting', tone: 'warn', text }];
+      const wait = msBetween(event.at, event.notBefore);
+      const until = wait > 0 ? `${formatElapsed(wait)}, until ${formatTime(event.notBefore, event.at)}: ` : '';
+      return [{ label: 'waiting', tone: 'warn', text: `${until}${safeLine(event.why, LINE_LENGTH)}` }];
     }
     case 'breaker.held': {
       const wait = formatElapsed(msBetween(event.at, event.notBefore));

@@ -3,11 +3,11 @@ import { secretEncodings } from '../../lib/secrets/encodings.ts';
 import { compileMatcher } from '../../lib/secrets/multi-pattern-matcher.ts';
 
 /**
- * Replaces the secret, in all its common encodings and also across chunk borders, by asterisks of the same length. Bytes
+ * Replaces secrets, in all their common encodings and also across chunk borders, by asterisks of the same length. Bytes
  * are held back only while they could be the start of a secret, so that the stream is not delayed.
  */
-export function hideSecret(secret: string): Transform {
-  const needles = compileMatcher(secretEncodings(secret));
+export function hideSecrets(secrets: readonly string[]): Transform {
+  const needles = compileMatcher(secrets.flatMap(secretEncodings));
   let pending = Buffer.alloc(0);
   const hide = (data: Buffer): Buffer => {
     let copy: Buffer | undefined;

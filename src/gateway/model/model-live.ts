@@ -7,14 +7,15 @@ import { reserveBudget, MAX_WAIT_MS, type Refusal } from '../usage/reserve-budge
 import type { BudgetPort, Reservation } from '../usage/budget-port.ts';
 import { sendError, errorBody } from '../error-responses.ts';
 import { modelResponseHeaders } from '../headers.ts';
-import { hideSecret } from './hide-secret.ts';
+import { hideSecrets } from './hide-secret.ts';
 import type { Connections } from '../../lib/network/connections.ts';
 import type { RequestLog } from '../request-log.ts';
 import { createTokenMeter } from '../usage/token-meter.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
 import { describeNetworkError, failedBeforeSending } from '../network-error.ts';
-import { mayRequestPause, readRetryAfter } from './retry-after.ts';
+import { mayRequestPause, PAUSE_STATUSES, readRetryAfter } from './retry-after.ts';
 import { failureCauseOf, ERROR_BYTES, readErrorBody, readProviderError } from './provider-error.ts';
+import { KeyRefusals, type ProviderResponse } from './key-refusals.ts';
 import { createProviderClient, type ProviderClient } from './upstream-provider.ts';
 import { createCassetteRecorder, type ExchangeRecording } from '../cassette/cassette-recorder.ts';
 import { limitOutput } from '../usage/estimate-max-tokens.ts';
@@ -26,27 +27,29 @@ const NO_RECORDING: Recording = { start: () => {}, push: () => {}, end: () => Pr
 
 const NOTHING_USED: Usage = { ...NO_USAGE, requests: 1 };
 
+/** Costs nothing. */
+const SETTLED: Reservation = { outputTokens: Infinity, key: 0, settle: (usage) => Promise.resolve({ usage }) };
+
 /** A budget without limits. */
 const UNLIMITED_BUDGET: BudgetPort = {
   longestPauseMs: Infinity,
   reserve: () =>
     Promise.resolve({
       kind: 'granted',
-      reservation: { outputTokens: Infinity, settle: (usage) => Promise.resolve({ usage }) },
+      reservation: SETTLED,
     }),
-  pauseModel: () => Promise.resolve(),
+  pauseKey: () => Promise.resolve(),
 };
 
-/** Forwards model requests to the provider with its key, which only the gateway knows. Throws CONFIG_INVALID, DISK_FAILED. */
+/** Forwards model requests to the provider with its keys, which only the gateway knows. Throws CONFIG_INVALID, DISK_FAILED. */
 export async function createLiveHandler(
   route: ModelRoute,
   log: RequestLog,
   connections: Connections,
 ): Promise<ModelHandler> {
-  const key = route.providerKey === '' ? undefined : route.providerKey;
-  const { masker = openMasker() } = route;
-  if (key !== undefined) masker.learn([key]);
-  const provider = createProviderClient({ ...route, providerKey: key }, connections);
+  const { masker = openMasker(), providerKeys: keys } = route;
+  masker.learn(keys);
+  const provider = createProviderClient(route, connections);
   const overrun = new AbortController();
   const recorder =
     route.mode === 'record'
@@ -56,7 +59,7 @@ export async function createLiveHandler(
     respond(request, res) {
       const budget = route.budget ?? UNLIMITED_BUDGET;
       const recording = recorder?.begin(request) ?? NO_RECORDING;
-      return serve({ provider, log, key, budget, overrun, recording, request, res });
+      return serve({ provider, log, keys, budget, overrun, recording, request, res });
     },
     async close() {
       await recorder?.close();
@@ -67,7 +70,7 @@ export async function createLiveHandler(
 interface Service {
   provider: ProviderClient;
   log: RequestLog;
-  key: string | undefined;
+  keys: readonly string[];
   budget: BudgetPort;
   /** Aborts all active responses when a budget is overdrawn. */
   overrun: AbortController;
@@ -77,39 +80,42 @@ interface Service {
 }
 
 async function serve(service: Service): Promise<void> {
-  const { request, res, log, budget, overrun } = service;
+  const { request, res, log, budget, keys, overrun } = service;
   const abort = new AbortController();
   res.once('close', () => {
     if (!res.writableFinished) abort.abort();
   });
   const signal = AbortSignal.any([abort.signal, overrun.signal]);
   const patience = { ms: MAX_WAIT_MS };
+  const refusals = new KeyRefusals(budget, { model: request.model, keys: keys.length });
   for (;;) {
-    const reservation = await reserveBudget({ budget, request, log, patience, signal }).catch(() => undefined);
+    const asking = { budget, request, log, patience, signal, avoid: refusals.avoid };
+    const reservation = await reserveBudget(asking).catch(() => undefined);
     if (reservation === undefined) {
       note(service, 'failed', 499);
       return void res.destroy();
     }
-    if ('sentence' in reservation) return sendRefusal(service, reservation);
+    if ('sentence' in reservation)
+      return refusals.last === undefined ? sendRefusal(service, reservation) : reply(service, refusals.last, SETTLED);
     const raw = await askProvider(service, reservation, signal);
     if (raw === undefined) return;
     const response = await readPauseBody(raw);
-    // Token counting has its own rate limit at the provider, so its retry-after concerns only this agent.
-    const pauseMs = request.operation.free ? undefined : readRetryAfter(response);
-    if (pauseMs !== undefined) await budget.pauseModel(request.model, pauseMs);
+    const pauseMs = isCountLimited(request, response) ? undefined : readRetryAfter(response);
+    const { key } = reservation;
+    if (pauseMs !== undefined) await budget.pauseKey({ model: request.model, key, ms: pauseMs, why: 'provider' });
     const isForAgent = pauseMs !== undefined && pauseMs > patience.ms && pauseMs <= budget.longestPauseMs;
-    if (pauseMs === undefined || isForAgent || budget === UNLIMITED_BUDGET)
-      return reply(service, response, reservation);
-    response.stream.destroy();
+    const mayChange = !isCountLimited(request, response) && keys.length > 1;
+    const isLast =
+      pauseMs === undefined ? !(mayChange && (await refusals.add(response, key))) : isForAgent && !mayChange;
+    if (isLast || budget === UNLIMITED_BUDGET) return reply(service, response, reservation);
+    if (response.body === undefined) response.stream.destroy();
     await settle(service, reservation, { usage: NOTHING_USED, reported: 'all' });
   }
 }
 
-/** The response of a provider. */
-interface ProviderResponse extends Pick<IncomingMessage, 'statusCode' | 'headers'> {
-  stream: Readable;
-  /** Its body, if it was read before it is streamed. */
-  body?: string;
+/** Token counting has its own rate limit at the provider, which concerns only this agent. */
+function isCountLimited({ operation }: ModelRequest, { statusCode = 0 }: ProviderResponse): boolean {
+  return operation.free && PAUSE_STATUSES.includes(statusCode);
 }
 
 /** Reads the body of a response if that is where the provider may request a pause. */
@@ -141,12 +147,12 @@ async function askProvider(
   reservation: Reservation,
   signal: AbortSignal,
 ): Promise<IncomingMessage | undefined> {
-  const { provider, log, request, res } = service;
+  const { provider, log, keys, request, res } = service;
   let asked = false;
   try {
     signal.throwIfAborted();
     asked = true;
-    return await provider.ask(limitOutput(request, reservation.outputTokens), signal);
+    return await provider.ask(limitOutput(request, reservation.outputTokens), keys[reservation.key], signal);
   } catch (error) {
     // A request that was never sent costs nothing. Otherwise the cost is unknown.
     const reported = asked && !failedBeforeSending(error) ? 'part' : 'all';
@@ -172,7 +178,7 @@ async function reply(service: Service, response: ProviderResponse, reservation: 
 
 /** Streams the response to the client with back-pressure, and meters and records it. */
 async function passOn(service: Service, response: ProviderResponse, reservation: Reservation): Promise<void> {
-  const { provider, log, key, recording, request, res } = service;
+  const { provider, log, keys, recording, request, res } = service;
   const status = response.statusCode ?? 502;
   const meter = createTokenMeter(request.operation.responseFormat, response.headers['content-type'] ?? '');
   if (status < 400) log.clearProblem();
@@ -189,12 +195,12 @@ async function passOn(service: Service, response: ProviderResponse, reservation:
       done(null, chunk);
     },
   });
-  res.writeHead(status, modelResponseHeaders(response.headers, key));
+  res.writeHead(status, modelResponseHeaders(response.headers, keys));
   res.flushHeaders();
   let complete = false;
   try {
     const { stream } = response;
-    await (key === undefined ? pipeline(stream, tap, res) : pipeline(stream, hideSecret(key), tap, res));
+    await (keys.length === 0 ? pipeline(stream, tap, res) : pipeline(stream, hideSecrets(keys), tap, res));
     complete = true;
   } catch {
     res.destroy();

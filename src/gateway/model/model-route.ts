@@ -12,8 +12,8 @@ export interface ModelRoute {
   api: ModelApi;
   /** Base URL of the provider, to which e.g. `/responses` is appended. */
   baseUrl: string;
-  /** The provider's secret key, sent only to the provider; none is sent when undefined. */
-  providerKey: string | undefined;
+  /** The provider's secret keys, sent only to the provider; none is sent when there is none. The budget chooses one. */
+  providerKeys: readonly string[];
   /** The gateway token that a request must present as its API key. It is valid for one attempt and only at this gateway. */
   gatewayToken: string;
   /** Names of the allowed models. */

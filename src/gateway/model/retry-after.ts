@@ -3,7 +3,7 @@ import { isRecord } from '../../lib/guards.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
 
 /** Statuses with which a provider requests a pause: too many requests, not available, overloaded. */
-const RETRY_STATUSES = [429, 503, 529];
+export const PAUSE_STATUSES = [429, 503, 529];
 /** Longer pauses are shortened to this one. */
 const MAX_PAUSE_MS = 30 * 86_400_000;
 
@@ -17,7 +17,7 @@ export interface PauseSource {
 
 /** Reads the pause that a provider requests, in ms; undefined when it requests none. */
 export function readRetryAfter({ statusCode = 0, headers, body }: PauseSource, now = Date.now()): number | undefined {
-  if (!RETRY_STATUSES.includes(statusCode)) return undefined;
+  if (!PAUSE_STATUSES.includes(statusCode)) return undefined;
   const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
   const after = headers['retry-after'] ?? '';
   const seconds = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;

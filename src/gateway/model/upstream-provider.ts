@@ -14,22 +14,22 @@ const IDLE_MS = 15 * 60_000;
 export interface ProviderClient {
   /** Host and port, for messages. */
   name: string;
-  /** Sends a request. The body of the response has not been read. Throws network errors. */
-  ask(request: ModelRequest, signal: AbortSignal): Promise<IncomingMessage>;
+  /** Sends a request, with a key if there is one. The body of the response has not been read. Throws network errors. */
+  ask(request: ModelRequest, key: string | undefined, signal: AbortSignal): Promise<IncomingMessage>;
 }
 
 /** Throws CONFIG_INVALID for a base URL that is not plain http or https. */
 export function createProviderClient(
-  route: Pick<ModelRoute, 'api' | 'baseUrl' | 'providerKey'>,
+  route: Pick<ModelRoute, 'api' | 'baseUrl'>,
   connections: Connections,
 ): ProviderClient {
   const base = readBaseUrl(route.baseUrl);
 
-  const send = (request: ModelRequest, signal: AbortSignal) => {
+  const send = (request: ModelRequest, key: string | undefined, signal: AbortSignal) => {
     // Sends the parsed body, because two parsers could interpret the original text differently.
     const body = Buffer.from(JSON.stringify(request.body));
     const headers = {
-      ...providerHeaders(route.api, request.headers, route.providerKey),
+      ...providerHeaders(route.api, request.headers, key),
       'content-length': body.length,
     };
     const outgoing = connections.request({
@@ -48,14 +48,14 @@ export function createProviderClient(
 
   return {
     name: base.name,
-    async ask(request, signal) {
-      const first = send(request, signal);
+    async ask(request, key, signal) {
+      const first = send(request, key, signal);
       try {
         return await awaitResponse(first);
       } catch (error) {
         // The provider may close a keep-alive connection just as it is reused.
         if (!first.reusedSocket || errorCode(error) !== 'ECONNRESET') throw error;
-        return awaitResponse(send(request, signal));
+        return awaitResponse(send(request, key, signal));
       }
     },
   };

@@ -13,6 +13,8 @@ export interface Estimate {
 export interface Reservation {
   /** Maximum tokens of the response. */
   outputTokens: number;
+  /** The position of the provider's key that the request uses, from 0. */
+  key: number;
   /**
    * Counts the actual usage. When the response reported only `part` of it, at least the reservation counts. Never throws.
    */
@@ -33,12 +35,21 @@ export type ReserveResult =
   /** The budget is used up. */
   | { kind: 'spent'; reason: string };
 
+/** Why a key is not used for a model for a time: the provider asked for a pause, or refused the key. */
+export interface KeyPauseRequest {
+  model: string;
+  /** Its position, from 0. */
+  key: number;
+  ms: number;
+  why: 'provider' | 'refused';
+}
+
 /** The budgets, rate limits and provider pauses that all gateways share. */
 export interface BudgetPort {
   /** A pause of a model that is longer ends the attempt, because agents do not wait for so long. */
   longestPauseMs: number;
-  /** Reserves the estimate. Throws when the remaining budget is unknown. */
-  reserve(estimate: Estimate): Promise<ReserveResult>;
-  /** Blocks requests for this model, because the provider asked for a pause. Never throws. */
-  pauseModel(model: string, ms: number): Promise<void>;
+  /** Reserves the estimate, for one of the keys that are not avoided. Throws when the remaining budget is unknown. */
+  reserve(estimate: Estimate, avoid?: readonly number[]): Promise<ReserveResult>;
+  /** Blocks requests for a model with a key. Never throws. */
+  pauseKey(pause: KeyPauseRequest): Promise<void>;
 }

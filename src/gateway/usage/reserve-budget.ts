@@ -25,13 +25,15 @@ export interface ReserveOptions {
   /** The remaining time that this client may be kept waiting, in ms. */
   patience: { ms: number };
   signal: AbortSignal;
+  /** Keys that the provider has refused for this request. */
+  avoid: readonly number[];
 }
 
 /** Reserves the budget of a request. Waits up to `patience` for rate limits, and refuses when a budget is used up. */
 export async function reserveBudget(options: ReserveOptions): Promise<Reservation | Refusal> {
-  const { budget, request, log, patience, signal } = options;
+  const { budget, request, log, patience, signal, avoid } = options;
   for (;;) {
-    const reply = await budget.reserve(estimateRequest(request)).catch(asFault);
+    const reply = await budget.reserve(estimateRequest(request), avoid).catch(asFault);
     if ('fault' in reply) {
       log.reportProblem({ sentence: reply.fault }, 'fault');
       return { status: 503, sentence: reply.fault };
@@ -44,6 +46,8 @@ export async function reserveBudget(options: ReserveOptions): Promise<Reservatio
         // Clients do not retry a request after status 400.
         return { status: 400, sentence: reply.reason };
       case 'wait':
+        // The caller has a response of another key.
+        if (avoid.length > 0 && reply.ms > patience.ms) return { status: 429, sentence: reply.reason, logged: true };
         if (reply.pause !== undefined && reply.ms > budget.longestPauseMs) {
           log.reportPause({ sentence: reply.reason, cause: 'rate-limited' }, reply.pause);
           // Clients do not retry a request after status 400.

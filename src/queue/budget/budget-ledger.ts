@@ -23,6 +23,8 @@ export interface LedgerRequest {
   id: string;
   /** Provider and model as one name. */
   model: string;
+  /** Names of the provider's keys that the request may use, in order of preference. */
+  keys: readonly string[];
   scopes: readonly SpendScope[];
   input: number;
   inputUsd: number;
@@ -37,10 +39,19 @@ export interface LedgerRequest {
   since?: number | undefined;
 }
 
-/** Which requests a pause may apply to. */
-export type PauseQuery = Pick<LedgerRequest, 'model' | 'rph' | 'since'>;
+/** A key that is not used for a model. `refused`: its provider does not accept it, so that no request waits for it. */
+export interface KeyBlock {
+  model: string;
+  key: string;
+  ms: number;
+  at: number;
+  refused: boolean;
+}
 
-/** Requests to a model wait: `cooling` for its provider, `rate` for the next minute, `hour` for the next hour. */
+/** Which requests a pause may apply to. */
+export type PauseQuery = Pick<LedgerRequest, 'model' | 'keys' | 'rph' | 'since'>;
+
+/** Requests to a model wait: `cooling` for its provider, until the first key may be used again; `rate` for the next minute, `hour` for the next hour. */
 export interface LedgerPause {
   kind: 'wait';
   ms: number;
@@ -50,8 +61,8 @@ export interface LedgerPause {
 }
 
 export type LedgerReply =
-  /** `output`: the available output tokens, at least `least`. */
-  | ({ kind: 'granted'; output: number; hour: number } & ReservedAmount)
+  /** `output`: the available output tokens, at least `least`; `key`: the key to use. */
+  | ({ kind: 'granted'; output: number; hour: number; key: string } & ReservedAmount)
   | LedgerPause
   | ({ kind: 'full' } & Overrun)
   /** The server may not know this scope completely, for example after a restart or a wipe. Call `restore` first. */
@@ -152,9 +163,9 @@ export class BudgetLedger {
     return found.map(({ usd, tokens }) => ({ microUsd: usd, tokens }));
   }
 
-  /** Blocks requests to the model for `ms`, from `at`, in ms since 1970. */
-  async pauseModel(model: string, { ms, at }: { ms: number; at: number }): Promise<void> {
-    await this.send('pauseModel', { model, ms, at });
+  /** Blocks requests to the model with a key for `ms`, from `at`, in ms since 1970. */
+  async pauseKey(pause: KeyBlock): Promise<void> {
+    await this.send('pauseKey', pause);
   }
 
   /** The pause of a model, except those of less than a minute for its rate. */

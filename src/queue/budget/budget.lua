@@ -7,8 +7,9 @@
 -- `spent:<scope>` is a hash of the spent (`usd`, `tokens`) and reserved (`held_usd`, `held_tokens`) amounts; a missing
 -- hash means that the amounts are unknown. `hold:<id>` is the reservation of one request, and `leases` holds its
 -- expiry: an expired reservation counts as spent. `window:<model>` holds the requests of the last minute, and
--- `load:<model>` their tokens; `hour:<model>:<n>` is the number of requests of an hour. `cool:<model>` exists while a
--- provider requests a pause; its value is the time of that request, by the clock of the worker.
+-- `load:<model>` their tokens; `hour:<model>:<n>` is the number of requests of an hour. `cool:<model>#<key>` exists while
+-- a provider requests a pause for a key, and `refused:<model>#<key>` while a refused key is not used; the value is the time
+-- of that answer, by the clock of the worker.
 
 local prefix, r = KEYS[1], cjson.decode(ARGV[2])
 local clock = redis.call('TIME')
@@ -50,14 +51,34 @@ local function charge(id)
   return record
 end
 
--- The time until requests to the model are allowed: `ms`, and `why`; nil if they are allowed now. A command of a user
--- that is later than a pause may try whether it still applies.
-local function pauseOf()
-  local key = prefix .. 'cool:' .. r.model
-  local cool = redis.call('PTTL', key)
-  if cool > 0 and (r.since or 0) <= tonumber(redis.call('GET', key) or '0') then
-    return { kind = 'wait', ms = cool, why = 'cooling' }
+-- The time for which a key is blocked, or 0. A command of a user that is later may try whether it still is.
+local function blockOf(what, key)
+  local name = prefix .. what .. ':' .. r.model .. '#' .. key
+  local ms = redis.call('PTTL', name)
+  if ms > 0 and (r.since or 0) <= tonumber(redis.call('GET', name) or '0') then return ms end
+  return 0
+end
+
+-- The first key that is not blocked, and the time until there is one. No request waits for refused keys: if there are no
+-- others, the one that was refused first is tried again.
+local function chooseKey()
+  local wait, again, least
+  for _, key in ipairs(r.keys) do
+    local refused, cool = blockOf('refused', key), blockOf('cool', key)
+    if refused == 0 and cool == 0 then return key, 0 end
+    if refused == 0 then
+      if not wait or cool < wait then wait = cool end
+    elseif not least or refused < least then
+      again, least = key, refused
+    end
   end
+  return again, wait or 0
+end
+
+-- The time until requests to the model are allowed: `ms`, and `why`; nil if they are allowed now.
+local function pauseOf()
+  local _, cool = chooseKey()
+  if cool > 0 then return { kind = 'wait', ms = cool, why = 'cooling' } end
   if not r.rph then return nil end
   local count = tonumber(redis.call('GET', prefix .. 'hour:' .. r.model .. ':' .. hour) or '0')
   if count >= r.rph then return { kind = 'wait', ms = (hour + 1) * HOUR - now, why = 'hour', hour = hour } end
@@ -154,7 +175,9 @@ function operations.reserve()
   local usd = r.inputUsd + math.ceil(output * r.outputPrice)
   hold(r.id, { scopes = scopes, usd = usd, tokens = r.input + output })
   redis.call('ZADD', prefix .. 'leases', now + r.leaseMs, r.id)
-  return cjson.encode({ kind = 'granted', output = output, usd = usd, tokens = r.input + output, hour = hour })
+  local granted = { kind = 'granted', output = output, usd = usd, tokens = r.input + output, hour = hour }
+  granted.key = chooseKey()
+  return cjson.encode(granted)
 end
 
 -- Renews the leases of reservations, and restores reservations that a wiped server lost.
@@ -236,9 +259,9 @@ function operations.chargeAbandoned()
   return #found == 0 and '[]' or cjson.encode(found)
 end
 
--- Blocks all requests to a model. Never shortens a longer pause.
-function operations.pauseModel()
-  local key = prefix .. 'cool:' .. r.model
+-- Blocks all requests to a model with a key. Never shortens a longer pause.
+function operations.pauseKey()
+  local key = prefix .. (r.refused and 'refused:' or 'cool:') .. r.model .. '#' .. r.key
   local ms = math.max(redis.call('PTTL', key), r.ms)
   redis.call('SET', key, whole(r.at), 'PX', whole(ms))
   return 'ok'

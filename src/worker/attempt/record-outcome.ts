@@ -5,6 +5,7 @@ import { postponeAttempt } from '../../core/failure/model-pause.ts';
 import type { FailureNote } from '../../core/journal/events.ts';
 import { releaseHeldCommit } from '../../git/commit/held-commits.ts';
 import { storyOf } from '../../core/run/state.ts';
+import { findOpenModel, type FoundPause } from '../network/model-pauses.ts';
 import { updateBreakers } from '../run/shared-breakers.ts';
 import type { Attempt } from './open-attempt.ts';
 import { storyEnded, type AgentMeasurements, type AttemptOutcome } from './attempt-outcome.ts';
@@ -15,9 +16,12 @@ import { formatConfigDuration } from '../../lib/units.ts';
 
 /** The parts of an attempt that its outcome depends on. */
 export interface RecordedAttempt extends Pick<Attempt, 'identity' | 'inputs' | 'config' | 'journal' | 'signal'> {
-  worker: Pick<WorkerContext, 'store' | 'breakers' | 'now' | 'log'>;
+  worker: Pick<WorkerContext, 'store' | 'breakers' | 'budgetLedger' | 'now' | 'log'>;
   resources: Pick<Attempt['resources'], 'mirrorDir'>;
 }
+
+/** A pause that an attempt waits for, and a sentence about it. */
+type ModelWait = Pick<FoundPause, 'pause' | 'why'>;
 
 /** Writes the outcome of an attempt into the journal, unless landing has written it already, and updates the breakers. */
 export async function recordOutcome(
@@ -59,13 +63,14 @@ async function recordEnd(
   const { usage, files, ...signs } = measured;
   const testOnly = files?.every(({ path }) => isTestPath(path));
   const end = { ...outcome, usage };
+  const { pause } = outcome;
+  const wait = pause && (await shortenWait(attempt, { pause, why: outcome.summary }));
   return worker.store.transact<FailureNote | 'postponed' | undefined>(runId, (state) => {
     assertCurrent(state, identity);
-    const { pause, summary } = outcome;
     const [now, maxWaitMs] = [worker.now(), config.retry.maxWaitMs];
     const at = new Date(now).toISOString();
-    const wait = pause && postponeAttempt(state, { ...attemptRef, pause, why: summary }, { maxWaitMs, now: at });
-    if (wait !== undefined) return { entries: [wait], result: 'postponed' };
+    const postponed = wait && postponeAttempt(state, { ...attemptRef, ...wait }, { maxWaitMs, now: at });
+    if (postponed !== undefined) return { entries: [postponed], result: 'postponed' };
     if (outcome.verdict !== 'failed')
       return { entries: [storyEnded(attemptRef, withQuestion(end, config, now))], result: undefined };
     const ended = pause === undefined ? outcome : waitTooLong(outcome, maxWaitMs);
@@ -73,6 +78,23 @@ async function recordEnd(
     const { failure, entries } = judgeFailure(state, failed, { policies: config, now });
     return { entries: [storyEnded(attemptRef, { ...ended, usage }, failure), ...entries], result: failure };
   });
+}
+
+/** Until when an attempt waits whose model has a pause: if its run has other models, until the first one has none. */
+async function shortenWait({ worker, config, inputs }: RecordedAttempt, wait: ModelWait): Promise<ModelWait> {
+  const { pause, why } = wait;
+  const { name, fallback } = config.model;
+  // Another model that the agent uses has no fallback.
+  if (worker.budgetLedger === undefined || pause.model !== name || fallback.length === 0) return wait;
+  const facts = { state: inputs.state, config, now: worker.now() };
+  const found = await findOpenModel(worker.budgetLedger, fallback, facts).catch((error: unknown) => {
+    worker.log.warn({ err: error }, 'pauses of other models could not be read');
+    return undefined;
+  });
+  if (found === undefined) return wait;
+  if (!('model' in found)) return found.paused.pause.until < pause.until ? found.paused : wait;
+  const until = new Date(facts.now).toISOString();
+  return { pause: { ...pause, until }, why: `${why} The attempt begins again with the model "${found.model}".` };
 }
 
 /** The end of an attempt with what belongs to its question, if it asks one. `now`: ms since 1970. */

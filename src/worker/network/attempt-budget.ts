@@ -1,21 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import type { Config } from '../../config/config.ts';
 import { NO_USAGE } from '../../core/agent.ts';
 import { BUDGET_SCOPES, describeOverrun, type Charge } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { RunState } from '../../core/run/state.ts';
-import type { ModelPause } from '../../core/failure/model-pause.ts';
-import { formatTime } from '../../core/text/format-elapsed.ts';
 import { costOf, highestPrice, priceFor } from '../../core/price.ts';
-import type { BudgetPort, Reservation, ReserveResult, Estimate } from '../../gateway/usage/budget-port.ts';
 import type {
-  BudgetLedger,
-  LedgerPause,
-  LedgerReply,
-  LedgerRequest,
-  PauseQuery,
-  SpendScope,
-} from '../../queue/budget/budget-ledger.ts';
+  BudgetPort,
+  KeyPauseRequest,
+  Reservation,
+  ReserveResult,
+  Estimate,
+} from '../../gateway/usage/budget-port.ts';
+import type { BudgetLedger, LedgerReply, LedgerRequest, SpendScope } from '../../queue/budget/budget-ledger.ts';
+import { describePause, keysOf, limitedName, longestPauseMs, pauseQuery } from './model-pauses.ts';
+import { describeKeySource } from './provider-keys.ts';
 import type { Attempt, AttemptInputs } from '../attempt/open-attempt.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { readSpending } from './spending-from-journal.ts';
@@ -23,8 +20,6 @@ import { defined } from '../../lib/guards.ts';
 
 /** How long a request waits before it asks again, if other requests have reserved the rest of a budget. */
 const RESERVATION_RETRY_MS = 1_000;
-/** Agents do not wait for longer. */
-const MAX_AGENT_PAUSE_MS = 5 * 60_000;
 /** Shorter pauses are not reported. */
 const MIN_REPORTED_PAUSE_MS = 1_000;
 
@@ -51,10 +46,11 @@ export async function openAttemptBudget(attempt: BudgetedAttempt): Promise<Budge
     // The pause holds whether or not it is recorded.
     await attempt.journal.report(paused).catch((error: unknown) => warn(attempt, error));
   };
+  const reportKey = keyReporter(attempt);
   return {
     longestPauseMs: longestPauseMs(attempt.config),
-    async reserve(estimate) {
-      const ask = askFor(attempt, estimate);
+    async reserve(estimate, avoid = []) {
+      const ask = askFor(attempt, estimate, avoid);
       const reserved = await reserveOrRestore(attempt, ask);
       if (reserved.kind === 'wait')
         await reportPause(estimate.model, reserved.ms, reserved.why === 'cooling' ? 'provider' : 'rate');
@@ -63,17 +59,36 @@ export async function openAttemptBudget(attempt: BudgetedAttempt): Promise<Budge
         return { kind: 'spent', reason: rphTooLow(estimate.model, ask.rph) };
       return permit(attempt, { ask, model: estimate.model }, reserved);
     },
-    async pauseModel(model, ms) {
-      const pausing = shared.pauseModel(limitedName(attempt.config, model), { ms, at: attempt.worker.now() });
+    async pauseKey({ model, key, ms, why }) {
+      const names = keysOf(attempt.config);
+      const block = {
+        model: limitedName(attempt.config, model),
+        key: names[key] ?? '',
+        ms,
+        refused: why === 'refused',
+      };
+      const pausing = shared.pauseKey({ ...block, at: attempt.worker.now() });
       await pausing.catch((error: unknown) => warn(attempt, error));
-      await reportPause(model, ms, 'provider');
+      await (names.length === 1 ? reportPause(model, ms, 'provider') : reportKey({ model, key, ms, why }));
     },
   };
 }
 
-/** The longest pause of a model that an agent waits for: one without output for longer than `limits.idle` is stopped. */
-export function longestPauseMs({ limits }: Pick<Config, 'limits'>): number {
-  return Math.min(MAX_AGENT_PAUSE_MS, limits.idleMs / 2);
+/** Reports that one of several keys is not used until a time; once for each pause. */
+function keyReporter({ config, worker, journal, identity }: BudgetedAttempt) {
+  const reported = new Map<string, number>();
+  return async ({ model, key, ms, why }: KeyPauseRequest): Promise<void> => {
+    const until = worker.now() + ms;
+    const before = reported.get(`${model} ${key}`) ?? 0;
+    if (ms < MIN_REPORTED_PAUSE_MS || until <= before + MIN_REPORTED_PAUSE_MS) return;
+    reported.set(`${model} ${key}`, until);
+    const sources = [config.model, ...config.model.keys];
+    const source = describeKeySource(sources[key] ?? config.model, key);
+    const facts = { model, key: key + 1, of: sources.length, source, why, until: new Date(until).toISOString() };
+    if (why === 'refused') worker.log.warn({ attempt: identity.id, ...facts }, 'the provider refused a key');
+    const reporting = journal.report({ type: 'key.paused', ...facts });
+    await reporting.catch((error: unknown) => warn({ worker, identity }, error));
+  };
 }
 
 /** Counts the requests of an attempt that were granted within an hour; the count of one model is enough. */
@@ -92,24 +107,6 @@ function hourlyCount(): (reserved: LedgerReply) => number {
 /** The attempt had all requests of an hour, so that waiting for the next hour would repeat this. */
 function rphTooLow(model: string, rph = 0): string {
   return `The attempt has sent all ${rph} requests to the model "${model}" that its rate allows in an hour; raise rph of [rate."${model}"] and start a new run.`;
-}
-
-/** The pause of the model of a run, unless a user has submitted or retried the run since the pause began. */
-export async function findModelPause(
-  ledger: BudgetLedger,
-  { state, config, now }: { state: RunState; config: Config; now: number },
-): Promise<{ pause: ModelPause; ms: number; why: string } | undefined> {
-  const found = await ledger.findPause(pauseQuery({ state, config }, config.model.name));
-  return found && describePause(config.model.name, found, now);
-}
-
-function describePause(model: string, { ms, why: of }: LedgerPause, now: number) {
-  const until = new Date(now + ms).toISOString();
-  const who =
-    of === 'cooling' ? 'The model provider' : of === 'hour' ? 'The configured rate per hour' : 'The configured rate';
-  const when = formatTime(until, new Date(now).toISOString());
-  const why = `${who} allows no request to the model "${model}" before ${when}; all workers wait.`;
-  return { pause: { model, by: of === 'cooling' ? ('provider' as const) : ('rate' as const), until }, ms, why };
 }
 
 /** Charges what an earlier attempt had reserved when its worker died. */
@@ -170,11 +167,12 @@ function permit(
 function grantOf(
   attempt: BudgetedAttempt,
   { ask, model }: Asked,
-  reserved: { output: number; usd: number; tokens: number },
+  reserved: { output: number; usd: number; tokens: number; key: string },
 ): Reservation {
   const grantedAt = performance.now();
   return {
     outputTokens: reserved.output,
+    key: keysOf(attempt.config).indexOf(reserved.key),
     async settle(used, told) {
       const price = attempt.config.prices[model];
       const known: Charge = {
@@ -202,7 +200,7 @@ function grantOf(
   };
 }
 
-function askFor(attempt: BudgetedAttempt, estimate: Estimate): LedgerRequest {
+function askFor(attempt: BudgetedAttempt, estimate: Estimate, avoid: readonly number[]): LedgerRequest {
   const { config } = attempt;
   const { model, inputTokens, outputTokens, leastOutput } = estimate;
   const known = config.prices[model];
@@ -211,6 +209,7 @@ function askFor(attempt: BudgetedAttempt, estimate: Estimate): LedgerRequest {
   return {
     id: `${ownerOf(attempt)}e${attempt.identity.epoch}:${randomBytes(8).toString('hex')}`,
     ...pauseQuery({ config, state: attempt.inputs.state }, model),
+    keys: keysOf(config).filter((_, position) => !avoid.includes(position)),
     scopes: scopesOf(attempt),
     input: inputTokens,
     inputUsd: price === undefined ? 0 : Math.ceil(inputTokens * highestPrice(price)),
@@ -219,12 +218,6 @@ function askFor(attempt: BudgetedAttempt, estimate: Estimate): LedgerRequest {
     outputPrice: price?.output ?? 0,
     ...defined({ rpm, tpm }),
   };
-}
-
-function pauseQuery({ config, state }: { config: Config; state: RunState }, model: string): PauseQuery {
-  const { rph } = config.rate[model] ?? {};
-  const since = state.askedAt === undefined ? undefined : Date.parse(state.askedAt);
-  return { model: limitedName(config, model), ...defined({ rph, since }) };
 }
 
 /** All scopes, including those without a limit: another run may have a limit for the same day. */
@@ -257,15 +250,10 @@ function ledgerOf({ worker: { budgetLedger: shared } }: BudgetedAttempt): Budget
   throw new HaloError('INTERNAL', 'A model request needs a budget ledger.');
 }
 
-/** Providers limit each model separately. */
-function limitedName({ model: { baseUrl } }: Config, model: string): string {
-  return `${new URL(baseUrl).host}/${model}`;
-}
-
 function ownerOf({ identity: { runId, storyKey } }: BudgetedAttempt): string {
   return `${runId}:${storyKey}:`;
 }
 
-function warn({ worker, identity }: BudgetedAttempt, error: unknown): undefined {
+function warn({ worker, identity }: Pick<BudgetedAttempt, 'worker' | 'identity'>, error: unknown): undefined {
   worker.log.warn({ attempt: identity.id, err: error }, 'usage or a pause of a model could not be recorded');
 }

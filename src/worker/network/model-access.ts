@@ -10,13 +10,13 @@ import { openAttemptBudget } from './attempt-budget.ts';
 /** The route of an attempt to its model: a live provider with a budget, or a cassette. Throws MODEL_KEY_MISSING, CASSETTE_MISSING. */
 export async function modelRoute(attempt: Attempt, api: ModelApi): Promise<ModelRoute> {
   const { mode, baseUrl, name, allow, timing } = attempt.config.model;
-  const providerKey = mode === 'replay' ? undefined : await attempt.worker.readProviderKey(attempt.config.model);
+  const providerKeys = mode === 'replay' ? [] : await attempt.worker.readProviderKeys(attempt.config.model);
   const { masker } = attempt.worker;
   const route = {
     mode,
     api,
     baseUrl,
-    providerKey,
+    providerKeys,
     gatewayToken: attempt.agent.gatewayToken,
     models: [name, ...allow],
     cassette: cassettePath(attempt),

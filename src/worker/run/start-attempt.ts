@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { FallbackModel } from '../../core/failure/model-use.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
 import type { AttemptRef, JournalEntry } from '../../core/journal/events.ts';
 import { isDue, planStory, type PlannedAttempt } from '../../core/run/plan.ts';
@@ -30,7 +31,12 @@ type Start =
 export async function startAttempt(
   worker: WorkerContext,
   { runId, prd, config }: RunInputs,
-  { ordinal, hostGitDir, queuedMs }: { ordinal: number; hostGitDir: string; queuedMs: number | undefined },
+  {
+    ordinal,
+    hostGitDir,
+    queuedMs,
+    fallback,
+  }: { ordinal: number; hostGitDir: string } & Pick<StartFacts, 'queuedMs' | 'fallback'>,
 ): Promise<StartedAttempt | undefined> {
   const image = await worker.engine.imageId(config.image);
   const start = await worker.store.transact<Start>(runId, async (state) => {
@@ -46,7 +52,14 @@ export async function startAttempt(
       const landed = await recoverLanded(worker, { state, stories: [planned.story], hostGitDir, config });
       if (landed.length > 0) return { entries: landed, result: { kind: 'landed-before' } };
     }
-    const decision = decideStart(state, planned, { self: processMark(), image, policies: config, now, queuedMs });
+    const decision = decideStart(state, planned, {
+      self: processMark(),
+      image,
+      policies: config,
+      now,
+      queuedMs,
+      fallback,
+    });
     switch (decision.kind) {
       case 'running-here':
         return {
@@ -97,6 +110,7 @@ export interface StartFacts {
   now: number;
   /** How long its job was ready before it started. */
   queuedMs?: number | undefined;
+  fallback?: FallbackModel | undefined;
 }
 
 /** Decides whether a story starts, starts again after the death of its worker, or is given up. */
@@ -116,7 +130,7 @@ export function decideStart(state: RunState, planned: PlannedAttempt, facts: Sta
       epoch: state.epoch + 1,
       base: state.tip,
       worker: facts.self,
-      ...defined({ image: facts.image, queuedMs: facts.queuedMs }),
+      ...defined({ image: facts.image, queuedMs: facts.queuedMs, fallback: facts.fallback }),
       ...(inProgress && starts > 0 ? { workerDied: true } : {}),
     },
   };

@@ -137,6 +137,7 @@ describe('/metrics', () => {
       ...{
         id: 'r:s:e1:1',
         model: 'host/a',
+        keys: ['env:K'],
         scopes,
         input: 50,
         inputUsd: 250_000,

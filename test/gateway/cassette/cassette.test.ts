@@ -27,7 +27,7 @@ async function record(turns: Turn[], timed = false): Promise<{ cassette: string;
   const cassette = join(tempDir(), 'deep', 'story.jsonl');
   const model = await modelServer(turns);
   const gate = await gateway({
-    model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette, timed },
+    model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKeys: [KEY], cassette, timed },
   });
   const answers: Answer[] = [];
   for (const body of bodies) answers.push(await ask(gate.socket, { body, headers: { cookie: 'foreign' } }));
@@ -40,7 +40,7 @@ const replay = (cassette: string): ModelRoute => ({
   ...OPENAI,
   mode: 'replay',
   baseUrl: NOWHERE,
-  providerKey: undefined,
+  providerKeys: [],
   cassette,
 });
 
@@ -98,7 +98,7 @@ describe('a cassette', () => {
     });
     const cassette = join(tempDir(), 'story.jsonl');
     const gate = await gateway({
-      model: { ...OPENAI, mode: 'record', baseUrl: `http://${provider}/v1`, providerKey: KEY, cassette },
+      model: { ...OPENAI, mode: 'record', baseUrl: `http://${provider}/v1`, providerKeys: [KEY], cassette },
     });
     await ask(gate.socket, { headers: { accept: 'teapot' } });
     await ask(gate.socket);
@@ -113,7 +113,7 @@ describe('a cassette', () => {
     const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ cut: 'middle' }, { say: 'done' }]);
     const recorded = await gateway({
-      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette },
+      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKeys: [KEY], cassette },
     });
     await expect(ask(recorded.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
     await ask(recorded.socket);
@@ -127,7 +127,7 @@ describe('a cassette', () => {
     const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'done' }]);
     const recorded = await gateway({
-      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette },
+      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKeys: [KEY], cassette },
     });
     await ask(recorded.socket);
     await recorded.close();
@@ -146,7 +146,7 @@ describe('a cassette', () => {
     const cassette = join(tempDir(), 'story.jsonl');
     const model = await modelServer([{ say: 'slow', delayMs: 200 }, { say: 'quick' }]);
     const recorded = await gateway({
-      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKey: KEY, cassette },
+      model: { ...OPENAI, mode: 'record', baseUrl: model.url, providerKeys: [KEY], cassette },
     });
     const slow = ask(recorded.socket);
     while (model.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -207,7 +207,7 @@ describe('a replay that does not match', () => {
       ...OPENAI,
       mode: 'record',
       baseUrl: NOWHERE,
-      providerKey: KEY,
+      providerKeys: [KEY],
       cassette: '/dev/null/story.jsonl',
     };
     await expect(gateway({ model })).rejects.toMatchObject({ code: 'DISK_FAILED' });

@@ -9,7 +9,7 @@ const say = { say: 'hello' };
 
 async function open(api: typeof OPENAI | typeof ANTHROPIC | typeof GOOGLE) {
   const model = await modelServer([say]);
-  const route: ModelRoute = { ...api, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' };
+  const route: ModelRoute = { ...api, mode: 'live', baseUrl: model.url, providerKeys: [KEY], cassette: '' };
   return { model, gate: await gateway({ model: route }) };
 }
 
@@ -315,7 +315,7 @@ describe('Anthropic’s API', () => {
     const usage = { input: 70, output: 7, cached: 20 };
     for (const stream of [true, false]) {
       const model = await modelServer([{ ...say, usage }]);
-      const route: ModelRoute = { ...ANTHROPIC, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' };
+      const route: ModelRoute = { ...ANTHROPIC, mode: 'live', baseUrl: model.url, providerKeys: [KEY], cassette: '' };
       const gate = await gateway({ model: route });
       await ask(gate.socket, { path, body: { ...body, stream } });
       expect(gate.usage()).toEqual({ requests: 1, inputTokens: 70, cachedTokens: 20, outputTokens: 7 });

@@ -25,7 +25,7 @@ describe('the real Codex CLI behind the gateway', skipFor(!hasAgent('codex') && 
       ...OPENAI,
       mode: 'record',
       baseUrl: provider.url,
-      providerKey: KEY,
+      providerKeys: [KEY],
       cassette,
     });
     await provider.close();
@@ -33,7 +33,7 @@ describe('the real Codex CLI behind the gateway', skipFor(!hasAgent('codex') && 
       ...OPENAI,
       mode: 'replay',
       baseUrl: provider.url,
-      providerKey: undefined,
+      providerKeys: [],
       cassette,
     });
     for (const { outcome, usage, problem } of [first, again]) {
@@ -49,8 +49,8 @@ describe('the real Codex CLI behind the gateway', skipFor(!hasAgent('codex') && 
     const dir = tempDir();
     const cassette = join(dir, 'story.jsonl');
     const provider = await modelServer([{ json: { status: 'ok', summary: 'Greets.' } }]);
-    await run(join(dir, 'first'), { ...OPENAI, mode: 'record', baseUrl: provider.url, providerKey: KEY, cassette });
-    const route: ModelRoute = { ...OPENAI, mode: 'replay', baseUrl: provider.url, providerKey: undefined, cassette };
+    await run(join(dir, 'first'), { ...OPENAI, mode: 'record', baseUrl: provider.url, providerKeys: [KEY], cassette });
+    const route: ModelRoute = { ...OPENAI, mode: 'replay', baseUrl: provider.url, providerKeys: [], cassette };
     const other = await run(join(dir, 'other'), route, 'house-model');
     expect(other.outcome).toEqual({ kind: 'error', error: `Codex failed: ${other.problem}` });
     expect(other.problem).toContain('asks for the model "house-model"');

@@ -13,7 +13,7 @@ const live = (baseUrl: string, key: string | undefined = KEY): ModelRoute => ({
   ...OPENAI,
   mode: 'live',
   baseUrl,
-  providerKey: key,
+  providerKeys: key === undefined ? [] : [key],
   cassette: '',
 });
 
@@ -40,7 +40,7 @@ describe('the live model route', () => {
   it('sends no Authorization header when there is no key', async () => {
     const model = await modelServer([{ say: 'hello' }]);
     const gate = await gateway({
-      model: { ...OPENAI, mode: 'live', baseUrl: `${model.url}/`, providerKey: undefined, cassette: '' },
+      model: { ...OPENAI, mode: 'live', baseUrl: `${model.url}/`, providerKeys: [], cassette: '' },
     });
     expect((await ask(gate.socket)).status).toBe(200);
     expect(model.requests[0]?.headers.authorization).toBeUndefined();

@@ -11,7 +11,7 @@ const BODY = '{"model":"m","input":[]}';
 
 async function open(limits = {}) {
   const model = await modelServer([{ say: 'hello' }, { say: 'hello' }]);
-  const route: ModelRoute = { ...OPENAI, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' };
+  const route: ModelRoute = { ...OPENAI, mode: 'live', baseUrl: model.url, providerKeys: [KEY], cassette: '' };
   return { model, gate: await gateway({ model: route, limits }) };
 }
 
@@ -117,7 +117,7 @@ describe('one sandbox cannot exhaust the gateway', () => {
 
   it('refuses a request above the limit of concurrent ones', async () => {
     const model = await modelServer([{ hang: true }, { say: 'hello' }]);
-    const route: ModelRoute = { ...OPENAI, mode: 'live', baseUrl: model.url, providerKey: KEY, cassette: '' };
+    const route: ModelRoute = { ...OPENAI, mode: 'live', baseUrl: model.url, providerKeys: [KEY], cassette: '' };
     const gate = await gateway({ model: route, limits: { requests: 1 } });
     const first = await openRaw(gate.socket);
     first.write(post(line));

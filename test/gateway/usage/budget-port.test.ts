@@ -20,6 +20,7 @@ function budget(script: (ReserveResult | HaloError | { output: number })[] = [])
     kind: 'granted',
     reservation: {
       outputTokens,
+      key: 0,
       settle: (usage, told) => {
         kept.settled.push({ usage, told });
         return Promise.resolve({ usage: { ...usage, costUsd: 1 } });
@@ -37,12 +38,12 @@ function budget(script: (ReserveResult | HaloError | { output: number })[] = [])
         return Promise.resolve(granted(next?.output ?? estimate.outputTokens));
       return Promise.resolve(next);
     },
-    pauseModel: (_model, ms) => Promise.resolve(void kept.cooled.push(ms)),
+    pauseKey: ({ ms }) => Promise.resolve(void kept.cooled.push(ms)),
   };
 }
 
 function live(baseUrl: string, given: BudgetPort, api: typeof OPENAI | typeof ANTHROPIC = OPENAI): ModelRoute {
-  return { ...api, mode: 'live', baseUrl, providerKey: 'sk-canary-allowance', cassette: '', budget: given };
+  return { ...api, mode: 'live', baseUrl, providerKeys: ['sk-canary-allowance'], cassette: '', budget: given };
 }
 
 describe('a model request', () => {

@@ -31,17 +31,17 @@ const open = () =>
     allow: [`127.0.0.1:${port}`],
     registries: [{ name: 'npm', upstream: `http://127.0.0.1:${port}`, hosts: [], named: true }],
     model: {
-      ...{ mode: 'live', api: 'openai', baseUrl: `http://127.0.0.1:${port}/v1`, providerKey: 'sk-1234567890' },
+      ...{ mode: 'live', api: 'openai', baseUrl: `http://127.0.0.1:${port}/v1`, providerKeys: ['sk-1234567890'] },
       ...{ gatewayToken: 't', models: ['m'], cassette: '' },
       budget: {
         longestPauseMs: Infinity,
-        pauseModel: () => Promise.resolve(),
+        pauseKey: () => Promise.resolve(),
         reserve: ({ outputTokens }) => {
           const settle = (usage: Usage, told: string) => {
             settled.push({ usage, told });
             return Promise.resolve({ usage });
           };
-          return Promise.resolve({ kind: 'granted', reservation: { outputTokens, settle } });
+          return Promise.resolve({ kind: 'granted', reservation: { outputTokens, key: 0, settle } });
         },
       },
     },

@@ -46,7 +46,7 @@ const modelAt = (host: string) => ({
   ...OPENAI,
   mode: 'live' as const,
   baseUrl: `https://${host}/v1`,
-  providerKey: 'sk-x',
+  providerKeys: ['sk-x'],
   cassette: '',
 });
 const npmAt = (upstream: string) => [{ name: 'npm' as const, upstream, hosts: [], named: true }];

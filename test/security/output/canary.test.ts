@@ -22,7 +22,10 @@ const FILED = 'canary-in-a-file-5521908841';
 const REGISTRY = 'canary-of-a-registry/+7735520194';
 const LEAKED = 'canary-that-someone-committed-77';
 
-const CANARIES = [KEY, TOKEN, FILED, REGISTRY];
+/** A further key of the model, used while the first one has a pause. */
+const SECOND = 'sk-canary-Second/+3"9920157';
+
+const CANARIES = [KEY, SECOND, TOKEN, FILED, REGISTRY];
 
 let home: HaloHome;
 let upstream: Server;
@@ -32,11 +35,15 @@ let registry: Server;
 let installs = 0;
 /** What the engine reported of all containers while they ran. */
 let inspected = '';
+/** Whether the provider has asked for a pause of the first key, and the keys with which it answered. */
+let paused = false;
+const asked = new Set<string>();
 let watching: NodeJS.Timeout | undefined;
 
 beforeAll(async () => {
   home = openHome();
   writeFileSync(join(home.dir, 'service.key'), `${FILED}\n`);
+  writeFileSync(join(home.dir, 'second-service.key'), SECOND);
   registry = createServer((req, res) => {
     if (req.headers.authorization !== `Bearer ${REGISTRY}`) return void res.writeHead(401).end();
     installs += 1;
@@ -52,11 +59,17 @@ beforeAll(async () => {
     '[secrets]\nfiles = ["service.key"]\nenv = ["PLAIN_NAME"]',
     `[network.scopes]\n"@acme" = "http://${place}"`,
     `[network.credentials."${place}"]\ntoken_env = "REGISTRY_TOKEN"`,
+    `[[model.keys]]\nkey_file = "${join(home.dir, 'second-service.key')}"`,
   ];
   writeFileSync(join(home.dir, 'config.toml'), `${tables.join('\n')}\n`);
   upstream = createServer((req, res) => {
     // Says the key back in every way it knows, and cuts it where it likes.
     const said = String(req.headers.authorization).slice('Bearer '.length);
+    if (said === KEY && !paused) {
+      paused = true;
+      return void res.writeHead(429, { 'retry-after': '18000' }).end();
+    }
+    asked.add(said);
     const all = ENCODERS.map(([, encode]) => encode(said)).join(' ');
     res.writeHead(200, { 'content-type': 'text/event-stream', 'x-request-id': said, 'x-ratelimit-echo': btoa(said) });
     const pieces = `data: ${all}\n\n`.match(/[\s\S]{1,9}/g) ?? [];
@@ -102,7 +115,7 @@ for (const dir of ['/run', '/home', '/tmp', '/etc', '/opt/halo', '/workspace']) 
 const AGENT = `${LOOK}
 const ask = async () => {
   const body = JSON.stringify({ model: 'm', input: [{ role: 'user', content: 'say it' }], stream: true });
-  const res = await fetch(process.env.HALO_MODEL_URL + '/responses', { method: 'POST', body, headers: { 'content-type': 'application/json' } });
+  const res = await fetch(process.env.HALO_MODEL_URL + '/responses', { method: 'POST', body, headers: { 'content-type': 'application/json', authorization: 'Bearer ' + process.env.HALO_MODEL_KEY } });
   seen.push(JSON.stringify([...res.headers]), await res.text());
 };
 ask().catch((error) => seen.push(String(error))).then(() => {
@@ -141,6 +154,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
     expect(out.map(({ code }) => code)).toEqual([0, 10]);
     await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), CANARIES);
     expect(inspected).toContain('/opt/halo');
+    expect([...asked], 'both keys were used').toEqual([SECOND, KEY]);
     expect(installs, 'the token was used').toBeGreaterThan(0);
     for (const canary of CANARIES) expect(spellings(canary, inspected)).toEqual([]);
   });

@@ -1,24 +1,34 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 
 /** A provider of the Chat Completions API that answers as a function says. */
 export interface ChatProvider {
   url: string;
   /** When each request came, in ms. */
   times: number[];
+  /** The models that they asked for. */
+  models: string[];
   close(): void;
 }
 
-/** `answer` gets the response and the number of requests so far. */
-export async function startChatProvider(answer: (res: ServerResponse, count: number) => void): Promise<ChatProvider> {
-  const times: number[] = [];
+/** `answer` gets the response, the number of requests so far, and the model. */
+export async function startChatProvider(
+  answer: (res: ServerResponse, count: number, model: string) => void,
+): Promise<ChatProvider> {
+  const [times, models]: [number[], string[]] = [[], []];
   const server: Server = createServer((req, res) => {
-    req.resume().on('end', () => answer(res, times.push(Date.now())));
+    void text(req).then((body) => {
+      const { model } = JSON.parse(body) as { model: string };
+      models.push(model);
+      answer(res, times.push(Date.now()), model);
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     times,
+    models,
     close() {
       server.close();
       server.closeAllConnections();
@@ -35,7 +45,7 @@ export function complete(res: ServerResponse, prompt = 1, completion = 1): void 
 /** Settings of a `command` agent that sends requests to the model at `url`, and fails if one of them is refused. */
 export function askingAgent(url: string, requests: number): string[] {
   const program = `
-const body = JSON.stringify({ model: 'm', max_tokens: 2000, messages: [{ role: 'user', content: 'hello' }] });
+const body = JSON.stringify({ model: process.env.HALO_MODEL, max_tokens: 2000, messages: [{ role: 'user', content: 'hello' }] });
 const headers = { authorization: 'Bearer ' + process.env.HALO_MODEL_KEY };
 (async () => {
   for (let nth = 0; nth < ${requests}; nth++) {

@@ -38,7 +38,7 @@ async function open(home: string, repository: TestRepository, settings: string[]
     return {
       ...{ identity, signal, journal: openAttemptJournal(store, identity) },
       config: resolveConfig({ cwd: '/', set: ['agent=codex', ...settings] }).config,
-      worker: { store, breakers: openBreakerStore(home), now: () => NOW, log: keeper.log },
+      worker: { store, breakers: openBreakerStore(home), budgetLedger: undefined, now: () => NOW, log: keeper.log },
       resources: { mirrorDir: mirrorPath(home, 'shop-1') },
       inputs: {
         ...{ state, prd, base: BASE, hostGitDir: `${repository.root}/.git`, startedAt: '' },

@@ -1,48 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import { pino } from 'pino';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { openBudgetLedger } from '../../../src/queue/budget/budget-ledger.ts';
-import type { RedisLink } from '../../../src/queue/redis/connect-redis.ts';
-import { openStore } from '../../../src/store/store.ts';
-import { identifyAttempt } from '../../../src/worker/attempt/attempt-identity.ts';
-import { openAttemptJournal } from '../../../src/worker/attempt/attempt-journal.ts';
-import { longestPauseMs, openAttemptBudget } from '../../../src/worker/network/attempt-budget.ts';
+import type { openAttemptBudget } from '../../../src/worker/network/attempt-budget.ts';
+import { longestPauseMs } from '../../../src/worker/network/model-pauses.ts';
+import { MODEL, openBudgets, ORIGIN, STORY } from './open-budgets.ts';
 import { it } from '../../support/fixtures.ts';
 import { attempted, BASE, created } from '../../support/journal.ts';
 
-const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
-const STORY = 'US-001';
-const MODEL = 'gpt-5';
 /** 100 tokens in, up to 50 out. */
 const ESTIMATE = { model: MODEL, inputTokens: 100, outputTokens: 50, leastOutput: 20 };
 const used = (outputTokens: number) => ({ requests: 1, inputTokens: 100, cachedTokens: 0, outputTokens });
-
-/** The budget of an attempt with these settings; all attempts of a test share their Redis keys. */
-async function openBudgets(home: string, link: RedisLink) {
-  const shared = { ...link, prefix: randomUUID() };
-  const ledger = await openBudgetLedger(shared);
-  onTestFinished(() => ledger.close());
-  const store = openStore(home, { transcribe: () => [] });
-  const entry = { ...created(), user: 'ada' };
-  const { runId } = entry;
-  await store.createRun(entry, ORIGIN);
-  await store.append(runId, [{ type: 'run.started' }, ...attempted(STORY)]);
-  const { stories } = await store.readState(runId);
-  const worker = { budgetLedger: ledger, now: Date.now, log: pino({ level: 'silent' }), store };
-  const open = async (settings: string[], epoch = 1, story = STORY) => {
-    const { config } = resolveConfig({ cwd: '/', set: ['agent=codex', `model.name=${MODEL}`, ...settings] });
-    const { key } = stories.find(({ id }) => id === story)!;
-    const identity = identifyAttempt({ runId, story, storyKey: key, attempt: 1, epoch });
-    const inputs = { state: await store.readState(runId) };
-    return openAttemptBudget({ worker, identity, config, inputs, journal: openAttemptJournal(store, identity) });
-  };
-  const append = (...entries: JournalEntry[]) => store.append(runId, entries);
-  const events = async (type: JournalEntry['type']) =>
-    (await store.readJournal(runId)).filter((event) => event.type === type);
-  return { open, append, events, store, runId, link: shared };
-}
 
 async function grant(budget: Awaited<ReturnType<typeof openAttemptBudget>>, estimate = ESTIMATE) {
   const result = await budget.reserve(estimate);
@@ -169,7 +136,7 @@ describe('the budget of an attempt', () => {
   it('reports a pause of the provider once, to all attempts', async ({ home, link }) => {
     const { open, events } = await openBudgets(home, link);
     const [one, two] = [await open([]), await open([], 1, 'US-002')];
-    await one.pauseModel(MODEL, 60_000);
+    await one.pauseKey({ model: MODEL, key: 0, ms: 60_000, why: 'provider' });
     expect(await one.reserve(ESTIMATE)).toMatchObject({ kind: 'wait', pause: { by: 'provider' } });
     expect(await events('model.paused')).toMatchObject([{ model: MODEL, why: 'provider' }]);
     expect(await two.reserve(ESTIMATE)).toMatchObject({ kind: 'wait', pause: { by: 'provider' } });
@@ -183,7 +150,7 @@ describe('an attempt that another worker has taken over', () => {
     const { open, append } = await openBudgets(home, link);
     const budget = await open([]);
     await append(takeover);
-    await expect(budget.pauseModel(MODEL, 60_000)).resolves.toBeUndefined();
+    await expect(budget.pauseKey({ model: MODEL, key: 0, ms: 60_000, why: 'provider' })).resolves.toBeUndefined();
     expect(await (await open([], 2)).reserve(ESTIMATE)).toMatchObject({ kind: 'wait' });
   });
 });

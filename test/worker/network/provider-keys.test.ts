@@ -6,7 +6,13 @@ import { openProviderKeys } from '../../../src/worker/network/provider-keys.ts';
 import { openSecretReader } from '../../../src/worker/network/secret-reader.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const NONE: ModelSource = { baseUrl: 'http://x/v1', keyEnv: undefined, keyFile: undefined, keyCommand: undefined };
+const NONE: ModelSource = {
+  baseUrl: 'http://x/v1',
+  keyEnv: undefined,
+  keyFile: undefined,
+  keyCommand: undefined,
+  keys: [],
+};
 
 let dir: string;
 beforeEach(() => {
@@ -16,10 +22,25 @@ beforeEach(() => {
 describe('the key of a model', () => {
   it('comes from a variable', async () => {
     const key = openProviderKeys(openSecretReader((name) => (name === 'MY_KEY' ? 'sk-1' : undefined)));
-    expect(await key({ ...NONE, keyEnv: 'MY_KEY' })).toBe('sk-1');
+    expect(await key({ ...NONE, keyEnv: 'MY_KEY' })).toEqual(['sk-1']);
     await expect(key({ ...NONE, keyEnv: 'OTHER' })).rejects.toMatchObject({
       code: 'MODEL_KEY_MISSING',
       message: expect.stringContaining('OTHER') as string,
+    });
+  });
+
+  it('may have others after it, each from its own source', async () => {
+    const keys = openProviderKeys(openSecretReader((name) => (name === 'MY_KEY' ? 'sk-1' : undefined)));
+    const [keyEnv, keyFile] = ['MY_KEY', join(dir, 'key')];
+    await writeFile(keyFile, 'sk-2');
+    const further = [
+      { ...NONE, keyFile },
+      { ...NONE, keyCommand: 'echo sk-3' },
+    ];
+    expect(await keys({ ...NONE, keyEnv, keys: further })).toEqual(['sk-1', 'sk-2', 'sk-3']);
+    await expect(keys({ ...NONE, keyEnv, keys: [{ ...NONE, keyEnv: 'OTHER' }] })).rejects.toMatchObject({
+      code: 'MODEL_KEY_MISSING',
+      hint: expect.stringContaining('[[model.keys]]') as string,
     });
   });
 
@@ -27,17 +48,17 @@ describe('the key of a model', () => {
     const key = openProviderKeys(openSecretReader(() => undefined));
     const keyFile = join(dir, 'key');
     await writeFile(keyFile, 'sk-1\n');
-    expect(await key({ ...NONE, keyFile })).toBe('sk-1');
+    expect(await key({ ...NONE, keyFile })).toEqual(['sk-1']);
     await writeFile(keyFile, 'sk-2');
-    expect(await key({ ...NONE, keyFile })).toBe('sk-2');
+    expect(await key({ ...NONE, keyFile })).toEqual(['sk-2']);
     await expect(key({ ...NONE, keyFile: join(dir, 'absent') })).rejects.toThrow(/cannot be read \(ENOENT\)/);
   });
 
   it('comes from a command, which runs once, also for concurrent callers', async () => {
     const key = openProviderKeys(openSecretReader(() => undefined));
     const source = { ...NONE, keyCommand: `echo x >> '${dir}/runs'; echo sk-1` };
-    expect(await Promise.all([key(source), key(source), key(source)])).toEqual(['sk-1', 'sk-1', 'sk-1']);
-    expect(await key(source)).toBe('sk-1');
+    expect(await Promise.all([key(source), key(source), key(source)])).toEqual([['sk-1'], ['sk-1'], ['sk-1']]);
+    expect(await key(source)).toEqual(['sk-1']);
     expect(await readFile(join(dir, 'runs'), 'utf8')).toBe('x\n');
   });
 
@@ -47,7 +68,7 @@ describe('the key of a model', () => {
     await expect(key(source)).rejects.toMatchObject({ code: 'MODEL_KEY_MISSING' });
     await writeFile(join(dir, 'open'), '');
     await chmod(join(dir, 'open'), 0o755);
-    expect(await key(source)).toBe('sk-1');
+    expect(await key(source)).toEqual(['sk-1']);
   });
 
   it.each(['sk secret', 'sk-secret\nX-Evil: 1', 'sk-secret-ä', ''])(

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { PreparedAttempts } from '../../../src/worker/attempt/prepared-attempts.ts';
 import { advanceRun } from '../../../src/worker/run/advance-run.ts';
 import { openBudgetLedger } from '../../../src/queue/budget/budget-ledger.ts';
-import { isBlockedByModel } from '../../../src/worker/run/blocked-by-model.ts';
+import { chooseModel } from '../../../src/worker/run/choose-model.ts';
 import { guardAttempt, type AttemptWork } from '../../../src/worker/run/infrastructure-failure.ts';
 import { isBlockedByBreaker } from '../../../src/worker/run/shared-breakers.ts';
 import { planStory } from '../../../src/core/run/plan.ts';
@@ -141,7 +141,8 @@ describe('a job whose run has changed since it was read', () => {
     const run = await open(home, repository);
     const state = await run.store.readState(run.runId);
     const now = Date.now() + 60_000;
-    await ledger.pauseModel('api.openai.com/gpt', { ms: 600_000, at: now });
+    const block = { model: 'api.openai.com/gpt', key: 'env:OPENAI_API_KEY', ms: 600_000, at: now };
+    await ledger.pauseKey({ ...block, refused: false });
     await change(run);
     const { model } = config;
     const paused = {
@@ -149,8 +150,39 @@ describe('a job whose run has changed since it was read', () => {
       model: { ...model, api: 'openai' as const, baseUrl: 'https://api.openai.com/v1', name: 'gpt' },
     };
     const worker = { ...run.worker, budgetLedger: ledger };
-    expect(await isBlockedByModel(worker, { state, planned: planStory(state, 0)!, config: paused })).toBe(true);
+    expect(await chooseModel(worker, { state, planned: planStory(state, 0)!, config: paused })).toBeUndefined();
     expect((await run.added()).map(({ type }) => type)).not.toContain('story.postponed');
+  });
+
+  it('has the first model without a long pause, and the configured one again when its pause has ended', async ({
+    home,
+    repository,
+    link,
+  }) => {
+    const ledger = await openBudgetLedger({ ...link, prefix: randomUUID() });
+    onTestFinished(() => ledger.close());
+    const run = await open(home, repository);
+    const state = await run.store.readState(run.runId);
+    const at = Date.now() + 60_000;
+    const settings = [
+      'gates=[]',
+      'agent=codex',
+      'model.name=gpt',
+      'model.fallback=["mini", "nano"]',
+      'limits.idle="1s"',
+    ];
+    const asked = resolveConfig({ cwd: '/', set: settings }).config;
+    for (const [name, ms] of [['gpt', 3_000] as const, ['mini', 600_000] as const]) {
+      const block = { model: `api.openai.com/${name}`, key: 'env:OPENAI_API_KEY', ms, at };
+      await ledger.pauseKey({ ...block, refused: false });
+    }
+    const worker = { ...run.worker, budgetLedger: ledger };
+    const choose = () => chooseModel(worker, { state, planned: planStory(state, 0)!, config: asked });
+    expect(await choose()).toMatchObject({
+      config: { model: { name: 'nano', fallback: ['gpt', 'mini'] } },
+      fallback: { model: 'nano', why: expect.stringContaining('"gpt"') as string },
+    });
+    await vi.waitFor(async () => expect(await choose()).toEqual({ config: asked }), { timeout: 20_000, interval: 100 });
   });
 
   it.for(changes.filter(([what]) => what !== 'is paused'))(

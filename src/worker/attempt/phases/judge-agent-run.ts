@@ -5,6 +5,7 @@ import { HaloError } from '../../../core/failure/errors.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import type { GatewayProblem, GatewayStop } from '../../../gateway/request-log.ts';
 import type { SandboxExit } from '../../../sandbox/sandbox.ts';
+import { describeKeySource } from '../../network/provider-keys.ts';
 import { AttemptEnded, attemptFailed, findExitFailure, withCause } from '../attempt-outcome.ts';
 import { defined } from '../../../lib/guards.ts';
 import type { AgentRun } from './collect-agent-run.ts';
@@ -88,16 +89,14 @@ function explain(
   { problem, config, stderrTail: tail }: AgentEndFacts,
 ): AttemptEnded {
   if (problem === undefined) return withCause(cause, attemptFailed('ENGINE_ERROR', error, tail));
-  const check = problem.cause === 'key-refused' ? ` Check ${keyPlace(config.model)}.` : '';
+  const check = problem.cause === 'key-refused' ? ` Check ${keyPlaces(config.model)} where the worker runs.` : '';
   const sentence = check === '' ? problem.sentence : `${problem.sentence.replace(/\.?$/, '.')}${check}`;
   return withCause(problem.cause ?? cause, attemptFailed('ENGINE_ERROR', sentence, tail));
 }
 
-/** The place of the refused key, for the error message. */
-function keyPlace({ keyEnv, keyFile, keyCommand }: ModelSource): string {
-  if (keyCommand !== undefined) return 'what [model] key_command prints where the worker runs';
-  if (keyFile !== undefined) return `the file ${keyFile} where the worker runs`;
-  return `${keyEnv ?? 'the key of the model'} where the worker runs`;
+/** The places of the refused keys, for the error message. */
+function keyPlaces(source: ModelSource): string {
+  return [source, ...source.keys].map(describeKeySource).join(', ');
 }
 
 /** Marks a failure as caused by a denied permission, if there is one: another attempt would fail in the same way. */

@@ -1,0 +1,42 @@
+import { formatTime } from '../text/format-elapsed.ts';
+
+/** One of several keys of a provider that is not used for a model until a time. */
+export interface KeyPause {
+  model: string;
+  /** Its position, from 1, and the number of keys. */
+  key: number;
+  of: number;
+  /** The variable, file or command that it comes from. */
+  source: string;
+  /** Its provider requested a pause, or refused the key. */
+  why: 'provider' | 'refused';
+  /** ISO 8601 */
+  until: string;
+}
+
+/** The model of an attempt that does not use the first model of its run, because that one has a long pause. */
+export interface FallbackModel {
+  model: string;
+  /** A sentence. */
+  why: string;
+}
+
+/** The part of a story's state about its model. */
+export interface StoryModel {
+  /** The latest attempt does not use the first model of the run. */
+  fallback?: FallbackModel;
+}
+
+/** The part of a run's state about pauses of its models. */
+export interface ModelUse {
+  /** The latest pause of model requests. */
+  modelPause?: { model: string; why: 'provider' | 'rate'; until: string };
+  /** The latest pause of each key and model. */
+  keyPauses?: KeyPause[];
+}
+
+/** Describes a pause of a key, e.g. `key 2 of 3 (OPENAI_KEY_2) is not used for m until 12:00:00 UTC: …`. `now`: ISO 8601. */
+export function describeKeyPause({ model, key, of, source, why, until }: KeyPause, now: string): string {
+  const reason = why === 'refused' ? 'the provider refused it' : 'the provider asked for a pause';
+  return `key ${key} of ${of} (${source}) is not used for ${model} until ${formatTime(until, now)}: ${reason}`;
+}

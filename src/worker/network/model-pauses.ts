@@ -1,0 +1,84 @@
+import type { Config } from '../../config/config.ts';
+import type { ModelPause } from '../../core/failure/model-pause.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { formatTime } from '../../core/text/format-elapsed.ts';
+import { defined } from '../../lib/guards.ts';
+import type { BudgetLedger, LedgerPause, PauseQuery } from '../../queue/budget/budget-ledger.ts';
+
+/** Agents do not wait for longer. */
+const MAX_AGENT_PAUSE_MS = 5 * 60_000;
+
+/** What a pause depends on. `now`: ms since 1970. */
+interface PauseFacts {
+  state: Pick<RunState, 'askedAt'>;
+  config: Pick<Config, 'model' | 'rate' | 'limits'>;
+  now: number;
+}
+
+/** A pause of a model, as sentences. */
+export interface FoundPause {
+  pause: ModelPause;
+  ms: number;
+  why: string;
+}
+
+/** The longest pause of a model that an agent waits for: one without output for longer than `limits.idle` is stopped. */
+export function longestPauseMs({ limits }: Pick<Config, 'limits'>): number {
+  return Math.min(MAX_AGENT_PAUSE_MS, limits.idleMs / 2);
+}
+
+/**
+ * The first of these models without a long pause, and the pause of the first one of all, if it has one; or the pause that
+ * ends first. A pause does not count if a user has submitted or retried the run since it began.
+ */
+export async function findOpenModel(
+  ledger: BudgetLedger,
+  models: readonly string[],
+  { state, config, now }: PauseFacts,
+): Promise<{ model: string; paused: FoundPause | undefined } | { paused: FoundPause }> {
+  const pauses: FoundPause[] = [];
+  for (const model of models) {
+    const found = await ledger.findPause(pauseQuery({ state, config }, model));
+    if (found === undefined || found.ms <= longestPauseMs(config)) return { model, paused: pauses[0] };
+    pauses.push(describePause(model, found, now));
+  }
+  return { paused: pauses.reduce((first, next) => (next.ms < first.ms ? next : first)) };
+}
+
+/** The configuration of an attempt with one of the models of its run. */
+export function withModel(config: Config, name: string): Config {
+  const { model } = config;
+  if (name === model.name) return config;
+  const others = [model.name, ...model.fallback].filter((each) => each !== name);
+  return { ...config, model: { ...model, name, fallback: others } };
+}
+
+/** `now`: ms since 1970. */
+export function describePause(model: string, { ms, why: of }: LedgerPause, now: number): FoundPause {
+  const until = new Date(now + ms).toISOString();
+  const who =
+    of === 'cooling' ? 'The model provider' : of === 'hour' ? 'The configured rate per hour' : 'The configured rate';
+  const when = formatTime(until, new Date(now).toISOString());
+  const why = `${who} allows no request to the model "${model}" before ${when}.`;
+  return { pause: { model, by: of === 'cooling' ? ('provider' as const) : ('rate' as const), until }, ms, why };
+}
+
+/** Which pauses of a model apply to a run. */
+export function pauseQuery({ config, state }: Pick<PauseFacts, 'config' | 'state'>, model: string): PauseQuery {
+  const { rph } = config.rate[model] ?? {};
+  const since = state.askedAt === undefined ? undefined : Date.parse(state.askedAt);
+  return { model: limitedName(config, model), keys: keysOf(config), ...defined({ rph, since }) };
+}
+
+/** Providers limit each model separately. */
+export function limitedName({ model: { baseUrl } }: Pick<Config, 'model'>, model: string): string {
+  return `${new URL(baseUrl).host}/${model}`;
+}
+
+/** The names of the keys of a run in Redis: where they come from, because nothing of a key itself may be there. */
+export function keysOf({ model }: Pick<Config, 'model'>): string[] {
+  return [model, ...model.keys].map(({ keyEnv, keyFile, keyCommand }, position) => {
+    if (keyCommand !== undefined) return `command:${position}`;
+    return keyFile === undefined ? `env:${keyEnv ?? ''}` : `file:${keyFile}`;
+  });
+}

@@ -1,0 +1,30 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { checkKeys } from '../../../src/api/doctor/check-keys.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+describe('the keys of a model', () => {
+  it('is the variable of the provider by default', async () => {
+    const home = tempDir('halo-doctor');
+    expect(await checkKeys(home, { OPENAI_API_KEY: 'sk-1' })).toEqual([
+      { name: 'model key', ok: 'ok', says: 'OPENAI_API_KEY is set' },
+    ]);
+    expect(await checkKeys(home, {})).toMatchObject([{ ok: 'warn', says: 'OPENAI_API_KEY is not set' }]);
+  });
+
+  it('are each checked where they come from, and no command is run', async () => {
+    const home = tempDir('halo-doctor');
+    const [there, gone, mark] = ['there', 'gone', 'mark'].map((name) => join(home, name));
+    writeFileSync(there!, 'sk-2');
+    const sources = [`key_file = "${there}"`, `key_file = "${gone}"`, `key_command = "touch ${mark}"`];
+    const tables = sources.map((source) => `[[model.keys]]\n${source}`);
+    writeFileSync(join(home, 'config.toml'), ['[model]\nkey_env = "FIRST"', ...tables].join('\n'));
+    expect(await checkKeys(home, {})).toMatchObject([
+      { name: 'model key 1', ok: 'warn', says: 'FIRST is not set' },
+      { name: 'model key 2', ok: 'ok', says: `${there} is readable` },
+      { name: 'model key 3', ok: 'warn', says: `${gone} cannot be read` },
+      { name: 'model key 4', ok: 'ok', says: 'a command prints it; it was not run' },
+    ]);
+  });
+});
