@@ -1,0 +1,98 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Users } from '../../src/api/access/users.ts';
+import type { Role } from '../../src/core/access/access.ts';
+import { asked, attempted, created } from '../support/journal.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { skipFor } from '../support/skip.ts';
+
+const OWNER = 'the-token-of-the-server';
+const PRD = {
+  path: 'prd.json',
+  content: Buffer.from('{"userStories": [{"id": "A", "title": "Add"}]}').toString('base64'),
+};
+
+/** Where each action is, and its request. `own`: on a run that the person submitted. */
+const ACTIONS = {
+  Approve: { screen: 'inbox', path: '/v1/runs/heldrun1/approve', body: { story: 'US-001' } },
+  Reject: { screen: 'inbox', path: '/v1/runs/heldrun1/reject', body: { story: 'US-001' } },
+  'Answer to US-001': { screen: 'inbox', path: '/v1/runs/asking01/answer', body: { story: 'US-001', text: 'Euro' } },
+  Pause: { screen: 'run/others01', path: '/v1/runs/others01/pause', body: { now: false } },
+  Cancel: { screen: 'run/others01', path: '/v1/runs/others01/cancel', body: {} },
+  'Pause own': { screen: 'run/ownrun01', path: '/v1/runs/ownrun01/pause', body: { now: false } },
+  'Cancel own': { screen: 'run/ownrun01', path: '/v1/runs/ownrun01/cancel', body: {} },
+  Submit: {
+    screen: 'submit',
+    path: '/v1/runs',
+    body: { prd: PRD, repos: ['https://git.example.com/shop.git'], set: [], allowDirty: false },
+  },
+} as const;
+type Action = keyof typeof ACTIONS;
+
+const OWN: Action[] = ['Pause own', 'Cancel own'];
+const OFFERED: Record<Role | 'owner', Action[]> = {
+  viewer: [],
+  submitter: [...OWN, 'Submit'],
+  operator: Object.keys(ACTIONS) as Action[],
+  admin: Object.keys(ACTIONS) as Action[],
+  owner: Object.keys(ACTIONS) as Action[],
+};
+
+describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    const { home } = dashboard;
+    await home.addHeldRun('heldrun1');
+    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
+    for (const [runId, user] of [
+      ['others01', 'zoe'],
+      ['ownrun01', 'pat'],
+    ] as const)
+      await home.addRun([{ ...created(runId, 1), user }, { type: 'run.started' }, ...attempted('US-001')]);
+  });
+  afterEach(() => dashboard.close());
+
+  async function tokenOf(role: Role | 'owner'): Promise<string> {
+    if (role === 'owner') return OWNER;
+    const users = new Users(dashboard.home.host.home);
+    const by = { by: 'owner', now: new Date() };
+    await users.add({ name: 'pat', role }, by);
+    return (await users.createToken('pat', undefined, by)).token;
+  }
+
+  it.each(Object.entries(OFFERED))(
+    'are on the screens of the role %s, and the server refuses the others',
+    async (role, offered) => {
+      const token = await tokenOf(role as Role | 'owner');
+      const { page, show, signIn, served } = dashboard;
+      await signIn(token);
+      const shown: Action[] = [];
+      for (const [name, { screen }] of Object.entries(ACTIONS) as [Action, (typeof ACTIONS)[Action]][]) {
+        await show(screen, { inbox: 'Inbox', submit: 'Submit' }[screen as string] ?? 'shop');
+        if (screen === 'inbox') await page.getByText('Review the diff').first().waitFor();
+        const label = name.replace(' own', '');
+        const places = page.locator('main').getByRole('button', { name: new RegExp(`^${label}`) });
+        if ((await places.or(page.getByLabel(label, { exact: true }).and(page.locator('textarea'))).count()) > 0)
+          shown.push(name);
+      }
+      expect(shown.sort()).toEqual([...offered].sort());
+      for (const [name, { path, body }] of Object.entries(ACTIONS) as [Action, (typeof ACTIONS)[Action]][]) {
+        if (offered.includes(name)) continue;
+        const { status } = await fetch(`${served.url}${path}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        });
+        expect(status, name).toBe(403);
+      }
+    },
+  );
+});
