@@ -135,7 +135,8 @@ export function ActionButton({ label, path, body, question, tone, shortcut, onDo
     setBusy(true);
     setProblem(undefined);
     try {
-      onDone?.(await callServer(path, body));
+      const result = await callServer(path, body);
+      onDone?.(result);
     } catch (error) {
       setProblem(toRequestFailed(error));
     } finally {
