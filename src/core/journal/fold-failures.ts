@@ -59,8 +59,11 @@ export function postponeStory(story: StoryState, event: Of<'story.postponed'>): 
   return { ...omit(begun, 'phase', 'metered'), waiting: { notBefore, why, model }, waitedMs };
 }
 
-/** Replaces the pause of the same key and model. */
-export function addKeyPause(run: RunState, { model, key, of, source, why, until }: Of<'key.paused'>): RunState {
+/** Applies a pause of a model, or of one of its keys, which replaces that of the same key and model. */
+export function pauseModel(run: RunState, event: Of<'model.paused' | 'key.paused'>): RunState {
+  const { model, until } = event;
+  if (event.type === 'model.paused') return { ...run, modelPause: { model, why: event.why, until } };
+  const { key, of, source, why } = event;
   const others = (run.keyPauses ?? []).filter((each) => each.model !== model || each.key !== key);
   return { ...run, keyPauses: [...others, { model, key, of, source, why, until }] };
 }

@@ -9,11 +9,11 @@ import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts
 import type { JournalEvent, Verdict } from './events.ts';
 import { withReplies } from './fold-replies.ts';
 import {
-  addKeyPause,
   afterEnd,
   afterStart,
   countForBreaker,
   foldFailure,
+  pauseModel,
   postponeStory,
   stopWaitingFor,
   withoutWaiting,
@@ -82,9 +82,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         usage: addUsage(state.usage, event.usage),
       };
     case 'model.paused':
-      return { ...next, modelPause: { model: event.model, why: event.why, until: event.until } };
     case 'key.paused':
-      return addKeyPause(next, event);
+      return pauseModel(next, event);
     case 'story.ended':
       return {
         ...withStory(
