@@ -79,8 +79,15 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
      * One of these files, at most 16 MiB, or the last bytes of any file, at most 64 KiB. Known secrets are masked. Throws
      * ARTIFACT_UNREADABLE.
      */
-    artifact: (runId: string, path: string, { last }: { last?: number } = {}) =>
-      call(table.readArtifact, { runId, path, last }),
+    artifact: async (runId: string, path: string, { last }: { last?: number } = {}) =>
+      (await call(table.readArtifact, { runId, path, last })) as Buffer,
+    /** Lines of one of these files, of any size. Throws ARTIFACT_UNREADABLE. */
+    logLines: (runId: string, path: string, { from, lines }: { from: number; lines: number }) =>
+      call(table.readLog, { runId, path, from, lines }),
+    /** The numbers of its lines that contain a text. Throws ARTIFACT_UNREADABLE. */
+    searchLog: (runId: string, path: string, text: string) => call(table.searchLog, { runId, path, text }),
+    /** Its size each time that it has grown. Ends on abort. Throws ARTIFACT_UNREADABLE. */
+    followLog: (runId: string, path: string, signal: AbortSignal) => call(table.followLog, { runId, path }, signal),
     /** Fast-forwards the branch from which the run started, or pushes its branch to a URL. Throws LAND_REFUSED. */
     land: (runId: string) => call(table.land, { runId }),
     /** Requests a pull request, which a worker opens; returns the one that exists. Throws LAND_REFUSED, CONFIG_INVALID. */

@@ -10,8 +10,10 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import { withDiskErrors, toDiskError } from './disk-errors.ts';
 import { openFileSink } from './file-sink.ts';
 import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
-import { listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
-import { findStored, readStored } from './run/stored-file.ts';
+import { findArtifact, listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
+import { followLogSize } from './run/follow-log.ts';
+import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
+import { findStored, readChunks, readStored } from './run/stored-file.ts';
 import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
 import { createByteBuffer, splitLines, WRITE_AHEAD_BYTES, type OnLines } from '../lib/streams.ts';
@@ -50,6 +52,14 @@ export interface ArtifactStore {
   readArtifactFile(runId: string, path: string): Promise<Buffer>;
   /** Reads the last 64 KiB of such a file. Throws ARTIFACT_UNREADABLE. */
   readArtifactEnd(runId: string, path: string): Promise<Buffer>;
+  /** The content of such a file of any size, in chunks. Throws ARTIFACT_UNREADABLE. */
+  streamArtifact(runId: string, path: string): Promise<AsyncIterable<Buffer>>;
+  /** Reads lines of such a file of any size. Throws ARTIFACT_UNREADABLE. */
+  readLogLines(runId: string, path: string, range: { from: number; count: number }): Promise<LogLines>;
+  /** Finds lines of such a file: `findIn` gets complete lines and returns the numbers of those that match, from 0. */
+  searchLog(runId: string, path: string, findIn: (lines: Buffer) => Iterable<number>): Promise<LogMatches>;
+  /** Yields the size of such a file now and each time that it has grown. It may be created later. Ends on abort. */
+  followLog(runId: string, path: string, signal: AbortSignal): AsyncIterable<{ lines: number; bytes: number }>;
   /** Writes debug_bundle/ after a failure and returns its path. */
   writeDebugBundle(runId: string, facts: BundleFacts): Promise<string>;
   dropDebugBundle(runId: string): Promise<void>;
@@ -58,6 +68,7 @@ export interface ArtifactStore {
 /** Opens the artifacts of the runs below `home`, an absolute path. The masker masks everything that is written. */
 export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
   const paths = (runId: string) => runPaths(home, runId);
+  const logs = new LogReader();
   return {
     artifactPath: (location, name) => artifactPath(home, location, name),
     async writeArtifact(location, name, data, { durable } = { durable: false }) {
@@ -93,6 +104,11 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
     listArtifacts: (runId) => listArtifacts(paths(runId)),
     readArtifactFile: (runId, path) => readArtifactFile(paths(runId), path),
     readArtifactEnd: (runId, path) => readArtifactEnd(paths(runId), path),
+    streamArtifact: async (runId, path) => readChunks(await findArtifact(paths(runId), path)),
+    readLogLines: async (runId, path, { from, count }) =>
+      logs.readLines(await findArtifact(paths(runId), path), from, count),
+    searchLog: async (runId, path, findIn) => logs.search(await findArtifact(paths(runId), path), findIn),
+    followLog: (runId, path, signal) => followLogSize({ paths: paths(runId), logs }, path, signal),
     writeDebugBundle: async (runId, facts) => writeDebugBundle(paths(runId), facts, masker),
     dropDebugBundle: (runId) => emptyDebugBundle(paths(runId)),
   };

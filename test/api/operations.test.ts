@@ -255,6 +255,32 @@ describe.each(WAYS)('operations %s', (name, open) => {
       await expect(open().artifact(RUN, wrong)).rejects.toMatchObject({ code: 'ARTIFACT_UNREADABLE' });
   });
 
+  it('logLines, searchLog and followLog read parts of a long log', async () => {
+    await home.addRun(succeeded(RUN));
+    const path = 'us-001-ab/1/gates/1.log';
+    const lines = Array.from(
+      { length: 30_000 },
+      (_, at) => `line ${at}${at % 10_000 === 7 ? ' \u001b[31mERR\u001b[0mOR' : ''}`,
+    );
+    home.writeArtifact(RUN, path, `${lines.join('\n')}\n`);
+    const page = await open().logLines(RUN, path, { from: 29_998, lines: 500 });
+    expect(page).toEqual({ total: 30_000, from: 29_998, lines: ['line 29998', 'line 29999'] });
+    expect(await open().logLines(RUN, path, { from: 40_000, lines: 1 })).toMatchObject({ total: 30_000, lines: [] });
+    expect(await open().searchLog(RUN, path, 'error')).toEqual({ count: 3, lines: [7, 10_007, 20_007] });
+    const stop = new AbortController();
+    const sizes: number[] = [];
+    for await (const { lines: size } of await open().followLog(RUN, path, stop.signal)) {
+      sizes.push(size);
+      if (sizes.length === 2) stop.abort();
+      else home.writeArtifact(RUN, path, `${lines.join('\n')}\none more`);
+    }
+    expect(sizes).toEqual([30_000, 30_001]);
+    for (const wrong of ['us-001-ab/1/none', 'us-001-ab/1/a%2f/../?x'])
+      await expect(open().logLines(RUN, wrong, { from: 0, lines: 1 })).rejects.toMatchObject({
+        code: 'ARTIFACT_UNREADABLE',
+      });
+  });
+
   it('pause, resume, cancel and retry change runs and stories', async () => {
     await home.addRunningRun(RUN, 2);
     const by = name === 'over HTTP' ? 'api-token' : (expect.stringContaining('@') as string);

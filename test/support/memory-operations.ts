@@ -12,6 +12,7 @@ import type { IssuesRequest, NewSettings, Submitted, SubmitRequest } from '../..
 import type { Operations } from '../../src/api/operations.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
+import { findLines } from '../../src/core/text/find-lines.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 
@@ -84,6 +85,16 @@ export function openMemory(): MemoryOperations {
     const found = [...runs].filter(([id]) => id.startsWith(prefix)).map(([, run]) => run);
     if (found.length === 1 && found[0] !== undefined) return found[0];
     throw new HaloError('RUN_NOT_FOUND', `No run matches "${prefix}".`, { hint: 'Run `halo ls` to list all runs.' });
+  }
+
+  function fileOf(runId: string, path: string): Buffer {
+    const found = find(runId).artifacts.get(path);
+    if (found === undefined) throw new HaloError('ARTIFACT_UNREADABLE', `The file ${path} does not exist.`);
+    return found;
+  }
+
+  function logOf(runId: string, path: string): string[] {
+    return fileOf(runId, path).toString().replace(/\n$/, '').split('\n');
   }
 
   function append(runId: string, entry: JournalEntry): void {
@@ -230,9 +241,23 @@ export function openMemory(): MemoryOperations {
       ),
     artifact: (runId, path, { last } = {}) =>
       attempt(() => {
-        const found = find(runId).artifacts.get(path);
-        if (found === undefined) throw new HaloError('ARTIFACT_UNREADABLE', `The file ${path} does not exist.`);
+        const found = fileOf(runId, path);
         return last === undefined ? found : found.subarray(-last);
+      }),
+    logLines: (runId, path, { from, lines }) =>
+      attempt(() => {
+        const all = logOf(runId, path);
+        return { total: all.length, from, lines: all.slice(from, from + lines) };
+      }),
+    searchLog: (runId, path, text) =>
+      attempt(() => {
+        const lines = findLines(logOf(runId, path).join('\n'), text);
+        return { count: lines.length, lines };
+      }),
+    followLog: (runId, path) =>
+      attempt(() => {
+        const lines = logOf(runId, path);
+        return toStream([{ lines: lines.length, bytes: fileOf(runId, path).length }]);
       }),
     land: (runId) =>
       answer('land', () => {
@@ -381,4 +406,9 @@ function userOperations() {
     revokeToken: (id: string) => users.revokeToken(id, who()).then(({ user }) => ({ id, user })),
     accessLog: (query: { since?: string | undefined; limit: number }) => new AccessLog(home).read(query),
   };
+}
+
+async function* toStream<T>(values: readonly T[]): AsyncGenerator<T> {
+  await Promise.resolve();
+  yield* values;
 }

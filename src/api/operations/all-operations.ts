@@ -5,6 +5,9 @@ import { pauseOperation } from './control/pause.ts';
 import { rejectOperation } from './control/reject.ts';
 import { resumeOperation } from './control/resume.ts';
 import { retryOperation } from './control/retry.ts';
+import { followLogOperation } from './logs/follow-log-size.ts';
+import { readLogOperation } from './logs/read-log.ts';
+import { searchLogOperation } from './logs/search-log.ts';
 import type { AnyOperation } from './operation.ts';
 import { listDeliveriesOperation } from './notify/list-deliveries.ts';
 import { listEndpointsOperation } from './notify/list-endpoints.ts';
@@ -66,6 +69,9 @@ export const OPERATIONS = {
   readDiff: readDiffOperation,
   listArtifacts: listArtifactsOperation,
   readArtifact: readArtifactOperation,
+  readLog: readLogOperation,
+  searchLog: searchLogOperation,
+  followLog: followLogOperation,
   pause: pauseOperation,
   resume: resumeOperation,
   cancel: cancelOperation,

@@ -4,7 +4,7 @@ import type { Artifact } from '../../core/journal/events.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { UnreadableFileError, readRegularFileEnd, readRegularFile, readStream } from '../../lib/fs.ts';
 import { toDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
-import { findStored, plainName, readStored, sizeBefore } from './stored-file.ts';
+import { findStored, openRegular, plainName, readStored, sizeBefore, type StoredContent } from './stored-file.ts';
 import type { RunPaths } from '../run-layout.ts';
 
 /** Larger files are not read, because a file is read into memory as a whole. */
@@ -76,15 +76,25 @@ export function readArtifactEnd(paths: RunPaths, path: string): Promise<Buffer> 
   );
 }
 
-async function read(
-  { artifacts, bundle }: RunPaths,
-  path: string,
-  readReal: (real: string) => Promise<Buffer>,
-): Promise<Buffer> {
+/** Finds the content of such a file, whatever its size. Throws ARTIFACT_UNREADABLE. */
+export function findArtifact(paths: RunPaths, path: string): Promise<StoredContent> {
+  return read(paths, path, async (real) => {
+    const file = await openRegular(real);
+    const { size } = await file.stat().finally(() => file.close());
+    return isCompressed(real, path) ? { path: real, isStored: true } : { path: real, isStored: false, bytes: size };
+  });
+}
+
+/** Where such a file is or will be. Throws ARTIFACT_UNREADABLE. */
+export function locateArtifact({ artifacts, bundle }: RunPaths, path: string): { folder: string; plain: string } {
   const [folder, below] = path.startsWith(BUNDLE) ? [bundle, path.slice(BUNDLE.length)] : [artifacts, path];
   const parts = below.split('/');
   if (parts.length > MAX_DEPTH || !parts.every((part) => NAME.test(part))) throw unreadable(path, 'does not exist');
-  const plain = join(folder, ...parts);
+  return { folder, plain: join(folder, ...parts) };
+}
+
+async function read<T>(paths: RunPaths, path: string, readReal: (real: string) => Promise<T>): Promise<T> {
+  const { folder, plain } = locateArtifact(paths, path);
   const compressed = await lstat(plain).then(
     () => undefined,
     () => findStored(plain),

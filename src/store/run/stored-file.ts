@@ -65,6 +65,33 @@ export async function* readStored(path: string, from = 0): AsyncGenerator<Buffer
   else yield* readCompressed(path, from);
 }
 
+/** A regular file, or one that `findStored` found. */
+export interface StoredContent {
+  path: string;
+  isStored: boolean;
+  /** The size of a file that is not stored otherwise. */
+  bytes?: number;
+}
+
+/** The content of a file in any form, from an offset on, as far as it was written. Throws like `readStored`. */
+export async function* readChunks({ path, isStored }: StoredContent, from = 0): AsyncGenerator<Buffer> {
+  if (isStored) {
+    yield* readStored(path, from);
+    return;
+  }
+  const file = await openRegular(path);
+  try {
+    for (let at = from; ;) {
+      const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, at);
+      if (bytesRead === 0) return;
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
 async function* readPlaced(path: string, from: number): AsyncGenerator<Buffer> {
   const place = await openRegular(path);
   const { ranges } = await readPlace(place, path).finally(() => place.close());

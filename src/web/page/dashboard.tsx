@@ -69,14 +69,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
             <ReviewScreen runId={runId} story={rest} run={runs?.find((run) => run.runId === runId)} person={person} />
           )}
           {screen === 'run' && part !== 'diff' && (
-            <RunScreen
-              runId={runId}
-              story={part === 'story' ? rest : undefined}
-              seq={part === 'event' ? Number(rest) : undefined}
-              now={now}
-              person={person}
-              onConnection={setOpen}
-            />
+            <RunScreen runId={runId} place={parts.slice(2)} now={now} person={person} onConnection={setOpen} />
           )}
           {screen !== 'run' && !SCREENS.some(({ path }) => path === screen) && (
             <EmptyState title="There is no such screen." />

@@ -32,7 +32,14 @@ export const KEY_GROUPS: readonly { name: string; keys: readonly [key: string, a
       ['r', 'reset a breaker, or retry after an exhausted budget'],
     ],
   },
-  { name: 'Run', keys: [['p', 'pause or resume']] },
+  {
+    name: 'Run',
+    keys: [
+      ['p', 'pause or resume'],
+      ['l', 'land'],
+      ['f', 'follow the log'],
+    ],
+  },
   {
     name: 'Review',
     keys: [

@@ -39,6 +39,9 @@ type Other =
     )
   | (
       | 'listArtifacts'
+      | 'readLog'
+      | 'searchLog'
+      | 'followLog'
       | 'listWorkers'
       | 'reportBudgets'
       | 'readSettings'

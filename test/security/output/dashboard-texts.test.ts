@@ -111,5 +111,56 @@ describe(
         expect(await page.evaluate('window.pwned')).toBeUndefined();
       }
     });
+
+    it('logs, prompts, diffs and names of an attempt create no element and run no script', async () => {
+      const ref = { story: XSS, attempt: 1 };
+      const log = `${XSS} \u001b]8;;javascript:window.pwned=1\u001b\\click\u001b]8;;\u001b\\ \u001b[31m${XSS}\u001b[0m \u202e`;
+      const first = created('hostile4', [XSS, 'next']);
+      const stories = first.prd.stories.map((story) => ({
+        ...story,
+        ...{ title: XSS, description: XSS, acceptance: [XSS], dependsOn: story.id === 'next' ? [XSS] : [] },
+      }));
+      const broken = failed(XSS).map((entry) => {
+        if (entry.type === 'gate.ended') return { ...entry, command: XSS, tail: log };
+        return entry.type === 'story.ended' ? { ...entry, summary: XSS } : entry;
+      });
+      await home.addRun([
+        { ...first, user: XSS, prd: { ...first.prd, stories } },
+        { type: 'run.started' },
+        ...broken.slice(0, 4),
+        { type: 'prompt.built', ...ref, tokens: 1, maxTokens: 2, sections: [{ name: XSS, file: XSS, tokens: 1 }] },
+        { type: 'agent.launched', ...ref, agent: 'codex', model: XSS },
+        {
+          ...{ type: 'network.asked', ...ref, phase: 'agent', door: 'plain', method: 'GET', target: XSS },
+          ...{ outcome: 'refused', status: 403, reason: XSS, bytes: 0, count: 1 },
+        },
+        ...broken.slice(4),
+        { type: 'pull.opened', number: 1, url: 'javascript:window.pwned=1' },
+        { type: 'run.ended', stopReason: 'PARTIAL', detail: XSS },
+      ]);
+      const key = (await home.operations.get('hostile4')).state.stories[0]!.key;
+      for (const name of ['gates/1.log', 'prompt.md', 'diff.patch', 'cassette.jsonl'])
+        home.writeArtifact('hostile4', `${key}/1/${name}`, `diff --git a/${XSS} b/${XSS}\n+++ b/${XSS}\n${log}\n`);
+      await signIn();
+      const story = `run/hostile4/story/${encodeURIComponent(XSS)}`;
+      const tabs = ['log', 'agent', 'prompt', 'diff', 'network', 'usage', 'cassette'].map((tab) => `/attempt/1/${tab}`);
+      for (const path of ['run/hostile4', ...['', ...tabs, '/compare/1/1'].map((part) => `${story}${part}`)]) {
+        await page.goto(`${served.url}/#/${path}`);
+        await page
+          .locator('main h1')
+          .getByText('<img')
+          .or(page.getByRole('heading', { name: 'shop' }))
+          .waitFor();
+        await page.waitForTimeout(500);
+        expect(await page.locator('main img, main script, main svg svg, main [onload], iframe').count()).toBe(0);
+        expect(await page.locator('a[href^="javascript:"]').count()).toBe(0);
+        expect(await page.evaluate('window.pwned')).toBeUndefined();
+        expect(await page.locator('main').innerText()).not.toContain('\u202e');
+      }
+      await page.goto(`${served.url}/#/${story}/attempt/1/log`);
+      const shown = page.getByRole('log').locator('.log-row').nth(2);
+      await shown.getByText('<U+202E>').waitFor();
+      expect(await shown.innerText()).toContain('<img src=x onerror="window.pwned=1">');
+    });
   },
 );

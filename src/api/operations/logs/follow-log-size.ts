@@ -1,0 +1,25 @@
+import type { Operation } from '../operation.ts';
+
+interface Input {
+  runId: string;
+  /** As in the list of artifacts; the file may not exist yet. */
+  path: string;
+}
+
+interface Frame {
+  lines: number;
+  bytes: number;
+}
+
+export const followLogOperation: Operation<Input, AsyncIterable<Frame>> = {
+  name: 'followLog',
+  method: 'GET',
+  path: '/v1/runs/{runId}/log-changes/{path*}',
+  access: 'read',
+  summary:
+    'Streams the size of a file of an attempt, now and each time that it has grown, until the client disconnects.',
+  output: { kind: 'stream', schema: (z) => z.object({ lines: z.number().int(), bytes: z.number().int() }) },
+  async run({ store }, { runId, path }, signal = new AbortController().signal) {
+    return store.followLog(await store.find(runId), path, signal);
+  },
+};

@@ -1,0 +1,43 @@
+import { dirname } from 'node:path';
+import { HaloError } from '../../core/failure/errors.ts';
+import { watchFolder } from '../journal/watch-files.ts';
+import type { RunPaths } from '../run-layout.ts';
+import { findArtifact, locateArtifact } from './artifacts.ts';
+import type { LogReader } from './log-lines.ts';
+
+interface LogPlaces {
+  paths: RunPaths;
+  logs: LogReader;
+}
+
+/**
+ * Yields the size of a log now and each time that it has grown. A file that does not exist yet is empty. Ends on abort.
+ * Throws ARTIFACT_UNREADABLE for a path that no file has.
+ */
+export async function* followLogSize(
+  { paths, logs }: LogPlaces,
+  path: string,
+  signal: AbortSignal,
+): AsyncGenerator<{ lines: number; bytes: number }> {
+  const watching = watchFolder(dirname(locateArtifact(paths, path).plain), signal);
+  try {
+    let seen = -1;
+    while (!signal.aborted) {
+      const size = await measure({ paths, logs }, path);
+      if (size.bytes !== seen) yield size;
+      seen = size.bytes;
+      await watching.changed();
+    }
+  } finally {
+    watching.close();
+  }
+}
+
+async function measure({ paths, logs }: LogPlaces, path: string): Promise<{ lines: number; bytes: number }> {
+  try {
+    return await logs.measure(await findArtifact(paths, path));
+  } catch (error) {
+    if (error instanceof HaloError && error.code === 'ARTIFACT_UNREADABLE') return { lines: 0, bytes: 0 };
+    throw error;
+  }
+}

@@ -1,0 +1,20 @@
+import type { JSX } from 'preact';
+
+/** A time of day of the person who looks at the page; with `date` also the day. UTC is in its title. */
+export function ClockTime({ at, date = false }: { at: string; date?: boolean }): JSX.Element {
+  return (
+    <time dateTime={at} title={`${at.slice(0, 19).replace('T', ' ')} UTC`}>
+      {date && `${formatDay(at)}, `}
+      {formatClock(at)}
+    </time>
+  );
+}
+
+/** `03:12:09`, in the time zone of the browser. */
+export function formatClock(at: string | number): string {
+  return new Date(at).toTimeString().slice(0, 8);
+}
+
+function formatDay(at: string): string {
+  return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+}

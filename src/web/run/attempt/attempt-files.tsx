@@ -1,0 +1,165 @@
+import type { JSX } from 'preact';
+import { formatElapsed } from '../../../core/text/format-elapsed.ts';
+import { safeLine, safeText } from '../../../core/text/safe-text.ts';
+import { exitText } from '../../../core/transcript/excerpt.ts';
+import { EmptyState, Problem } from '../../page/page-parts.tsx';
+import { readText, useLoaded } from '../../page/read-server.ts';
+import { readPatch } from '../../review/read-patch.ts';
+import { FileLog } from '../log/file-log.tsx';
+import { artifactUrl } from '../log/log-pages.ts';
+import type { AttemptCommand } from '../run-journal.ts';
+import type { AttemptViewProps } from './attempt-view.tsx';
+
+interface FileViewProps extends AttemptViewProps {
+  /** Of the attempt among the artifacts; undefined until it is known. */
+  folder: string | undefined;
+  has: (name: string) => boolean;
+  /** Of the attempt. */
+  address: string;
+  line: number | undefined;
+}
+
+/** The commands of setup and gates, and the log of one of them. */
+export function GateLogs(props: FileViewProps & { chosen: string | undefined }): JSX.Element {
+  const { journal, attempt, run, folder, has, address, line, chosen } = props;
+  const commands = journal.commandsOf(attempt);
+  const others = has('agent.stderr.log') ? [{ log: 'agent.stderr.log', name: 'stderr of the agent' }] : [];
+  const failed = commands.find(({ at, exitCode }) => at !== undefined && exitCode !== 0);
+  const log = chosen ?? (commands.find(({ at }) => at === undefined) ?? failed ?? commands.at(-1))?.log;
+  const current = commands.find((command) => command.log === log);
+  if (commands.length === 0 && log === undefined) return <EmptyState title="No command has run." />;
+  return (
+    <div class="gate-logs">
+      <ul class="gate-list" aria-label="Commands">
+        {commands.map((command) => (
+          <li key={command.log}>
+            <a
+              href={`${address}/log/${encodeURIComponent(command.log)}`}
+              aria-current={command.log === log ? 'true' : undefined}
+            >
+              <CommandMark command={command} />
+              <span class="soft">{command.kind}</span>
+              <code>{safeLine(command.command, 120)}</code>
+              <span class="soft">
+                {command.at !== undefined && command.exitCode !== 0 && `${exitText(command.exitCode)} `}
+                {command.ms !== undefined && formatElapsed(command.ms)}
+              </span>
+            </a>
+          </li>
+        ))}
+        {others.map((other) => (
+          <li key={other.log}>
+            <a
+              href={`${address}/log/${encodeURIComponent(other.log)}`}
+              aria-current={other.log === log ? 'true' : undefined}
+            >
+              <b class="soft" aria-hidden="true">
+                ≡
+              </b>
+              <span class="soft">log</span>
+              <code>{other.name}</code>
+            </a>
+          </li>
+        ))}
+      </ul>
+      {folder !== undefined && log !== undefined && (
+        <FileLog
+          key={log}
+          runId={run.runId}
+          path={`${folder}/${log}`}
+          label={`Log of ${safeLine(current?.command ?? log, 80)}`}
+          href={`${address}/log/${encodeURIComponent(log)}`}
+          line={line}
+          isLive={current !== undefined && current.at === undefined && run.status !== 'ended'}
+        />
+      )}
+    </div>
+  );
+}
+
+function CommandMark({ command: { at, exitCode } }: { command: AttemptCommand }): JSX.Element {
+  if (at === undefined) return <b class="mark">● running</b>;
+  return exitCode === 0 ? <b class="good">✓ passed</b> : <b class="bad">✗ failed</b>;
+}
+
+/** The prompt, and how many tokens its parts have. */
+export function AttemptPrompt({ run, attempt, folder, has }: FileViewProps): JSX.Element {
+  const path = folder !== undefined && has('prompt.md') ? `${folder}/prompt.md` : undefined;
+  const { value, problem } = useLoaded(`${run.runId} ${path}`, async () =>
+    path === undefined ? undefined : await readText(artifactUrl(run.runId, 'artifacts', path)),
+  );
+  const { prompt } = attempt;
+  return (
+    <>
+      {prompt !== undefined && (
+        <div class="table" tabIndex={0} role="region" aria-label="Parts of the prompt">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Part</th>
+                <th scope="col">Tokens</th>
+                <th scope="col">Cut</th>
+              </tr>
+            </thead>
+            <tbody>
+              {prompt.sections.map(({ name, file, tokens, cut }, index) => (
+                <tr key={index}>
+                  <th scope="row">
+                    {safeLine(name)} {file !== undefined && <code class="soft">{safeLine(file)}</code>}
+                  </th>
+                  <td>{tokens.toLocaleString('en')}</td>
+                  <td class={cut === undefined ? 'soft' : 'warn'}>{cut?.toLocaleString('en') ?? '–'}</td>
+                </tr>
+              ))}
+              <tr>
+                <th scope="row">
+                  <b>Together</b> <span class="soft">of at most {prompt.maxTokens.toLocaleString('en')}</span>
+                </th>
+                <td>{prompt.tokens.toLocaleString('en')}</td>
+                <td />
+              </tr>
+            </tbody>
+          </table>
+        </div>
+      )}
+      {problem !== undefined && <Problem problem={problem} />}
+      {value !== undefined && (
+        <pre class="output prompt" tabIndex={0} aria-label="Prompt">
+          {safeText(value)}
+        </pre>
+      )}
+      {value === undefined && prompt === undefined && <EmptyState title="There is no prompt yet." />}
+    </>
+  );
+}
+
+/** The files that an attempt changed, and its diff. */
+export function AttemptDiff({ run, attempt, folder, has, address, line }: FileViewProps): JSX.Element {
+  const path = folder !== undefined && has('diff.patch') ? `${folder}/diff.patch` : undefined;
+  const { value = [] } = useChanges(run.runId, path);
+  if (path === undefined) return <EmptyState title="The attempt has left no diff." />;
+  return (
+    <>
+      <div class="section-head">
+        <ul class="changes" aria-label="Changed files">
+          {value.map(({ path: file, added, removed }) => (
+            <li key={file}>
+              <code>{safeLine(file)}</code> <span class="good">+{added}</span> <span class="bad">−{removed}</span>
+            </li>
+          ))}
+        </ul>
+        <a class="button" href={`#/run/${run.runId}/diff/${encodeURIComponent(attempt.story)}`}>
+          Review
+        </a>
+      </div>
+      <FileLog runId={run.runId} path={path} label="Diff" href={`${address}/diff`} line={line} kind="diff" />
+    </>
+  );
+}
+
+/** The files of a patch among the artifacts; none without a path, and for one of more than 16 MiB. */
+export function useChanges(runId: string, path: string | undefined) {
+  return useLoaded(`changes ${runId} ${path}`, async () =>
+    path === undefined ? [] : readPatch(await readText(artifactUrl(runId, 'artifacts', path))),
+  );
+}

@@ -1,0 +1,128 @@
+import type { JSX } from 'preact';
+import type { RunView } from '../../../api/operations/requests.ts';
+import type { RunState, StoryState } from '../../../core/run/state.ts';
+import { safeLine, safeText } from '../../../core/text/safe-text.ts';
+import { ActionButton, EmptyState, mayDo, type Person } from '../../page/page-parts.tsx';
+import { runPath } from '../../page/read-server.ts';
+import { ClockTime } from '../../page/clock-time.tsx';
+import type { AttemptRecord, RunJournal } from '../run-journal.ts';
+import { storyAddress, storyWords } from '../stories/story-words.ts';
+import { attemptWords } from '../waterfall.tsx';
+import { AttemptView } from './attempt-view.tsx';
+import { CompareAttempts } from './compare-attempts.tsx';
+
+/** What the screens of a story get. */
+export interface StoryScreenProps {
+  journal: RunJournal;
+  version: number;
+  run: RunState;
+  view: RunView | undefined;
+  /** `story`, its id, then `attempt` and its number, or `compare` and two numbers, then a part of the attempt. */
+  place: readonly string[];
+  now: string;
+  person: Person;
+}
+
+/** A story with its attempts. */
+export function StoryScreen(props: StoryScreenProps): JSX.Element {
+  const { journal, run, place, person } = props;
+  const [, storyId = '', what, ...rest] = place;
+  const story = run.stories.find(({ id }) => id === storyId);
+  if (story === undefined) return <EmptyState title="This run has no such story." />;
+  const attempts = journal.attemptsOf(storyId);
+  const { mark, tone, text } = storyWords(story, run);
+  const isCompared = what === 'compare';
+  const chosen = what === 'attempt' ? attempts.find(({ attempt }) => String(attempt) === rest[0]) : attempts.at(-1);
+  return (
+    <>
+      <p class="crumbs">
+        <a href={`#/run/${run.runId}`}>{run.project === '' ? run.runId : safeLine(run.project)}</a>
+        <span class="soft"> / {run.runId}</span>
+      </p>
+      <div class="run-title">
+        <h1>
+          {safeLine(storyId)} <span class="story-name">{safeLine(story.title)}</span>
+        </h1>
+        <span class={`badge ${tone}`}>
+          {mark} {text}
+        </span>
+        <div class="run-actions">
+          <a class="button" href={`#/run/${run.runId}/diff/${encodeURIComponent(storyId)}`}>
+            Review
+          </a>
+          {run.status === 'ended' && story.progress === 'failed' && mayDo(person, 'control', run.user) && (
+            <ActionButton label="Retry" path={runPath(run.runId, '/retry')} body={{ story: storyId }} />
+          )}
+        </div>
+      </div>
+      <StoryText story={story} journal={journal} runId={run.runId} />
+      {attempts.length === 0 && <EmptyState title="No attempt has started." />}
+      {attempts.length > 0 && (
+        <nav class="attempts" aria-label="Attempts">
+          {attempts.map((each) => (
+            <AttemptLink key={each.attempt} attempt={each} run={run} isCurrent={!isCompared && each === chosen} />
+          ))}
+          {attempts.length > 1 && (
+            <a
+              href={`${storyAddress(run.runId, storyId)}/compare/${attempts.at(-2)?.attempt}/${attempts.at(-1)?.attempt}`}
+              aria-current={isCompared ? 'page' : undefined}
+            >
+              Compare
+            </a>
+          )}
+        </nav>
+      )}
+      {isCompared && <CompareAttempts {...props} attempts={attempts} story={story} numbers={rest.map(Number)} />}
+      {!isCompared && attempts.length > 0 && chosen === undefined && <EmptyState title="There is no such attempt." />}
+      {!isCompared && chosen !== undefined && (
+        <AttemptView {...props} key={chosen.attempt} story={story} attempt={chosen} part={rest.slice(1)} />
+      )}
+    </>
+  );
+}
+
+function AttemptLink({ attempt, run, isCurrent }: { attempt: AttemptRecord; run: RunState; isCurrent: boolean }) {
+  const { mark, tone, text } = attemptWords(attempt, run.status !== 'ended');
+  return (
+    <a href={storyAddress(run.runId, attempt.story, attempt.attempt)} aria-current={isCurrent ? 'page' : undefined}>
+      <b class={tone} aria-hidden="true">
+        {mark}
+      </b>{' '}
+      Attempt {attempt.attempt} <span class={tone}>{text}</span>{' '}
+      <span class="soft">
+        <ClockTime at={attempt.startedAt} />
+      </span>
+    </a>
+  );
+}
+
+function StoryText({ story, journal, runId }: { story: StoryState; journal: RunJournal; runId: string }) {
+  const text = journal.prd?.stories.find(({ id }) => id === story.id);
+  const { dependsOn } = story;
+  const hasText = text !== undefined && (text.description !== '' || text.acceptance.length > 0);
+  return (
+    <>
+      {dependsOn.length > 0 && (
+        <p class="soft">
+          Depends on{' '}
+          {dependsOn.map((id) => (
+            <a key={id} class="need" href={storyAddress(runId, id)}>
+              {safeLine(id)}
+            </a>
+          ))}
+        </p>
+      )}
+      {hasText && (
+        <details class="story-text">
+          <summary>Description and criteria</summary>
+          <p class="said">{safeText(text.description)}</p>
+          <ul>
+            {text.acceptance.map((each, index) => (
+              <li key={index}>{safeText(each)}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+import type { JSX } from 'preact';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { exitText } from '../../core/transcript/excerpt.ts';
+import { AnsiLine } from './log/ansi-line.tsx';
+import type { AttemptCommand } from './run-journal.ts';
+
+const MAX_LINES = 14;
+const MAX_TESTS = 5;
+
+/** A command of setup or a gate that failed, with the end of its output. */
+export function FailedCommand({ command }: { command: AttemptCommand }): JSX.Element {
+  const lines = (command.tail ?? '').replace(/\s+$/, '').split(/\r?\n/).slice(-MAX_LINES);
+  const { failed, ms } = command;
+  return (
+    <div class="failed-command">
+      <p class="line">
+        <code class="command">{safeLine(command.command, 400)}</code>
+        <span class="bad">{exitText(command.exitCode)}</span>
+        {ms !== undefined && <span class="soft">after {formatElapsed(ms)}</span>}
+      </p>
+      {failed !== undefined && (
+        <ul class="failed-tests" aria-label="Failed tests">
+          {failed.tests.slice(0, MAX_TESTS).map(({ name, place, message }, index) => (
+            <li key={index}>
+              <b class="bad" aria-hidden="true">
+                ✗
+              </b>{' '}
+              <b>{safeLine(name)}</b> {place !== undefined && <code class="soft">{safeLine(place)}</code>}
+              {message !== undefined && <div class="soft">{safeLine(message, 300)}</div>}
+            </li>
+          ))}
+          {failed.count > MAX_TESTS && <li class="soft">{failed.count - MAX_TESTS} more</li>}
+        </ul>
+      )}
+      {lines.join('') !== '' && (
+        <pre class="output" tabIndex={0} aria-label="End of the output">
+          {lines.map((line, index) => (
+            <div key={index}>
+              <AnsiLine text={line} />
+            </div>
+          ))}
+        </pre>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,98 @@
+import type { JSX } from 'preact';
+import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
+import { safeLine, safeText } from '../../core/text/safe-text.ts';
+import { ClockTime } from '../page/clock-time.tsx';
+import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
+import { runPath } from '../page/read-server.ts';
+import { FailedCommand } from './failed-command.tsx';
+import type { AttemptCommand, AttemptRecord, RunJournal } from './run-journal.ts';
+import { storyAddress } from './stories/story-words.ts';
+
+interface FailuresProps {
+  journal: RunJournal;
+  run: RunState;
+  person: Person;
+}
+
+const MAX_OPEN = 3;
+
+/** Why stories failed: the command, its output, and when. */
+export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Element | null {
+  const failed = run.stories.flatMap((story) => {
+    const last = journal.attemptsOf(story.id).findLast(({ end }) => end !== undefined);
+    return isFailed(story, run) && last?.end !== undefined && last.end.verdict !== 'passed' ? [{ story, last }] : [];
+  });
+  if (failed.length === 0) return null;
+  return (
+    <section class="failures" aria-label="Failures">
+      {failed.map(({ story, last }, index) => (
+        <details key={story.id} class="failure" open={index < MAX_OPEN}>
+          <summary>
+            <b class="bad" aria-hidden="true">
+              ✗
+            </b>
+            <b>{safeLine(story.id)}</b>
+            <span class="failure-title">{safeLine(story.title)}</span>
+            <span class="bad">{last.end?.reason}</span>
+            {last.end !== undefined && (
+              <span class="soft">
+                failed at <ClockTime at={last.end.at} />, attempt {last.attempt} of{' '}
+                {Math.max(run.maxAttempts, last.attempt)}
+              </span>
+            )}
+          </summary>
+          <AttemptFailure journal={journal} attempt={last} />
+          <div class="actions">
+            <a class="button" href={storyAddress(run.runId, story.id, last.attempt)}>
+              Open attempt {last.attempt}
+            </a>
+            <LogLink journal={journal} attempt={last} runId={run.runId} />
+            {run.status === 'ended' && mayDo(person, 'control', run.user) && (
+              <ActionButton label="Retry the story" path={runPath(run.runId, '/retry')} body={{ story: story.id }} />
+            )}
+          </div>
+        </details>
+      ))}
+    </section>
+  );
+}
+
+/** The reason for the end of an attempt, with the command that failed. */
+export function AttemptFailure({ journal, attempt }: { journal: RunJournal; attempt: AttemptRecord }): JSX.Element {
+  const command = failedCommandOf(journal, attempt);
+  const { stopReason, summary = '' } = attempt.end ?? {};
+  return (
+    <>
+      {stopReason !== undefined && <p class="soft">{STOP_REASONS[stopReason].meaning}</p>}
+      {command === undefined || !isAbout(summary, command) ? <p class="said">{safeText(summary)}</p> : null}
+      {command !== undefined && <FailedCommand command={command} />}
+    </>
+  );
+}
+
+function LogLink({ journal, attempt, runId }: { journal: RunJournal; attempt: AttemptRecord; runId: string }) {
+  const command = failedCommandOf(journal, attempt);
+  if (command === undefined) return null;
+  const to = `${storyAddress(runId, attempt.story, attempt.attempt)}/log/${encodeURIComponent(command.log)}`;
+  return (
+    <a class="button" href={to}>
+      Whole log
+    </a>
+  );
+}
+
+/** The last command of an attempt, if it failed. */
+export function failedCommandOf(journal: RunJournal, attempt: AttemptRecord): AttemptCommand | undefined {
+  const last = journal.commandsOf(attempt).findLast(({ at }) => at !== undefined);
+  return last !== undefined && last.exitCode !== 0 ? last : undefined;
+}
+
+function isFailed({ progress, waiting }: StoryState, { status }: RunState): boolean {
+  return progress === 'failed' || waiting?.class !== undefined || (progress === 'in_progress' && status === 'ended');
+}
+
+/** The summary often only repeats the command and its exit code. */
+function isAbout(summary: string, { command }: AttemptCommand): boolean {
+  return summary.includes(command) && summary.length < command.length + 40;
+}

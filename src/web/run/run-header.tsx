@@ -1,0 +1,116 @@
+import type { JSX } from 'preact';
+import type { RunView } from '../../api/operations/requests.ts';
+import { formatUsd } from '../../core/budget.ts';
+import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeLine, safeText } from '../../core/text/safe-text.ts';
+import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
+import { ClockTime } from '../page/clock-time.tsx';
+import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
+import { runPath } from '../page/read-server.ts';
+
+interface RunHeaderProps {
+  run: RunState;
+  /** Absent until it is loaded. */
+  view: RunView | undefined;
+  now: string;
+  person: Person;
+}
+
+/** Commands that buttons or sections of the page replace. */
+const ON_PAGE = /^halo (?:logs|land|approve|reject|diff|answer|retry \S+$|resume \S+$)/;
+
+/** What a run is, how it stands, and what a person can do. */
+export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Element {
+  const heldBy = view?.heldBy;
+  const { text, tone } = stateCell({ ...run, ...(heldBy !== undefined && { heldBy }) });
+  const waits = view === undefined ? [] : waitingFor({ ...view, state: run });
+  const steps = run.status === 'ended' ? nextSteps(run).filter(({ command }) => !ON_PAGE.test(command)) : [];
+  return (
+    <div class="run-head">
+      <div class="run-title">
+        <h1>{run.project === '' ? run.runId : safeLine(run.project)}</h1>
+        <span class={`badge ${tone}`}>{text}</span>
+        <RunActions run={run} person={person} />
+      </div>
+      <dl class="facts">
+        <Fact name="Stories">{storyCount(run)}</Fact>
+        <Fact name="Time">{timeText(run, now)}</Fact>
+        {run.usage.costUsd !== undefined && <Fact name="Cost">{formatUsd(run.usage.costUsd)}</Fact>}
+        <Fact name={run.startedAt === undefined ? 'Submitted' : 'Started'}>
+          <ClockTime at={run.startedAt ?? run.createdAt} date />
+        </Fact>
+        {run.user !== undefined && <Fact name="By">{safeLine(run.user)}</Fact>}
+        <Fact name="Repository">
+          {safeLine(run.repo.source)}
+          {run.repo.branch !== undefined && <span class="soft"> {safeLine(run.repo.branch)}</span>}
+        </Fact>
+        <Fact name="Run">
+          <code>{run.runId}</code>
+        </Fact>
+      </dl>
+      {run.status === 'ended' && run.stopReason !== undefined && run.stopReason !== 'SUCCESS' && (
+        <p class="stop-reason">
+          {STOP_REASONS[run.stopReason].meaning}
+          {run.detail !== undefined && <span class="soft"> {safeText(run.detail)}</span>}
+        </p>
+      )}
+      {waits.map((why) => (
+        <p key={why} class="warn">
+          {why}
+        </p>
+      ))}
+      {steps.slice(0, 2).map(({ command, why }) => (
+        <p key={command} class="soft">
+          Next: <code>{command}</code> {why}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: JSX.Element['props']['children'] }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Element {
+  const { runId, pull } = run;
+  const to = (name: string) => runPath(runId, `/${name}`);
+  const mayControl = mayDo(person, 'control', run.user);
+  const isOpen = run.status !== 'ended';
+  const isLandable = inboxItems(run, [run]).some(({ what }) => what === '+ land');
+  const hasFailed = run.stories.some(({ progress }) => ['failed', 'cancelled', 'in_progress'].includes(progress));
+  return (
+    <div class="run-actions">
+      <a class="button" href={`#/run/${runId}/diff`}>
+        Review
+      </a>
+      {pull !== undefined && /^https?:\/\//.test(pull.url) && (
+        <a class="button" href={pull.url} rel="noreferrer noopener">
+          Pull request {pull.number}
+        </a>
+      )}
+      {isLandable && mayDo(person, 'operate') && (
+        <ActionButton label="Land" shortcut="l" tone="good" path={to('land')} />
+      )}
+      {!isOpen && hasFailed && mayControl && <ActionButton label="Retry" path={to('retry')} />}
+      {isOpen && mayControl && (
+        <>
+          {run.paused === undefined ? (
+            <ActionButton label="Pause" shortcut="p" path={to('pause')} />
+          ) : (
+            <ActionButton label="Resume" shortcut="p" path={to('resume')} />
+          )}
+          <ActionButton label="Cancel" tone="bad" path={to('cancel')} question={`Cancel run ${runId}?`} />
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,193 @@
+import type { Usage } from '../../core/agent.ts';
+import type { CommandResult, JournalEvent, PromptPart, Verdict } from '../../core/journal/events.ts';
+import { summarizeNetwork, type NetworkRow } from '../../core/journal/network-report.ts';
+import type { Phase } from '../../core/journal/phase.ts';
+import { plainReason } from '../../core/failure/plain-reason.ts';
+import type { StopReason } from '../../core/failure/stop-reason.ts';
+import { applyEvent } from '../../core/journal/fold-run.ts';
+import type { Prd } from '../../core/prd/prd.ts';
+import { CostReader } from '../../core/report/cost-report.ts';
+import type { RunState } from '../../core/run/state.ts';
+import type { TranscriptLine } from '../../core/transcript/transcript-line.ts';
+import type { Extent } from '../../core/transcript/excerpt.ts';
+import { describeEvent } from '../../core/transcript/transcript.ts';
+import { AttemptTracker } from '../../tui/attempts.ts';
+
+/** One phase of an attempt. Times are ms since 1970. */
+export interface PhaseBar {
+  phase: Phase;
+  from: number;
+  /** Absent while it is running. */
+  to?: number;
+}
+
+/** A command of setup or a gate. Without `at`, it is running. */
+export interface AttemptCommand extends Partial<CommandResult> {
+  kind: 'setup' | 'gate';
+  command: string;
+  /** The path of its log, below the attempt. */
+  log: string;
+  at?: string;
+}
+
+/** How an attempt ended. */
+export interface AttemptEnd {
+  at: string;
+  verdict: Verdict | 'interrupted';
+  stopReason?: StopReason;
+  /** Formatted for people. */
+  reason: string;
+  summary: string;
+  commit?: string;
+}
+
+/** What the journal says about an attempt at a story. */
+export interface AttemptRecord {
+  story: string;
+  attempt: number;
+  startedAt: string;
+  base: string;
+  bars: PhaseBar[];
+  commands: AttemptCommand[];
+  requests: (JournalEvent & { type: 'network.asked' })[];
+  prompt?: { tokens: number; maxTokens: number; sections: PromptPart[] };
+  agent?: { agent: string; model?: string };
+  end?: AttemptEnd;
+}
+
+/** A line of the log of the run. */
+export interface RunLine extends TranscriptLine {
+  seq: number;
+  at: string;
+  attempt?: number;
+  /** Whether it is the first line of its event. */
+  isFirst: boolean;
+}
+
+const EXTENT: Extent = { said: 200, failedOutput: 60, output: 20, line: 1_000 };
+
+/** Everything that the screens of a run show, computed from the events of its journal as they arrive. */
+export class RunJournal {
+  state: RunState | undefined;
+  prd: Prd | undefined;
+  readonly lines: RunLine[] = [];
+  readonly attempts = new Map<string, AttemptRecord>();
+  readonly #costs = new CostReader();
+  readonly #commands = new AttemptTracker();
+
+  add(events: readonly JournalEvent[]): void {
+    for (const event of events) {
+      if (event.seq <= (this.state?.seq ?? 0)) continue;
+      this.state = applyEvent(this.state, event);
+      if (event.type === 'run.created' || event.type === 'run.replanned') this.prd = event.prd;
+      this.#costs.read(event);
+      this.#commands.see(event);
+      this.#addLines(event);
+      if ('story' in event && 'attempt' in event) this.#addToAttempt(event);
+    }
+  }
+
+  attemptOf(story: string, attempt: number): AttemptRecord | undefined {
+    return this.attempts.get(keyOf({ story, attempt }));
+  }
+
+  /** In order. */
+  attemptsOf(story: string): AttemptRecord[] {
+    return [...this.attempts.values()].filter((each) => each.story === story);
+  }
+
+  /** The commands of an attempt, with the one that is running. */
+  commandsOf({ story, attempt, commands }: AttemptRecord): AttemptCommand[] {
+    const running = this.#commands.running.filter((each) => each.story === story && each.attempt === attempt);
+    return [...commands, ...running.map(({ kind, log }) => ({ kind, log, command: this.#commandAt(story, kind) }))];
+  }
+
+  /** What an attempt used, by model; the name is undefined in old journals. */
+  usageOf({ story, attempt }: AttemptRecord): { model?: string; usage: Usage }[] {
+    return this.#costs.costs().filter((each) => each.story === story && each.attempt === attempt);
+  }
+
+  networkOf({ requests }: AttemptRecord): NetworkRow[] {
+    return summarizeNetwork(requests, undefined).rows;
+  }
+
+  readonly #started = new Map<string, string>();
+
+  #commandAt(story: string, kind: 'setup' | 'gate'): string {
+    return kind === 'setup' ? 'setup' : (this.#started.get(story) ?? 'gate');
+  }
+
+  #addLines(event: JournalEvent): void {
+    const attempt = 'attempt' in event ? { attempt: event.attempt } : {};
+    for (const [index, line] of describeEvent(event, { extent: EXTENT }).entries())
+      this.lines.push({ ...line, ...attempt, seq: event.seq, at: event.at, isFirst: index === 0 });
+  }
+
+  #addToAttempt(event: Extract<JournalEvent, { story: string; attempt: number }>): void {
+    const found = this.attempts.get(keyOf(event));
+    if (event.type === 'story.started') {
+      const { story, attempt, at, base } = event;
+      const bars = found?.bars ?? [];
+      this.attempts.set(keyOf(event), { story, attempt, base, startedAt: at, bars, commands: [], requests: [] });
+      return;
+    }
+    if (found === undefined) return;
+    const at = Date.parse(event.at);
+    switch (event.type) {
+      case 'phase.started':
+        found.bars.push({ phase: event.phase, from: at });
+        // After a merge, setup and gates run again.
+        return;
+      case 'phase.ended':
+        return closeBars(found, at, event.phase);
+      case 'setup.ended':
+      case 'gate.ended': {
+        const kind = event.type === 'setup.ended' ? 'setup' : 'gate';
+        found.commands.push({ ...event, kind });
+        return;
+      }
+      case 'gate.started':
+        this.#started.set(event.story, event.command);
+        return;
+      case 'network.asked':
+        found.requests.push(event);
+        return;
+      case 'prompt.built':
+        found.prompt = event;
+        return;
+      case 'agent.launched':
+        found.agent = event;
+        return;
+      default:
+        addEnd(found, event);
+    }
+  }
+}
+
+function addEnd(found: AttemptRecord, event: Extract<JournalEvent, { story: string; attempt: number }>): void {
+  const { at } = event;
+  if (event.type === 'story.ended') {
+    const { verdict, stopReason, summary, commit, held, failure } = event;
+    const made = commit ?? held?.commit;
+    const reason = plainReason(stopReason, failure);
+    found.end = { at, verdict, stopReason, reason, summary, ...(made && { commit: made }) };
+  } else if (event.type === 'story.disturbed') {
+    const { stopReason, summary } = event;
+    found.end = { at, verdict: 'interrupted', stopReason, reason: plainReason(stopReason, undefined), summary };
+  } else if (event.type === 'story.postponed') {
+    found.end = { at, verdict: 'interrupted', reason: 'POSTPONED', summary: event.why };
+  } else if (event.type === 'story.stopped' || event.type === 'story.returned') {
+    const summary = event.type === 'story.stopped' ? 'A user stopped it.' : 'Its worker shut down.';
+    found.end = { at, verdict: 'interrupted', reason: 'INTERRUPTED', summary };
+  } else return;
+  // A phase that failed has no end of its own.
+  closeBars(found, Date.parse(at));
+}
+
+function closeBars({ bars }: AttemptRecord, at: number, phase?: Phase): void {
+  for (const bar of bars) if (bar.to === undefined && (phase ?? bar.phase) === bar.phase) bar.to = at;
+}
+
+function keyOf({ story, attempt }: { story: string; attempt: number }): string {
+  return JSON.stringify([story, attempt]);
+}

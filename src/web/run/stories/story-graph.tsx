@@ -1,0 +1,103 @@
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type { RunState, StoryState } from '../../../core/run/state.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { Elapsed } from '../../page/page-parts.tsx';
+import { layOutGraph, NODE } from './lay-out-graph.ts';
+import { storyAddress, storyWords } from './story-words.ts';
+
+interface StoriesProps {
+  run: RunState;
+  now: string;
+}
+
+const TEXT_LENGTH = 25;
+
+/** The stories of a run as a graph of their dependencies, or as a list. */
+export function Stories({ run, now }: StoriesProps): JSX.Element {
+  const hasGraph = run.stories.some(({ dependsOn }) => dependsOn.length > 0);
+  const [isList, setList] = useState(false);
+  const graph = useMemo(() => hasGraph && !isList && <StoryGraph run={run} />, [run.seq, isList]);
+  return (
+    <section aria-labelledby="stories" class={hasGraph && !isList ? 'has-graph' : ''}>
+      <div class="section-head">
+        <h2 id="stories">Stories</h2>
+        {hasGraph && (
+          <button type="button" class="graph-switch" aria-pressed={isList} onClick={() => setList(!isList)}>
+            List
+          </button>
+        )}
+      </div>
+      {graph}
+      <ul class="story-list" aria-label="Stories">
+        {run.stories.map((story) => (
+          <StoryRow key={story.id} story={story} run={run} now={now} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function StoryRow({ story, run, now }: StoriesProps & { story: StoryState }): JSX.Element {
+  const { mark, tone, text } = storyWords(story, run);
+  const runs = story.progress === 'in_progress' && run.status !== 'ended';
+  return (
+    <li>
+      <a href={storyAddress(run.runId, story.id)}>
+        <b class={tone} aria-hidden="true">
+          {mark}
+        </b>
+        <span class="story-id">{safeLine(story.id)}</span> <span class={`story-state ${tone}`}>{text}</span>
+        <span class="story-title">{safeLine(story.title)}</span>
+        <span class="soft">
+          {runs && story.startedAt !== undefined && <Elapsed from={story.startedAt} now={now} />}
+          {!runs && story.startedAt !== undefined && story.endedAt !== undefined && (
+            <Elapsed from={story.startedAt} now={story.endedAt} />
+          )}
+        </span>
+      </a>
+    </li>
+  );
+}
+
+function StoryGraph({ run }: { run: RunState }): JSX.Element {
+  const { nodes, edges, width, height } = layOutGraph(run.stories);
+  const byId = new Map(run.stories.map((story) => [story.id, story]));
+  return (
+    <div class="graph" tabIndex={0} role="region" aria-label="Dependencies of the stories">
+      <svg
+        width={width + 4}
+        height={height + 4}
+        viewBox={`-2 -2 ${width + 4} ${height + 4}`}
+        role="group"
+        aria-label="Graph"
+      >
+        {edges.map(({ from, to, path }) => (
+          <path key={`${from} ${to}`} class="edge" d={path} />
+        ))}
+        {nodes.map(({ id, x, y }) => {
+          const story = byId.get(id);
+          if (story === undefined) return null;
+          const { mark, tone, text } = storyWords(story, run);
+          const name = `${safeLine(id)} ${text}: ${safeLine(story.title)}`;
+          return (
+            <a key={id} href={storyAddress(run.runId, id)} class={`node ${tone}`}>
+              <title>{name}</title>
+              <rect x={x} y={y} width={NODE.width} height={NODE.height} rx="8" />
+              <text x={x + 12} y={y + 19} class="node-id">
+                <tspan aria-hidden="true">{mark} </tspan>
+                {safeLine(id, 12)}
+              </text>
+              <text x={x + NODE.width - 12} y={y + 19} text-anchor="end" class="node-state">
+                {safeLine(text.replace(/ (?:by|for|until) .*/, ''), 12)}
+              </text>
+              <text x={x + 12} y={y + 36} class="node-title">
+                {safeLine(story.title, TEXT_LENGTH)}
+              </text>
+            </a>
+          );
+        })}
+      </svg>
+    </div>
+  );
+}

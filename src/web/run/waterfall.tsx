@@ -1,0 +1,104 @@
+import type { JSX } from 'preact';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { EmptyState } from '../page/page-parts.tsx';
+import { formatClock } from '../page/clock-time.tsx';
+import type { AttemptRecord } from './run-journal.ts';
+import { storyAddress } from './stories/story-words.ts';
+
+interface WaterfallProps {
+  runId: string;
+  attempts: readonly AttemptRecord[];
+  /** ISO 8601; the end of the axis while something is running. */
+  now: string;
+  isOpen: boolean;
+}
+
+const STEPS = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 14_400, 43_200, 86_400].map((s) => s * 1_000);
+const MAX_TICKS = 7;
+/** A label needs this part of the axis. */
+const LAST_TICK = 0.94;
+
+/** When each phase of each attempt ran, on an axis of clock time. */
+export function Waterfall({ runId, attempts, now, isOpen }: WaterfallProps): JSX.Element {
+  if (attempts.length === 0) return <EmptyState title="No attempt has started." />;
+  const ends = attempts.flatMap(({ bars, end, startedAt }) => [
+    Date.parse(end?.at ?? (isOpen ? now : startedAt)),
+    ...bars.map(({ to, from }) => to ?? from),
+  ]);
+  const from = Math.min(...attempts.map(({ startedAt }) => Date.parse(startedAt)));
+  const until = Math.max(from + 1_000, ...ends);
+  const place = (at: number) => `${((at - from) / (until - from)) * 100}%`;
+  const ticks = toTicks(from, until);
+  const phases = [...new Set(attempts.flatMap(({ bars }) => bars.map(({ phase }) => phase)))];
+  return (
+    <div class="waterfall">
+      <ul class="legend" aria-label="Phases">
+        {phases.map((phase) => (
+          <li key={phase}>
+            <span class={`swatch ${phase}`} /> {phase}
+          </li>
+        ))}
+      </ul>
+      <div class="axis" aria-hidden="true">
+        {ticks.map(({ at, text }) => (
+          <span key={at} style={{ left: place(at) }}>
+            {text}
+          </span>
+        ))}
+      </div>
+      <ol>
+        {attempts.map((each) => {
+          const { mark, tone, text } = attemptWords(each, isOpen);
+          const end = each.end === undefined ? until : Date.parse(each.end.at);
+          return (
+            <li key={`${each.story} ${each.attempt}`}>
+              <a class="label" href={storyAddress(runId, each.story, each.attempt)}>
+                <b class={tone} aria-hidden="true">
+                  {mark}
+                </b>{' '}
+                <b>{safeLine(each.story, 40)}</b> attempt {each.attempt} <span class={tone}>{text}</span>
+              </a>
+              <span class="track">
+                {ticks.map(({ at }) => (
+                  <span key={at} class="tick" style={{ left: place(at) }} />
+                ))}
+                {each.bars.map(({ phase, from: start, to = end }) => (
+                  <span
+                    key={`${phase} ${start}`}
+                    class={`bar ${phase}`}
+                    style={{ left: place(start), width: `${(Math.max(0, to - start) / (until - from)) * 100}%` }}
+                  />
+                ))}
+              </span>
+              <span class="phases">
+                {formatClock(each.startedAt)}
+                {each.bars.map(({ phase, from: start, to = end }) => ` · ${phase} ${formatElapsed(to - start)}`)}
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}
+
+/** A sign and words for how an attempt ended. */
+export function attemptWords({ end }: AttemptRecord, isOpen: boolean): { mark: string; tone: string; text: string } {
+  if (end === undefined)
+    return isOpen ? { mark: '●', tone: 'mark', text: 'running' } : { mark: '–', tone: 'warn', text: 'interrupted' };
+  if (end.verdict === 'passed') return { mark: '✓', tone: 'good', text: 'passed' };
+  if (end.verdict === 'needs_human') return { mark: '?', tone: 'warn', text: 'needs you' };
+  if (end.verdict === 'interrupted') return { mark: '–', tone: 'warn', text: end.reason };
+  return { mark: '✗', tone: 'bad', text: end.reason };
+}
+
+/** Round times, with seconds if they are close. */
+function toTicks(from: number, until: number): { at: number; text: string }[] {
+  const step = STEPS.find((each) => (until - from) / each <= MAX_TICKS) ?? (until - from) / MAX_TICKS;
+  const last = from + (until - from) * LAST_TICK;
+  const ticks = [];
+  for (let at = Math.ceil(from / step) * step; at <= last; at += step)
+    ticks.push({ at, text: formatClock(at).slice(0, step < 60_000 ? 8 : 5) });
+  return ticks;
+}

@@ -1,0 +1,210 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { attempted, created } from '../support/journal.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { addSampleRun } from '../support/network/sample-run.ts';
+import { skipFor } from '../support/skip.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const PATIENCE = { timeout: 20_000, interval: 100 };
+const STORY = 'run/sample01/story/US-003';
+
+describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let served: OpenedDashboard['served'];
+  let signIn: OpenedDashboard['signIn'];
+  let show: OpenedDashboard['show'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page, served, signIn, show } = dashboard);
+  });
+  afterEach(() => dashboard.close());
+
+  function scrollLog(to: number): Promise<unknown> {
+    return page.evaluate(`document.querySelector('.log').scrollTo(0, ${to})`);
+  }
+
+  it('shows why a story failed, when, and leads to the whole log', async () => {
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    await show('run/sample01', 'shop');
+    const failures = page.getByRole('region', { name: 'Failures' });
+    const text = await failures.innerText();
+    for (const part of ['US-003', 'GATE_FAILED', 'attempt 2 of 2', 'npm test', 'exit 1', 'expected 100 to be 90'])
+      expect(text).toContain(part);
+    expect(await failures.locator('time').first().getAttribute('title')).toMatch(/^2030-01-01 00:0\d:\d\d UTC$/);
+    expect(await failures.locator('.ansi-1').first().innerText()).toBe('FAIL');
+    await failures.getByRole('link', { name: 'Whole log' }).click();
+    await page.getByRole('log').getByText('> npm test').waitFor();
+    await page.getByRole('link', { name: 'Line 2', exact: true }).click();
+    await page.waitForURL(/attempt\/2\/log\/gates%2F2\.log\/L2$/);
+    await page.locator('.log-row.target').getByText('FAIL').waitFor();
+  });
+
+  it('shows the dependencies of stories, whose links work by key', async () => {
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    await show('run/sample01', 'shop');
+    const graph = page.getByRole('region', { name: 'Dependencies of the stories' });
+    await graph.getByRole('link', { name: /^US-004 blocked by US-003/ }).waitFor();
+    expect(await graph.locator('.edge').count()).toBe(4);
+    await graph.getByRole('link', { name: /^US-002 passed/ }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'US-002 Show the total' }).waitFor();
+    await page.goBack();
+    await page.getByRole('button', { name: 'List' }).click();
+    await page
+      .getByRole('list', { name: 'Stories' })
+      .getByRole('link', { name: /US-004 blocked by US-003/ })
+      .waitFor();
+  });
+
+  it('shows the prompt, diff, network, usage and cassette of an attempt', async () => {
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    await show(STORY, 'US-003');
+    const tab = (name: string) =>
+      page.getByRole('navigation', { name: 'Attempt', exact: true }).getByText(name).click();
+    await tab('Prompt');
+    await page.getByText('Apply coupons, attempt 2.').waitFor();
+    await page.getByRole('row', { name: /repository AGENTS.md 2,000 150/ }).waitFor();
+    await tab('Diff');
+    await page.getByRole('log').getByText('+export const rate1 = 0.1;').waitFor();
+    await page.getByRole('list', { name: 'Changed files' }).getByText('src/coupon.ts').waitFor();
+    await tab('Network');
+    await page.getByRole('row', { name: /CONNECT evil.example.com:443 .* agent ✗ refused 403 2 0/ }).waitFor();
+    await tab('Usage');
+    await page.getByRole('row', { name: 'gpt-5 2 24,000 8,000 900 $0.05' }).waitFor();
+    await tab('Cassette');
+    await page.getByRole('log').getByText('halo_cassette').waitFor();
+    await tab('Agent log');
+    await page.getByRole('log').getByText('Looking at US-003 first.').waitFor();
+  });
+
+  it('compares two attempts, and marks what differs', async () => {
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    await show(STORY, 'US-003');
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page.getByRole('row', { name: 'Input tokens differs 12,000 24,000' }).waitFor();
+    await page.getByRole('row', { name: 'src/coupon.ts differs +1 −0 +2 −0' }).waitFor();
+    expect(await page.getByRole('row', { name: /^npm test/ }).innerText()).not.toContain('differs');
+    await page.getByLabel('First attempt').selectOption('Attempt 2');
+    await page.waitForURL(/compare\/2\/2$/);
+    await vi.waitFor(async () => expect(await page.locator('.differs').count()).toBe(0), PATIENCE);
+  });
+
+  it('finds any line of a log of 1,000,000 lines, of which few are in the page', async () => {
+    const { write } = await addSampleRun(home, 'sample01');
+    const filler = 'x'.repeat(90);
+    const lines = Array.from({ length: 1_000_000 }, (_, at) => `${at + 1} ${filler}`);
+    lines[654_320] += ' needle';
+    lines[900_000] += ' \u001b[31mNEE\u001b[0mDLE';
+    write('US-003', 2, 'gates/2.log', `${lines.join('\n')}\n`);
+    await signIn();
+    const start = Date.now();
+    await page.goto(`${served.url}/#/${STORY}/attempt/2/log/gates%2F2.log/L987654`);
+    const log = page.getByRole('log');
+    await log.getByText(`987654 ${filler}`).waitFor();
+    await page.getByText('1,000,000 lines').waitFor();
+    expect(await log.locator('.log-row').count()).toBeLessThan(150);
+    await page.getByRole('searchbox').fill('needle');
+    await page.getByText('1 of 2').waitFor({ timeout: 60_000 });
+    await log.getByText('654321 x').waitFor();
+    await page.getByRole('searchbox').press('Enter');
+    await page.getByText('2 of 2').waitFor();
+    await log.getByText('900001 x').waitFor();
+    await scrollLog(1e9);
+    await log.getByText(`1000000 ${filler}`).waitFor();
+    await scrollLog(0);
+    await log.getByText(`1 ${filler}`, { exact: true }).waitFor();
+    expect(Date.now() - start).toBeLessThan(120_000);
+    expect(await log.locator('.log-row').count()).toBeLessThan(150);
+  }, 240_000);
+
+  it('follows the log of a gate that is running, and its end', async () => {
+    await home.addRun([created('running1', 2), { type: 'run.started' }, ...attempted('US-001')]);
+    const { state } = await home.operations.get('running1');
+    const path = `${state.stories[0]!.key}/1/gates/1.log`;
+    const lines = ['first'];
+    home.writeArtifact('running1', path, 'first\n');
+    await signIn();
+    await show('run/running1/story/US-001/attempt/1/log', 'US-001');
+    const log = page.getByRole('log');
+    await log.getByText('first').waitFor();
+    for (let at = 0; at < 300; at++) lines.push(`test ${at} passed`);
+    home.writeArtifact('running1', path, `${lines.join('\n')}\n`);
+    await log.getByText('test 299 passed').waitFor();
+    const end = { exitCode: 1, ms: 900, log: 'gates/1.log', tail: 'boom' };
+    await home.append('running1', { type: 'gate.ended', story: 'US-001', attempt: 1, command: 'npm test', ...end });
+    await page
+      .getByRole('list', { name: 'Commands' })
+      .getByRole('link', { name: /✗ failed gate npm test exit 1/ })
+      .waitFor();
+  });
+
+  it('finds lines of the log of the run, and links to them', async () => {
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    await show('run/sample01', 'shop');
+    const log = page.getByRole('log');
+    await log.getByText('3 of 5 stories landed').waitFor();
+    await scrollLog(0);
+    await log.getByText('5 stories of shop').waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('looking at');
+    await page.getByText('1 of 5').waitFor();
+    await page.keyboard.press('Shift+Enter');
+    await page.getByText('5 of 5').waitFor();
+    await page.locator('.log-row.target').getByText('Looking at US-005 first.').waitFor();
+    await page.locator('.log-row.target a').click();
+    await page.waitForURL(/event\/\d+$/);
+  });
+
+  it.each(['light', 'dark'] as const)(
+    'passes axe in each part, %s, wide and narrow',
+    async (colorScheme) => {
+      await addSampleRun(home, 'sample01');
+      await page.emulateMedia({ colorScheme });
+      await signIn();
+      const parts = [
+        ['run/sample01', 'shop'],
+        [STORY, 'US-003'],
+        ...['log', 'agent', 'prompt', 'diff', 'network', 'usage', 'cassette'].map((tab) => [
+          `${STORY}/attempt/2/${tab}`,
+          'US-003',
+        ]),
+        [`${STORY}/compare/1/2`, 'US-003'],
+      ];
+      for (const width of [1440, 1024, 390]) {
+        await page.setViewportSize({ width, height: 900 });
+        for (const [path = '', heading = ''] of parts) {
+          await show(path, heading);
+          await page.waitForTimeout(400);
+          const folder = process.env.HALO_TEST_SCREENSHOTS;
+          const name = path.split('/').slice(2).join('-') || 'run';
+          if (folder !== undefined)
+            await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true });
+          expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), name).toBeLessThanOrEqual(0);
+          await page.evaluate(readFileSync(AXE, 'utf8'));
+          const found = await page.evaluate<string[]>(
+            'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 400)))',
+          );
+          expect(found, `${name} at ${width}`).toEqual([]);
+        }
+      }
+    },
+    240_000,
+  );
+});
