@@ -25,6 +25,8 @@ type Recording = Pick<ExchangeRecording, 'start' | 'push' | 'end'>;
 /** Used when nothing is recorded. */
 const NO_RECORDING: Recording = { start: () => {}, push: () => {}, end: () => Promise.resolve() };
 
+const UNPAID = 402;
+
 const NOTHING_USED: Usage = { ...NO_USAGE, requests: 1 };
 
 /** Costs nothing. */
@@ -118,10 +120,10 @@ function isCountLimited({ operation }: ModelRequest, { statusCode = 0 }: Provide
   return operation.free && PAUSE_STATUSES.includes(statusCode);
 }
 
-/** Reads the body of a response if that is where the provider may request a pause. */
+/** Reads the body of a response if that is where the provider may request a pause, or if another key is tried first. */
 async function readPauseBody(response: IncomingMessage): Promise<ProviderResponse> {
   const { statusCode, headers } = response;
-  if (!mayRequestPause(response)) return { statusCode, headers, stream: response };
+  if (!mayRequestPause(response) && statusCode !== UNPAID) return { statusCode, headers, stream: response };
   const body = await readErrorBody(response);
   return { statusCode, headers, stream: Readable.from([body]), body: body.toString('utf8') };
 }

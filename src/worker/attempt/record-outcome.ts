@@ -86,14 +86,14 @@ async function shortenWait({ worker, config, inputs }: RecordedAttempt, wait: Mo
   const { name, fallback } = config.model;
   // Another model that the agent uses has no fallback.
   if (worker.budgetLedger === undefined || pause.model !== name || fallback.length === 0) return wait;
-  const facts = { state: inputs.state, config, now: worker.now() };
+  const facts = { state: inputs.state, config, now: worker.now };
   const found = await findOpenModel(worker.budgetLedger, fallback, facts).catch((error: unknown) => {
     worker.log.warn({ err: error }, 'pauses of other models could not be read');
     return undefined;
   });
   if (found === undefined) return wait;
   if (!('model' in found)) return found.paused.pause.until < pause.until ? found.paused : wait;
-  const until = new Date(facts.now).toISOString();
+  const until = new Date(worker.now()).toISOString();
   return { pause: { ...pause, until }, why: `${why} The attempt begins again with the model "${found.model}".` };
 }
 

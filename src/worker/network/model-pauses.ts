@@ -8,11 +8,11 @@ import type { BudgetLedger, LedgerPause, PauseQuery } from '../../queue/budget/b
 /** Agents do not wait for longer. */
 const MAX_AGENT_PAUSE_MS = 5 * 60_000;
 
-/** What a pause depends on. `now`: ms since 1970. */
+/** What a pause depends on. `now`: the clock of this worker, in ms since 1970. */
 interface PauseFacts {
   state: Pick<RunState, 'askedAt'>;
   config: Pick<Config, 'model' | 'rate' | 'limits'>;
-  now: number;
+  now: () => number;
 }
 
 /** A pause of a model, as sentences. */
@@ -40,7 +40,8 @@ export async function findOpenModel(
   for (const model of models) {
     const found = await ledger.findPause(pauseQuery({ state, config }, model));
     if (found === undefined || found.ms <= longestPauseMs(config)) return { model, paused: pauses[0] };
-    pauses.push(describePause(model, found, now));
+    // The clock is read after the answer: a pause must not end too early.
+    pauses.push(describePause(model, found, now()));
   }
   return { paused: pauses.reduce((first, next) => (next.ms < first.ms ? next : first)) };
 }

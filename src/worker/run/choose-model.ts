@@ -26,8 +26,7 @@ export async function chooseModel(
   if (!isDue(planned, worker.now()) || story.approved !== undefined) return { config };
   const { api, mode, name, fallback } = config.model;
   if (worker.budgetLedger === undefined || api === undefined || mode === 'replay') return { config };
-  const now = worker.now();
-  const finding = findOpenModel(worker.budgetLedger, [name, ...fallback], { state, config, now });
+  const finding = findOpenModel(worker.budgetLedger, [name, ...fallback], { state, config, now: worker.now });
   const found = await finding.catch((error: unknown) => {
     worker.log.warn({ runId: state.runId, err: error }, 'pause of the model could not be read');
     return undefined;
@@ -41,7 +40,7 @@ export async function chooseModel(
   const isRunning = story.progress === 'in_progress' && story.waiting === undefined;
   if (isRunning) return { config };
   const ref = { story: story.id, attempt };
-  const at = new Date(now).toISOString();
+  const at = new Date(worker.now()).toISOString();
   const waits = await worker.store.transact<boolean>(state.runId, (current) => {
     // The run has changed since: the job is planned again.
     if (!isStillPlanned(current, planned)) return { entries: [], result: true };

@@ -79,6 +79,15 @@ describe('a model with several keys', () => {
     },
   );
 
+  it('passes the whole error of one key on if the other one has a pause of hours', async ({ home, link }) => {
+    const { attempt, keys } = await openKeys({ home, link }, [{ fail: 402 }, HOURS]);
+    const gate = await attempt();
+    const answer = await ask(gate.socket);
+    expect(answer.status).toBe(402);
+    expect(gate.problem()?.sentence).toContain('wants to be paid first');
+    expect(keys()).toEqual([1, 2]);
+  });
+
   it('waits for the other key during its pause if one was refused, and not for the refused one', async ({
     home,
     link,

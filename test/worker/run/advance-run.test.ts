@@ -185,6 +185,29 @@ describe('a job whose run has changed since it was read', () => {
     await vi.waitFor(async () => expect(await choose()).toEqual({ config: asked }), { timeout: 20_000, interval: 100 });
   });
 
+  it('waits until the end of a pause, also if Redis answers late', async ({ home, repository, link }) => {
+    const ledger = await openBudgetLedger({ ...link, prefix: randomUUID() });
+    onTestFinished(() => ledger.close());
+    const run = await open(home, repository);
+    const state = await run.store.readState(run.runId);
+    const asked = resolveConfig({ cwd: '/', set: ['gates=[]', 'agent=codex', 'model.name=gpt'] }).config;
+    const block = { model: 'api.openai.com/gpt', key: 'env:OPENAI_API_KEY', ms: 3_600_000, refused: false };
+    await ledger.pauseKey({ ...block, at: run.clock.ms });
+    const findPause: typeof ledger.findPause = async (query) => {
+      const found = await ledger.findPause(query);
+      run.clock.ms += 60_000;
+      return found;
+    };
+    const worker = {
+      ...run.worker,
+      budgetLedger: Object.assign(Object.create(ledger) as typeof ledger, { findPause }),
+    };
+    expect(await chooseModel(worker, { state, planned: planStory(state, 0)!, config: asked })).toBeUndefined();
+    const [wait] = await run.added();
+    const until = wait?.type === 'story.postponed' ? Date.parse(wait.notBefore) : 0;
+    expect(until).toBeGreaterThan(run.clock.ms + 3_600_000 - 30_000);
+  });
+
   it.for(changes.filter(([what]) => what !== 'is paused'))(
     'records no failure: %s',
     async ([, change], { home, repository }) => {
