@@ -45,9 +45,12 @@ export function openPipeReader(path: string): PipeReader {
 
 /** Also for writing: a pipe without a writer is at its end. */
 function openBoth(path: string): [number, number] {
+  let reading: number | undefined;
   try {
-    return [openSync(path, constants.O_RDONLY | OPEN), openSync(path, constants.O_WRONLY | OPEN)];
+    reading = openSync(path, constants.O_RDONLY | OPEN);
+    return [reading, openSync(path, constants.O_WRONLY | OPEN)];
   } catch (error) {
+    if (reading !== undefined) closeSync(reading);
     throw new HaloError('DISK_FAILED', `The named pipe ${path} cannot be opened.`, { cause: error });
   }
 }

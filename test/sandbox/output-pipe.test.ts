@@ -1,10 +1,11 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { discardSink, tailSink } from '../../src/lib/streams.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
-import { makeOutputPipe } from '../../src/sandbox/output-pipe.ts';
+import { makeOutputPipe, openPipeReader } from '../../src/sandbox/output-pipe.ts';
 import type { Command, Sandbox } from '../../src/sandbox/sandbox.ts';
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -34,6 +35,17 @@ async function start() {
   };
   return { sandbox, run };
 }
+
+describe('a reader of a pipe', () => {
+  it('leaves no file open if its pipe cannot be opened', () => {
+    const dir = tempDir('halo-pipe');
+    const openFiles = () => readdirSync('/proc/self/fd').length;
+    const before = openFiles();
+    // A folder can be opened for reading only.
+    for (let nth = 0; nth < 20; nth++) expect(() => openPipeReader(dir)).toThrow(/cannot be opened/);
+    expect(openFiles()).toBeLessThan(before + 20);
+  });
+});
 
 describe('a sandbox whose output goes through a pipe', () => {
   it('runs a command with its stdin, both outputs and its exit code', async () => {

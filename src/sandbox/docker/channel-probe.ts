@@ -44,14 +44,14 @@ export async function canReach(
       server.listen(path, resolve);
     });
     await chmod(path, 0o666);
-    await makeOutputPipe(join(probe, 'output'));
-    pipe = openPipeReader(join(probe, 'output'));
+    pipe = await openProbePipe(join(probe, 'output'));
     const mounts: Mount[] = [{ kind: 'bind', source: probe, target: '/run/halo', readOnly: true }];
     const write = `timeout ${PIPE_SECONDS} sh -c 'printf ${word} > /run/halo/output'`;
     const script = `/opt/halo/bin/forward 4000 /run/halo/gateway.sock -- ${LISTEN} && ${write} || true`;
     const { text } = await runOneOffSandbox(engine, { purpose: 'channel', mounts, script, runtime });
-    pipe.release();
-    return { socket: text === word, pipe: text === word && (await readAll(pipe.chunks)) === word };
+    pipe?.release();
+    const isWritten = pipe !== undefined && text === word && (await readAll(pipe.chunks)) === word;
+    return { socket: text === word, pipe: isWritten };
   } catch (error) {
     no(error);
     return { socket: false, pipe: false };
@@ -59,6 +59,16 @@ export async function canReach(
     pipe?.destroy();
     server.close();
     await rm(probe, { recursive: true, force: true });
+  }
+}
+
+/** Undefined where the file system has no named pipes. */
+async function openProbePipe(path: string): Promise<PipeReader | undefined> {
+  try {
+    await makeOutputPipe(path);
+    return openPipeReader(path);
+  } catch {
+    return undefined;
   }
 }
 

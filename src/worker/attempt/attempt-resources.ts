@@ -179,6 +179,7 @@ export class AttemptResources {
 
   /** Creates a pipe for the output of one sandbox; undefined if sandboxes cannot use one. Throws DISK_FAILED. */
   async createOutputPipe(): Promise<OutputPipe | undefined> {
+    this.assertOpen();
     if (!this.pipesOutput) return undefined;
     this.pipes += 1;
     const path = join(this.scratchDir, `output-${this.pipes}`);

@@ -125,11 +125,12 @@ export class Workspace {
     const { context, volume } = this;
     const { resources } = context;
     await this.created;
-    const [egress, outputPipe] = await Promise.all([
-      step.openEgress?.(),
-      step.pipesOutput && resources.createOutputPipe(),
-    ]);
-    if (egress !== undefined) resources.onClose(() => egress.channel.close());
+    // Also if the other one fails.
+    const opening = step.openEgress?.().then((opened) => {
+      resources.onClose(() => opened.channel.close());
+      return opened;
+    });
+    const [egress, outputPipe] = await Promise.all([opening, step.pipesOutput && resources.createOutputPipe()]);
     const sandbox = await resources.startSandbox(describeSandbox(context, step, { volume, egress, outputPipe }));
     if (egress !== undefined) await attachChannel(context, sandbox, egress.channel);
     return { sandbox, egress, outputPipe };
