@@ -1,9 +1,13 @@
 import type { JournalEvent } from '../journal/events.ts';
 import { applyEvent } from '../journal/fold-run.ts';
-import { isDone, isSelected, type RunState } from '../run/state.ts';
+import { isDone, isSelected, type RunState, type StoryState } from '../run/state.ts';
 import { safeLine } from '../text/safe-text.ts';
+import type { PullState } from './pull-state.ts';
 import { code, introduce, planPull, statusOf, storySection, toPlannedPull } from './plan-pull.ts';
 import type { PlannedPull, PullFacts } from './plan-pull.ts';
+
+/** Each change of a run asks the forge for each open pull request of its stack. */
+export const MAX_OPEN = 100;
 
 /** A branch of a run that has a pull request. */
 export interface PullBranch {
@@ -27,7 +31,8 @@ export interface PullLink {
 /**
  * The branches of a run, in the order in which they are to be merged: one for all of it or, with `story`, one for each
  * story, each on top of the one before. A further commit of a story extends its branch if that is the top of the stack and
- * its pull request is open, and is a branch of its own otherwise: a branch below is never changed.
+ * its pull request is open, and is a branch of its own otherwise: a branch below is never changed. So is one that landed
+ * before halo knew that the pull request was over.
  */
 export function planBranches(
   events: readonly JournalEvent[],
@@ -36,28 +41,53 @@ export function planBranches(
 ): PullBranch[] {
   const { runId, repo, tip } = run;
   const stack: PullBranch[] = [];
+  const add = (story: Pick<StoryState, 'id' | 'key'>, from: Pick<PullBranch, 'commits' | 'base'>) =>
+    stack.push({
+      name: `halo-pr/${runId}/${stack.length + 1}-${story.key}`,
+      ...from,
+      story: story.id,
+      ...(stack.some((each) => each.story === story.id) && { isFollowUp: true }),
+    });
   let state: RunState | undefined;
   for (const event of events) {
     const before: RunState | undefined = state;
     state = applyEvent(state, event);
+    if (event.type === 'pull.closed') {
+      const later = takeLater(stack, event, state);
+      const story = state?.stories.find(({ id }) => id === stack.at(-1)?.story);
+      if (later !== undefined && story !== undefined) add(story, later);
+    }
     if (before === undefined || state === undefined || state.tip === before.tip || !('story' in event)) continue;
     const story = state.stories.find(({ id }) => id === event.story);
     if (story === undefined) continue;
     const top = stack.at(-1);
     const isEnded = state.pulls?.some(({ branch, ended }) => branch === top?.name && ended !== undefined) === true;
     if (top?.story === story.id && !isEnded) top.commits.push(state.tip);
-    else
-      stack.push({
-        name: `halo-pr/${runId}/${stack.length + 1}-${story.key}`,
-        commits: [state.tip],
-        base: before.tip,
-        story: story.id,
-        ...(stack.some((each) => each.story === story.id) && { isFollowUp: true }),
-      });
+    else add(story, { commits: [state.tip], base: before.tip });
   }
   if (mode === 'story') return stack;
   const commits = stack.flatMap((each) => each.commits);
   return [{ name: `halo/${runId}`, commits: commits.at(-1) === tip ? commits : [...commits, tip], base: repo.base }];
+}
+
+/** Takes the commits from the top of the stack that its pull request did not have when it was closed. */
+function takeLater(
+  stack: readonly PullBranch[],
+  { number, head }: JournalEvent & { type: 'pull.closed' },
+  state: RunState | undefined,
+): Pick<PullBranch, 'commits' | 'base'> | undefined {
+  const top = stack.at(-1);
+  const isOfTop = state?.pulls?.some((each) => each.number === number && each.branch === top?.name) === true;
+  if (top === undefined || head === undefined || !isOfTop || !top.commits.includes(head)) return undefined;
+  const commits = top.commits.splice(top.commits.indexOf(head) + 1);
+  return commits.length === 0 ? undefined : { commits, base: head };
+}
+
+/** The part of a stack that has pull requests: until some are merged or closed, not more than MAX_OPEN are opened. */
+export function limitStack(branches: readonly PullBranch[], { pulls = [] }: PullState): PullBranch[] {
+  const isEnded = ({ name }: PullBranch) => pulls.some(({ branch, ended }) => branch === name && ended !== undefined);
+  const firstLeft = branches.filter((each) => !isEnded(each))[MAX_OPEN];
+  return branches.slice(0, firstLeft === undefined ? branches.length : branches.indexOf(firstLeft));
 }
 
 /**

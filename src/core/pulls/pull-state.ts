@@ -23,8 +23,8 @@ export interface PullState {
 export type PullEntry =
   /** A branch of the run has a pull request on a forge: the branch of the run, if none is named. */
   | { type: 'pull.opened'; number: number; url: string; branch?: string; of?: string }
-  /** People have merged or closed it. */
-  | { type: 'pull.closed'; number: number; merged: boolean }
+  /** People have merged or closed it. `head`: the newest commit that it had then. */
+  | { type: 'pull.closed'; number: number; merged: boolean; head?: string }
   /** A user requested a pull request for a run that may not have asked for one. */
   | { type: 'pull.requested'; by: string };
 

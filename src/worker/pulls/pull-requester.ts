@@ -60,8 +60,8 @@ export class PullRequester implements FeedConsumer {
     if (state.tip === state.repo.base || state.dry || state.scratch) return;
     const last = events.findLast(({ type }) => SHOWN.includes(type));
     if (last === undefined || !(await this.#isWanted(state))) return;
-    // A user expects an answer now.
-    if (events.some(({ type }) => type === 'pull.requested')) this.#failed.delete(runId);
+    // A user expects an answer now, and the forge can be reached.
+    if (events.some(({ type }) => type === 'pull.requested' || type === 'pull.closed')) this.#failed.delete(runId);
     await this.#files.write(runId, { seq: last.seq });
   }
 

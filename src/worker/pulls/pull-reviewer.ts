@@ -185,7 +185,9 @@ export class PullReviewer implements FeedConsumer {
         });
       if (pull.state !== 'open') {
         const merged = pull.state === 'merged';
-        await this.#context.store.append(state.runId, [{ type: 'pull.closed', number, merged }]);
+        await this.#context.store.append(state.runId, [
+          { type: 'pull.closed', number, merged, ...defined({ head: pull.head }) },
+        ]);
         continue;
       }
       open.push(each);

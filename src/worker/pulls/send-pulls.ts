@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { planBranchPull, planBranches, type PullBranch } from '../../core/pulls/plan-stack.ts';
+import { limitStack, MAX_OPEN, planBranchPull, planBranches, type PullBranch } from '../../core/pulls/plan-stack.ts';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { PlannedPull, PullFacts } from '../../core/pulls/plan-pull.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -7,6 +8,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Pull, PullRequests } from '../../forge/pull-requests.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { pushRefs } from '../../git/repository/push-refs.ts';
+import { defined } from '../../lib/guards.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { PullTarget } from './open-pull-target.ts';
@@ -33,7 +35,7 @@ interface Slot {
 /**
  * Sends what the forge lacks: branches and records, pull requests, their texts, and statuses. From the bottom of the stack
  * to its top, so that the base of each pull request exists. `sent`: what it has sent before, which is not sent again.
- * Throws FORGE_FAILED.
+ * Throws FORGE_FAILED, also after sending the rest, if people have pushed to a branch or the stack is too large.
  */
 export async function sendPulls(
   context: SendContext,
@@ -42,10 +44,11 @@ export async function sendPulls(
   sent: Map<string, string>,
 ): Promise<void> {
   const { state, mode } = run;
-  const branches = planBranches(run.events, state, mode);
+  const planned = planBranches(run.events, state, mode);
+  const branches = limitStack(planned, state);
   const slots: Slot[] = [];
   for (const branch of branches) slots.push(await readSlot(context, state, { branch, pulls }));
-  await push(context, state, { slots, target });
+  const refused = await push(context, state, { slots, target, sent });
   for (const [nth, slot] of slots.entries()) {
     if (slot.isEnded || slot.pull !== undefined) continue;
     const { title, body, isDraft } = contentOf(context, run, { slots, nth });
@@ -63,10 +66,21 @@ export async function sendPulls(
     const isOfStack = branches.some(({ name }) => name === pull.base);
     const change = { ...content, ...(pull.base !== wanted && isOfStack && { base: wanted }) };
     await once(sent, pull.url, change, () => pulls.updatePull(pull.number, change));
+    // The forge lacks the commit.
+    if (refused?.branch === branch) continue;
     const commit = branch.commits.at(-1) ?? state.tip;
     for (const status of statuses)
       await once(sent, `${commit} ${status.context}`, status, () => pulls.setStatus(commit, status));
   }
+  if (refused !== undefined) throw refused.error;
+  if (branches.length < planned.length) throw stackTooLarge(state, planned.length - branches.length);
+}
+
+function stackTooLarge({ runId }: RunState, left: number): HaloError {
+  return new HaloError(
+    'FORGE_FAILED',
+    `The stack of run ${runId} has ${MAX_OPEN} open pull requests, the most that halo opens; ${left} more follow when these are merged.`,
+  );
 }
 
 async function readSlot(
@@ -93,15 +107,26 @@ async function journal({ store }: SendContext, { runId, pulls = [] }: RunState, 
     await store.append(runId, [{ type: 'pull.opened', number, url: safeLine(url, 500), ...place }]);
   }
   if (isEnded && known?.ended === undefined)
-    await store.append(runId, [{ type: 'pull.closed', number, merged: state === 'merged' }]);
+    await store.append(runId, [
+      { type: 'pull.closed', number, merged: state === 'merged', ...defined({ head: pull.head }) },
+    ]);
 }
 
-/** Pushes new branches, and those whose head is an older commit of their own. Never what is merged, perhaps deleted. */
+/** A branch to which people have pushed, so that halo cannot. */
+interface RefusedPush {
+  branch: PullBranch;
+  error: HaloError;
+}
+
+/**
+ * Pushes new branches, and those whose head is an older commit of their own. Never what is merged, perhaps deleted. Throws
+ * FORGE_FAILED, except for the top of the stack if it has commits of others.
+ */
 async function push(
   { home, log }: SendContext,
   { runId, repo }: RunState,
-  { slots, target }: { slots: readonly Slot[]; target: PullTarget['target'] },
-): Promise<void> {
+  { slots, target, sent }: { slots: readonly Slot[]; target: PullTarget['target']; sent: Map<string, string> },
+): Promise<RefusedPush | undefined> {
   const isTop = (slot: Slot) => slot === slots.at(-1);
   const outdated = slots.filter((slot) => {
     const { pull, isEnded, branch } = slot;
@@ -110,10 +135,31 @@ async function push(
     // What people have pushed to a branch below stays.
     return pull?.head === undefined || isTop(slot) || branch.commits.includes(pull.head);
   });
-  const branches = outdated.map(({ branch }) => ({ name: branch.name, commit: branch.commits.at(-1) ?? branch.base }));
-  const mirrorDir = mirrorPath(home, repo.mirror);
-  const unsent = await pushRefs({ mirrorDir, hostGitDir: await hostGitDirOf(home, repo), ...target, branches });
-  if (unsent !== undefined) log.warn({ runId, why: unsent }, 'records of commits were not pushed');
+  const repositories = { mirrorDir: mirrorPath(home, repo.mirror), hostGitDir: await hostGitDirOf(home, repo) };
+  const pushAll = async (pushed: readonly PullBranch[]) => {
+    const branches = pushed.map(({ name, commits, base }) => ({ name, commit: commits.at(-1) ?? base }));
+    const unsent = await pushRefs({ ...repositories, ...target, branches });
+    if (unsent !== undefined) log.warn({ runId, why: unsent }, 'records of commits were not pushed');
+    for (const { name, commit } of branches) sent.set(`push ${name}`, commit);
+  };
+  const shared = outdated.find(({ pull, branch }) => pull?.head !== undefined && !branch.commits.includes(pull.head));
+  await pushAll(outdated.filter((slot) => slot !== shared).map(({ branch }) => branch));
+  // Others have added to what halo has pushed.
+  if (shared === undefined || sent.get(`push ${shared.branch.name}`) === shared.branch.commits.at(-1)) return undefined;
+  const { branch } = shared;
+  return pushAll([branch]).then(
+    () => undefined,
+    (error: unknown) => ({ branch, error: sharedBranch(branch, error) }),
+  );
+}
+
+function sharedBranch({ name, commits }: PullBranch, cause: unknown): HaloError {
+  const why = toHaloError(cause).message;
+  return new HaloError(
+    'FORGE_FAILED',
+    `People have pushed to ${name}, and halo does not overwrite that: merge ${commits.at(-1) ?? 'the commit'} into it. ${why}`,
+    { cause },
+  );
 }
 
 /** The branch of the nearest open pull request below. Undefined: the branch that the run started from. */

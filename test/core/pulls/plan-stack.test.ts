@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { planBranches, planBranchPull } from '../../../src/core/pulls/plan-stack.ts';
+import { limitStack, planBranches, planBranchPull, type PullBranch } from '../../../src/core/pulls/plan-stack.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { BASE, created, journalOf, passed, stateOf } from '../../support/journal.ts';
 
@@ -59,6 +59,44 @@ describe('the branches of a run with a pull request for each story', () => {
       { commits: [commitOf(1)] },
       { commits: [commitOf(2)], isFollowUp: true },
     ]);
+  });
+});
+
+describe('a commit that landed before halo knew that the pull request of its story was merged', () => {
+  const begin = [created('r'), ...landed('US-001', 1)];
+  const [branch] = stackOf(...begin);
+  const opened: JournalEntry = { type: 'pull.opened', number: 1, url: 'u', branch: branch!.name, of: 'US-001' };
+  const closed: JournalEntry = { type: 'pull.closed', number: 1, merged: true, head: commitOf(1) };
+  const again = [opened, sentBack('US-001', 1), ...landed('US-001', 2)];
+
+  it('gets a branch of its own, also if the merge is noticed twice', () => {
+    const expected = [
+      { commits: [commitOf(1)] },
+      { name: expect.stringMatching(/^halo-pr\/r\/2-us-001/) as string, base: commitOf(1), commits: [commitOf(2)] },
+    ];
+    expect(stackOf(...begin, ...again, closed, closed)).toMatchObject(expected);
+    expect(stackOf(...begin, ...again, closed)[1]).toMatchObject({ story: 'US-001', isFollowUp: true });
+  });
+
+  it('stays where it is if the pull request has it, or if the branch above has it', () => {
+    expect(stackOf(...begin, ...again, { ...closed, head: commitOf(2) })).toMatchObject([
+      { commits: [commitOf(1), commitOf(2)] },
+    ]);
+    expect(stackOf(...begin, ...again, ...landed('US-002', 3), closed)).toMatchObject([
+      { commits: [commitOf(1), commitOf(2)] },
+      { commits: [commitOf(3)], base: commitOf(2) },
+    ]);
+  });
+});
+
+describe('a stack with more than a hundred pull requests', () => {
+  const branches = Array.from({ length: 103 }, (_, n): PullBranch => ({ name: `b${n}`, commits: [], base: BASE }));
+
+  it('has a hundred open ones, and further ones when some were merged', () => {
+    expect(limitStack(branches.slice(0, 100), {})).toHaveLength(100);
+    expect(limitStack(branches, {})).toEqual(branches.slice(0, 100));
+    const merged = { number: 1, url: 'u', branch: 'b4', ended: 'merged' } as const;
+    expect(limitStack(branches, { pulls: [merged] })).toEqual(branches.slice(0, 101));
   });
 });
 

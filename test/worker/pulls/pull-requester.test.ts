@@ -90,6 +90,45 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
     await worker.ended;
   });
 
+  it('keeps what people push to its branch, and shows further work that it cannot push', async ({
+    forge,
+    haloHome,
+    command,
+    repository,
+    origin,
+  }) => {
+    const worker = haloHome.start(['worker'], { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } });
+    const submit = ['submit', writePrd(repository, [{ id: 'A', title: 'Pay' }]), '--repo', repository.root];
+    const runId = (await command([...submit, ...withAgent(AGENT), ...PR])).stdout.trim();
+    const branch = `halo/${runId}`;
+    const settled = (isDraft: boolean) =>
+      vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft }]), { timeout: 60_000, interval: 50 });
+    await settled(false);
+    const person = ['-c', 'user.name=Tess', '-c', 'user.email=tess@shop.test'];
+    const added = origin.git(...person, 'commit-tree', `${branch}^{tree}`, '-p', branch, '-m', 'fix: typo');
+    origin.git('update-ref', `refs/heads/${branch}`, added);
+    const before = repository.git('rev-parse', branch);
+    const rejected = await command(['reject', runId, '--story', 'A', '--feedback', 'Rename it.']);
+    expect(rejected.code, rejected.stderr).toBe(0);
+    await vi.waitFor(() => expect(repository.git('rev-parse', branch)).not.toBe(before), {
+      timeout: 60_000,
+      interval: 100,
+    });
+    const tip = repository.git('rev-parse', branch);
+    await vi.waitFor(() => expect(forge.pulls.all[0]!.body).toContain(tip), { timeout: 30_000, interval: 100 });
+    await settled(false);
+    expect(origin.git('rev-parse', branch)).toBe(added);
+    await vi.waitFor(
+      async () =>
+        expect((await command(['status', runId])).stdout).toContain(
+          `People have pushed to ${branch}, and halo does not overwrite that: merge ${tip} into it.`,
+        ),
+      { timeout: 30_000, interval: 500 },
+    );
+    worker.process.kill('SIGTERM');
+    await worker.ended;
+  });
+
   it('ends as without a forge if none is configured, and says why', async ({
     haloHome,
     command,
