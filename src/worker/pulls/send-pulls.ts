@@ -157,7 +157,7 @@ function sharedBranch({ name, commits }: PullBranch, cause: unknown): HaloError 
   const why = toHaloError(cause).message;
   return new HaloError(
     'FORGE_FAILED',
-    `People have pushed to ${name}, and halo does not overwrite that: merge ${commits.at(-1) ?? 'the commit'} into it. ${why}`,
+    `People have pushed to ${name}, and halo does not overwrite that, so merge ${commits.at(-1) ?? 'the commit'} into it: ${why}`,
     { cause },
   );
 }

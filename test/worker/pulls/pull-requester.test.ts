@@ -121,7 +121,7 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
     await vi.waitFor(
       async () =>
         expect((await command(['status', runId])).stdout).toContain(
-          `People have pushed to ${branch}, and halo does not overwrite that: merge ${tip} into it.`,
+          `People have pushed to ${branch}, and halo does not overwrite that, so merge ${tip} into it: `,
         ),
       { timeout: 30_000, interval: 500 },
     );
