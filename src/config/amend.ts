@@ -2,6 +2,7 @@ import { BUDGET_SCOPES } from '../core/budget.ts';
 import { FAILURE_CLASSES } from '../core/failure/failure.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import type { Config } from './config.ts';
+import { findConflicts } from './cross-field-rules.ts';
 import { readOptions } from './load/file-layers.ts';
 import type { ResolvedConfig } from './resolve.ts';
 
@@ -78,7 +79,8 @@ export function findKeysNeedingApproval(keys: readonly string[]): string[] {
 
 /**
  * Returns the sections of a run's configuration that change when the keys get the values of `resolved`; all other settings
- * keep the values of the run. Throws CONFIG_INVALID if another source overrides a value with a stricter one.
+ * keep the values of the run. Throws CONFIG_INVALID if another source overrides a value with a stricter one, or if a value
+ * does not fit the other settings of the run.
  */
 export function amendConfig(before: Config, keys: readonly string[], resolved: ResolvedConfig): Partial<Config> {
   const change: Table = {};
@@ -102,7 +104,21 @@ export function amendConfig(before: Config, keys: readonly string[], resolved: R
       prices: { ...before.prices, ...resolved.config.prices },
       rate: { ...before.rate, ...resolved.config.rate },
     });
+  else if (keys.some((key) => key.startsWith('budget.')))
+    Object.assign(change, { prices: { ...resolved.config.prices, ...before.prices } });
+  assertFits({ ...before, ...change }, before);
   return change;
+}
+
+/** The other settings of a run need not be those of this machine. */
+function assertFits(after: Config, before: Config): void {
+  const problemsOf = (config: Config) => findConflicts(config, () => '-c').problems;
+  const known = problemsOf(before);
+  const problems = problemsOf(after).filter((problem) => !known.includes(problem));
+  if (problems.length === 0) return;
+  throw new HaloError('CONFIG_INVALID', problems.join('\n'), {
+    hint: 'These settings do not fit the others of the run. Give model.name as well, also unchanged, to read the prices of its models again.',
+  });
 }
 
 function put(table: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {

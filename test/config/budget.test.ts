@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
+import { amendConfig } from '../../src/config/amend.ts';
 import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
 
@@ -80,6 +81,31 @@ test('a fallback needs a price if a budget of money applies', () => {
   expect(refusal({ home })).toContain('halo does not know what the model "house.model" costs');
   const priced = `${home}\n[prices."house.model"]\ninput = 1\noutput = 2`;
   expect(Object.keys(resolve({ home: priced }).config.prices)).toEqual(['gpt-5.5', 'house.model']);
+});
+
+describe('changed settings of a run', () => {
+  const amend = (submitted: Sources, change: Sources) => {
+    const keys = (change.set ?? []).flatMap((option) => option.split('=')[0] ?? []);
+    return amendConfig(resolve(submitted).config, keys, resolve(change));
+  };
+  const unpriced = { set: ['model.fallback=["house.model"]'] };
+
+  test('are refused if a budget of money would apply to a model of the run without a price', () => {
+    const cost = 'halo does not know what the model "house.model" costs';
+    expect(() => amend(unpriced, { set: ['budget.run_usd=3'] })).toThrow(`-c: budget.run_usd: ${cost}`);
+    expect(() => amend({ set: ['model.name=house.model'] }, { set: ['budget.run_usd=3'] })).toThrow(cost);
+    expect(() => amend({ set: ['budget.run_usd=3'] }, { set: ['model.name=house.model'] })).toThrow(cost);
+  });
+
+  test('read prices that are known meanwhile', () => {
+    const home = '[model]\nfallback = ["house.model"]\n[prices."house.model"]\ninput = 1\noutput = 2';
+    const { prices } = amend(unpriced, { home, set: ['budget.run_usd=3'] });
+    expect(prices).toMatchObject({ 'house.model': { input: 1, output: 2 } });
+  });
+
+  test('are not refused for what did not fit before', () => {
+    expect(amend(unpriced, { set: ['limits.cpus=3'] })).toMatchObject({ limits: { cpus: 3 } });
+  });
 });
 
 describe('prices and rates', () => {
