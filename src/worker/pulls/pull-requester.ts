@@ -22,6 +22,8 @@ export type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> 
 const MIN_BACKOFF_MS = 5_000;
 const MAX_BACKOFF_MS = 30 * 60_000;
 const MAX_WHY = 500;
+/** Runs of which halo remembers what was sent: of others, everything is sent again after a change. */
+const MAX_REMEMBERED = 200;
 /** Events that change what a pull request shows. */
 const SHOWN: readonly JournalEvent['type'][] = [
   'story.ended',
@@ -44,7 +46,7 @@ export class PullRequester implements FeedConsumer {
   readonly #context: PullRequesterContext;
   readonly #files: PullFiles;
   readonly #forges: PullForges;
-  /** What was sent about runs that have not ended. */
+  /** What was sent about runs that have not ended, or whose pull requests are open; the latest last. */
   readonly #sent = new Map<string, Map<string, string>>();
   readonly #failed = new Map<string, { times: number; retryAt: number }>();
   #sending: Promise<void> | undefined;
@@ -120,14 +122,22 @@ export class PullRequester implements FeedConsumer {
     const [state, events] = await Promise.all([store.readState(runId), store.readWithoutActivities(runId)]);
     const { config } = await store.readRecord(runId);
     const mode = applyDefaults(config).land.pullRequests;
-    const sent = this.#sent.get(runId) ?? new Map<string, string>();
-    this.#sent.set(runId, sent);
+    const sent = this.#sentAbout(runId);
     const shown = { state, events, mode, facts: await this.#readFacts(state, events) };
     await sendPulls(this.#context, shown, await this.#forges.openTarget(state), sent);
     const now = await store.readState(runId);
     if (now.status === 'ended' && openPulls(now).length === 0) this.#sent.delete(runId);
     // Unless something has changed meanwhile.
     if ((await this.#files.read(runId)).seq === seq) await this.#files.remove(runId);
+  }
+
+  #sentAbout(runId: string): Map<string, string> {
+    const sent = this.#sent.get(runId) ?? new Map<string, string>();
+    this.#sent.delete(runId);
+    this.#sent.set(runId, sent);
+    const [oldest] = this.#sent.keys();
+    if (oldest !== undefined && this.#sent.size > MAX_REMEMBERED) this.#sent.delete(oldest);
+    return sent;
   }
 
   async #readFacts({ runId, stories }: RunState, events: readonly JournalEvent[]): Promise<PullFacts> {

@@ -46,6 +46,7 @@ export async function sendPulls(
   const { state, mode } = run;
   const planned = planBranches(run.events, state, mode);
   const branches = limitStack(planned, state);
+  forgetOlderCommits(sent, branches);
   const slots: Slot[] = [];
   for (const branch of branches) slots.push(await readSlot(context, state, { branch, pulls }));
   const refused = await push(context, state, { slots, target, sent });
@@ -174,6 +175,15 @@ function contentOf(
 ): PlannedPull {
   const links = slots.map(({ pull, branch }) => pull ?? state.pulls?.find((each) => each.branch === branch.name));
   return masker.value(planBranchPull(state, facts, { branches: slots.map(({ branch }) => branch), nth, links }));
+}
+
+/** Statuses of commits that are not the newest of a branch any more are not sent again. */
+function forgetOlderCommits(sent: Map<string, string>, branches: readonly PullBranch[]): void {
+  const heads = new Set(branches.map(({ commits }) => commits.at(-1)));
+  for (const key of sent.keys()) {
+    const [, commit] = /^([0-9a-f]{40,64}) /.exec(key) ?? [];
+    if (commit !== undefined && !heads.has(commit)) sent.delete(key);
+  }
 }
 
 async function once(sent: Map<string, string>, key: string, value: object, send: () => Promise<void>): Promise<void> {
