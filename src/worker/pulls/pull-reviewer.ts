@@ -4,7 +4,7 @@ import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { planBranches } from '../../core/pulls/plan-stack.ts';
 import { planChecks, planReviews } from '../../core/pulls/pull-feedback.ts';
 import type { FeedbackPlan, PlannedFeedback, PullReview } from '../../core/pulls/pull-feedback.ts';
-import { openPulls, type RunPull } from '../../core/pulls/pull-state.ts';
+import { openPulls, pauseBetweenReadings, type RunPull } from '../../core/pulls/pull-state.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { PullReviews } from '../../forge/pull-requests.ts';
@@ -24,9 +24,8 @@ import { PullForges } from './open-pull-target.ts';
 
 export type PullReviewerContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
 
-/** A pull request at which nothing has happened for so long is read less often. */
+/** Pull requests at which nothing has happened for so long are read less often. */
 const QUIET_MS = 3_600_000;
-const QUIET_FACTOR = 5;
 const MAX_BACKOFF_MS = 30 * 60_000;
 const CLOSE_MS = 2_000;
 const MAX_WHY = 500;
@@ -104,7 +103,8 @@ export class PullReviewer implements FeedConsumer {
       everyMs = land.feedbackIntervalMs;
       const hasGiven = await this.#review(runId, land);
       const isQuiet = now() - changedAt > QUIET_MS;
-      const at = now() + everyMs * (isQuiet ? QUIET_FACTOR : 1);
+      const open = openPulls(await store.readState(runId)).length;
+      const at = now() + pauseBetweenReadings({ everyMs, open, isQuiet });
       return { at, failures: 0, changedAt: hasGiven ? now() : changedAt };
     } catch (error) {
       if (toHaloError(error).code === 'RUN_NOT_FOUND') await this.#files.remove(runId);

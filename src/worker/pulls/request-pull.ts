@@ -28,9 +28,10 @@ export async function requestPull(
   return result;
 }
 
-function requireOpen({ number, url, ended }: RunPull): Pick<RunPull, 'number' | 'url'> {
+function requireOpen({ number, url, ended, branch }: RunPull): Pick<RunPull, 'number' | 'url'> {
   if (ended === undefined) return { number, url };
-  const hint = ended === 'closed' ? 'Open it again on the forge.' : undefined;
+  const isLeft = ended === 'merged' || branch !== undefined;
+  const hint = isLeft ? undefined : 'Open it again on the forge: halo updates it after the next change of the run.';
   throw refused(`The pull request #${number} was ${ended} already: ${safeLine(url, 300)}`, hint);
 }
 
