@@ -43,7 +43,7 @@ describe('the quick start with an open dashboard', skipFor(!hasChromium && 'chro
     await server.says('/api-token\n');
     const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(server.stdout())?.[1] ?? '';
     const page = await browser.newPage();
-    const problems = collectProblems(page);
+    const problems = await collectProblems(page);
     await page.goto(said('dashboard'));
     await page.getByLabel('Token').fill(readFileSync(said('token'), 'utf8').trim());
     await page.getByRole('button', { name: 'Sign in with the token' }).click();

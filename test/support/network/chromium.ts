@@ -11,9 +11,9 @@ export function startChromium(): Promise<Chromium> {
 }
 
 /** Collects errors of a page: exceptions, messages of the console, and with them each violation of its content security policy. */
-export function collectProblems(page: ChromiumPage): string[] {
+export async function collectProblems(page: ChromiumPage): Promise<string[]> {
   const problems: string[] = [];
-  void page.addInitScript(
+  await page.addInitScript(
     `addEventListener('securitypolicyviolation', (event) => console.error('policy violated: ' + event.violatedDirective + ' ' + event.blockedURI))`,
   );
   page.on('pageerror', (error) => problems.push(error.message));
@@ -22,7 +22,8 @@ export function collectProblems(page: ChromiumPage): string[] {
   });
   page.on('dialog', (dialog) => {
     problems.push(`dialog: ${dialog.message()}`);
-    void dialog.dismiss();
+    // A page that closes takes its dialog with it.
+    dialog.dismiss().catch(() => undefined);
   });
   return problems;
 }

@@ -33,7 +33,7 @@ export async function openDashboard(browser: Browser): Promise<OpenedDashboard> 
   const host = { ...home.host, apiToken: OWNER };
   const served = await serveApi({ operations: home.operations, listen: '127.0.0.1:0', host });
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-  const problems = collectProblems(page);
+  const problems = await collectProblems(page);
   return {
     ...{ home, served, page, problems },
     async signIn(token = OWNER) {
