@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { registerWorker } from '../../src/store/process-registry.ts';
-import { created } from '../support/journal.ts';
+import { asked, created, succeeded } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
@@ -48,6 +48,21 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await home.addRun([{ ...created('later001', 1), after: ['heldrun1'] }]);
     await page.getByText('Waits for run heldrun1.').waitFor();
     await page.getByText('Waits for a person').waitFor();
+  });
+
+  it('counts ended runs with a question among those that wait, not among the ended ones', async () => {
+    await home.addRun(succeeded('donerun1'));
+    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
+    const cards = page.locator('main .runs > li');
+    await page.getByText('asking01').waitFor();
+    const tile = page.locator('.figures > div', { hasText: 'Waiting for a person' });
+    await tile.getByText('1', { exact: true }).waitFor();
+    await page.getByLabel('waiting', { exact: true }).check();
+    await page.getByText('donerun1').waitFor({ state: 'detached' });
+    expect(await cards.count()).toBe(1);
+    await page.getByLabel('ended', { exact: true }).check();
+    await page.getByText('asking01').waitFor({ state: 'detached' });
+    await page.getByText('donerun1').waitFor();
   });
 
   it('lists workers with their hosts and their last contact', async () => {

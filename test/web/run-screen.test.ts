@@ -52,6 +52,32 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.locator('.log-row.target').getByText('FAIL').waitFor();
   });
 
+  it.each(['nosuchrun', 'a%20b%2F..%2Fc', '%E0%A4%A'])(
+    'says that there is no run %s, which is no interrupted connection',
+    async (runId) => {
+      await signIn();
+      await page.goto(`${served.url}/#/run/${runId}`);
+      await page.getByText('There is no run ').waitFor();
+      await page.getByRole('main').getByRole('link', { name: 'Now' }).click();
+      await page.getByText('No runs yet.').waitFor();
+      expect(await page.getByText('The connection to the server is interrupted.').count()).toBe(0);
+      // The browser reports the refused requests as errors.
+      for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('404');
+    },
+  );
+
+  it('starts at the top of the page, also if the page before was scrolled', async () => {
+    for (let n = 10; n < 40; n++) await home.addRun([created(`queued${n}`, 1)]);
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    const link = page.locator('main .runs > li').last().getByRole('link').first();
+    await link.scrollIntoViewIfNeeded();
+    expect(await page.evaluate('scrollY')).toBeGreaterThan(300);
+    await link.click();
+    await page.getByRole('log').getByText('3 of 5 stories landed').waitFor();
+    expect(await page.evaluate('scrollY')).toBe(0);
+  });
+
   it('shows the dependencies of stories, whose links work by key', async () => {
     await addSampleRun(home, 'sample01');
     await signIn();

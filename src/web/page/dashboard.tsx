@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useErrorBoundary, useState } from 'preact/hooks';
+import { useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { CommandPalette } from './command-palette.tsx';
@@ -22,9 +22,10 @@ import { SubmitScreen } from '../work/submit-screen.tsx';
 export function Dashboard({ person }: { person: Person }): JSX.Element {
   const parts = useAddress();
   const now = useNow();
-  const [isOpen, setOpen] = useState(true);
+  const [isListOpen, setListOpen] = useState(true);
+  const [isRunOpen, setRunOpen] = useState(true);
   const [open, setOpenWindow] = useState<'palette' | 'keys'>();
-  const { runs, problem } = useRuns(setOpen);
+  const { runs, problem } = useRuns(setListOpen);
   const breakers = useBreakers(now.slice(0, 16));
   const waiting = countInbox(runs ?? [], breakers);
   const [screen = '', runId = '', part, rest] = parts;
@@ -35,6 +36,9 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} – halo`;
   }, [waiting, title]);
+  // Parts of a page, such as the tabs of an attempt and the lines of a log, keep its place.
+  const pagePath = [screen, runId, ...(part === 'event' || part === undefined ? [] : [part, rest])].join('/');
+  useLayoutEffect(() => scrollTo(0, 0), [pagePath]);
   const openPalette = () => setOpenWindow('palette');
   const openKeys = () => setOpenWindow('keys');
   useKeys({ openPalette, openKeys });
@@ -51,7 +55,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
         onPalette={openPalette}
         onKeys={openKeys}
       />
-      {!isOpen && (
+      {!(isListOpen && isRunOpen) && (
         <p class="offline" role="status">
           The connection to the server is interrupted. What you see may be old; the page connects again by itself.
         </p>
@@ -69,7 +73,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
             <ReviewScreen runId={runId} story={rest} run={runs?.find((run) => run.runId === runId)} person={person} />
           )}
           {screen === 'run' && part !== 'diff' && (
-            <RunScreen runId={runId} place={parts.slice(2)} now={now} person={person} onConnection={setOpen} />
+            <RunScreen runId={runId} place={parts.slice(2)} now={now} person={person} onConnection={setRunOpen} />
           )}
           {screen !== 'run' && !SCREENS.some(({ path }) => path === screen) && (
             <EmptyState title="There is no such screen." />
@@ -150,7 +154,7 @@ function useRuns(onConnection: (isOpen: boolean) => void): { runs?: ListedRun[];
     () =>
       openEvents<{ runs: ListedRun[] }>('/v1/run-changes?follow=true', {
         onConnection,
-        onProblem: (message) => setListed((old) => ({ ...old, problem: new RequestFailed(message) })),
+        onProblem: (problem) => setListed((old) => ({ ...old, problem })),
         onFrames: (frames) =>
           setListed(({ runs = [] }) => {
             const byId = new Map([...runs, ...frames.flatMap((frame) => frame.runs)].map((run) => [run.runId, run]));

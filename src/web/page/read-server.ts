@@ -3,10 +3,13 @@ import { useEffect, useState } from 'preact/hooks';
 /** What the server answers to a request that fails. */
 export class RequestFailed extends Error {
   readonly hint: string | undefined;
+  /** Of the response; absent if there was none. */
+  readonly status: number | undefined;
 
-  constructor(message: string, hint?: string) {
+  constructor(message: string, hint?: string, status?: number) {
     super(message);
     this.hint = hint;
+    this.status = status;
   }
 }
 
@@ -18,7 +21,7 @@ async function send(path: string, init?: RequestInit): Promise<Response> {
   if (response.status === 401) location.assign(`/sign-in?return=${encodeURIComponent('/')}`);
   if (response.ok) return response;
   const body = (await response.json().catch(() => ({}))) as { message?: string; hint?: string };
-  throw new RequestFailed(body.message ?? `The server answered ${response.status}.`, body.hint);
+  throw new RequestFailed(body.message ?? `The server answered ${response.status}.`, body.hint, response.status);
 }
 
 /** Reads JSON. Throws RequestFailed. */
@@ -45,7 +48,7 @@ export function runPath(runId: string, rest = ''): string {
 interface StreamHandler<T> {
   onFrames: (frames: T[]) => void;
   onConnection: (isOpen: boolean) => void;
-  onProblem: (message: string) => void;
+  onProblem: (problem: RequestFailed) => void;
 }
 
 /** Reads a stream until the returned function is called. The browser connects again, and continues after the last frame. */
@@ -61,9 +64,9 @@ export function openEvents<T>(path: string, { onFrames, onConnection, onProblem 
   };
   source.onopen = () => onConnection(true);
   source.onerror = () => {
-    onConnection(false);
-    // The browser gives up after an error response.
-    if (source.readyState === EventSource.CLOSED) onProblem('The server refused this page.');
+    // The browser gives up after an error response, of which it hides the text.
+    if (source.readyState === EventSource.CLOSED) void readRefusal(path).then(onProblem);
+    else onConnection(false);
   };
   source.onmessage = ({ data }: MessageEvent<string>) => {
     batch.push(JSON.parse(data) as T);
@@ -71,7 +74,7 @@ export function openEvents<T>(path: string, { onFrames, onConnection, onProblem 
     timer ??= setTimeout(flush, 40);
   };
   source.addEventListener('problem', ({ data }: MessageEvent<string>) => {
-    onProblem((JSON.parse(data) as { message: string }).message);
+    onProblem(new RequestFailed((JSON.parse(data) as { message: string }).message));
     source.close();
   });
   source.addEventListener('end', () => source.close());
@@ -79,6 +82,19 @@ export function openEvents<T>(path: string, { onFrames, onConnection, onProblem 
     source.close();
     clearTimeout(timer);
   };
+}
+
+/** Why the server refused a stream. */
+async function readRefusal(path: string): Promise<RequestFailed> {
+  const stop = new AbortController();
+  try {
+    await send(path, { signal: stop.signal });
+    return new RequestFailed('The server refused this page.', 'Reload the page.');
+  } catch (error) {
+    return toRequestFailed(error);
+  } finally {
+    stop.abort();
+  }
 }
 
 export type Loaded<T> = { value?: T; problem?: RequestFailed };

@@ -2,8 +2,9 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { RunView } from '../../api/operations/requests.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
-import { openEvents, readJson, RequestFailed, runPath, useLoaded } from '../page/read-server.ts';
+import { openEvents, readJson, runPath, useLoaded, type RequestFailed } from '../page/read-server.ts';
 import { StoryScreen } from './attempt/story-screen.tsx';
 import { StoryFailures } from './failures.tsx';
 import { JournalLog } from './log/journal-log.tsx';
@@ -26,6 +27,12 @@ export function RunScreen({ runId, place, now, person, onConnection }: RunScreen
   const { journal, version, problem } = useJournal(runId, onConnection);
   const { state } = journal;
   const view = useView(runId, state);
+  if (problem?.status === 404)
+    return (
+      <EmptyState title={`There is no run ${safeLine(runId, 80)}.`}>
+        {problem.hint} <a href="#/">Now</a> lists the open and the newest runs.
+      </EmptyState>
+    );
   if (problem !== undefined) return <Problem problem={problem} />;
   if (state === undefined) return <EmptyState title="Reading the journal …" />;
   if (place[0] === 'story')
@@ -60,14 +67,19 @@ function useJournal(runId: string, onConnection: (isOpen: boolean) => void) {
     const journal = new RunJournal();
     setFollowed({ journal, version: 0 });
     setProblem(undefined);
-    return openEvents<{ event: JournalEvent }>(runPath(runId, '/events?follow=true'), {
+    const close = openEvents<{ event: JournalEvent }>(runPath(runId, '/events?follow=true'), {
       onConnection,
-      onProblem: (message) => setProblem(new RequestFailed(message)),
+      onProblem: setProblem,
       onFrames: (frames) => {
         journal.add(frames.map(({ event }) => event));
         setFollowed({ journal, version: journal.state?.seq ?? 0 });
       },
     });
+    return () => {
+      close();
+      // A lost connection of this page says nothing about the next one.
+      onConnection(true);
+    };
   }, [runId]);
   return { ...followed, problem };
 }

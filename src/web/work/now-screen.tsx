@@ -33,7 +33,11 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
     true,
   );
   const sorted = useMemo(() => [...(runs ?? [])].sort(byActivity), [runs]);
-  const found = useMemo(() => sorted.filter((run) => isShown(run, shown) && matches(run, text)), [sorted, shown, text]);
+  const asking = useMemo(() => new Set(sorted.filter((run) => waitsForPerson(run, sorted))), [sorted]);
+  const found = useMemo(
+    () => sorted.filter((run) => isShown(run, asking.has(run), shown) && matches(run, text)),
+    [sorted, asking, shown, text],
+  );
   const page = found.slice(0, limit);
   return (
     <>
@@ -47,7 +51,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       {runs !== undefined && runs.length > 0 && (
         <>
-          <Counts runs={runs} workers={value?.workers} />
+          <Counts runs={runs} asking={asking.size} workers={value?.workers} />
           <div class="tools filter">
             <ChoiceOfOne
               label="Runs"
@@ -71,7 +75,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       <ul class="runs">
         {page.map((run) => (
-          <RunCard key={run.runId} run={run} now={now} workers={value?.workers.length} />
+          <RunCard key={run.runId} run={run} now={now} needsPerson={asking.has(run)} workers={value?.workers.length} />
         ))}
       </ul>
       {found.length > page.length && (
@@ -91,7 +95,14 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
   );
 }
 
-function Counts({ runs, workers = [] }: { runs: readonly ListedRun[]; workers: readonly WorkerView[] | undefined }) {
+interface CountsProps {
+  runs: readonly ListedRun[];
+  /** The number of runs that wait for a person. */
+  asking: number;
+  workers: readonly WorkerView[] | undefined;
+}
+
+function Counts({ runs, asking, workers = [] }: CountsProps): JSX.Element {
   const open = runs.filter(({ status }) => status !== 'ended');
   const stories = open.flatMap((run) => run.stories);
   const running = stories.filter(isRunning).length;
@@ -102,6 +113,7 @@ function Counts({ runs, workers = [] }: { runs: readonly ListedRun[]; workers: r
     <dl class="figures">
       <Figure name="Open runs" value={String(open.length)} />
       <Figure name="Running stories" value={String(running)} />
+      <Figure name="Waiting for a person" value={String(asking)} />
       <Figure name="Waiting to retry" value={String(delayed)} />
       <Figure
         name="Workers"
@@ -122,9 +134,15 @@ function isRunning({ progress, waiting }: StoryState): boolean {
   return progress === 'in_progress' && waiting === undefined;
 }
 
-function isShown(run: ListedRun, shown: Shown): boolean {
+/** Whether it cannot continue without a person; it may have ended until then. */
+function waitsForPerson(run: ListedRun, runs: readonly ListedRun[]): boolean {
+  return inboxItems(run, runs).some(({ what }) => what.startsWith('?'));
+}
+
+function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {
   if (shown === 'all') return true;
-  if (shown === 'ended') return run.status === 'ended';
+  if (shown === 'waiting' && isAsking) return true;
+  if (shown === 'ended') return run.status === 'ended' && !isAsking;
   return run.status !== 'ended' && run.stories.some(isRunning) === (shown === 'running');
 }
 
@@ -137,10 +155,16 @@ function matches(run: ListedRun, text: string): boolean {
     .every((word) => all.includes(word));
 }
 
-function RunCard({ run, now, workers }: { run: ListedRun; now: string; workers: number | undefined }): JSX.Element {
+interface RunCardProps {
+  run: ListedRun;
+  now: string;
+  needsPerson: boolean;
+  workers: number | undefined;
+}
+
+function RunCard({ run, now, needsPerson, workers }: RunCardProps): JSX.Element {
   const { text, tone } = stateCell(run);
   const waits = waitsOf(run, workers);
-  const needsPerson = inboxItems(run, [run]).some(({ what }) => what.startsWith('?'));
   return (
     <li class="card">
       <div class="line">
