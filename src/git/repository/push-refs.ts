@@ -37,6 +37,20 @@ export async function pushRefs(pushed: PushedRefs): Promise<string | undefined> 
   return push(pushed, `${NOTES_REF}:${NOTES_REF}`);
 }
 
+/** Whether a branch to which others have pushed, whose newest commit is `head`, contains a commit. False if it cannot be read. */
+export async function hasPushedCommit(
+  { mirrorDir, url, login }: Omit<PushedRefs, 'branches' | 'hostGitDir'>,
+  { name, head, commit }: { name: string; head: string; commit: string },
+): Promise<boolean> {
+  if (!/^[0-9a-f]{40,64}$/.test(head)) return false;
+  const kept = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules', '--refmap='];
+  const access = [...accessArgs(url, { login }), '-c', 'http.followRedirects=false'];
+  const args = [...access, 'fetch', '--quiet', ...kept, '--', url, `refs/heads/${name}`];
+  const fetched = await tryGit(args, { gitDir: mirrorDir, ...remoteOptions({ login }) });
+  if (fetched.exitCode !== 0) return false;
+  return (await tryGit(['merge-base', '--is-ancestor', commit, head], { gitDir: mirrorDir })).exitCode === 0;
+}
+
 async function push({ mirrorDir, url, login }: PushedRefs, refspec: string): Promise<string | undefined> {
   const args = ['push', '--quiet', '--no-follow-tags', '--recurse-submodules=no', '--', url, refspec];
   const access = [...accessArgs(url, { login }), '-c', 'http.followRedirects=false'];

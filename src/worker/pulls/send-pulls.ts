@@ -7,7 +7,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Pull, PullRequests } from '../../forge/pull-requests.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { pushRefs } from '../../git/repository/push-refs.ts';
+import { hasPushedCommit, pushRefs } from '../../git/repository/push-refs.ts';
 import { defined } from '../../lib/guards.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -147,11 +147,18 @@ async function push(
   await pushAll(outdated.filter((slot) => slot !== shared).map(({ branch }) => branch));
   // Others have added to what halo has pushed.
   if (shared === undefined || sent.get(`push ${shared.branch.name}`) === shared.branch.commits.at(-1)) return undefined;
-  const { branch } = shared;
-  return pushAll([branch]).then(
-    () => undefined,
-    (error: unknown) => ({ branch, error: sharedBranch(branch, error) }),
-  );
+  const { branch, pull } = shared;
+  try {
+    await pushAll([branch]);
+  } catch (error) {
+    const { name, commits, base } = branch;
+    const commit = commits.at(-1) ?? base;
+    const found = { name, commit, head: pull?.head ?? '' };
+    if (!(await hasPushedCommit({ ...repositories, ...target }, found)))
+      return { branch, error: sharedBranch(branch, error) };
+    sent.set(`push ${name}`, commit);
+  }
+  return undefined;
 }
 
 function sharedBranch({ name, commits }: PullBranch, cause: unknown): HaloError {

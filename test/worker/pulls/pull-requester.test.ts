@@ -125,6 +125,18 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
         ),
       { timeout: 30_000, interval: 500 },
     );
+    origin.git('fetch', '-q', repository.root, branch);
+    const merged = origin.git(...person, 'commit-tree', `${tip}^{tree}`, '-p', added, '-p', tip, '-m', 'Merge');
+    origin.git('update-ref', `refs/heads/${branch}`, merged);
+    await vi.waitFor(
+      async () => {
+        const { stdout } = await command(['status', runId]);
+        expect(stdout).toContain('#1 ');
+        expect(stdout).not.toContain('People have pushed');
+      },
+      { timeout: 60_000, interval: 500 },
+    );
+    expect(forge.pulls.statuses.at(-1)).toMatchObject({ commit: tip, context: 'halo/A', state: 'success' });
     worker.process.kill('SIGTERM');
     await worker.ended;
   });
