@@ -113,6 +113,8 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
     expect(await page.locator('main').innerText()).not.toContain('bankrun');
     await page.goto(`${url}/#/run/bankrun1`);
     await page.getByText(/refused|No run matches|not found/i).waitFor();
-    expect(takeProblems()).toEqual([expect.stringContaining('404')]);
+    // The screen has more than one request; none is left when the page has gone.
+    await page.goto('about:blank');
+    expect(takeProblems().filter((text) => !text.includes('404'))).toEqual([]);
   });
 });

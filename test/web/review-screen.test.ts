@@ -223,7 +223,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.getByRole('button', { name: 'Save comment' }).click();
     await panel.getByLabel('Message about the whole change').fill('Nearly done.');
     await panel.getByRole('button', { name: 'Send back with 3 comments' }).click();
-    await page.getByText('US-001 starts again with 3 comments.').waitFor();
+    await page.getByText(/With 3 comments and a message by /).waitFor();
     const feedback = await readFeedback();
     expect(feedback).toMatchObject({ text: 'Nearly done.' });
     expect(
@@ -240,9 +240,6 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     }, PATIENCE);
     await page.reload();
     await page.getByText('Earlier feedback (1)').waitFor();
-    // The story has no commit now, so there is no diff.
-    const missing = dashboard.problems.splice(0);
-    expect(missing.filter((text) => !text.includes('404'))).toEqual([]);
   });
 
   it('chooses lines by arrow keys', async () => {

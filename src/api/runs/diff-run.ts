@@ -27,7 +27,7 @@ export async function diffRun(
     const path = `${story.key}/${story.attempts}/diff.patch`;
     return store.readArtifactFile(state.runId, path).catch((error: unknown) => {
       if (state.pruned !== undefined) throw toPrunedError(state, error);
-      throw error instanceof HaloError && error.code === 'ARTIFACT_UNREADABLE' ? noDiff(story.id) : error;
+      throw error instanceof HaloError && error.code === 'ARTIFACT_UNREADABLE' ? noDiff(story) : error;
     });
   }
   return withIntactMirror({ home, repo: state.repo, tip: state.tip }, () => diffLanded(home, state, storyId));
@@ -37,8 +37,10 @@ function commitOf({ commit, held, approved }: StoryState): string | undefined {
   return held?.commit ?? approved?.commit ?? commit;
 }
 
-function noDiff(storyId: string): HaloError {
-  return new HaloError('STORY_NOT_FOUND', `Story ${storyId} has not landed, and its last attempt left no diff.`);
+function noDiff({ id, attempts }: StoryState): HaloError {
+  const why =
+    attempts === 0 ? 'has not started, so it has no diff' : 'has not landed, and its last attempt left no diff';
+  return new HaloError('STORY_NOT_FOUND', `Story ${id} ${why}.`);
 }
 
 async function diffLanded(home: string, state: RunState, storyId: string | undefined): Promise<Buffer> {
@@ -46,7 +48,7 @@ async function diffLanded(home: string, state: RunState, storyId: string | undef
   if (storyId === undefined) return diffCommits({ gitDir: mirrorDir, from: state.repo.base, to: state.tip });
   const story = storyOf(state, storyId);
   const commit = commitOf(story);
-  if (commit === undefined) throw noDiff(storyId);
+  if (commit === undefined) throw noDiff(story);
   const gitDir = await openHeldRepository(mirrorDir);
   return diffCommits({ gitDir, from: await readParent(gitDir, commit), to: commit });
 }

@@ -38,8 +38,10 @@ export const FileTree = memo((props: FileTreeProps): JSX.Element => {
         onInput={({ currentTarget }) => setFilter(currentTarget.value)}
       />
       <p class="soft">
-        {shown.length === files.length ? `${files.length} files` : `${shown.length} of ${files.length} files`},{' '}
-        {viewed.length} viewed
+        {shown.length === files.length
+          ? describeFiles(files.length)
+          : `${shown.length} of ${describeFiles(files.length)}`}
+        , {viewed.length} viewed
       </p>
       <Branch folder={toTree(shown)} tree={props} />
     </nav>
@@ -108,6 +110,11 @@ function joinFolders({ name, folders, files }: Folder): Folder {
   if (name !== '' && only !== undefined && joined.length === 1 && files.length === 0)
     return { ...only, name: `${name}/${only.name}` };
   return { name, folders: new Map(joined.map((folder) => [folder.name, folder])), files };
+}
+
+/** E.g. `1 file`. */
+export function describeFiles(count: number): string {
+  return count === 1 ? '1 file' : `${count} files`;
 }
 
 /** The files in the order of the tree: the diff has the same. */

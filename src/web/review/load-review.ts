@@ -9,6 +9,8 @@ import { readText, runPath, toRequestFailed, type Loaded } from '../page/read-se
 export interface RunReview {
   state: RunState;
   stories: StoryReview[];
+  /** When the newest feedback on a story was given, in ISO 8601. */
+  sentBackAt: Readonly<Record<string, string>>;
 }
 
 /** Reads the journal, and again when `run` has changed in a way that matters for a review. */
@@ -39,7 +41,8 @@ async function readJournal(runId: string): Promise<RunReview> {
   const events = frames.flatMap((line) => (JSON.parse(line) as { event?: JournalEvent }).event ?? []);
   const review = reviewRun(events);
   if (review === undefined) throw new Error('The journal of this run cannot be read.');
-  return review;
+  const given = events.flatMap((event) => (event.type === 'feedback.given' ? [[event.story, event.at] as const] : []));
+  return { ...review, sentBackAt: Object.fromEntries(given) };
 }
 
 /** Changes with each commit and decision. */

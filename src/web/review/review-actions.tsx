@@ -123,7 +123,7 @@ interface SendBackProps {
   comments: readonly UnsentComment[];
   message: string;
   shortcut?: string;
-  onSent: (text: string) => void;
+  onSent: () => void;
 }
 
 /** Starts the story again with the comments. */
@@ -141,7 +141,7 @@ export function SendBack({ runId, story, comments, message, shortcut, onSent }: 
         ...(text !== '' && { feedback: text }),
         ...(comments.length > 0 && { comments: toSent(comments) }),
       }}
-      onDone={() => onSent(`${story} starts again with ${what}.`)}
+      onDone={onSent}
     />
   );
 }

@@ -6,7 +6,7 @@ import { hasLostTests } from '../../core/test-report/test-report.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { Counts } from './diff-file.tsx';
-import { findFilePlace } from './criteria-links.ts';
+import { findFilePlace } from './criteria-list.tsx';
 import type { PatchFile } from './read-patch.ts';
 import type { Place } from './review-state.ts';
 
@@ -50,11 +50,11 @@ export function ReviewFacts({ reviews, held, files, onShow }: ReviewFactsProps):
       )}
       <TestFacts reviews={reviews} files={files} prefix={prefix} onShow={onShow} />
       {findings.length > 0 && (
-        <Fact title="Look twice" tone="warn">
+        <Fact title="Findings" tone="warn">
           <NameList names={findings} />
         </Fact>
       )}
-      {single !== undefined && <GateFacts gates={single.gates} />}
+      {single !== undefined && <GateFacts review={single} />}
       <Fact title="Change">
         <dl>
           <dt>Files</dt>
@@ -73,7 +73,7 @@ export function ReviewFacts({ reviews, held, files, onShow }: ReviewFactsProps):
 }
 
 function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
-  const { agent, model, attempt, maxAttempts, usage, startedAt, endedAt } = review;
+  const { agent, model, attempt, usage, startedAt, endedAt } = review;
   return (
     <>
       {(agent ?? model) !== undefined && (
@@ -83,9 +83,7 @@ function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
         </>
       )}
       <dt>Attempt</dt>
-      <dd>
-        {attempt} of at most {maxAttempts}
-      </dd>
+      <dd>{attempt}</dd>
       <dt>Cost</dt>
       <dd>
         {usage.costUsd === undefined ? 'unknown' : formatUsd(usage.costUsd)}
@@ -95,13 +93,14 @@ function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
   );
 }
 
-function GateFacts({ gates }: Pick<StoryReview, 'gates'>): JSX.Element {
+function GateFacts({ review: { gates, commit } }: { review: StoryReview }): JSX.Element {
   const failed = gates.filter(({ exitCode }) => exitCode !== 0).length;
-  const tone = failed > 0 ? 'bad' : gates.length === 0 ? 'warn' : 'good';
+  // Nothing of a failed attempt is good news.
+  const tone = failed > 0 ? 'bad' : gates.length === 0 ? 'warn' : commit === undefined ? undefined : 'good';
   const title =
     gates.length === 0 ? 'No gate ran' : failed > 0 ? `${failed} of ${gates.length} gates failed` : 'All gates passed';
   return (
-    <Fact title={title} tone={tone}>
+    <Fact title={title} {...(tone !== undefined && { tone })}>
       <ul>
         {gates.map(({ command, exitCode, ms }, index) => (
           <li key={index} class="line">

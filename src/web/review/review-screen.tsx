@@ -8,11 +8,13 @@ import { readText, runPath, useLoaded } from '../page/read-server.ts';
 import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
 import { CriteriaList } from './criteria-list.tsx';
 import { DiffFile } from './diff-file.tsx';
-import { FileTree, toTreeOrder } from './file-tree.tsx';
+import { describeFiles, FileTree, toTreeOrder } from './file-tree.tsx';
+import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
 import { readPatch, type PatchFile } from './read-patch.ts';
 import { decisionsOf, ReviewActions, SendBack } from './review-actions.tsx';
 import { ReviewFacts } from './review-facts.tsx';
+import { describeNothing, OutcomeNotice, SentBack } from './review-outcome.tsx';
 import { useCurrentFile, useNarrow, useReviewKeys } from './review-keys.ts';
 import { allComments, useReview, type Place, type UnsentComment } from './review-state.ts';
 
@@ -29,7 +31,16 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
   const { value: review, problem } = useRunReview(runId, run);
   const found = review?.state.stories.find(({ id }) => id === story);
   const commit = review && reviewedCommit(review.state, found);
-  const version = review === undefined ? undefined : (commit ?? `attempt ${found?.attempts}`);
+  const of = `${runId} ${story ?? ''}`;
+  // Until the server reports what was sent back, its commit is not shown again.
+  const [sent, setSent] = useState<{ of: string; commit: string | undefined }>();
+  const feedback = found && openFeedback(found);
+  const wasSent = sent?.of === of && found !== undefined && commitToReview(found) === sent.commit;
+  const isSentBack = feedback !== undefined || wasSent;
+  const isKnown = review !== undefined && (story === undefined || found !== undefined);
+  const nothing = isKnown ? describeNothing(review.state, found) : undefined;
+  const hasDiff = review !== undefined && !isSentBack && nothing === undefined;
+  const version = hasDiff ? (commit ?? `attempt ${found?.attempts}`) : undefined;
   const query = story === undefined ? '' : `?story=${encodeURIComponent(story)}`;
   const diff = useLoaded(`${runId} ${story ?? ''} ${version ?? ''}`, async () =>
     version === undefined ? undefined : toTreeOrder(readPatch(await readText(runPath(runId, `/diff${query}`)))),
@@ -37,7 +48,6 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
   const failed = problem ?? diff.problem;
   const pull = review?.state.pull;
   const [result, setResult] = useState<{ of: string; text: string }>();
-  const of = `${runId} ${story ?? ''}`;
   return (
     <>
       <h1>
@@ -59,15 +69,27 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
           {safeText(result.text)}
         </p>
       )}
+      {isSentBack && (
+        <SentBack
+          feedback={feedback}
+          at={found && review?.sentBackAt[found.id]}
+          isRunning={found?.progress === 'in_progress'}
+        />
+      )}
+      {isKnown && !isSentBack && <OutcomeNotice state={review.state} story={found} />}
       {failed !== undefined && <Problem problem={failed} />}
-      {diff.problem !== undefined && <EarlierFeedback feedback={found?.feedback ?? []} />}
-      {diff.value === undefined && failed === undefined && <EmptyState title="Reading the diff …" />}
-      {review !== undefined && diff.value !== undefined && (
+      {!isSentBack && nothing !== undefined && <EmptyState title={safeText(nothing)} />}
+      {(!hasDiff || diff.problem !== undefined) && <EarlierFeedback feedback={found?.feedback ?? []} />}
+      {diff.value === undefined && failed === undefined && (hasDiff || review === undefined) && (
+        <EmptyState title="Reading the diff …" />
+      )}
+      {hasDiff && diff.value !== undefined && (
         <Review
           key={`${of} ${version}`}
           {...{ runId, story, review, person, commit }}
           files={diff.value}
           onResult={(text) => setResult({ of, text })}
+          onSent={() => setSent({ of, commit })}
         />
       )}
     </>
@@ -105,9 +127,10 @@ interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
   files: PatchFile[];
   commit: string | undefined;
   onResult: (text: string) => void;
+  onSent: () => void;
 }
 
-function Review({ runId, story, review, person, files, commit, onResult }: ReviewOfProps): JSX.Element {
+function Review({ runId, story, review, person, files, commit, onResult, onSent }: ReviewOfProps): JSX.Element {
   const [state, dispatch] = useReview(`${runId} ${story ?? ''}`, commit);
   const [view, setView] = useKept('halo diff view', 'unified');
   const [isPanelOpen, setPanelOpen] = useState(false);
@@ -117,9 +140,9 @@ function Review({ runId, story, review, person, files, commit, onResult }: Revie
   const current = useCurrentFile();
   useStickyTop(root);
   const found = review.state.stories.find(({ id }) => id === story);
-  const reviews = review.stories.filter(({ id, commit }) =>
-    story === undefined ? commit !== undefined : id === story,
-  );
+  // The diff of a run has only what landed.
+  const landed = new Set(review.state.stories.filter(({ commit }) => commit !== undefined).map(({ id }) => id));
+  const reviews = review.stories.filter(({ id }) => (story === undefined ? landed.has(id) : id === story));
   const decisions = decisionsOf(person, review.state, found);
   const { draft, chosen, target, message, viewed, toggled } = state;
   const comments = allComments(state);
@@ -136,16 +159,15 @@ function Review({ runId, story, review, person, files, commit, onResult }: Revie
     <SendBack
       {...{ runId, story, comments, message }}
       shortcut="s"
-      onSent={(text) => {
+      onSent={() => {
         dispatch({ type: 'sent' });
-        setPanelOpen(false);
-        onResult(text);
+        onSent();
       }}
     />
   );
   return (
     <div class="review" ref={root}>
-      <ReviewFacts reviews={reviews} held={found?.held} files={files} onShow={onShow} />
+      {files.length > 0 && <ReviewFacts reviews={reviews} held={found?.held} files={files} onShow={onShow} />}
       {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
       <EarlierFeedback feedback={found?.feedback ?? []} />
       <div class="review-bar">
@@ -159,7 +181,7 @@ function Review({ runId, story, review, person, files, commit, onResult }: Revie
           </span>
         )}
         <span class="soft viewed-count">
-          {files.filter(({ path }) => viewed.includes(path)).length} of {files.length} files viewed
+          {files.filter(({ path }) => viewed.includes(path)).length} of {describeFiles(files.length)} viewed
         </span>
         <span class="decide">
           {decisions.sendBack && (

@@ -1,0 +1,90 @@
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { holdCommit } from '../../src/git/commit/held-commits.ts';
+import { created, failed } from '../support/journal.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { skipFor } from '../support/skip.ts';
+
+const REVIEW = 'run/heldrun1/diff/US-001';
+const CHANGE = { base: { 'src/cart.ts': 'one\n' }, files: { 'src/cart.ts': 'one\ntwo\n' } };
+
+describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page, show } = dashboard);
+  });
+  afterEach(() => dashboard.close());
+
+  const decisions = () => page.getByRole('button', { name: /Approve|Reject|Send back|Land|Open pull request/ });
+
+  it('is not offered for a failed run of which nothing landed, and nothing about it is green', async () => {
+    const end = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed twice.' } as const;
+    await home.addRun([created('failed01', 2), { type: 'run.started' }, ...failed('US-001'), end]);
+    await dashboard.signIn();
+    await show('run/failed01/diff', 'Review failed01');
+    await page.getByText('The run ended with ATTEMPTS_EXHAUSTED.').waitFor();
+    await page.getByText('Nothing has landed on the branch of this run.').waitFor();
+    expect(await page.locator('main').innerText()).toContain('US-001 failed twice.');
+    expect(await page.locator('.facts, main .good, [role=alert]').count()).toBe(0);
+    expect(await decisions().count()).toBe(0);
+    await show('run/failed01/diff/US-002', 'Review US-002');
+    await page.getByText('US-002 has not started.').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    await expect(home.operations.diff('failed01', 'US-002')).rejects.toThrow(
+      'Story US-002 has not started, so it has no diff.',
+    );
+  });
+
+  it('to send a commit back replaces it by one state, until the next commit waits', async () => {
+    const repository = await home.addHeldRun('heldrun1', CHANGE);
+    await dashboard.signIn();
+    await show(REVIEW, 'Review US-001');
+    await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click();
+    await page.getByLabel('Comment on line 2').last().fill('Name it.');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('button', { name: 'Send back with 1 comment' }).click();
+    const state = page.getByRole('status').filter({ hasText: 'Sent back' });
+    await state.getByText(/^With 1 comment by \S+ at \d\d:\d\d:\d\d, about attempt 1\./).waitFor();
+    expect(await state.innerText()).toContain('the next attempt waits for a worker');
+    expect(await decisions().count()).toBe(0);
+    expect(await page.locator('.diff-file, [role=alert]').count()).toBe(0);
+
+    const ref = { story: 'US-001', attempt: 2 };
+    const run = (await home.operations.get('heldrun1')).state;
+    const { base, mirror } = run.repo;
+    await home.append('heldrun1', { type: 'run.started' }, { type: 'story.started', ...ref, epoch: 2, base });
+    await state.getByText('the next attempt is running').waitFor();
+    expect(await page.locator('.diff-file, [role=alert]').count()).toBe(0);
+
+    repository.git('checkout', '-q', '-b', 'second');
+    repository.write('src/cart.ts', 'one\nthird\n');
+    const commit = repository.commit('Name it.');
+    const candidateDir = join(repository.root, '.git');
+    const mirrorDir = join(home.host.home, 'repos', mirror, 'mirror.git');
+    await holdCommit({ candidateDir, mirrorDir, runId: 'heldrun1', storyKey: run.stories[0]!.key, commit });
+    const usage = { requests: 1, inputTokens: 1, cachedTokens: 0, outputTokens: 1 };
+    const end = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: 'waits', usage } as const;
+    await home.append('heldrun1', { type: 'story.ended', ...ref, ...end, held: { commit, paths: [] } });
+    await page.locator('.diff-file').getByText('third').waitFor();
+    expect(await state.count()).toBe(0);
+    await page.getByRole('button', { name: 'Approve' }).waitFor();
+    expect(await page.locator('.facts').innerText()).toMatch(/Attempt\s+2\s+Cost/);
+    const summary = page.locator('.earlier summary');
+    const heading = summary.getByRole('heading', { name: 'Earlier feedback (1)' });
+    const [outer, inner] = [await summary.boundingBox(), await heading.boundingBox()];
+    expect(outer!.height, 'the heading is on the line of its triangle').toBeLessThan(inner!.height * 2);
+    expect(await page.locator('main').innerText()).toContain('1 file, 0 viewed');
+  });
+});
