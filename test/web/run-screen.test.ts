@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { attempted, created } from '../support/journal.ts';
+import { attempted, created, failed } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { addSampleRun } from '../support/network/sample-run.ts';
@@ -76,6 +76,32 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await link.click();
     await page.getByRole('log').getByText('3 of 5 stories landed').waitFor();
     expect(await page.evaluate('scrollY')).toBe(0);
+  });
+
+  it('has a button by which people with the role retry a run without attempts left', async () => {
+    const end = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed 2 times' } as const;
+    const attempts = [...failed('US-001', 1), ...failed('US-001', 2)];
+    await home.addRun([created('failed01', 2), { type: 'run.started' }, ...attempts, end]);
+    await signIn();
+    await show('run/failed01', 'shop');
+    await page.getByRole('button', { name: 'Retry', exact: true }).click();
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    expect((await home.operations.get('failed01')).state.status).not.toBe('ended');
+  });
+
+  it('shows titles, times and failed phases of attempts', async () => {
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    await show('run/sample01', 'shop');
+    const attempts = page.getByRole('region', { name: 'Attempts' });
+    const row = attempts.getByRole('listitem').filter({ hasText: 'US-003 attempt 2' });
+    await row.getByText('Apply coupons').waitFor();
+    const color = (place: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${place}')).backgroundColor`);
+    expect(await color('li:has(a[href$="US-003/attempt/2"]) .bar.gates')).toBe(await color('.swatch.failed'));
+    expect(await row.locator('.phases').textContent()).toMatch(/gates [^·]+, failed$/);
+    const ended = page.locator('.facts > div', { hasText: 'Ended' }).locator('time');
+    expect(await ended.getAttribute('title')).toMatch(/^2030-01-01 00:0\d:\d\d UTC$/);
   });
 
   it('shows the dependencies of stories, whose links work by key', async () => {

@@ -62,11 +62,11 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await budgets.getByText('$4.50 of $50.00, 9 %').waitFor();
   });
 
-  it('links a failure to the story that failed last', async () => {
+  it('links a failure to the attempt that failed last', async () => {
     await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001')]);
     await show('failures', 'Failures');
     const link = page.getByRole('link', { name: 'US-001, attempt 1' });
-    expect(await link.getAttribute('href')).toBe('#/run/failed01/story/US-001');
+    expect(await link.getAttribute('href')).toBe('#/run/failed01/story/US-001/attempt/1');
   });
 
   it('shows a run that a budget stopped in the inbox, and retries it', async () => {

@@ -10,6 +10,15 @@ export function ClockTime({ at, date = false }: { at: string; date?: boolean }):
   );
 }
 
+/** From one time to another, with the days. */
+export function ClockRange({ from, to }: { from: string; to: string }): JSX.Element {
+  return (
+    <span>
+      <ClockTime at={from} date /> – <ClockTime at={to} date={formatDay(from) !== formatDay(to)} />
+    </span>
+  );
+}
+
 /** `03:12:09`, in the time zone of the browser. */
 export function formatClock(at: string | number): string {
   return new Date(at).toTimeString().slice(0, 8);

@@ -29,10 +29,8 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
   const breakers = useBreakers(now.slice(0, 16));
   const waiting = countInbox(runs ?? [], breakers);
   const [screen = '', runId = '', part, rest] = parts;
-  const title = titleOf(
-    parts,
-    runs?.find((run) => run.runId === runId),
-  );
+  const listed = runs?.find((run) => run.runId === runId);
+  const title = titleOf(parts, listed);
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${title} – halo`;
   }, [waiting, title]);
@@ -70,10 +68,17 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
           {screen === 'submit' && <SubmitScreen person={person} runs={runs ?? []} />}
           {screen === 'settings' && <SettingsScreen person={person} />}
           {screen === 'run' && part === 'diff' && (
-            <ReviewScreen runId={runId} story={rest} run={runs?.find((run) => run.runId === runId)} person={person} />
+            <ReviewScreen runId={runId} story={rest} run={listed} person={person} />
           )}
           {screen === 'run' && part !== 'diff' && (
-            <RunScreen runId={runId} place={parts.slice(2)} now={now} person={person} onConnection={setRunOpen} />
+            <RunScreen
+              runId={runId}
+              place={parts.slice(2)}
+              latest={listed?.seq ?? 0}
+              now={now}
+              person={person}
+              onConnection={setRunOpen}
+            />
           )}
           {screen !== 'run' && !SCREENS.some(({ path }) => path === screen) && (
             <EmptyState title="There is no such screen." />

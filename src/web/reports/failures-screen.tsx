@@ -4,6 +4,7 @@ import type { ErrorGroup } from '../../core/report/error-report.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
+import { storyAddress } from '../run/stories/story-words.ts';
 import { Period, startOf, type Days } from './period.tsx';
 
 const MAX_RUNS = 10;
@@ -32,7 +33,7 @@ export function FailuresScreen({ now }: { now: string }): JSX.Element {
               <span class="soft">
                 last <Elapsed from={last} now={now} /> ago, {last.slice(0, 16).replace('T', ' ')} UTC
               </span>
-              <a href={`#/run/${latest.runId}/story/${encodeURIComponent(latest.story)}`}>
+              <a href={storyAddress(latest.runId, latest.story, latest.attempt)}>
                 {safeText(latest.story)}, attempt {latest.attempt}
               </a>
             </div>

@@ -42,6 +42,11 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
         <Fact name={run.startedAt === undefined ? 'Submitted' : 'Started'}>
           <ClockTime at={run.startedAt ?? run.createdAt} date />
         </Fact>
+        {run.endedAt !== undefined && (
+          <Fact name="Ended">
+            <ClockTime at={run.endedAt} date />
+          </Fact>
+        )}
         {run.user !== undefined && <Fact name="By">{safeLine(run.user)}</Fact>}
         <Fact name="Repository">
           {safeLine(run.repo.source)}
@@ -71,6 +76,12 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
   );
 }
 
+/** Whether a retry can continue a run that has ended. */
+function isRetryable(run: RunState): boolean {
+  const hasFailed = run.stories.some(({ progress }) => ['failed', 'cancelled', 'in_progress'].includes(progress));
+  return hasFailed || nextSteps(run).some(({ command }) => command === `halo retry ${run.runId}`);
+}
+
 function Fact({ name, children }: { name: string; children: JSX.Element['props']['children'] }): JSX.Element {
   return (
     <div>
@@ -86,7 +97,6 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
   const mayControl = mayDo(person, 'control', run.user);
   const isOpen = run.status !== 'ended';
   const isLandable = inboxItems(run, [run]).some(({ what }) => what === '+ land');
-  const hasFailed = run.stories.some(({ progress }) => ['failed', 'cancelled', 'in_progress'].includes(progress));
   return (
     <div class="run-actions">
       <a class="button" href={`#/run/${runId}/diff`}>
@@ -100,7 +110,7 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
       {isLandable && mayDo(person, 'operate') && (
         <ActionButton label="Land" shortcut="l" tone="good" path={to('land')} />
       )}
-      {!isOpen && hasFailed && mayControl && <ActionButton label="Retry" path={to('retry')} />}
+      {!isOpen && isRetryable(run) && mayControl && <ActionButton label="Retry" path={to('retry')} />}
       {isOpen && mayControl && (
         <>
           {run.paused === undefined ? (

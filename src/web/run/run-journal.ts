@@ -19,6 +19,8 @@ export interface PhaseBar {
   from: number;
   /** Absent while it is running. */
   to?: number;
+  /** Whether the attempt failed in it. */
+  failed?: true;
 }
 
 /** A command of setup or a gate. Without `at`, it is running. */
@@ -170,6 +172,7 @@ function addEnd(found: AttemptRecord, event: Extract<JournalEvent, { story: stri
     const { verdict, stopReason, summary, commit, held, failure } = event;
     const made = commit ?? held?.commit;
     const reason = plainReason(stopReason, failure);
+    if (verdict === 'failed') for (const bar of found.bars) if (bar.to === undefined) bar.failed = true;
     found.end = { at, verdict, stopReason, reason, summary, ...(made && { commit: made }) };
   } else if (event.type === 'story.disturbed') {
     const { stopReason, summary } = event;

@@ -17,14 +17,16 @@ interface RunScreenProps {
   runId: string;
   /** What follows the run in the address: an event, or a story with an attempt. */
   place: readonly string[];
+  /** The newest `seq` of the run that the list of runs knows; 0 if it does not have the run. */
+  latest: number;
   now: string;
   person: Person;
   onConnection: (isOpen: boolean) => void;
 }
 
 /** One run, or one of its stories, computed from the events of its journal. */
-export function RunScreen({ runId, place, now, person, onConnection }: RunScreenProps): JSX.Element {
-  const { journal, version, problem } = useJournal(runId, onConnection);
+export function RunScreen({ runId, place, latest, now, person, onConnection }: RunScreenProps): JSX.Element {
+  const { journal, version, problem } = useJournal(runId, latest, onConnection);
   const { state } = journal;
   const view = useView(runId, state);
   if (problem?.status === 404)
@@ -45,7 +47,13 @@ export function RunScreen({ runId, place, now, person, onConnection }: RunScreen
       <Stories run={state} now={now} />
       <section aria-labelledby="attempts">
         <h2 id="attempts">Attempts</h2>
-        <Waterfall runId={runId} attempts={[...journal.attempts.values()]} now={now} isOpen={isOpen} />
+        <Waterfall
+          runId={runId}
+          stories={state.stories}
+          attempts={[...journal.attempts.values()]}
+          now={now}
+          isOpen={isOpen}
+        />
       </section>
       <section aria-labelledby="log">
         <h2 id="log">Log</h2>
@@ -59,15 +67,24 @@ export function RunScreen({ runId, place, now, person, onConnection }: RunScreen
   );
 }
 
-function useJournal(runId: string, onConnection: (isOpen: boolean) => void) {
+/**
+ * Follows the journal of a run. The stream ends with the run, which may continue later: `latest` is the newest `seq` that
+ * the list of runs knows.
+ */
+function useJournal(runId: string, latest: number, onConnection: (isOpen: boolean) => void) {
   const [followed, setFollowed] = useState(() => ({ journal: new RunJournal(), version: 0 }));
   const [problem, setProblem] = useState<RequestFailed>();
+  const [after, setAfter] = useState(0);
+  const { journal: current, version } = followed;
+  useEffect(() => {
+    if (current.state?.status === 'ended' && latest > version) setAfter(version);
+  }, [latest, version]);
   useEffect(() => {
     // It grows in place: a journal may have a million lines.
-    const journal = new RunJournal();
-    setFollowed({ journal, version: 0 });
+    const journal = after === 0 ? new RunJournal() : current;
+    if (after === 0) setFollowed({ journal, version: 0 });
     setProblem(undefined);
-    const close = openEvents<{ event: JournalEvent }>(runPath(runId, '/events?follow=true'), {
+    const close = openEvents<{ event: JournalEvent }>(runPath(runId, `/events?follow=true&after=${after}`), {
       onConnection,
       onProblem: setProblem,
       onFrames: (frames) => {
@@ -80,7 +97,7 @@ function useJournal(runId: string, onConnection: (isOpen: boolean) => void) {
       // A lost connection of this page says nothing about the next one.
       onConnection(true);
     };
-  }, [runId]);
+  }, [runId, after]);
   return { ...followed, problem };
 }
 

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
+import type { StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState } from '../page/page-parts.tsx';
 import { formatClock } from '../page/clock-time.tsx';
@@ -8,6 +9,8 @@ import { storyAddress } from './stories/story-words.ts';
 
 interface WaterfallProps {
   runId: string;
+  /** For the titles of the stories; absent if the page names the story. */
+  stories?: readonly StoryState[];
   attempts: readonly AttemptRecord[];
   /** ISO 8601; the end of the axis while something is running. */
   now: string;
@@ -20,7 +23,7 @@ const MAX_TICKS = 7;
 const LAST_TICK = 0.94;
 
 /** When each phase of each attempt ran, on an axis of clock time. */
-export function Waterfall({ runId, attempts, now, isOpen }: WaterfallProps): JSX.Element {
+export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallProps): JSX.Element {
   if (attempts.length === 0) return <EmptyState title="No attempt has started." />;
   const ends = attempts.flatMap(({ bars, end, startedAt }) => [
     Date.parse(end?.at ?? (isOpen ? now : startedAt)),
@@ -39,6 +42,11 @@ export function Waterfall({ runId, attempts, now, isOpen }: WaterfallProps): JSX
             <span class={`swatch ${phase}`} /> {phase}
           </li>
         ))}
+        {attempts.some(({ bars }) => bars.some(({ failed }) => failed)) && (
+          <li>
+            <span class="swatch failed" /> failed
+          </li>
+        )}
       </ul>
       <div class="axis" aria-hidden="true">
         {ticks.map(({ at, text }) => (
@@ -51,6 +59,7 @@ export function Waterfall({ runId, attempts, now, isOpen }: WaterfallProps): JSX
         {attempts.map((each) => {
           const { mark, tone, text } = attemptWords(each, isOpen);
           const end = each.end === undefined ? until : Date.parse(each.end.at);
+          const title = stories?.find(({ id }) => id === each.story)?.title;
           return (
             <li key={`${each.story} ${each.attempt}`}>
               <a class="label" href={storyAddress(runId, each.story, each.attempt)}>
@@ -58,22 +67,26 @@ export function Waterfall({ runId, attempts, now, isOpen }: WaterfallProps): JSX
                   {mark}
                 </b>{' '}
                 <b>{safeLine(each.story, 40)}</b> attempt {each.attempt} <span class={tone}>{text}</span>
+                {title !== undefined && <span class="label-title soft">{safeLine(title)}</span>}
               </a>
               <span class="track">
                 {ticks.map(({ at }) => (
                   <span key={at} class="tick" style={{ left: place(at) }} />
                 ))}
-                {each.bars.map(({ phase, from: start, to = end }) => (
+                {each.bars.map(({ phase, from: start, to = end, failed }) => (
                   <span
                     key={`${phase} ${start}`}
-                    class={`bar ${phase}`}
+                    class={`bar ${phase}${failed === true ? ' failed' : ''}`}
                     style={{ left: place(start), width: `${(Math.max(0, to - start) / (until - from)) * 100}%` }}
                   />
                 ))}
               </span>
               <span class="phases">
                 {formatClock(each.startedAt)}
-                {each.bars.map(({ phase, from: start, to = end }) => ` · ${phase} ${formatElapsed(to - start)}`)}
+                {each.bars.map(
+                  ({ phase, from: start, to = end, failed }) =>
+                    ` · ${phase} ${formatElapsed(to - start)}${failed === true ? ', failed' : ''}`,
+                )}
               </span>
             </li>
           );

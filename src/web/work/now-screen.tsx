@@ -8,6 +8,7 @@ import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { WorkerList } from './worker-list.tsx';
+import { ClockRange } from '../page/clock-time.tsx';
 import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 
@@ -174,6 +175,11 @@ function RunCard({ run, now, needsPerson, workers }: RunCardProps): JSX.Element 
         <span class={`state ${tone}`}>{text}</span>
         <span>{storyCount(run)}</span>
         <span>{timeText(run, now)}</span>
+        {run.endedAt !== undefined && (
+          <span class="soft">
+            <ClockRange from={run.startedAt ?? run.createdAt} to={run.endedAt} />
+          </span>
+        )}
         {run.usage.costUsd !== undefined && <span>{formatUsd(run.usage.costUsd)}</span>}
       </div>
       <div class="line soft">
