@@ -11,7 +11,7 @@ import { withDiskErrors, toDiskError } from './disk-errors.ts';
 import { openFileSink } from './file-sink.ts';
 import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
 import { findArtifact, listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
-import { followLogSize } from './run/follow-log.ts';
+import { followLogSize, type FollowLogOptions } from './run/follow-log.ts';
 import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
 import { findStored, readChunks, readStored } from './run/stored-file.ts';
 import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
@@ -58,8 +58,11 @@ export interface ArtifactStore {
   readLogLines(runId: string, path: string, range: { from: number; count: number }): Promise<LogLines>;
   /** Finds lines of such a file: `findIn` gets complete lines and returns the numbers of those that match, from 0. */
   searchLog(runId: string, path: string, findIn: (lines: Buffer) => Iterable<number>): Promise<LogMatches>;
-  /** Yields the size of such a file now and each time that it has grown. It may be created later. Ends on abort. */
-  followLog(runId: string, path: string, signal: AbortSignal): AsyncIterable<{ lines: number; bytes: number }>;
+  /**
+   * Yields the size of such a file now and, with `follow`, each time that it has grown, until the signal aborts. It may be
+   * created later.
+   */
+  followLog(runId: string, path: string, how: FollowLogOptions): AsyncIterable<{ lines: number; bytes: number }>;
   /** Writes debug_bundle/ after a failure and returns its path. */
   writeDebugBundle(runId: string, facts: BundleFacts): Promise<string>;
   dropDebugBundle(runId: string): Promise<void>;
@@ -108,7 +111,7 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
     readLogLines: async (runId, path, { from, count }) =>
       logs.readLines(await findArtifact(paths(runId), path), from, count),
     searchLog: async (runId, path, findIn) => logs.search(await findArtifact(paths(runId), path), findIn),
-    followLog: (runId, path, signal) => followLogSize({ paths: paths(runId), logs }, path, signal),
+    followLog: (runId, path, how) => followLogSize({ paths: paths(runId), logs }, path, how),
     writeDebugBundle: async (runId, facts) => writeDebugBundle(paths(runId), facts, masker),
     dropDebugBundle: (runId) => emptyDebugBundle(paths(runId)),
   };

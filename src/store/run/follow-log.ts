@@ -10,26 +10,34 @@ interface LogPlaces {
   logs: LogReader;
 }
 
+export interface FollowLogOptions {
+  follow: boolean;
+  signal?: AbortSignal;
+}
+
 /**
- * Yields the size of a log now and each time that it has grown. A file that does not exist yet is empty. Ends on abort.
+ * Yields the size of a log now and, with `follow`, each time that it has grown, until the signal aborts. A file that does
+ * not exist yet is empty.
  * Throws ARTIFACT_UNREADABLE for a path that no file has.
  */
 export async function* followLogSize(
   { paths, logs }: LogPlaces,
   path: string,
-  signal: AbortSignal,
+  { follow, signal }: FollowLogOptions,
 ): AsyncGenerator<{ lines: number; bytes: number }> {
-  const watching = watchFolder(dirname(locateArtifact(paths, path).plain), signal);
+  const { plain } = locateArtifact(paths, path);
+  const watching = follow ? watchFolder(dirname(plain), signal) : undefined;
   try {
     let seen = -1;
-    while (!signal.aborted) {
+    while (signal?.aborted !== true) {
       const size = await measure({ paths, logs }, path);
       if (size.bytes !== seen) yield size;
       seen = size.bytes;
+      if (watching === undefined) return;
       await watching.changed();
     }
   } finally {
-    watching.close();
+    watching?.close();
   }
 }
 

@@ -65,7 +65,9 @@ async function send(operation: AnyOperation, token: string, runId: string): Prom
     operation.path,
   );
   const body = { ...operation.example, ...('repos' in (operation.example ?? {}) && { repos: ['/none'] }) };
-  const response = await fetch(`${served.url}${path}`, {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(operation.example ?? {})) query.set(name, String(value));
+  const response = await fetch(`${served.url}${path}${operation.method === 'GET' ? `?${query}` : ''}`, {
     method: operation.method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     ...(operation.method === 'POST' && { body: JSON.stringify(body) }),

@@ -49,7 +49,7 @@ export function FileLog(props: FileLogProps): JSX.Element {
   }, [pages]);
   useEffect(() => {
     if (!isLive) return;
-    return openEvents<{ lines: number }>(artifactUrl(runId, 'log-changes', path), {
+    return openEvents<{ lines: number }>(`${artifactUrl(runId, 'log-changes', path)}?follow=true`, {
       onConnection: () => undefined,
       onProblem: () => undefined,
       onFrames: (frames) => {
