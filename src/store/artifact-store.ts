@@ -10,7 +10,7 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import { withDiskErrors, toDiskError } from './disk-errors.ts';
 import { openFileSink } from './file-sink.ts';
 import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
-import { findArtifact, listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
+import { openArtifactFile, listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
 import { followLogSize, type FollowLogOptions } from './run/follow-log.ts';
 import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
 import { findStored, readChunks, readStored } from './run/stored-file.ts';
@@ -107,10 +107,10 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
     listArtifacts: (runId) => listArtifacts(paths(runId)),
     readArtifactFile: (runId, path) => readArtifactFile(paths(runId), path),
     readArtifactEnd: (runId, path) => readArtifactEnd(paths(runId), path),
-    streamArtifact: async (runId, path) => readChunks(await findArtifact(paths(runId), path)),
+    streamArtifact: async (runId, path) => readChunks(await openArtifactFile(paths(runId), path)),
     readLogLines: async (runId, path, { from, count }) =>
-      logs.readLines(await findArtifact(paths(runId), path), from, count),
-    searchLog: async (runId, path, findIn) => logs.search(await findArtifact(paths(runId), path), findIn),
+      logs.readLines(await openArtifactFile(paths(runId), path), from, count),
+    searchLog: async (runId, path, findIn) => logs.search(await openArtifactFile(paths(runId), path), findIn),
     followLog: (runId, path, how) => followLogSize({ paths: paths(runId), logs }, path, how),
     writeDebugBundle: async (runId, facts) => writeDebugBundle(paths(runId), facts, masker),
     dropDebugBundle: (runId) => emptyDebugBundle(paths(runId)),

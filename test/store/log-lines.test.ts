@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { findLines } from '../../src/core/text/find-lines.ts';
+import { findLines } from '../../src/core/text/safe-text.ts';
 import { LogReader } from '../../src/store/run/log-lines.ts';
 import type { StoredContent } from '../../src/store/run/stored-file.ts';
 

@@ -12,7 +12,7 @@ import type { IssuesRequest, NewSettings, Submitted, SubmitRequest } from '../..
 import type { Operations } from '../../src/api/operations.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
-import { findLines } from '../../src/core/text/find-lines.ts';
+import { findLines } from '../../src/core/text/safe-text.ts';
 import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 

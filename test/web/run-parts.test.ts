@@ -48,7 +48,7 @@ describe('the colors of a log', () => {
     ['38;5;999', ''],
     ['38;2;1;2', ''],
     ['38;5;1;1', 'ansi-1 ansi-bold'],
-  ])('of more than 16 become the nearest one: %s', (codes, classes) =>
+  ])('colors beyond the 16 become the nearest one: %s', (codes, classes) =>
     expect(look(`${ESC}[${codes}mx`)).toEqual([['x', classes]]),
   );
 

@@ -77,7 +77,7 @@ export function readArtifactEnd(paths: RunPaths, path: string): Promise<Buffer> 
 }
 
 /** Finds the content of such a file, whatever its size. Throws ARTIFACT_UNREADABLE. */
-export function findArtifact(paths: RunPaths, path: string): Promise<StoredContent> {
+export function openArtifactFile(paths: RunPaths, path: string): Promise<StoredContent> {
   return read(paths, path, async (real) => {
     const file = await openRegular(real);
     const { size } = await file.stat().finally(() => file.close());

@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { watchFolder } from '../journal/watch-files.ts';
 import type { RunPaths } from '../run-layout.ts';
-import { findArtifact, locateArtifact } from './artifacts.ts';
+import { openArtifactFile, locateArtifact } from './artifacts.ts';
 import type { LogReader } from './log-lines.ts';
 
 interface LogPlaces {
@@ -43,7 +43,7 @@ export async function* followLogSize(
 
 async function measure({ paths, logs }: LogPlaces, path: string): Promise<{ lines: number; bytes: number }> {
   try {
-    return await logs.measure(await findArtifact(paths, path));
+    return await logs.measure(await openArtifactFile(paths, path));
   } catch (error) {
     if (error instanceof HaloError && error.code === 'ARTIFACT_UNREADABLE') return { lines: 0, bytes: 0 };
     throw error;

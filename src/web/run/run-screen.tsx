@@ -10,7 +10,7 @@ import { StoryFailures } from './failures.tsx';
 import { JournalLog } from './log/journal-log.tsx';
 import { RunHeader } from './run-header.tsx';
 import { RunJournal } from './run-journal.ts';
-import { Stories } from './stories/story-graph.tsx';
+import { StoryOverview } from './stories/story-graph.tsx';
 import { Waterfall } from './waterfall.tsx';
 
 interface RunScreenProps {
@@ -44,7 +44,7 @@ export function RunScreen({ runId, place, latest, now, person, onConnection }: R
     <>
       <RunHeader run={state} view={view} now={now} person={person} />
       <StoryFailures journal={journal} run={state} person={person} />
-      <Stories run={state} now={now} />
+      <StoryOverview run={state} now={now} />
       <section aria-labelledby="attempts">
         <h2 id="attempts">Attempts</h2>
         <Waterfall

@@ -67,7 +67,9 @@ async function send(operation: AnyOperation, token: string, runId: string): Prom
   const body = { ...operation.example, ...('repos' in (operation.example ?? {}) && { repos: ['/none'] }) };
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(operation.example ?? {})) query.set(name, String(value));
-  const response = await fetch(`${served.url}${path}${operation.method === 'GET' ? `?${query}` : ''}`, {
+  // Streams end.
+  query.delete('follow');
+  const response = await fetch(`${served.url}${path}${operation.method === 'GET' ? `?${query.toString()}` : ''}`, {
     method: operation.method,
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     ...(operation.method === 'POST' && { body: JSON.stringify(body) }),

@@ -1,4 +1,4 @@
-import { findLines } from '../../../core/text/find-lines.ts';
+import { findLines } from '../../../core/text/safe-text.ts';
 import type { LogMatches } from '../../../store/run/log-lines.ts';
 import type { Operation } from '../operation.ts';
 

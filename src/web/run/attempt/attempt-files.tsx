@@ -8,7 +8,7 @@ import { readPatch } from '../../review/read-patch.ts';
 import { FileLog } from '../log/file-log.tsx';
 import { artifactUrl } from '../log/log-pages.ts';
 import type { AttemptCommand } from '../run-journal.ts';
-import type { AttemptViewProps } from './attempt-view.tsx';
+import type { AttemptViewProps } from './attempt-props.ts';
 
 interface FileViewProps extends AttemptViewProps {
   /** Of the attempt among the artifacts; undefined until it is known. */

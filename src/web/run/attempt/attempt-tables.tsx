@@ -51,7 +51,7 @@ const TONES = { served: 'good', refused: 'bad', failed: 'warn' };
 const MARKS = { served: '✓', refused: '✗', failed: '!' };
 
 /** Requests of setup and the agent, the refused ones first. */
-export function NetworkTable({ rows }: { rows: readonly NetworkRow[] }): JSX.Element {
+export function NetworkRows({ rows }: { rows: readonly NetworkRow[] }): JSX.Element {
   if (rows.length === 0) return <EmptyState title="It sent no request." />;
   const sorted = [...rows].sort((a, b) => Number(a.outcome === 'served') - Number(b.outcome === 'served'));
   return (

@@ -1,29 +1,19 @@
 import type { JSX } from 'preact';
 import type { Artifact } from '../../../core/journal/events.ts';
-import type { StoryState } from '../../../core/run/state.ts';
 import { formatUsd } from '../../../core/budget.ts';
 import { formatElapsed, msBetween } from '../../../core/text/format-elapsed.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readJson, runPath, useLoaded } from '../../page/read-server.ts';
-import { AttemptFailure } from '../failures.tsx';
+import { FailureOfAttempt } from '../failures.tsx';
 import { JournalLog } from '../log/journal-log.tsx';
 import { FileLog } from '../log/file-log.tsx';
-import type { AttemptRecord } from '../run-journal.ts';
 import { storyAddress } from '../stories/story-words.ts';
 import { attemptWords, Waterfall } from '../waterfall.tsx';
+import type { AttemptViewProps } from './attempt-props.ts';
 import { AttemptDiff, AttemptPrompt, GateLogs } from './attempt-files.tsx';
-import { NetworkTable, sumUsage, UsageTable } from './attempt-tables.tsx';
-import type { StoryScreenProps } from './story-screen.tsx';
-
-/** What the parts of an attempt get. */
-export interface AttemptViewProps extends StoryScreenProps {
-  story: StoryState;
-  attempt: AttemptRecord;
-  /** The part of the address after the attempt: a tab, a file, and a line. */
-  part: readonly string[];
-}
+import { NetworkRows, sumUsage, UsageTable } from './attempt-tables.tsx';
 
 const TABS = [
   { name: 'summary', text: 'Summary' },
@@ -80,7 +70,7 @@ export function AttemptView(props: AttemptViewProps): JSX.Element {
       )}
       {tab === 'prompt' && <AttemptPrompt {...props} {...files} />}
       {tab === 'diff' && <AttemptDiff {...props} {...files} />}
-      {tab === 'network' && <NetworkTable rows={journal.networkOf(attempt)} />}
+      {tab === 'network' && <NetworkRows rows={journal.networkOf(attempt)} />}
       {tab === 'usage' && <UsageTable rows={journal.usageOf(attempt)} />}
       {tab === 'cassette' && folder !== undefined && (
         <>
@@ -161,7 +151,7 @@ function Summary({ journal, run, attempt, now }: AttemptViewProps): JSX.Element 
       {isFailed && (
         <section class="failures" aria-label="Failure">
           <div class="failure">
-            <AttemptFailure journal={journal} attempt={attempt} />
+            <FailureOfAttempt journal={journal} attempt={attempt} />
           </div>
         </section>
       )}

@@ -12,7 +12,7 @@ import { storyAddress } from '../stories/story-words.ts';
 import { attemptWords } from '../waterfall.tsx';
 import { useChanges } from './attempt-files.tsx';
 import { sumUsage } from './attempt-tables.tsx';
-import type { StoryScreenProps } from './story-screen.tsx';
+import type { StoryScreenProps } from './attempt-props.ts';
 
 interface CompareProps extends StoryScreenProps {
   story: StoryState;

@@ -1,27 +1,15 @@
 import type { JSX } from 'preact';
-import type { RunView } from '../../../api/operations/requests.ts';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine, safeText } from '../../../core/text/safe-text.ts';
-import { ActionButton, EmptyState, mayDo, type Person } from '../../page/page-parts.tsx';
+import { ActionButton, EmptyState, mayDo } from '../../page/page-parts.tsx';
 import { runPath } from '../../page/read-server.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import type { AttemptRecord, RunJournal } from '../run-journal.ts';
 import { storyAddress, storyWords } from '../stories/story-words.ts';
 import { attemptWords } from '../waterfall.tsx';
+import type { StoryScreenProps } from './attempt-props.ts';
 import { AttemptView } from './attempt-view.tsx';
 import { CompareAttempts } from './compare-attempts.tsx';
-
-/** What the screens of a story get. */
-export interface StoryScreenProps {
-  journal: RunJournal;
-  version: number;
-  run: RunState;
-  view: RunView | undefined;
-  /** `story`, its id, then `attempt` and its number, or `compare` and two numbers, then a part of the attempt. */
-  place: readonly string[];
-  now: string;
-  person: Person;
-}
 
 /** A story with its attempts. */
 export function StoryScreen(props: StoryScreenProps): JSX.Element {

@@ -44,7 +44,7 @@ export function JournalLog({ journal, version, runId, only, seq, label }: Journa
       rowHeight={isNarrow ? ROW_HEIGHT.narrow : ROW_HEIGHT.wide}
       isLive={journal.state?.status !== 'ended'}
       target={target < 0 ? undefined : target}
-      search={(text) => findIn(shown, text)}
+      search={(text) => matchesIn(shown, text)}
       render={(index, { search, isCurrent }) => (
         <Row key={index} line={shown[index]} runId={runId} search={search} isCurrent={isCurrent} hasStory={!only} />
       )}
@@ -92,7 +92,7 @@ function Row({ line, runId, search, isCurrent, hasStory }: RowProps): JSX.Elemen
   );
 }
 
-function findIn(lines: readonly RunLine[], text: string) {
+function matchesIn(lines: readonly RunLine[], text: string) {
   const wanted = text.toLowerCase();
   const found: number[] = [];
   for (const [index, line] of lines.entries())

@@ -14,7 +14,7 @@ interface StoriesProps {
 const TEXT_LENGTH = 25;
 
 /** The stories of a run as a graph of their dependencies, or as a list. */
-export function Stories({ run, now }: StoriesProps): JSX.Element {
+export function StoryOverview({ run, now }: StoriesProps): JSX.Element {
   const hasGraph = run.stories.some(({ dependsOn }) => dependsOn.length > 0);
   const [isList, setList] = useState(false);
   const graph = useMemo(() => hasGraph && !isList && <StoryGraph run={run} />, [run.seq, isList]);
