@@ -87,7 +87,8 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     /** The numbers of its lines that contain a text. Throws ARTIFACT_UNREADABLE. */
     searchLog: (runId: string, path: string, text: string) => call(table.searchLog, { runId, path, text }),
     /** Its size each time that it has grown. Ends on abort. Throws ARTIFACT_UNREADABLE. */
-    followLog: (runId: string, path: string, signal: AbortSignal) => call(table.followLog, { runId, path, follow: true }, signal),
+    followLog: (runId: string, path: string, signal: AbortSignal) =>
+      call(table.followLog, { runId, path, follow: true }, signal),
     /** Fast-forwards the branch from which the run started, or pushes its branch to a URL. Throws LAND_REFUSED. */
     land: (runId: string) => call(table.land, { runId }),
     /** Requests a pull request, which a worker opens; returns the one that exists. Throws LAND_REFUSED, CONFIG_INVALID. */
