@@ -47,7 +47,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     );
   });
 
-  it('to send a commit back replaces it by one state, until the next commit waits', async () => {
+  it('replaces a commit that was sent back by one state, until the next commit waits', async () => {
     const repository = await home.addHeldRun('heldrun1', CHANGE);
     await dashboard.signIn();
     await show(REVIEW, 'Review US-001');

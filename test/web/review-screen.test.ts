@@ -253,6 +253,43 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.getByRole('button', { name: 'Your comments (0)' }).waitFor();
   });
 
+  it('comments on the first change by a key, after which the focus is on its line again', async () => {
+    await openReview();
+    const hint = page.getByText('Click a line number, or press c, to comment.');
+    await hint.waitFor();
+    await page.keyboard.press('c');
+    await page.getByRole('textbox', { name: 'Comment on old line 1' }).fill('Why on every push?');
+    await page.keyboard.press('Control+Enter');
+    const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label")');
+    await vi.waitFor(async () => expect(await focused()).toBe('Comment on old line 1'), PATIENCE);
+    expect(await hint.count()).toBe(0);
+    const icon = await page.evaluate('getComputedStyle(document.activeElement, "::before").content');
+    expect(icon, 'the icon of the focused number').toContain('+');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Shift+ArrowDown');
+    await page.keyboard.press('c');
+    await page.getByRole('textbox', { name: 'Comment on lines 1 to 2' }).fill('Dropped.');
+    await page.keyboard.press('Escape');
+    await vi.waitFor(async () => expect(await focused()).toBe('Comment on line 2'), PATIENCE);
+    await page.getByRole('button', { name: 'Your comments (1)' }).waitFor();
+  });
+
+  it('keeps the button that sends back in view, however many comments there are', async () => {
+    await openReview();
+    const number = numberOf('src/shop/cart.ts', 12);
+    for (let count = 1; count <= 8; count++) {
+      await number.click();
+      await page.getByLabel('Comment on line 12').last().fill(`Comment ${count}\n\nwith\nmany\nlines`);
+      await page.keyboard.press('Control+Enter');
+      await page.getByRole('button', { name: `Your comments (${count})` }).waitFor();
+    }
+    await page.getByRole('button', { name: 'Your comments (8)' }).click();
+    const panel = (await page.getByRole('region', { name: 'Your comments' }).boundingBox())!;
+    const send = (await page.getByRole('button', { name: 'Send back with 8 comments' }).boundingBox())!;
+    expect(send.y).toBeGreaterThan(panel.y);
+    expect(send.y + send.height, 'inside the panel, without scrolling').toBeLessThanOrEqual(panel.y + panel.height);
+  });
+
   it('goes to files and changes by keys, and remembers which files were viewed', async () => {
     await openReview();
     const current = page.locator('.file-tree [aria-current]');

@@ -48,6 +48,7 @@ export const KEY_GROUPS: readonly { name: string; keys: readonly [key: string, a
       ['n', 'next change'],
       ['p', 'previous change'],
       ['v', 'mark the file as viewed'],
+      ['c', 'comment on the focused line, or on the first change of the file'],
       ['a', 'approve'],
       ['x', 'reject'],
       ['s', 'send back with your comments'],

@@ -122,7 +122,7 @@ export function CommentPanel({ comments, message, files, dispatch, children }: C
         />
       </label>
       <p class="soft">The story starts again with them in its prompt. They stay in this browser until you send them.</p>
-      {children}
+      <div class="send">{children}</div>
     </section>
   );
 }

@@ -45,7 +45,7 @@ export const DiffBlock = memo(({ rows, context }: { rows: readonly BlockRow[]; c
     const button = element.current?.querySelector<HTMLElement>(
       `[data-side="${target.side}"][data-line="${target.endLine ?? target.line}"]`,
     );
-    button?.scrollIntoView({ block: 'center' });
+    if (target.isVisible !== true) button?.scrollIntoView({ block: 'center' });
     if (draft === undefined) button?.focus({ preventScroll: true });
   }, [target?.count]);
   return (

@@ -38,10 +38,8 @@ export const FileTree = memo((props: FileTreeProps): JSX.Element => {
         onInput={({ currentTarget }) => setFilter(currentTarget.value)}
       />
       <p class="soft">
-        {shown.length === files.length
-          ? describeFiles(files.length)
-          : `${shown.length} of ${describeFiles(files.length)}`}
-        , {viewed.length} viewed
+        {shown.length === files.length ? fileCount(files.length) : `${shown.length} of ${fileCount(files.length)}`},{' '}
+        {viewed.length} viewed
       </p>
       <Branch folder={toTree(shown)} tree={props} />
     </nav>
@@ -113,7 +111,7 @@ function joinFolders({ name, folders, files }: Folder): Folder {
 }
 
 /** E.g. `1 file`. */
-export function describeFiles(count: number): string {
+export function fileCount(count: number): string {
   return count === 1 ? '1 file' : `${count} files`;
 }
 

@@ -6,9 +6,11 @@ interface KeyHandlers {
   onShow: (place: Place) => void;
   onFile: (path: string) => void;
   onViewed: (path: string) => void;
+  /** Comments on the chosen lines, or on this one. Absent: the person may not comment. */
+  onComment: ((first: Place) => void) | undefined;
 }
 
-/** `j`, `k`: next, previous file; `n`, `p`: next, previous change; `v`: the file is viewed. */
+/** `j`, `k`: next, previous file; `n`, `p`: next, previous change; `v`: the file is viewed; `c`: comment. */
 export function useReviewKeys(files: readonly PatchFile[], handlers: KeyHandlers): void {
   const last = useRef<Place>();
   const latest = useRef(handlers);
@@ -35,6 +37,9 @@ export function useReviewKeys(files: readonly PatchFile[], handlers: KeyHandlers
         const known = last.current?.path === current ? places.indexOf(last.current as Place) : -1;
         last.current = places[known === -1 ? (hunkStep > 0 ? first : first - 1) : known + hunkStep] ?? last.current;
         if (last.current !== undefined) latest.current.onShow(last.current);
+      } else if (event.key === 'c' && latest.current.onComment !== undefined) {
+        const place = findFocusedPlace() ?? places.find(({ path }) => path === current) ?? places[0];
+        if (place !== undefined) latest.current.onComment(place);
       } else if (event.key === 'v' && current !== undefined) latest.current.onViewed(current);
       else return;
       event.preventDefault();
@@ -51,6 +56,14 @@ function placesOf({ path, hunks }: PatchFile): Place[] {
     if (line?.new !== undefined) return [{ path, side: 'new', line: line.new }];
     return line?.old === undefined ? [] : [{ path, side: 'old', line: line.old }];
   });
+}
+
+/** The line whose number has the focus. */
+function findFocusedPlace(): Place | undefined {
+  const { dataset } = document.activeElement as HTMLElement;
+  const path = document.activeElement?.closest<HTMLElement>('.diff-file')?.dataset.path;
+  if (path === undefined || dataset.line === undefined) return undefined;
+  return { path, side: dataset.side === 'old' ? 'old' : 'new', line: Number(dataset.line) };
 }
 
 /** The file at the top of the window. */

@@ -8,7 +8,7 @@ import { readText, runPath, useLoaded } from '../page/read-server.ts';
 import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
 import { CriteriaList } from './criteria-list.tsx';
 import { DiffFile } from './diff-file.tsx';
-import { describeFiles, FileTree, toTreeOrder } from './file-tree.tsx';
+import { fileCount, FileTree, toTreeOrder } from './file-tree.tsx';
 import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
 import { readPatch, type PatchFile } from './read-patch.ts';
@@ -16,7 +16,7 @@ import { decisionsOf, ReviewActions, SendBack } from './review-actions.tsx';
 import { ReviewFacts } from './review-facts.tsx';
 import { describeNothing, OutcomeNotice, SentBack } from './review-outcome.tsx';
 import { useCurrentFile, useNarrow, useReviewKeys } from './review-keys.ts';
-import { allComments, useReview, type Place, type UnsentComment } from './review-state.ts';
+import { allComments, isIn, useReview, type Place, type UnsentComment } from './review-state.ts';
 
 interface ReviewProps {
   runId: string;
@@ -153,7 +153,12 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   const onFile = (path: string) =>
     document.getElementById(`file-${files.findIndex((file) => file.path === path)}`)?.scrollIntoView();
   const onViewed = (path: string) => dispatch({ type: 'view', path, isViewed: !viewed.includes(path) });
-  useReviewKeys(files, { onShow, onFile, onViewed });
+  const onComment = (first: Place) => {
+    const place = chosen !== undefined && isIn(chosen, first) ? chosen : first;
+    dispatch({ type: 'show', place });
+    dispatch({ type: 'write', place });
+  };
+  useReviewKeys(files, { onShow, onFile, onViewed, onComment: decisions.sendBack ? onComment : undefined });
   const counts = Object.fromEntries([...byPath].map(([path, { length }]) => [path, length]));
   const sendBack = story !== undefined && decisions.sendBack && (comments.length > 0 || message.trim() !== '') && (
     <SendBack
@@ -181,8 +186,11 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
           </span>
         )}
         <span class="soft viewed-count">
-          {files.filter(({ path }) => viewed.includes(path)).length} of {describeFiles(files.length)} viewed
+          {files.filter(({ path }) => viewed.includes(path)).length} of {fileCount(files.length)} viewed
         </span>
+        {decisions.sendBack && comments.length === 0 && (
+          <span class="soft">Click a line number, or press c, to comment.</span>
+        )}
         <span class="decide">
           {decisions.sendBack && (
             <button type="button" aria-expanded={isPanelOpen} onClick={() => setPanelOpen(!isPanelOpen)}>

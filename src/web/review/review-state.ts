@@ -1,4 +1,4 @@
-import { useEffect, useReducer } from 'preact/hooks';
+import { useLayoutEffect, useReducer } from 'preact/hooks';
 import { keep, readKept } from '../page/browser-storage.ts';
 
 /** Lines of one side of a file. */
@@ -31,7 +31,7 @@ export interface ReviewState {
   /** Lines that are chosen while a person drags, or moves with Shift; `anchor` is the first chosen one. */
   chosen?: (Place & { anchor: number }) | undefined;
   /** Lines to scroll to; `count` differs between requests for the same ones. */
-  target?: (Place & { count: number }) | undefined;
+  target?: (Place & { count: number; isVisible?: true }) | undefined;
   /** Files that are shown although they are collapsed by default, or the opposite. */
   toggled: Record<string, boolean>;
 }
@@ -67,9 +67,12 @@ export function reviewAfter(state: ReviewState, action: ReviewAction): ReviewSta
     case 'edit':
       return { ...saved(rest, draft), draft: action.comment, target: targetOf(state, action.comment) };
     case 'save':
-      return saved(rest, draft && { ...draft, ...(action.commit !== undefined && { commit: action.commit }) });
+      return left(
+        saved(rest, draft && { ...draft, ...(action.commit !== undefined && { commit: action.commit }) }),
+        draft,
+      );
     case 'cancel':
-      return rest;
+      return left(rest, draft);
     case 'remove':
       return { ...state, comments: state.comments.filter(({ id }) => id !== action.id) };
     case 'message':
@@ -89,6 +92,12 @@ export function reviewAfter(state: ReviewState, action: ReviewAction): ReviewSta
       return { ...state, toggled, target: targetOf(state, action.place) };
     }
   }
+}
+
+/** The state after the editor has closed: the focus goes back to its line, which is visible. */
+function left(state: ReviewState, draft: CommentDraft | undefined): ReviewState {
+  const target = draft && targetOf(state, draft);
+  return target === undefined ? state : { ...state, target: { ...target, isVisible: true } };
 }
 
 function targetOf({ target }: ReviewState, { path, side, line, endLine }: Place): ReviewState['target'] {
@@ -148,11 +157,12 @@ export function useReview(of: string, commit: string | undefined): [ReviewState,
     toggled: {},
   }));
   const { comments, message, draft, viewed } = state;
-  useEffect(() => {
+  // Before the next paint: a reload must not lose the last letters.
+  useLayoutEffect(() => {
     const isEmpty = comments.length === 0 && message === '' && draft === undefined;
     keep(writtenKey, isEmpty ? undefined : JSON.stringify({ comments, message, draft }));
   }, [comments, message, draft]);
-  useEffect(() => keep(viewedKey, viewed.length === 0 ? undefined : JSON.stringify(viewed)), [viewed]);
+  useLayoutEffect(() => keep(viewedKey, viewed.length === 0 ? undefined : JSON.stringify(viewed)), [viewed]);
   return [state, dispatch];
 }
 
