@@ -7,7 +7,8 @@ import { KeysDialog } from './keys-dialog.tsx';
 import { PageHeader } from './page-header.tsx';
 import { SCREENS } from './screens.ts';
 import { useKeys } from './use-keys.ts';
-import { countInbox, InboxScreen, useBreakers } from '../work/inbox-screen.tsx';
+import { listInbox } from '../work/inbox-entries.ts';
+import { InboxScreen, useBreakers } from '../work/inbox-screen.tsx';
 import { NowScreen } from '../work/now-screen.tsx';
 import { EmptyState, Problem, type Person } from './page-parts.tsx';
 import { openEvents, RequestFailed } from './read-server.ts';
@@ -27,7 +28,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
   const [open, setOpenWindow] = useState<'palette' | 'keys'>();
   const { runs, problem } = useRuns(setListOpen);
   const breakers = useBreakers(now.slice(0, 16));
-  const waiting = countInbox(runs ?? [], breakers);
+  const waiting = listInbox(runs ?? [], breakers, person).filter(({ canDecide }) => canDecide).length;
   const [screen = '', runId = '', part, rest] = parts;
   const listed = runs?.find((run) => run.runId === runId);
   const title = titleOf(parts, listed);
@@ -62,7 +63,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
         {problem !== undefined && <Problem problem={problem} />}
         <Guarded key={`${screen}/${runId}`}>
           {screen === '' && <NowScreen runs={runs} now={now} />}
-          {screen === 'inbox' && <InboxScreen runs={runs} breakers={breakers} person={person} />}
+          {screen === 'inbox' && <InboxScreen runs={runs} breakers={breakers} person={person} now={now} />}
           {screen === 'spend' && <SpendScreen />}
           {screen === 'failures' && <FailuresScreen now={now} />}
           {screen === 'submit' && <SubmitScreen person={person} runs={runs ?? []} />}

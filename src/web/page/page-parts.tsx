@@ -31,11 +31,12 @@ export function EmptyState({ title, children }: { title: string; children?: Comp
   );
 }
 
-export function Problem({ problem }: { problem: RequestFailed }): JSX.Element {
+export function Problem({ problem, where }: { problem: RequestFailed; where?: string | undefined }): JSX.Element {
   return (
     <div class="notice bad" role="alert">
       <strong>{problem.message}</strong>
       {problem.hint !== undefined && <p>{problem.hint}</p>}
+      {where !== undefined && <p>Where: {where}</p>}
     </div>
   );
 }
@@ -122,16 +123,42 @@ interface ActionButtonProps {
   question?: string;
   tone?: 'good' | 'bad';
   shortcut?: string;
+  /** The place of the repository, which a person needs after a refusal. */
+  where?: string;
   /** Called with the result of the operation. */
   onDone?: (result: unknown) => void;
 }
 
 /** A button that calls an operation, and shows why it failed. */
-export function ActionButton({ label, path, body, question, tone, shortcut, onDone }: ActionButtonProps): JSX.Element {
+export function ActionButton(props: ActionButtonProps): JSX.Element {
+  const { label, path, body, question, tone, shortcut, where, onDone } = props;
+  const { busy, problem, run } = useAction(path, onDone);
+  return (
+    <>
+      <button
+        type="button"
+        class={tone ?? ''}
+        disabled={busy}
+        aria-busy={busy}
+        data-key={shortcut}
+        aria-keyshortcuts={shortcut}
+        onClick={() => {
+          if (question === undefined || confirm(question)) void run(body);
+        }}
+      >
+        {label}
+        {shortcut !== undefined && <kbd aria-hidden="true">{shortcut}</kbd>}
+      </button>
+      {problem !== undefined && <Problem problem={problem} where={where} />}
+    </>
+  );
+}
+
+/** Calls an operation. `busy` until it has answered. */
+export function useAction(path: string, onDone?: (result: unknown) => void) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<RequestFailed>();
-  const run = async () => {
-    if (question !== undefined && !confirm(question)) return;
+  const run = async (body?: object): Promise<void> => {
     setBusy(true);
     setProblem(undefined);
     try {
@@ -143,20 +170,5 @@ export function ActionButton({ label, path, body, question, tone, shortcut, onDo
       setBusy(false);
     }
   };
-  return (
-    <>
-      <button
-        type="button"
-        class={tone ?? ''}
-        disabled={busy}
-        data-key={shortcut}
-        aria-keyshortcuts={shortcut}
-        onClick={() => void run()}
-      >
-        {label}
-        {shortcut !== undefined && <kbd aria-hidden="true">{shortcut}</kbd>}
-      </button>
-      {problem !== undefined && <Problem problem={problem} />}
-    </>
-  );
+  return { busy, problem, run };
 }

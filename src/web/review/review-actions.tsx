@@ -96,7 +96,8 @@ export function ReviewActions({ runId, story, decisions, onResult }: ReviewActio
   );
 }
 
-function describeApproval(result: StoryDecisionResult | RunDecisionResult): string {
+/** What an approval did. */
+export function describeApproval(result: StoryDecisionResult | RunDecisionResult): string {
   if ('runId' in result)
     return result.landed === undefined
       ? 'The run is approved.'
@@ -113,7 +114,8 @@ function describePull({ pull }: RequestedPull): string {
     : `The run has the pull request ${pull.number} already.`;
 }
 
-function describeLanding({ branch, to, pushedTo }: LandedRun): string {
+/** Where the work of a run is now. */
+export function describeLanding({ branch, to, pushedTo }: LandedRun): string {
   return `${branch} is at ${to.slice(0, 7)} now${pushedTo === undefined ? '' : `, pushed to ${pushedTo}`}.`;
 }
 

@@ -1,0 +1,173 @@
+import type { JSX } from 'preact';
+import type { BreakerView } from '../../api/operations/requests.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
+import { breakerName } from '../../core/failure/breaker.ts';
+import { questionLines } from '../../core/run/questions.ts';
+import { safeLine, safeText } from '../../core/text/safe-text.ts';
+import { ActionButton, Elapsed } from '../page/page-parts.tsx';
+import { runPath } from '../page/read-server.ts';
+import { describeApproval, describeLanding } from '../review/review-actions.tsx';
+import { AnswerForm } from './answer-form.tsx';
+import type { InboxEntry } from './inbox-entries.ts';
+
+interface EntryProps {
+  entry: InboxEntry;
+  now: string;
+  /** Says what was done. */
+  onDone: (text: string, run?: ListedRun) => void;
+}
+
+/** Something that waits for a decision, with its actions for people who may decide it. */
+export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
+  if (entry.kind === 'shared') return <BreakerCard entry={entry} onDone={onDone} />;
+  const { run, what, story, canDecide, waitsFor } = entry;
+  const since = story?.endedAt ?? run.endedAt;
+  const { branch, source } = run.repo;
+  const diff = `#/run/${run.runId}/diff${story === undefined ? '' : `/${encodeURIComponent(story.id)}`}`;
+  const options = story?.question?.options ?? [];
+  // The options are buttons.
+  const limits = story === undefined ? [] : questionLines(story).slice(options.length);
+  const text = what === '? answer' ? [story?.summary ?? '', ...limits].join('\n') : entry.text;
+  return (
+    <li class="card entry" tabIndex={0}>
+      <div class="line">
+        <span class="state warn">{what}</span>
+        <a class="title" href={`#/run/${run.runId}`}>
+          {run.project === '' ? run.runId : safeLine(run.project)}
+        </a>
+        {story !== undefined && (
+          <span>
+            <b>{safeLine(story.id)}</b> {safeLine(story.title)}
+          </span>
+        )}
+      </div>
+      <div class="line soft">
+        <code>{run.runId}</code>
+        <span>
+          {safeLine(source)}
+          {branch !== undefined && <>, branch {safeLine(branch)}</>}
+        </span>
+        {run.user !== undefined && <span>{safeLine(run.user)}</span>}
+        {since !== undefined && (
+          <span>
+            <Elapsed from={since} now={now} /> ago
+          </span>
+        )}
+      </div>
+      <p class="said">{safeText(text)}</p>
+      {what === '! budget' && (
+        <p class="soft">
+          Raise the budget that it names, or wait for the next day (UTC) if it is a budget of the day. Then retry.
+        </p>
+      )}
+      <div class="actions">
+        {!what.startsWith('!') && <a href={diff}>Review the diff</a>}
+        {canDecide ? <EntryActions entry={entry} onDone={onDone} /> : <span class="soft">Waits for {waitsFor}.</span>}
+      </div>
+    </li>
+  );
+}
+
+interface BreakerProps {
+  entry: { breaker: BreakerView; canDecide: boolean };
+  onDone: EntryProps['onDone'];
+}
+
+function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): JSX.Element {
+  const { key, status, reason } = breaker;
+  return (
+    <li class="card entry" tabIndex={0}>
+      <div class="line">
+        <span class="state warn">! breaker</span> <b>{breakerName(key)}</b> is {status}
+      </div>
+      <p class="said">{reason}</p>
+      <div class="actions">
+        {canDecide ? (
+          <ActionButton
+            label="Reset"
+            shortcut="r"
+            path="/v1/breakers/reset"
+            body={{ key }}
+            onDone={() => onDone('The breaker is closed. What waited for it continues.')}
+          />
+        ) : (
+          <span class="soft">Waits for an operator.</span>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; onDone: EntryProps['onDone'] }) {
+  const { run, what, story } = entry;
+  const body = story === undefined ? {} : { story: story.id };
+  const to = (name: string) => runPath(run.runId, `/${name}`);
+  const done = (text: string) => onDone(text, run);
+  switch (what) {
+    case '? answer':
+      if (story === undefined) return null;
+      return (
+        <AnswerForm
+          path={to('answer')}
+          story={story.id}
+          question={`${run.runId} ${story.id} ${story.attempts}`}
+          options={story.question?.options ?? []}
+          onDone={() => done(`Answered ${safeLine(story.id)}. The run continues.`)}
+        />
+      );
+    case '? approval':
+      return (
+        <>
+          <ActionButton
+            label="Approve"
+            shortcut="a"
+            tone="good"
+            path={to('approve')}
+            body={body}
+            where={run.repo.source}
+            onDone={(result) => done(describeApproval(result as StoryDecisionResult | RunDecisionResult))}
+          />
+          <ActionButton
+            label="Reject"
+            shortcut="x"
+            tone="bad"
+            path={to('reject')}
+            body={body}
+            question="Reject it for good?"
+            onDone={() => done(`Rejected ${story === undefined ? 'the result of the run' : safeLine(story.id)}.`)}
+          />
+        </>
+      );
+    case '+ land':
+      return (
+        <ActionButton
+          label="Land"
+          shortcut="l"
+          tone="good"
+          path={to('land')}
+          where={run.repo.source}
+          onDone={(result) => done(describeLanding(result as LandedRun))}
+        />
+      );
+    case '! budget':
+      return (
+        <ActionButton
+          label="Retry"
+          shortcut="r"
+          path={to('retry')}
+          onDone={() => done('The run continues with fresh attempts.')}
+        />
+      );
+    default:
+      return (
+        <ActionButton
+          label="Reset"
+          shortcut="r"
+          path="/v1/breakers/reset"
+          body={{ key: `run:${run.runId}` }}
+          onDone={() => done('The breaker is closed. The run continues.')}
+        />
+      );
+  }
+}

@@ -1,0 +1,120 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Users } from '../../src/api/access/users.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+import { asked, created } from '../support/journal.ts';
+import { hasChromium, startChromium } from '../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { skipFor } from '../support/skip.ts';
+
+const PATIENCE = { timeout: 20_000, interval: 100 };
+
+describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let signIn: OpenedDashboard['signIn'];
+  let show: OpenedDashboard['show'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page, signIn, show } = dashboard);
+  });
+  afterEach(() => dashboard.close());
+
+  /** A run of mina that asks for a currency, and proposes two. */
+  async function addQuestion(runId: string): Promise<void> {
+    const question = asked('US-001').map((entry): JournalEntry =>
+      entry.type === 'story.ended' ? { ...entry, question: { options: ['Euro', 'Dollar'] } } : entry,
+    );
+    await home.addRun([{ ...created(runId, 1), user: 'mina' }, { type: 'run.started' }, ...question]);
+  }
+
+  const answersOf = async (runId: string) => (await home.operations.get(runId)).state.stories[0]?.answered;
+
+  it('shows repository, run, person, age and title of an entry, and the branch to land on', async () => {
+    await addQuestion('asking01');
+    await home.addLandedRun('landed01');
+    await signIn();
+    await show('inbox', 'Inbox');
+    const entries = page.locator('.entry');
+    const text = await entries.filter({ hasText: 'asking01' }).innerText();
+    for (const part of ['/home/me/shop', 'mina', 'US-001 Story number 1', 'Which currency?'])
+      expect(text).toContain(part);
+    expect(text).toMatch(/\d ?\w+ ago/);
+    expect(await entries.filter({ hasText: 'landed01' }).innerText()).toContain('branch main');
+  });
+
+  it('chooses a proposed answer by its digit, and sends it only with the button', async () => {
+    await addQuestion('asking01');
+    await signIn();
+    await show('inbox', 'Inbox');
+    const send = page.getByRole('button', { name: 'Send the answer' });
+    await send.waitFor();
+    expect(await send.isDisabled()).toBe(true);
+    await page.keyboard.press('j');
+    await page.keyboard.press('2');
+    await vi.waitFor(
+      async () => expect(await page.getByLabel('Answer to US-001').inputValue()).toBe('Dollar'),
+      PATIENCE,
+    );
+    expect(await answersOf('asking01')).toBeUndefined();
+    await page.locator('button:focus', { hasText: 'Send the answer' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText('Answered US-001. The run continues.').waitFor();
+    expect(await answersOf('asking01')).toMatchObject([{ text: 'Dollar', option: 2 }]);
+    await page.getByRole('status').getByRole('link', { name: 'Open shop' }).click();
+    await page.waitForURL(/#\/run\/asking01$/);
+  });
+
+  it('keeps a typed answer in the browser until Ctrl+Enter sends it', async () => {
+    await addQuestion('asking01');
+    await signIn();
+    await show('inbox', 'Inbox');
+    const answer = page.getByLabel('Answer to US-001');
+    await answer.fill('Francs');
+    await page.reload();
+    await vi.waitFor(async () => expect(await answer.inputValue()).toBe('Francs'), PATIENCE);
+    await answer.press('Control+Enter');
+    await page.getByText('Answered US-001. The run continues.').waitFor();
+    expect(await answersOf('asking01')).toMatchObject([{ text: 'Francs' }]);
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+  });
+
+  it('says who can act, and counts only what the person may decide', async () => {
+    await addQuestion('asking01');
+    await home.addHeldRun('heldrun1');
+    const users = new Users(home.host.home);
+    const by = { by: 'owner', now: new Date() };
+    await users.add({ name: 'mina', role: 'submitter' }, by);
+    await signIn((await users.createToken('mina', undefined, by)).token);
+    await show('inbox', 'Inbox');
+    await page.getByText('Waits for an operator.').waitFor();
+    await page.getByRole('button', { name: 'Send the answer' }).waitFor();
+    await vi.waitFor(async () => expect(await page.title()).toBe('(1) Inbox – halo'), PATIENCE);
+    await users.add({ name: 'vera', role: 'viewer' }, by);
+    await page.context().clearCookies();
+    await signIn((await users.createToken('vera', undefined, by)).token);
+    await show('inbox', 'Inbox');
+    await page.getByText('Waits for mina or an operator.').waitFor();
+    await vi.waitFor(async () => expect(await page.title()).toBe('Inbox – halo'), PATIENCE);
+  });
+
+  it('says why a run did not land, what to do and where', async () => {
+    const repository = await home.addLandedRun('landed01');
+    repository.git('commit', '--allow-empty', '-qm', 'Work of somebody else');
+    await signIn();
+    await show('inbox', 'Inbox');
+    await page.getByRole('button', { name: 'Land' }).click();
+    const alert = page.locator('.entry').getByRole('alert');
+    await alert.waitFor();
+    expect(await alert.innerText()).toContain(`Where: ${repository.root}`);
+    expect(await alert.locator('p').count(), 'a hint and the place').toBe(2);
+    for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('409');
+  });
+});
