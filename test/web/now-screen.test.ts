@@ -43,6 +43,23 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     expect(await cards.count()).toBe(1);
   });
 
+  it('finds stories by their ids and titles, and keeps the filter in the address', async () => {
+    await home.addRun([created('manyrun1', ['PAY-1', 'PAY-2'])]);
+    await home.addRun([created('otherrun', ['CART-1'])]);
+    await page.getByLabel('Find runs').fill('pay-2 number');
+    await page.getByText('otherrun').waitFor({ state: 'detached' });
+    await page.getByLabel('waiting', { exact: true }).check();
+    await page.waitForURL(/#\/\?runs=waiting&find=pay-2\+number$/);
+    await page.getByRole('link', { name: 'shop' }).click();
+    await page.getByRole('heading', { level: 1, name: 'shop' }).waitFor();
+    await page.goBack();
+    await page.getByText('manyrun1').waitFor();
+    expect(await page.getByLabel('Find runs').inputValue()).toBe('pay-2 number');
+    expect(await page.getByLabel('waiting', { exact: true }).isChecked()).toBe(true);
+    await page.getByRole('link', { name: 'Now' }).click();
+    await page.getByText('otherrun').waitFor();
+  });
+
   it('says for which person, run or worker a run waits', async () => {
     await home.addHeldRun('heldrun1');
     await home.addRun([{ ...created('later001', 1), after: ['heldrun1'] }]);

@@ -89,6 +89,15 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     expect((await home.operations.get('failed01')).state.status).not.toBe('ended');
   });
 
+  it('lands what is not on the branch yet', async () => {
+    await home.addLandedRun('landed01');
+    await signIn();
+    await show('run/landed01', 'shop');
+    await page.getByRole('button', { name: 'Land', exact: true }).click();
+    await page.getByText('SUCCESS, landed').waitFor();
+    expect(await page.getByRole('button', { name: 'Land', exact: true }).count()).toBe(0);
+  });
+
   it('shows titles, times and failed phases of attempts', async () => {
     await addSampleRun(home, 'sample01');
     await signIn();
@@ -222,6 +231,8 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.locator('.log-row.target').getByText('Looking at US-005 first.').waitFor();
     await page.locator('.log-row.target a').click();
     await page.waitForURL(/event\/\d+$/);
+    await page.getByLabel('Search the log').fill('no such text');
+    await page.getByText('Nothing matches.').waitFor();
   });
 
   it.each(['light', 'dark'] as const)(

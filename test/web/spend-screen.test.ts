@@ -47,10 +47,12 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     expect(await costs.getByRole('row').nth(1).innerText()).toMatch(
       /^ada\s+\$4\.50[\s\S]*1 of 1\s+100 %\s+1\.0\s+\$4\.50/,
     );
+    const perStory = page.locator('.figures > div', { hasText: 'Cost per landed story' });
+    await perStory.getByText('$5.50 for landed and failed stories / 2 landed').waitFor();
     await page.getByLabel('Model').check();
     await costs.getByText('gpt-5').waitFor();
     await page.getByLabel('90 days').check();
-    await page.locator('.figures').getByText('$5.50').waitFor();
+    await page.locator('.figures').getByText('$5.50', { exact: true }).waitFor();
   });
 
   it('shows what is spent of the budgets of the day', async () => {

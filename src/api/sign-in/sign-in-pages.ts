@@ -49,7 +49,7 @@ ${byProvider}
 <form method="post" action="/sign-in">
 <input type="hidden" name="return" value="${escapeHtml(returnTo)}">
 <label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required spellcheck="false" placeholder="halo_…">
+<input id="token" name="token" type="password" autocomplete="current-password" required autofocus spellcheck="false" placeholder="halo_…">
 <button class="button" type="submit">Sign in with the token</button>
 </form>`,
   );

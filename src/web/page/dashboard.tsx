@@ -121,9 +121,13 @@ function focusContent(event: Event): void {
   document.getElementById('content')?.focus();
 }
 
-/** The parts of the address, decoded. */
+/** The parts of the address without its query, decoded. */
 function useAddress(): string[] {
-  const read = () => location.hash.replace(/^#\/?/, '').split('/').map(decode);
+  const read = () =>
+    location.hash
+      .replace(/^#\/?|\?.*$/g, '')
+      .split('/')
+      .map(decode);
   const [parts, setParts] = useState(read);
   useEffect(() => {
     const update = () => setParts(read());

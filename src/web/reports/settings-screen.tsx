@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { TokenView, UserView } from '../../api/access/users.ts';
 import type { EndpointView } from '../../api/notify/endpoints.ts';
+import { ClockTime } from '../page/clock-time.tsx';
 import { EmptyState, mayDo, Problem, TextTable, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { DoctorList } from './doctor-list.tsx';
@@ -11,12 +12,9 @@ export function SettingsScreen({ person }: { person: Person }): JSX.Element {
   return (
     <>
       <h1>Settings</h1>
-      <form class="line" method="post" action="/sign-out">
-        <span>
-          Signed in as <strong>{person.name}</strong>, {person.role}
-        </span>
-        <button type="submit">Sign out of this browser</button>
-      </form>
+      <p>
+        Signed in as <strong>{person.name}</strong>, {person.role}
+      </p>
       {mayDo(person, 'administer') ? (
         <>
           <UserTable />
@@ -52,7 +50,7 @@ function UserTable(): JSX.Element {
                 <ul>
                   {tokens.map((token) => (
                     <li key={token.id}>
-                      <code>{token.id}</code> {describeToken(token)}
+                      <TokenFacts token={token} />
                     </li>
                   ))}
                 </ul>
@@ -65,15 +63,27 @@ function UserTable(): JSX.Element {
   );
 }
 
-/** `session, created 2030-01-02 by owner, never used, expires 2030-04-02` */
-function describeToken({ session, createdAt, createdBy, usedAt, expiresAt }: TokenView): string {
-  const day = (at: string) => at.slice(0, 10);
-  return [
-    ...(session === undefined ? [] : ['session of a browser']),
-    `created ${day(createdAt)} by ${createdBy}`,
-    usedAt === undefined ? 'never used' : `used ${day(usedAt)}`,
-    ...(expiresAt === undefined ? [] : [`expires ${day(expiresAt)}`]),
-  ].join(', ');
+/** `session of a browser, created 2 Jan 2030, 09:12:00 by owner, never used, expires 2 Apr 2030, 09:12:00` */
+function TokenFacts({ token }: { token: TokenView }): JSX.Element {
+  const { id, session, createdAt, createdBy, usedAt, expiresAt } = token;
+  return (
+    <>
+      <code>{id}</code> {session !== undefined && 'session of a browser, '}created <ClockTime at={createdAt} date /> by{' '}
+      {createdBy},{' '}
+      {usedAt === undefined ? (
+        'never used'
+      ) : (
+        <>
+          used <ClockTime at={usedAt} date />
+        </>
+      )}
+      {expiresAt !== undefined && (
+        <>
+          , expires <ClockTime at={expiresAt} date />
+        </>
+      )}
+    </>
+  );
 }
 
 function EndpointTable(): JSX.Element {

@@ -79,14 +79,23 @@ function Totals({ daily, total }: { daily: CostReport; total: QualitySum | undef
         {...moreOf(total, 'firstPass')}
       />
       <Figure name="Attempts per story" value={perStory(total)} />
-      <Figure name="Cost per landed story" value={usdText(total?.costPerLanded)} />
+      <Figure name="Cost per landed story" value={usdText(total?.costPerLanded)} {...costOf(total)} />
       <Figure name="Time to land (median)" value={minutesText(total?.minutesToLand)} />
     </dl>
   );
 }
 
 function moreOf(total: QualitySum | undefined, name: 'landed' | 'firstPass'): { more?: string } {
-  return total === undefined || total.stories === 0 ? {} : { more: `${total[name]} of ${total.stories} stories` };
+  return total === undefined || total.stories === 0
+    ? {}
+    : { more: `${total[name]} of ${total.stories} that landed or failed` };
+}
+
+/** How the cost per landed story is computed. */
+function costOf(total: QualitySum | undefined): { more?: string } {
+  if (total?.costPerLanded === undefined) return {};
+  const cost = formatUsd(total.costPerLanded * total.landed);
+  return { more: `${cost} for landed and failed stories / ${total.landed} landed` };
 }
 
 function Daily({ days, report }: { days: Days; report: CostReport }): JSX.Element {

@@ -7,6 +7,7 @@ import { describeUnmetDependencies, type StoryState } from '../../core/run/state
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
 import { WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
 import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem } from '../page/page-parts.tsx';
@@ -17,16 +18,12 @@ interface NowProps {
   now: string;
 }
 
-const SHOWN = ['all', 'running', 'waiting', 'ended'] as const;
-type Shown = (typeof SHOWN)[number];
-
 /** Drawn without a request for more. */
 const PAGE = 50;
 
 /** Open runs with their stories, the newest ended runs, and the workers. */
 export function NowScreen({ runs, now }: NowProps): JSX.Element {
-  const [text, setText] = useState('');
-  const [shown, setShown] = useState<Shown>('all');
+  const [{ shown, text }, setFilter] = useRunFilter();
   const [limit, setLimit] = useState(PAGE);
   const { value, problem } = useLoaded(
     `workers ${now.slice(0, 18)}`,
@@ -59,16 +56,16 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
               options={SHOWN.map((name) => ({ value: name, name }))}
               value={shown}
               onChange={(next) => {
-                setShown(next);
+                setFilter({ shown: next, text });
                 setLimit(PAGE);
               }}
             />
             <input
               type="search"
               aria-label="Find runs"
-              placeholder="Project, repository, user, state or id"
+              placeholder="Project, story, repository, user, state or id"
               value={text}
-              onInput={({ currentTarget }) => setText(currentTarget.value)}
+              onInput={({ currentTarget }) => setFilter({ shown, text: currentTarget.value })}
             />
           </div>
           {found.length === 0 && <EmptyState title="No run matches." />}
@@ -149,7 +146,9 @@ function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {
 
 /** Whether each word is part of a text of the run. */
 function matches(run: ListedRun, text: string): boolean {
-  const all = `${run.project} ${run.runId} ${run.repo.source} ${run.user ?? ''} ${stateCell(run).text}`.toLowerCase();
+  const stories = run.stories.map(({ id, title }) => `${id} ${title}`).join(' ');
+  const all =
+    `${run.project} ${run.runId} ${run.repo.source} ${run.user ?? ''} ${stateCell(run).text} ${stories}`.toLowerCase();
   return text
     .toLowerCase()
     .split(/\s+/)

@@ -25,8 +25,24 @@ const EMPTY: Draft = { path: 'prd', text: '', repo: '', chosen: [], options: NO_
 const KEY = 'halo-submit';
 const MAX_KNOWN = 20;
 
-/** Submits a PRD to one or several repositories. The server validates it while it is typed. */
-export function SubmitScreen({ person, runs }: { person: Person; runs: readonly ListedRun[] }): JSX.Element {
+interface SubmitProps {
+  person: Person;
+  runs: readonly ListedRun[];
+}
+
+/** Submits a PRD to one or several repositories, for people whose role includes it. */
+export function SubmitScreen({ person, runs }: SubmitProps): JSX.Element {
+  if (mayDo(person, 'submit')) return <SubmitForm runs={runs} />;
+  return (
+    <>
+      <h1>Submit</h1>
+      <p class="soft">Your role does not include submitting.</p>
+    </>
+  );
+}
+
+/** The server validates the PRD while it is typed. */
+function SubmitForm({ runs }: Pick<SubmitProps, 'runs'>): JSX.Element {
   const [draft, setDraft] = useState(readDraft);
   const [unreadable, setUnreadable] = useState<RequestFailed>();
   const [isOver, setOver] = useState(false);
@@ -113,16 +129,12 @@ export function SubmitScreen({ person, runs }: { person: Person; runs: readonly 
         {prd !== undefined && <CheckedPrd prd={prd} />}
         {prd !== undefined && repos.map((repo) => <RepoEstimate key={repo} prd={typed} repo={repo} />)}
       </div>
-      {mayDo(person, 'submit') ? (
-        <SubmitButton
-          prd={prd === undefined ? undefined : typed}
-          repos={repos}
-          options={options}
-          onDone={() => setDraft(EMPTY)}
-        />
-      ) : (
-        <p class="soft">Your role does not include submitting.</p>
-      )}
+      <SubmitButton
+        prd={prd === undefined ? undefined : typed}
+        repos={repos}
+        options={options}
+        onDone={() => setDraft(EMPTY)}
+      />
     </>
   );
 }

@@ -164,6 +164,6 @@ export function LogViewer(props: LogViewerProps): JSX.Element {
 
 function describeFound(found: FoundLines | undefined, at: number): string {
   if (found === undefined) return 'Searching …';
-  if (found.count === 0) return 'No match';
+  if (found.count === 0) return 'Nothing matches.';
   return `${(at + 1).toLocaleString('en')} of ${found.count.toLocaleString('en')}`;
 }
