@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -7,6 +9,7 @@ import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const REVIEW = 'run/heldrun1/diff/US-001';
 const CHANGE = { base: { 'src/cart.ts': 'one\n' }, files: { 'src/cart.ts': 'one\ntwo\n' } };
 
@@ -45,6 +48,42 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await expect(home.operations.diff('failed01', 'US-002')).rejects.toThrow(
       'Story US-002 has not started, so it has no diff.',
     );
+  });
+
+  it('asks in a window before it rejects, and says that the run ends', async () => {
+    await home.addHeldRun('heldrun1', CHANGE);
+    await dashboard.signIn();
+    await show(REVIEW, 'Review US-001');
+    await page.getByText('shop', { exact: true }).first().waitFor();
+    await page.locator('.diff-file').waitFor();
+    await page.keyboard.press('x');
+    const question = page.getByRole('dialog', { name: 'Reject US-001 and end the run?' });
+    await question
+      .getByText(
+        /Commit \w{7} does not land, and run heldrun1 ends with APPROVAL_DENIED\. Commits that have landed stay/,
+      )
+      .waitFor();
+    await page.evaluate(readFileSync(AXE, 'utf8'));
+    const found = await page.evaluate<string[]>('axe.run().then(({ violations }) => violations.map(({ id }) => id))');
+    expect(found).toEqual([]);
+    await page.keyboard.press('Escape');
+    await question.waitFor({ state: 'detached' });
+    expect((await home.operations.get('heldrun1')).state.stories[0]?.held).toBeDefined();
+    await page.keyboard.press('x');
+    await question.getByRole('button', { name: 'Reject' }).click();
+    await page.getByRole('status').getByText('US-001 is rejected.').waitFor();
+    await page.getByText('US-001 was rejected.').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect((await home.operations.get('heldrun1')).state).toMatchObject({
+      stopReason: 'APPROVAL_DENIED',
+      stories: [{ id: 'US-001', progress: 'failed' }],
+    });
+  });
+
+  it('has the project of the run in the title of the page', async () => {
+    await home.addLandedRun('landed01');
+    await dashboard.signIn();
+    await show('run/landed01/diff', 'Review landed01 shop');
   });
 
   it('replaces a commit that was sent back by one state, until the next commit waits', async () => {

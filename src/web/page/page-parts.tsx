@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { grantOf, ROLES, type Access } from '../../core/access/access.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { callServer, toRequestFailed, type RequestFailed } from './read-server.ts';
@@ -119,7 +119,7 @@ interface ActionButtonProps {
   label: string;
   path: string;
   body?: object;
-  /** Asked before the operation runs. */
+  /** Asked in a window before the operation runs; its first line is the question. */
   question?: string;
   tone?: 'good' | 'bad';
   shortcut?: string;
@@ -133,6 +133,7 @@ interface ActionButtonProps {
 export function ActionButton(props: ActionButtonProps): JSX.Element {
   const { label, path, body, question, tone, shortcut, where, onDone } = props;
   const { busy, problem, run } = useAction(path, onDone);
+  const [isAsking, setAsking] = useState(false);
   return (
     <>
       <button
@@ -142,13 +143,14 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
         aria-busy={busy}
         data-key={shortcut}
         aria-keyshortcuts={shortcut}
-        onClick={() => {
-          if (question === undefined || confirm(question)) void run(body);
-        }}
+        onClick={() => (question === undefined ? void run(body) : setAsking(true))}
       >
         {label}
         {shortcut !== undefined && <kbd aria-hidden="true">{shortcut}</kbd>}
       </button>
+      {isAsking && question !== undefined && (
+        <QuestionDialog {...{ label, question, tone }} onYes={() => void run(body)} onClose={() => setAsking(false)} />
+      )}
       {problem !== undefined && <Problem problem={problem} where={where} />}
     </>
   );
@@ -171,4 +173,43 @@ export function useAction(path: string, onDone?: (result: unknown) => void) {
     }
   };
   return { busy, problem, run };
+}
+
+interface QuestionDialogProps {
+  label: string;
+  question: string;
+  tone: ActionButtonProps['tone'] | undefined;
+  onYes: () => void;
+  onClose: () => void;
+}
+
+/** Asks whether to run an operation that cannot be taken back. */
+function QuestionDialog({ label, question, tone, onYes, onClose }: QuestionDialogProps): JSX.Element {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const [title, ...lines] = question.split('\n');
+  const close = () => dialog.current?.close();
+  return (
+    <dialog ref={dialog} class="question" onClose={onClose} aria-label={title}>
+      <h2>{title}</h2>
+      {lines.map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+      <div class="actions">
+        <button type="button" onClick={close}>
+          Back
+        </button>
+        <button
+          type="button"
+          class={tone ?? ''}
+          onClick={() => {
+            close();
+            onYes();
+          }}
+        >
+          {label}
+        </button>
+      </div>
+    </dialog>
+  );
 }

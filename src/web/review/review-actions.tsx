@@ -3,6 +3,7 @@ import type { RequestedPull } from '../../core/pulls/pull-state.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { isReviewable, commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
+import { safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
@@ -16,7 +17,13 @@ export interface Decisions {
   requestPull: boolean;
 }
 
-export function decisionsOf(person: Person, run: RunState | undefined, story: StoryState | undefined): Decisions {
+/** A run whose diff is empty has nothing for a pull request. */
+export function decisionsOf(
+  person: Person,
+  run: RunState | undefined,
+  story: StoryState | undefined,
+  hasChange: boolean,
+): Decisions {
   if (run === undefined || !mayDo(person, 'operate'))
     return { decide: false, sendBack: false, land: false, requestPull: false };
   const isOfRun = story === undefined || run.stories.length === 1;
@@ -30,7 +37,7 @@ export function decisionsOf(person: Person, run: RunState | undefined, story: St
       story.approved === undefined &&
       openFeedback(story) === undefined,
     land: isOfRun && ofRun.some(({ what }) => what === '+ land'),
-    requestPull: isOfRun && mayHavePull(run),
+    requestPull: hasChange && isOfRun && mayHavePull(run),
   };
 }
 
@@ -45,12 +52,13 @@ interface ReviewActionsProps {
   runId: string;
   story: string | undefined;
   decisions: Decisions;
+  commit: string | undefined;
   /** Says what was done. */
   onResult: (text: string) => void;
 }
 
 /** The buttons that end a review. */
-export function ReviewActions({ runId, story, decisions, onResult }: ReviewActionsProps): JSX.Element {
+export function ReviewActions({ runId, story, decisions, commit, onResult }: ReviewActionsProps): JSX.Element {
   const body = story === undefined ? {} : { story };
   return (
     <>
@@ -70,7 +78,7 @@ export function ReviewActions({ runId, story, decisions, onResult }: ReviewActio
             tone="bad"
             path={runPath(runId, '/reject')}
             body={body}
-            question="Reject it for good? To have it changed, comment on it and send it back instead."
+            question={askToReject(runId, story, commit)}
             onDone={() => onResult(story === undefined ? 'The run is rejected.' : `${story} is rejected.`)}
           />
         </>
@@ -94,6 +102,16 @@ export function ReviewActions({ runId, story, decisions, onResult }: ReviewActio
       )}
     </>
   );
+}
+
+function askToReject(runId: string, story: string | undefined, commit = ''): string {
+  if (story === undefined)
+    return `Reject the result of run ${runId}?\nIt cannot be landed then, and retention may remove the run.`;
+  return [
+    `Reject ${safeText(story)} and end the run?`,
+    `Commit ${commit.slice(0, 7)} does not land, and run ${runId} ends with APPROVAL_DENIED. Commits that have landed stay on its branch.`,
+    'To have it changed instead, go back, comment on it and send it back: the story starts again.',
+  ].join('\n');
 }
 
 /** What an approval did. */

@@ -12,9 +12,14 @@ export function describeNothing(state: RunState, story: StoryState | undefined):
   const { id, progress, attempts, commit, held, approved } = story;
   if ((commit ?? held ?? approved) !== undefined) return undefined;
   if (isUnchanged(story)) return `${id} passed without a change: the repository already fulfilled it.`;
+  if (isRejected(story)) return `The change is among the files of attempt ${attempts}.`;
   if (progress === 'done') return `${id} was done before this run.`;
   if (progress === 'in_progress') return `Attempt ${attempts} at ${id} is running. Its change appears here.`;
   return attempts === 0 ? `${id} has not started.` : undefined;
+}
+
+function isRejected({ progress, stopReason }: StoryState): boolean {
+  return progress === 'failed' && stopReason === 'APPROVAL_DENIED';
 }
 
 /** Says that a run or story has failed or waits for a person, before anything else of its review. */
@@ -47,18 +52,12 @@ function outcomeOfRun({ status, stopReason = 'UNKNOWN_ERROR', detail }: RunState
   return { tone: 'bad', title: `The run ended with ${stopReason}.`, text: detail };
 }
 
-function outcomeOfStory({
-  id,
-  progress,
-  commit,
-  attempts,
-  stopReason,
-  summary,
-  held,
-}: StoryState): Outcome | undefined {
+function outcomeOfStory(story: StoryState): Outcome | undefined {
+  const { id, progress, commit, attempts, stopReason, summary, held } = story;
   const stays =
     commit === undefined ? 'Nothing of it has landed.' : 'Its earlier commit stays on the branch of the run.';
   const text = summary === undefined ? stays : `${summary}\n${stays}`;
+  if (isRejected(story)) return { tone: 'bad', title: `${id} was rejected.`, text };
   if (progress === 'failed')
     return {
       tone: 'bad',

@@ -52,10 +52,11 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
     <>
       <h1>
         Review {story === undefined ? <code>{runId}</code> : safeText(story)}{' '}
-        {found !== undefined && <span class="soft">{safeText(found.title)}</span>}
+        <span class="soft">{safeText(found?.title ?? review?.state.project ?? '')}</span>
       </h1>
       <p class="line">
         <a href={`#/run/${runId}`}>Run {runId}</a>
+        {found !== undefined && <span class="soft">{safeText(review?.state.project ?? '')}</span>}
         {commit !== undefined && <code class="soft">{commit.slice(0, 12)}</code>}
         {pull !== undefined && /^https?:/.test(pull.url) && (
           <a href={pull.url} rel="noreferrer">
@@ -143,7 +144,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   // The diff of a run has only what landed.
   const landed = new Set(review.state.stories.filter(({ commit }) => commit !== undefined).map(({ id }) => id));
   const reviews = review.stories.filter(({ id }) => (story === undefined ? landed.has(id) : id === story));
-  const decisions = decisionsOf(person, review.state, found);
+  const decisions = decisionsOf(person, review.state, found, files.length > 0);
   const { draft, chosen, target, message, viewed, toggled } = state;
   const comments = allComments(state);
   const byPath = useMemo(() => groupByPath(state.comments), [state.comments]);
@@ -198,7 +199,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
             </button>
           )}
           {!isPanelOpen && sendBack}
-          <ReviewActions {...{ runId, story, decisions, onResult }} />
+          <ReviewActions {...{ runId, story, decisions, commit, onResult }} />
         </span>
         {isPanelOpen && (
           <CommentPanel {...{ comments, message, files, dispatch }}>
@@ -206,37 +207,44 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
           </CommentPanel>
         )}
       </div>
-      {files.length === 0 && <EmptyState title="The diff is empty." />}
-      <div class="review-columns">
-        <details class="side" open={!isNarrow} key={String(isNarrow)}>
-          <summary>Files ({files.length})</summary>
-          <FileTree {...{ files, viewed, protectedPaths, current }} comments={JSON.stringify(counts)} onOpen={onFile} />
-        </details>
-        <div class="diffs">
-          {files.map((file, index) => {
-            const ofFile = <T extends { path: string }>(place: T | undefined) =>
-              place?.path === file.path ? place : undefined;
-            return (
-              <DiffFile
-                key={file.path}
-                id={`file-${index}`}
-                file={file}
-                isSplit={isSplit}
-                mayComment={decisions.sendBack}
-                comments={byPath.get(file.path) ?? NO_COMMENTS}
-                draft={ofFile(draft)}
-                chosen={ofFile(chosen)}
-                target={ofFile(target)}
-                isViewed={viewed.includes(file.path)}
-                isToggled={toggled[file.path]}
-                isProtected={protectedPaths.includes(file.path)}
-                criteria={criteria.get(file.path) ?? ''}
-                dispatch={dispatch}
-              />
-            );
-          })}
+      {files.length === 0 ? (
+        <EmptyState title="The diff is empty." />
+      ) : (
+        <div class="review-columns">
+          <details class="side" open={!isNarrow} key={String(isNarrow)}>
+            <summary>Files ({files.length})</summary>
+            <FileTree
+              {...{ files, viewed, protectedPaths, current }}
+              comments={JSON.stringify(counts)}
+              onOpen={onFile}
+            />
+          </details>
+          <div class="diffs">
+            {files.map((file, index) => {
+              const ofFile = <T extends { path: string }>(place: T | undefined) =>
+                place?.path === file.path ? place : undefined;
+              return (
+                <DiffFile
+                  key={file.path}
+                  id={`file-${index}`}
+                  file={file}
+                  isSplit={isSplit}
+                  mayComment={decisions.sendBack}
+                  comments={byPath.get(file.path) ?? NO_COMMENTS}
+                  draft={ofFile(draft)}
+                  chosen={ofFile(chosen)}
+                  target={ofFile(target)}
+                  isViewed={viewed.includes(file.path)}
+                  isToggled={toggled[file.path]}
+                  isProtected={protectedPaths.includes(file.path)}
+                  criteria={criteria.get(file.path) ?? ''}
+                  dispatch={dispatch}
+                />
+              );
+            })}
+          </div>
         </div>
-      </div>
+      )}
     </div>
   );
 }
