@@ -47,7 +47,7 @@ function readId(plain: string): { id: string; title: string } | undefined {
 }
 
 const DONE = String.raw`\[(?:DONE|COMPLETED?)\]`;
-const DONE_SIGN = new RegExp(String.raw`^${DONE}\s+|\s+${DONE}$`, 'i');
+const DONE_SIGN = new RegExp(String.raw`^${DONE}\s+|(?<!\s)\s+${DONE}$`, 'i');
 const BOX = /^\[([ xX])\]\s+/;
 
 /** Separates the progress mark of a heading from its text. */

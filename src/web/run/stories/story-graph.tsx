@@ -47,8 +47,8 @@ function StoryRow({ story, run, now }: StoriesProps & { story: StoryState }): JS
         <b class={tone} aria-hidden="true">
           {mark}
         </b>
-        <span class="story-id">{safeLine(story.id)}</span> <span class={`story-state ${tone}`}>{text}</span>
-        <span class="story-title">{safeLine(story.title)}</span>
+        <span class="story-id">{safeLine(story.id)}</span> <span class={`story-state ${tone}`}>{text}</span>{' '}
+        <span class="story-title">{safeLine(story.title)}</span>{' '}
         <span class="soft">
           {runs && story.startedAt !== undefined && <Elapsed from={story.startedAt} now={now} />}
           {!runs && story.startedAt !== undefined && story.endedAt !== undefined && (
