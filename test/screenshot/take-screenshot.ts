@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { serveApi } from '../../src/api/http/serve-api.ts';
 import { openLocal } from '../../src/api/local.ts';
+import { registerWorker } from '../../src/store/process-registry.ts';
 import { startChromium } from '../support/network/chromium.ts';
 import { fillDemoHome, NOW } from './demo-home.ts';
 
@@ -14,6 +15,7 @@ async function takeScreenshot(path: string): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'halo-demo-'));
   const host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: TOKEN };
   await fillDemoHome(home);
+  const workers = [await registerWorker(home, 'any'), await registerWorker(home, 'any')];
   const operations = openLocal({ host });
   const served = await serveApi({ operations, listen: '127.0.0.1:0', host });
   const browser = await startChromium();
@@ -31,6 +33,7 @@ async function takeScreenshot(path: string): Promise<void> {
     await browser.close();
     await served.close();
     await operations.close();
+    for (const worker of workers) await worker.leave();
     rmSync(home, { recursive: true, force: true });
   }
 }
