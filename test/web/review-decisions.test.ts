@@ -125,5 +125,26 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     const [outer, inner] = [await summary.boundingBox(), await heading.boundingBox()];
     expect(outer!.height, 'the heading is on the line of its triangle').toBeLessThan(inner!.height * 2);
     expect(await page.locator('main').innerText()).toContain('1 file, 0 viewed');
+    const kept = await page.evaluate<string[]>('Object.keys(localStorage)');
+    expect(
+      kept.filter((key) => key.startsWith('halo comments')),
+      'comments that were sent',
+    ).toEqual([]);
+    expect(await page.getByRole('button', { name: /^Send back/ }).count()).toBe(0);
+  });
+
+  it('asks before it approves a commit while there are comments that were not sent', async () => {
+    await home.addHeldRun('heldrun1', CHANGE);
+    await dashboard.signIn();
+    await show(REVIEW, 'Review US-001');
+    await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click();
+    await page.getByLabel('Comment on line 2').last().fill('Name it.');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('button', { name: 'Approve' }).click();
+    const question = page.getByRole('dialog', { name: 'Approve without your comment?' });
+    await question.waitFor();
+    expect((await home.operations.get('heldrun1')).state.stories[0]?.held).toBeDefined();
+    await question.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('status').getByText('US-001 is approved').waitFor();
   });
 });

@@ -49,7 +49,9 @@ export function SpendScreen(): JSX.Element {
       <div class="tools grouped">
         <ChoiceOfOne label="Group by" options={GROUPS} value={by} onChange={setBy} />
       </div>
-      {report?.rows.length === 0 && <EmptyState title="No attempts in this period." />}
+      {report?.rows.length === 0 && (
+        <EmptyState title="No costs in this period.">Only models that agents reach through halo have costs.</EmptyState>
+      )}
       {report !== undefined && report.rows.length > 0 && (
         <CostTable by={by} report={report} quality={qualityBy === results.value?.by ? results.value : undefined} />
       )}

@@ -53,12 +53,14 @@ interface ReviewActionsProps {
   story: string | undefined;
   decisions: Decisions;
   commit: string | undefined;
+  /** The number of comments that were not sent. */
+  unsent: number;
   /** Says what was done. */
   onResult: (text: string) => void;
 }
 
 /** The buttons that end a review. */
-export function ReviewActions({ runId, story, decisions, commit, onResult }: ReviewActionsProps): JSX.Element {
+export function ReviewActions({ runId, story, decisions, commit, unsent, onResult }: ReviewActionsProps): JSX.Element {
   const body = story === undefined ? {} : { story };
   return (
     <>
@@ -70,6 +72,7 @@ export function ReviewActions({ runId, story, decisions, commit, onResult }: Rev
             tone="good"
             path={runPath(runId, '/approve')}
             body={body}
+            {...(unsent > 0 && { question: askToApprove(unsent) })}
             onDone={(result) => onResult(describeApproval(result as StoryDecisionResult | RunDecisionResult))}
           />
           <ActionButton
@@ -102,6 +105,11 @@ export function ReviewActions({ runId, story, decisions, commit, onResult }: Rev
       )}
     </>
   );
+}
+
+function askToApprove(unsent: number): string {
+  const whose = unsent === 1 ? 'comment' : `${unsent} comments`;
+  return `Approve without your ${whose}?\nYou have not sent ${unsent === 1 ? 'it' : 'them'}. To have the change improved instead, go back and send it back.`;
 }
 
 function askToReject(runId: string, story: string | undefined, commit = ''): string {

@@ -132,7 +132,7 @@ interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
 }
 
 function Review({ runId, story, review, person, files, commit, onResult, onSent }: ReviewOfProps): JSX.Element {
-  const [state, dispatch] = useReview(`${runId} ${story ?? ''}`, commit);
+  const [state, dispatch] = useReview(`${person.name} ${runId} ${story ?? ''}`, commit);
   const [view, setView] = useKept('halo diff view', 'unified');
   const [isPanelOpen, setPanelOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
@@ -199,7 +199,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
             </button>
           )}
           {!isPanelOpen && sendBack}
-          <ReviewActions {...{ runId, story, decisions, commit, onResult }} />
+          <ReviewActions {...{ runId, story, decisions, commit, onResult }} unsent={comments.length} />
         </span>
         {isPanelOpen && (
           <CommentPanel {...{ comments, message, files, dispatch }}>

@@ -147,7 +147,8 @@ export function isIn(place: Place, { path, side, line }: Place): boolean {
 }
 
 /**
- * The state of a review. Comments are kept in the browser by run and story until they are sent, and viewed files by commit.
+ * The state of a review. Comments are kept in the browser by user, run and story until they are sent, and viewed files by
+ * commit.
  */
 export function useReview(of: string, commit: string | undefined): [ReviewState, (action: ReviewAction) => void] {
   const [writtenKey, viewedKey] = [`halo comments ${of}`, `halo viewed ${of} ${commit ?? ''}`];
@@ -163,7 +164,12 @@ export function useReview(of: string, commit: string | undefined): [ReviewState,
     keep(writtenKey, isEmpty ? undefined : JSON.stringify({ comments, message, draft }));
   }, [comments, message, draft]);
   useLayoutEffect(() => keep(viewedKey, viewed.length === 0 ? undefined : JSON.stringify(viewed)), [viewed]);
-  return [state, dispatch];
+  const act = (action: ReviewAction) => {
+    // The review may be replaced before its next effect.
+    if (action.type === 'sent') keep(writtenKey, undefined);
+    dispatch(action);
+  };
+  return [state, act];
 }
 
 /** A value that this browser keeps as JSON. */

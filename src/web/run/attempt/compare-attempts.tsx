@@ -25,6 +25,8 @@ interface Compared {
   group: string;
   name: string;
   texts: [string, string];
+  /** What is compared instead of the texts. */
+  contents?: [string, string];
   /** Times always differ: they are not marked. */
   isTime?: true;
 }
@@ -39,7 +41,11 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
   const [left, right] = pair;
   if (left === undefined || right === undefined) return <EmptyState title="There is no such attempt." />;
   const files = changes.map(({ value = [] }) =>
-    value.map(({ path: file, added, removed }) => ({ name: file, text: `+${added} −${removed}` })),
+    value.map(({ path: file, added, removed, hunks, notes }) => ({
+      name: file,
+      text: `+${added} −${removed}`,
+      content: JSON.stringify([notes, hunks]),
+    })),
   );
   const rows = [...compareFacts(journal, [left, right], run.status !== 'ended'), ...compareNamed('Files', files)];
   const choose = (at: number, number: string) => {
@@ -78,8 +84,8 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
             </tr>
             {rows
               .filter((row) => row.group === group)
-              .map(({ name, texts, isTime }) => {
-                const differs = texts[0] !== texts[1] && !isTime;
+              .map(({ name, texts, contents: [left, right] = texts, isTime }) => {
+                const differs = left !== right && !isTime;
                 return (
                   <tr key={name} class={differs ? 'differs' : ''}>
                     <th scope="row">
@@ -117,6 +123,8 @@ function compareFacts(journal: RunJournal, pair: Pair, isOpen: boolean): Compare
   const gates = pair.map((each) =>
     journal.commandsOf(each).map(({ command, exitCode, ms = 0, at }) => ({
       name: command,
+      // The time of a command always differs.
+      content: at === undefined ? 'running' : exitText(exitCode),
       text:
         at === undefined
           ? 'running'
@@ -155,14 +163,21 @@ function phaseTime({ bars }: AttemptRecord, phase: Phase): string {
   return formatElapsed(own.reduce((sum, { from, to = from }) => sum + to - from, 0));
 }
 
+interface NamedPart {
+  name: string;
+  text: string;
+  content: string;
+}
+
 /** Rows for what one or both have, by name; the last one of a name counts. */
-function compareNamed(group: string, sides: readonly (readonly { name: string; text: string }[])[]): Compared[] {
-  const [left = new Map<string, string>(), right = new Map<string, string>()] = sides.map(
-    (side) => new Map(side.map(({ name, text }) => [name, text])),
+function compareNamed(group: string, sides: readonly (readonly NamedPart[])[]): Compared[] {
+  const [left = new Map<string, NamedPart>(), right = new Map<string, NamedPart>()] = sides.map(
+    (side) => new Map(side.map((part) => [part.name, part])),
   );
   return [...new Set([...left.keys(), ...right.keys()])].map((name) => ({
     group,
     name,
-    texts: [left.get(name) ?? '–', right.get(name) ?? '–'],
+    texts: [left.get(name)?.text ?? '–', right.get(name)?.text ?? '–'],
+    contents: [left.get(name)?.content ?? '', right.get(name)?.content ?? ''],
   }));
 }
