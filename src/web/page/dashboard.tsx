@@ -7,9 +7,9 @@ import { KeysDialog } from './keys-dialog.tsx';
 import { PageHeader } from './page-header.tsx';
 import { SCREENS } from './screens.ts';
 import { useKeys } from './use-keys.ts';
-import { listInbox } from '../work/inbox-entries.ts';
-import { InboxScreen, useBreakers } from '../work/inbox-screen.tsx';
-import { NowScreen } from '../work/now-screen.tsx';
+import { listInbox } from '../now/inbox-entries.ts';
+import { InboxScreen, useBreakers } from '../now/inbox-screen.tsx';
+import { NowScreen } from '../now/now-screen.tsx';
 import { EmptyState, Problem, type Person } from './page-parts.tsx';
 import { openEvents, RequestFailed } from './read-server.ts';
 import { ReviewScreen } from '../review/review-screen.tsx';
@@ -17,7 +17,7 @@ import { RunScreen } from '../run/run-screen.tsx';
 import { FailuresScreen } from '../reports/failures-screen.tsx';
 import { SpendScreen } from '../reports/spend-screen.tsx';
 import { SettingsScreen } from '../reports/settings-screen.tsx';
-import { SubmitScreen } from '../work/submit-screen.tsx';
+import { SubmitScreen } from '../now/submit-screen.tsx';
 
 /** The whole page. The part of the address after `#` names the screen. */
 export function Dashboard({ person }: { person: Person }): JSX.Element {
