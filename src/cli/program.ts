@@ -173,12 +173,7 @@ export async function buildProgram(
     // Errors of commander are handled by main, like all errors.
     .configureOutput({ writeOut: stdout, writeErr: () => undefined, getOutHelpWidth: () => 100 });
   for (const { name, summary, load, heading } of inGroups()) {
-    const command = program
-      .command(name)
-      .helpGroup(heading)
-      .summary(summary)
-      .description(summary)
-      .helpOption('-h, --help', 'show help');
+    const command = program.command(name).helpGroup(heading).summary(summary).description(summary);
     command.copyInheritedSettings(program).helpCommand(false);
     if (names.includes(name)) (await load()).define(command, cli);
   }

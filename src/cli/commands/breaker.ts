@@ -16,7 +16,6 @@ export const define: Define = (command, cli) => {
     .command('list')
     .summary('list open breakers with their reasons')
     .description('Lists the open breakers of runs, repositories and providers, why each opened, and until when.')
-    .helpOption('-h, --help', 'show help')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
@@ -26,7 +25,6 @@ export const define: Define = (command, cli) => {
     .description(
       'Closes a breaker and clears the failures that opened it. Runs that it blocked continue, and a run that it ended is reopened.',
     )
-    .helpOption('-h, --help', 'show help')
     .argument('<key>', 'the name of a repository, a key of `halo breaker list`, or a run')
     .option('--json', 'print the key as JSON')
     .addHelpText('after', RESET_HELP)

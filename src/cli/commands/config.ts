@@ -16,7 +16,6 @@ export const define: Define = (command, cli) => {
     .description(
       'Prints every setting with its value and its origin: default, file, profile, environment variable or option. Later origins override earlier ones.',
     )
-    .helpOption('-h, --help', 'show help')
     .argument('[key]', 'only this key or table, e.g. retry')
     .option('--changed', 'only settings that differ from the default')
     .option('--repo <path>', 'the repository', '.');

@@ -1,6 +1,5 @@
 import type { DeliveryView, EndpointView } from '../../api/notify/endpoints.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { Command } from 'commander';
 import type { Cli, Define } from '../cli.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
@@ -14,20 +13,32 @@ export const define: Define = (command, cli) => {
       'Lists and tests the endpoints of notifications, which `[notify]` in config.toml of HALO_HOME defines.',
     )
     .addHelpText('after', HELP);
-  subcommand(command, 'ls', 'list endpoints', LIST_HELP)
+  command
+    .command('ls')
+    .summary('list endpoints')
+    .addHelpText('after', LIST_HELP)
     .description('Lists the endpoints with their events, and what they have not received.')
     .option('--json', AS_JSON)
     .action((flags: Flags) => list(flags, cli));
-  subcommand(command, 'test', 'send a test message', TEST_HELP)
+  command
+    .command('test')
+    .summary('send a test message')
+    .addHelpText('after', TEST_HELP)
     .description('Sends a test message to an endpoint, with the secrets of this machine.')
     .argument('<name>', 'the name of the endpoint')
     .option('--json', AS_JSON)
     .action((name: string, flags: Flags) => test(name, flags, cli));
-  subcommand(command, 'log', 'show the latest deliveries', LOG_HELP)
+  command
+    .command('log')
+    .summary('show the latest deliveries')
+    .addHelpText('after', LOG_HELP)
     .description('Shows the latest 50 deliveries, the latest last, and why others failed.')
     .option('--json', AS_JSON)
     .action((flags: Flags) => showLog(flags, cli));
-  subcommand(command, 'retry', 'send again what an endpoint has not received', RETRY_HELP)
+  command
+    .command('retry')
+    .summary('send again what an endpoint has not received')
+    .addHelpText('after', RETRY_HELP)
     .description('Lets workers send everything again that an endpoint has not received, also what halo has given up.')
     .argument('<name>', 'the name of the endpoint')
     .option('--json', AS_JSON)
@@ -73,10 +84,6 @@ See also: halo hooks ls, halo hooks log`;
 
 interface Flags {
   json?: true;
-}
-
-function subcommand(command: Command, name: string, summary: string, help: string): Command {
-  return command.command(name).summary(summary).helpOption('-h, --help', 'show help').addHelpText('after', help);
 }
 
 async function list({ json }: Flags, cli: Cli): Promise<void> {

@@ -14,7 +14,6 @@ export const define: Define = (command, cli) => {
     .command('build')
     .summary('build the sandbox image')
     .description('Builds the image halo-sandbox of this version, unless it already exists. Needs no image registry.')
-    .helpOption('-h, --help', 'show help')
     .option('--force', 'build even if the image is current')
     .option('--server', 'build halo-server instead, the image of the services in compose.yaml')
     .addHelpText('after', BUILD_HELP)

@@ -30,7 +30,6 @@ export const define: Define = (command, cli) => {
     .description(
       'Shows the dialect of a PRD, its stories in the order in which they run, the other text that agents receive (fields of stories, context), and everything that was normalized or ignored. Ambiguous input is an error with file, line and a suggested fix.',
     )
-    .helpOption('-h, --help', 'show help')
     .argument(
       '[prd]',
       'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD, else the PRD that halo run would use)',
@@ -47,7 +46,6 @@ export const define: Define = (command, cli) => {
     .description(
       'Converts a PRD to another dialect and writes it to stdout. Lists on stderr what the new file expresses differently or cannot express. The original file is not changed.',
     )
-    .helpOption('-h, --help', 'show help')
     .argument('<prd>', 'the PRD file, or - for stdin')
     .requiredOption('--to <dialect>', 'the dialect of the new file (required)')
     .addHelpText('after', CONVERT_HELP)

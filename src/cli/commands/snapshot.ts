@@ -21,7 +21,6 @@ export const define: Define = (command, cli) => {
     .command('ls')
     .summary('list snapshots')
     .description('Lists the snapshots of all repositories, the last used first, with their sizes.')
-    .helpOption('-h, --help', 'show help')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', LIST_HELP)
     .action((flags: { json?: true }) => list(flags, cli));
@@ -31,7 +30,6 @@ export const define: Define = (command, cli) => {
     .description(
       'Runs setup on the checked-out commit, and keeps the result, so that the first story does not wait for it. Does nothing if the snapshot exists.',
     )
-    .helpOption('-h, --help', 'show help')
     .option('-C, --repo <path>', 'the repository', '.')
     .option('--profile <name>', 'use [profiles.<name>] of the configuration')
     .option('-c, --config <key=value>', 'override one setting (repeatable)', collect)
@@ -42,7 +40,6 @@ export const define: Define = (command, cli) => {
     .command('rm')
     .summary('remove snapshots')
     .description('Removes snapshots and their volumes. Setup runs again for the next story. Those in use stay.')
-    .helpOption('-h, --help', 'show help')
     .argument('[keys...]', 'beginnings of keys of `halo snapshot ls`')
     .option('--all', 'remove all snapshots')
     .option('--json', 'print the removed keys as JSON')

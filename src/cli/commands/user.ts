@@ -3,7 +3,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { CreatedToken } from '../../api/access/users.ts';
 import { parseDuration } from '../../lib/units.ts';
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { Cli, Define } from '../cli.ts';
 import { parseLimit } from '../options/filter-runs.ts';
 import { parseSince, SINCE } from '../options/log-options.ts';
@@ -18,7 +18,10 @@ const EXPIRES = 'when the token stops working, e.g. 90d (default: never)';
 
 export const define: Define = (command, cli) => {
   command.description('Adds, changes and removes the users of a server, and their tokens.').addHelpText('after', HELP);
-  subcommand(command, 'add', 'add a user with a token', ADD_HELP)
+  command
+    .command('add')
+    .summary('add a user with a token')
+    .addHelpText('after', ADD_HELP)
     .description('Adds a user and prints a token for them, which is not shown again.')
     .argument('<name>', 'the name in journals')
     .requiredOption('--role <role>', ROLES.join(', '), parseRole)
@@ -27,11 +30,17 @@ export const define: Define = (command, cli) => {
     .option('--again', 'the same person as a removed user of this name, whose runs the user gets')
     .option('--json', AS_JSON)
     .action((name: string, flags: AddFlags) => add(name, flags, cli));
-  subcommand(command, 'ls', 'list users and tokens', LIST_HELP)
+  command
+    .command('ls')
+    .summary('list users and tokens')
+    .addHelpText('after', LIST_HELP)
     .description('Lists users with roles, repositories, and the ids, expiry and last use of their tokens.')
     .option('--json', AS_JSON)
     .action((flags: Flags) => list(flags, cli));
-  subcommand(command, 'set', 'change role or repositories', SET_HELP)
+  command
+    .command('set')
+    .summary('change role or repositories')
+    .addHelpText('after', SET_HELP)
     .description('Changes role or repositories of a user, from the next request on.')
     .argument('<name>', 'the user')
     .option('--role <role>', ROLES.join(', '), parseRole)
@@ -39,23 +48,35 @@ export const define: Define = (command, cli) => {
     .option('--all-repos', 'all repositories')
     .option('--json', AS_JSON)
     .action((name: string, flags: SetFlags) => change(name, flags, cli));
-  subcommand(command, 'token', 'create another token', TOKEN_HELP)
+  command
+    .command('token')
+    .summary('create another token')
+    .addHelpText('after', TOKEN_HELP)
     .description('Creates another token of a user and prints it; it is not shown again.')
     .argument('<name>', 'the user')
     .option('--expires <duration>', EXPIRES, parseExpiry)
     .option('--json', AS_JSON)
     .action((name: string, flags: TokenFlags) => createToken(name, flags, cli));
-  subcommand(command, 'revoke', 'revoke a token', REVOKE_HELP)
+  command
+    .command('revoke')
+    .summary('revoke a token')
+    .addHelpText('after', REVOKE_HELP)
     .description('Revokes a token. It stops working immediately.')
     .argument('<id>', 'the id of the token, as `halo user ls` prints it')
     .option('--json', AS_JSON)
     .action((id: string, flags: Flags) => revoke(id, flags, cli));
-  subcommand(command, 'rm', 'remove a user', REMOVE_HELP)
+  command
+    .command('rm')
+    .summary('remove a user')
+    .addHelpText('after', REMOVE_HELP)
     .description('Removes a user. All of their tokens stop working immediately; their runs stay.')
     .argument('<name>', 'the user')
     .option('--json', AS_JSON)
     .action((name: string, flags: Flags) => remove(name, flags, cli));
-  subcommand(command, 'log', 'show sign-ins, denials and changes', LOG_HELP)
+  command
+    .command('log')
+    .summary('show sign-ins, denials and changes')
+    .addHelpText('after', LOG_HELP)
     .description('Shows changes of users and tokens, sign-ins, refused tokens and denied operations, the latest last.')
     .option('--since <time>', `only events since ${SINCE}`)
     .option('--limit <n>', `at most so many events, the latest (default: ${MAX_EVENTS})`, parseLimit)
@@ -149,10 +170,6 @@ interface SetFlags extends Flags {
   role?: Role;
   repo?: string[];
   allRepos?: true;
-}
-
-function subcommand(command: Command, name: string, summary: string, help: string): Command {
-  return command.command(name).summary(summary).helpOption('-h, --help', 'show help').addHelpText('after', help);
 }
 
 function parseRole(text: string): Role {

@@ -19,7 +19,6 @@ export const defineEdit: Define = (command, cli) => {
     .description(
       'Opens the stories of a PRD in $VISUAL or $EDITOR and validates them before saving. Invalid content stays in a draft next to the PRD, and the next edit continues with it.',
     )
-    .helpOption('-h, --help', 'show help')
     .argument('[name]', 'the PRD (default: the only named PRD)')
     .addHelpText('after', HELP)
     .action((name: string | undefined) => editPrd(name, cli));

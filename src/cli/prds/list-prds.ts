@@ -13,7 +13,6 @@ export const defineList: Define = (command, cli) => {
   command
     .summary('list the PRDs of this repository')
     .description('Lists the named PRDs with their progress. Shows an error for a PRD that cannot be read.')
-    .helpOption('-h, --help', 'show help')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', HELP)
     .action((flags: { json?: true }) => list(flags, cli));

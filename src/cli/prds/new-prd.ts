@@ -14,7 +14,6 @@ export const defineNew: Define = (command, cli) => {
     .description(
       'Creates .halo/prds/<name>/ at the top of the repository, with prd.md for notes and prd.json for the stories. All commands that take a PRD file also take the name.',
     )
-    .helpOption('-h, --help', 'show help')
     .argument('[name]', 'letters, digits, - and _', 'main')
     .addHelpText('after', HELP)
     .action((name: string) => makePrd(name, cli));

@@ -7,7 +7,6 @@ export const defineStatus: Define = (command, cli) => {
   command
     .summary('show the progress of a PRD')
     .description('Shows how many stories of a PRD are done, the active story, and the newest run.')
-    .helpOption('-h, --help', 'show help')
     .argument('[name]', 'the PRD (default: the only named PRD)')
     .option('--json', 'print the same as JSON')
     .addHelpText('after', HELP)
