@@ -97,17 +97,3 @@ export function useCurrentFile(): string | undefined {
   }, []);
   return current;
 }
-
-/** Whether the window is too narrow for two columns. */
-export function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
-  useEffect(() => {
-    const query = matchMedia(NARROW);
-    const update = () => setNarrow(query.matches);
-    query.addEventListener('change', update);
-    return () => query.removeEventListener('change', update);
-  }, []);
-  return isNarrow;
-}
-
-const NARROW = '(max-width: 860px)';

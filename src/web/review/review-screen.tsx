@@ -5,6 +5,7 @@ import { safeText } from '../../core/text/safe-text.ts';
 import { useKept } from '../page/browser-storage.ts';
 import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readText, runPath, useLoaded } from '../page/read-server.ts';
+import { useNarrow } from '../page/use-narrow.ts';
 import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
 import { CriteriaList } from './criteria-list.tsx';
 import { DiffFile } from './diff-file.tsx';
@@ -15,7 +16,7 @@ import { readPatch, type PatchFile } from './read-patch.ts';
 import { decisionsOf, ReviewActions, SendBack } from './review-actions.tsx';
 import { ReviewFacts } from './review-facts.tsx';
 import { describeNothing, OutcomeNotice, SentBack } from './review-outcome.tsx';
-import { useCurrentFile, useNarrow, useReviewKeys } from './review-keys.ts';
+import { useCurrentFile, useReviewKeys } from './review-keys.ts';
 import { allComments, isIn, useReview, type Place, type UnsentComment } from './review-state.ts';
 
 interface ReviewProps {
@@ -123,6 +124,9 @@ function StoryLinks({ review, story }: { review: RunReview; story: string | unde
   );
 }
 
+/** Windows that are not wider have no room for two columns. */
+const TWO_COLUMNS = 860;
+
 interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
   review: RunReview;
   files: PatchFile[];
@@ -136,7 +140,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   const [view, setView] = useKept('halo diff view', 'unified');
   const [isPanelOpen, setPanelOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
-  const isNarrow = useNarrow();
+  const isNarrow = useNarrow(TWO_COLUMNS);
   const isSplit = view === 'split' && !isNarrow;
   const current = useCurrentFile();
   useStickyTop(root);

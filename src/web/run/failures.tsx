@@ -42,7 +42,7 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
               </span>
             )}
           </summary>
-          <FailureOfAttempt journal={journal} attempt={last} />
+          <FailureDetails journal={journal} attempt={last} />
           <div class="actions">
             <a class="button" href={storyAddress(run.runId, story.id, last.attempt)}>
               Open attempt {last.attempt}
@@ -59,7 +59,7 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
 }
 
 /** The reason for the end of an attempt, with the command that failed. */
-export function FailureOfAttempt({ journal, attempt }: { journal: RunJournal; attempt: AttemptRecord }): JSX.Element {
+export function FailureDetails({ journal, attempt }: { journal: RunJournal; attempt: AttemptRecord }): JSX.Element {
   const command = failedCommandOf(journal, attempt);
   const { stopReason, summary = '' } = attempt.end ?? {};
   return (

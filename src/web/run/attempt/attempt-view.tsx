@@ -6,7 +6,7 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readJson, runPath, useLoaded } from '../../page/read-server.ts';
-import { FailureOfAttempt } from '../failures.tsx';
+import { FailureDetails } from '../failures.tsx';
 import { JournalLog } from '../log/journal-log.tsx';
 import { FileLog } from '../log/file-log.tsx';
 import { storyAddress } from '../stories/story-words.ts';
@@ -151,7 +151,7 @@ function Summary({ journal, run, attempt, now }: AttemptViewProps): JSX.Element 
       {isFailed && (
         <section class="failures" aria-label="Failure">
           <div class="failure">
-            <FailureOfAttempt journal={journal} attempt={attempt} />
+            <FailureDetails journal={journal} attempt={attempt} />
           </div>
         </section>
       )}

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { ClockTime } from '../../page/clock-time.tsx';
+import { useNarrow } from '../../page/use-narrow.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import type { RunJournal, RunLine } from '../run-journal.ts';
 import { MarkedSpans } from './ansi-line.tsx';
@@ -22,7 +23,7 @@ const ROW_HEIGHT = { wide: 22, narrow: 42 };
 /** What happened, line by line, from the journal. */
 export function JournalLog({ journal, version, runId, only, seq, label }: JournalLogProps): JSX.Element {
   const { lines } = journal;
-  const isNarrow = useNarrow();
+  const isNarrow = useNarrow(PHONE);
   const [story, setStory] = useState('');
   const chosen = only?.story ?? story;
   const shown = useMemo(
@@ -100,16 +101,5 @@ function matchesIn(lines: readonly RunLine[], text: string) {
   return { count: found.length, lines: found };
 }
 
-const NARROW = '(max-width: 640px)';
-
-/** Whether the window is as narrow as that of a phone. */
-function useNarrow(): boolean {
-  const [isNarrow, setNarrow] = useState(() => matchMedia(NARROW).matches);
-  useEffect(() => {
-    const media = matchMedia(NARROW);
-    const update = () => setNarrow(media.matches);
-    media.addEventListener('change', update);
-    return () => media.removeEventListener('change', update);
-  }, []);
-  return isNarrow;
-}
+/** The width of a phone. */
+const PHONE = 640;
