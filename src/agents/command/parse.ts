@@ -5,7 +5,7 @@ import { truncateMiddle } from '../activity-text.ts';
 /** A JSON object with a `status` is a candidate for the answer; every other line is the command talking. */
 export function parseCommandLine(line: string): ParsedLine {
   const text = line.trimEnd();
-  if (text.trim() === '') return { activities: [] };
+  if (text === '') return { activities: [] };
   if (hasStatus(text)) return { activities: [], answerText: text };
   return { activities: [{ kind: 'say', text: truncateMiddle(text) }] };
 }

@@ -8,7 +8,7 @@ export interface PatternMatcher {
   beginning(data: Buffer): number;
 }
 
-interface Needle {
+export interface Needle {
   bytes: Buffer;
   /** Of the text that it comes from. */
   number: number;
@@ -20,7 +20,7 @@ const NOTHING: PatternMatcher = { find: () => {}, beginning: (data) => data.leng
  * Wu and Manber's search: a table says for two bytes how far the window can move on. Every byte string must have at
  * least two bytes; a short one makes the search slow.
  */
-function compileExact(all: readonly Needle[]): PatternMatcher {
+export function compileExact(all: readonly Needle[]): PatternMatcher {
   const window = Math.min(...all.map(({ bytes }) => bytes.length), 255);
   const longest = Math.max(...all.map(({ bytes }) => bytes.length));
   const moves = new Uint8Array(65_536).fill(window - 1);
@@ -30,23 +30,32 @@ function compileExact(all: readonly Needle[]): PatternMatcher {
       moves[pair] = Math.min(moves[pair]!, window - 1 - last);
     }
   }
+  const starts = new Uint8Array(65_536);
+  for (const { bytes } of all) starts[pairAt(bytes, 0)] = 1;
   const byEnd = group(all, ({ bytes }) => pairAt(bytes, window - 2));
   const byStart = group(all, ({ bytes }) => pairAt(bytes, 0));
   const firsts = new Set(all.map(({ bytes }) => bytes[0]!));
   return {
     find(data, onHit) {
-      for (let last = window - 1; last < data.length;) {
-        const pair = pairAt(data, last - 1);
-        const move = moves[pair]!;
-        if (move > 0) {
-          last += move;
-          continue;
-        }
+      /** How far the window can move from where it ends at `last`. */
+      const step = (last: number): number => {
+        const move = moves[pairAt(data, last - 1)]!;
+        if (move > 0) return move;
         const from = last - window + 1;
-        for (const { bytes, number } of byEnd.get(pair) ?? [])
+        if (starts[pairAt(data, from)] === 0) return 1;
+        for (const { bytes, number } of byEnd.get(pairAt(data, last - 1)) ?? [])
           if (agree(data, from, bytes, bytes.length)) onHit(from, from + bytes.length, number);
-        last += 1;
+        return 1;
+      };
+      // Two windows at a time, because each step of one waits for the table.
+      const middle = Math.max(window - 1, data.length >> 1);
+      let [first, second] = [window - 1, middle];
+      while (first < middle && second < data.length) {
+        first += step(first);
+        second += step(second);
       }
+      while (first < Math.min(middle, data.length)) first += step(first);
+      while (second < data.length) second += step(second);
     },
     beginning(data) {
       for (let from = Math.max(0, data.length - longest + 1); from < data.length - 1; from++) {

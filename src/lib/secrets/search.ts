@@ -1,5 +1,5 @@
 import type { PatternMatcher } from './multi-pattern-matcher.ts';
-import { openPrivateKeyFinder, MAX_TOKEN_LENGTH, mayHoldToken, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
+import { openPrivateKeyFinder, MAX_TOKEN_LENGTH, mayHoldShape, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
 import type { Pattern } from './user-patterns.ts';
 
 /** What is searched for. */
@@ -53,22 +53,25 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
     const whole = cover.bytes().subarray(0, done);
     for (const pattern of wanted.patterns)
       for (const range of pattern.find(whole)) cover.add('pattern', `what matches ${pattern.source}`, range);
-    if (wanted.shapes) coverShapes(cover, whole.toString('latin1'));
+    if (wanted.shapes && whole.length > 0) coverShapes(cover, whole);
     return { bytes: cover.bytes().subarray(0, done), found: cover.found };
   };
 
-  function coverShapes(cover: Cover, text: string): void {
+  function coverShapes(cover: Cover, whole: Buffer): void {
+    const mayHold = mayHoldShape(whole);
+    if (!mayHold && !inToken && !blocks.isOpen()) return;
+    const text = whole.toString('latin1');
     const tokenEnd = inToken ? (/^[\w-]*/.exec(text)?.[0].length ?? 0) : 0;
     if (tokenEnd > 0) cover.add('shape', 'a token', [0, tokenEnd]);
-    if (text.length > 0) inToken = tokenEnd === text.length;
-    for (const { name, pattern } of mayHoldToken(text) ? TOKEN_PATTERNS : []) {
+    inToken = tokenEnd === text.length;
+    for (const { name, pattern } of mayHold ? TOKEN_PATTERNS : []) {
       for (const match of text.matchAll(pattern)) {
         const to = match.index + match[0].length;
         cover.add('shape', name, [match.index, to]);
         inToken ||= to === text.length;
       }
     }
-    for (const range of blocks(text)) cover.add('shape', PRIVATE_KEY, range);
+    for (const range of blocks.find(text)) cover.add('shape', PRIVATE_KEY, range);
   }
 }
 

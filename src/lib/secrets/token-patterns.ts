@@ -1,14 +1,19 @@
+import { compileExact } from './multi-pattern-matcher.ts';
+
 /** A kind of secret that is known by what it looks like. */
 export interface TokenPattern {
   name: string;
   /** Global, and linear in the text: each begins at the start of a word and has no choice on the way. */
   pattern: RegExp;
+  /** Each match begins with one of them; at least four characters, so that few other texts do. */
+  beginnings: readonly string[];
 }
 
+const WORD = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-';
 const WORD_START = '(?<![A-Za-z0-9_-])';
 
-function token(name: string, body: string): TokenPattern {
-  return { name, pattern: new RegExp(WORD_START + body, 'g') };
+function token(name: string, beginnings: readonly string[], rest: string): TokenPattern {
+  return { name, beginnings, pattern: new RegExp(`${WORD_START}(?:${beginnings.join('|')})${rest}`, 'g') };
 }
 
 /**
@@ -16,32 +21,51 @@ function token(name: string, body: string): TokenPattern {
  * https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
  */
 export const TOKEN_PATTERNS: readonly TokenPattern[] = [
-  // A digit within reach distinguishes a key from a name like sk-spinner-fading-circle.
-  token('a key of a model provider', 'sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}'),
-  token('a GitHub token', '(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})'),
-  token('a GitLab token', 'gl(?:pat|cbt|dt|rt|soat)-[A-Za-z0-9_-]{20,}'),
-  token('an AWS access key', '(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])'),
-  token('a Slack token', 'xox[abeoprs]-[A-Za-z0-9-]{10,}'),
-  token('a Google API key', 'AIza[A-Za-z0-9_-]{35}'),
-  token('an npm token', 'npm_[A-Za-z0-9]{36}'),
-  token('a PyPI token', 'pypi-[A-Za-z0-9_-]{50,}'),
-  token('a token of a halo user', 'halo_[0-9a-z]{8}_[A-Za-z0-9_-]{40,}'),
-  token('a Stripe key', '[rs]k_(?:live|test)_[A-Za-z0-9]{20,}'),
+  modelKey(),
+  token('a GitHub token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], '[A-Za-z0-9]{36,}'),
+  token('a GitHub token', ['github_pat_'], '[A-Za-z0-9_]{22,}'),
+  token('a GitLab token', ['glpat-', 'glcbt-', 'gldt-', 'glrt-', 'glsoat-'], '[A-Za-z0-9_-]{20,}'),
+  token('an AWS access key', ['AKIA', 'ASIA'], '[A-Z0-9]{16}(?![A-Za-z0-9])'),
+  token('a Slack token', ['xoxa-', 'xoxb-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-'], '[A-Za-z0-9-]{10,}'),
+  token('a Google API key', ['AIza'], '[A-Za-z0-9_-]{35}'),
+  token('an npm token', ['npm_'], '[A-Za-z0-9]{36}'),
+  token('a PyPI token', ['pypi-'], '[A-Za-z0-9_-]{50,}'),
+  token('a token of a halo user', ['halo_'], '[0-9a-z]{8}_[A-Za-z0-9_-]{40,}'),
+  token('a Stripe key', ['rk_live_', 'rk_test_', 'sk_live_', 'sk_test_'], '[A-Za-z0-9]{20,}'),
 ];
 
-/** Whether a text may hold a token: one search instead of one for each shape. */
-export function mayHoldToken(text: string): boolean {
-  return BEGINNINGS.test(text);
+/** A digit within reach distinguishes a key from a name like sk-spinner-fading-circle. */
+function modelKey(): TokenPattern {
+  const pattern = new RegExp(`${WORD_START}sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}`, 'g');
+  return { name: 'a key of a model provider', beginnings: [...WORD].map((next) => `sk-${next}`), pattern };
 }
 
-const BEGINNINGS =
-  /(?:sk-|sk_|rk_|gh[pousr]_|hub_pat_|gl[a-z]{2,4}-|A[KS]IA|xox|AIza|npm_|pypi-|halo_)[A-Za-z0-9_-]{7}/;
+const BLOCK_LINE = '-----BEGIN ';
+const BEGINNINGS = compileExact(
+  [...TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings), BLOCK_LINE].map((text, number) => ({
+    bytes: Buffer.from(text),
+    number,
+  })),
+);
+const IS_WORD = new Uint8Array(256);
+for (const byte of Buffer.from(WORD)) IS_WORD[byte] = 1;
+const DASH = 0x2d;
+
+/** Whether bytes may hold a token or the beginning of a private key: one search instead of one for each shape. */
+export function mayHoldShape(bytes: Buffer): boolean {
+  let may = false;
+  BEGINNINGS.find(bytes, (from) => {
+    may ||= from === 0 || bytes[from] === DASH || IS_WORD[bytes[from - 1]!] === 0;
+  });
+  return may;
+}
 
 /** What a line looks like: a token, the beginning of a private key. Each once. */
 export function findTokenNames(line: string): string[] {
-  const tokens = mayHoldToken(line) ? TOKEN_PATTERNS.filter(({ pattern }) => line.search(pattern) >= 0) : [];
+  if (!mayHoldShape(Buffer.from(line))) return [];
+  const tokens = TOKEN_PATTERNS.filter(({ pattern }) => line.search(pattern) >= 0).map(({ name }) => name);
   const key = line.search(BLOCK_BEGIN) >= 0 ? [PRIVATE_KEY] : [];
-  return [...tokens.map(({ name }) => name), ...key];
+  return [...new Set([...tokens, ...key])];
 }
 
 /** No service has longer ones; more of a run of such characters is not looked at again. */
@@ -53,14 +77,18 @@ export const PRIVATE_KEY = 'a private key';
 /** Text this far after the beginning of a private key without an end is not part of it. */
 const MAX_KEY_LENGTH = 64 * 1024;
 
-/**
- * Finds what is between the first and the last line of private keys, also when they come in pieces of whole lines:
- * `[from, to)` of what belongs to a key in the next piece.
- */
-export function openPrivateKeyFinder(): (text: string) => [from: number, to: number][] {
+/** Finds private keys in text that comes in pieces of whole lines. */
+export interface PrivateKeyFinder {
+  /** `[from, to)` of what is between the first and the last line of a key, as far as it is in this piece. */
+  find(text: string): [from: number, to: number][];
+  /** Whether a key began that has not ended yet. */
+  isOpen(): boolean;
+}
+
+export function openPrivateKeyFinder(): PrivateKeyFinder {
   /** Characters of the open block so far; undefined: none is open. */
   let open: number | undefined;
-  return (text) => {
+  const find = (text: string): [from: number, to: number][] => {
     const found: [number, number][] = [];
     let at = 0;
     for (;;) {
@@ -81,4 +109,5 @@ export function openPrivateKeyFinder(): (text: string) => [from: number, to: num
       open = undefined;
     }
   };
+  return { find, isOpen: () => open !== undefined };
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { ENCODERS } from '../../support/text/encoders.ts';
+import { TOKEN_PATTERNS } from '../../../src/lib/secrets/token-patterns.ts';
 import { openMasker, type Masker } from '../../../src/lib/secrets/masker.ts';
 
 const SECRET = 'p"a$s&w\'or<d/0123+4567 \\x';
@@ -109,6 +110,17 @@ describe('a secret', () => {
   });
 });
 
+/** Of a token: some services have one length only. */
+function lengthOf(beginning: string): number | undefined {
+  const exact = new Map([
+    ['AKIA', 20],
+    ['ASIA', 20],
+    ['AIza', 39],
+    ['npm_', 40],
+  ]);
+  return exact.get(beginning);
+}
+
 describe('text that looks like a secret', () => {
   test.each([
     'sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-AA',
@@ -120,6 +132,10 @@ describe('text that looks like a secret', () => {
     'xoxb-123456789012-abcdefghijkl',
     `AIza${'a1B2c'.repeat(7)}`,
     `npm_${'a1B2'.repeat(9)}`,
+    `pypi-${'a1B2'.repeat(15)}`,
+    `halo_a1b2c3d4_${'a1B2'.repeat(11)}`,
+    `rk_test_${'a1B2'.repeat(6)}`,
+    `sk_live_${'a1B2'.repeat(6)}`,
   ])('masks %s in a stream cut at any byte', (token) => {
     const masker = openMasker();
     const text = `export TOKEN="${token}"\nnext\n`;
@@ -127,6 +143,20 @@ describe('text that looks like a secret', () => {
     expect(masker.text(text)).toBe(whole);
     for (let cut = 0; cut <= text.length; cut++) expect(inPieces(masker, text, [cut])).toBe(whole);
   });
+
+  it.each(TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings))(
+    'a token that begins with %s is masked wherever a text holds it, and no other byte',
+    (beginning) => {
+      const token = `${beginning}${beginning === 'halo_' ? 'a1b2c3d4_' : ''}${'A1B2'.repeat(14)}`.slice(
+        0,
+        lengthOf(beginning),
+      );
+      for (let before = 0; before <= 150; before += 1) {
+        const [head, tail] = ['a-b '.repeat(40).slice(160 - before), ' c_d'.repeat(20)];
+        expect(openMasker().text(`${head}${token}${tail}`)).toBe(`${head}${'*'.repeat(token.length)}${tail}`);
+      }
+    },
+  );
 
   test.each([
     'sk-fading-circle-before-animation',
