@@ -58,13 +58,12 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
   };
 
   function coverShapes(cover: Cover, whole: Buffer): void {
-    const mayHold = mayHoldShape(whole);
-    if (!mayHold && !inToken && !blocks.isOpen()) return;
+    if (!inToken && !blocks.isOpen() && !mayHoldShape(whole)) return;
     const text = whole.toString('latin1');
     const tokenEnd = inToken ? (/^[\w-]*/.exec(text)?.[0].length ?? 0) : 0;
     if (tokenEnd > 0) cover.add('shape', 'a token', [0, tokenEnd]);
     inToken = tokenEnd === text.length;
-    for (const { name, pattern } of mayHold ? TOKEN_PATTERNS : []) {
+    for (const { name, pattern } of TOKEN_PATTERNS) {
       for (const match of text.matchAll(pattern)) {
         const to = match.index + match[0].length;
         cover.add('shape', name, [match.index, to]);
