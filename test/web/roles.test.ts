@@ -74,6 +74,7 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
       const token = await tokenOf(role as Role | 'owner');
       const { page, show, signIn, served } = dashboard;
       await signIn(token);
+      expect(await page.locator('.person').textContent()).toBe(role === 'owner' ? 'Owner' : `pat · ${role}`);
       const shown: Action[] = [];
       for (const [name, { screen }] of Object.entries(ACTIONS) as [Action, (typeof ACTIONS)[Action]][]) {
         await show(screen, { inbox: 'Inbox', submit: 'Submit' }[screen as string] ?? 'shop');

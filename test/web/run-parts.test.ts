@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { endOfOutput } from '../../src/web/run/run-journal.ts';
 import { classesOf, markFound, readAnsi } from '../../src/web/run/log/read-ansi.ts';
 import { layOutGraph, NODE } from '../../src/web/run/stories/lay-out-graph.ts';
 
@@ -115,6 +116,26 @@ function luminance(color: string): number {
   });
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
+
+describe('the end of an output', () => {
+  const lines = (count: number, width = 0) =>
+    Array.from({ length: count }, (_, at) => `${at + 1}${'x'.repeat(width)}`).join('\n');
+
+  it('says how many of all lines it has', () => {
+    const { lines: shown, note } = endOfOutput(`${lines(79)}\n\n`, 14);
+    expect([shown[0], shown.at(-1), note]).toEqual(['66', '79', 'Last 14 of 79 lines']);
+  });
+
+  it('has no note if it is everything', () => {
+    expect(endOfOutput(lines(14), 14).note).toBeUndefined();
+    expect(endOfOutput('', 14).note).toBeUndefined();
+  });
+
+  it('names no number of all lines if the journal may have only a part of them', () => {
+    expect(endOfOutput(lines(79, 50), 14).note).toBe('Last 14 lines of the log');
+    expect(endOfOutput(lines(1, 4_000), 14).note).toBe('End of the log');
+  });
+});
 
 describe('the graph of stories', () => {
   const story = (id: string, ...dependsOn: string[]) => ({ id, dependsOn });

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { NO_USAGE } from '../../src/core/agent.ts';
 import { attempted, created, failed } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
@@ -153,6 +154,18 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.getByRole('log').getByText('Looking at US-003 first.').waitFor();
   });
 
+  it('keeps the tab when another attempt is chosen', async () => {
+    await addSampleRun(home, 'sample01');
+    await signIn();
+    await show(`${STORY}/attempt/2/prompt`, 'US-003');
+    const attempts = page.getByRole('navigation', { name: 'Attempts' });
+    await attempts.getByRole('link', { name: 'Attempt 1' }).click();
+    await page.getByText('Apply coupons, attempt 1.').waitFor();
+    await show(`${STORY}/attempt/1/log/gates%2F1.log`, 'US-003');
+    await attempts.getByRole('link', { name: 'Attempt 2' }).click();
+    await page.waitForURL(/attempt\/2\/log$/);
+  });
+
   it('compares two attempts, and marks what differs', async () => {
     await addSampleRun(home, 'sample01');
     await signIn();
@@ -207,12 +220,16 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     for (let at = 0; at < 300; at++) lines.push(`test ${at} passed`);
     home.writeArtifact('running1', path, `${lines.join('\n')}\n`);
     await log.getByText('test 299 passed').waitFor();
-    const end = { exitCode: 1, ms: 900, log: 'gates/1.log', tail: 'boom' };
+    const end = { exitCode: 1, ms: 900, log: 'gates/1.log', tail: lines.slice(-20).join('\n') };
     await home.append('running1', { type: 'gate.ended', story: 'US-001', attempt: 1, command: 'npm test', ...end });
     await page
       .getByRole('list', { name: 'Commands' })
       .getByRole('link', { name: /✗ failed gate npm test exit 1/ })
       .waitFor();
+    const stopped = { verdict: 'failed', stopReason: 'GATE_FAILED', summary: 'npm test', usage: NO_USAGE } as const;
+    await home.append('running1', { type: 'story.ended', story: 'US-001', attempt: 1, ...stopped });
+    await show('run/running1/story/US-001', 'US-001');
+    await page.getByText('Last 14 of 20 lines').waitFor();
   });
 
   it('finds lines of the log of the run, and links to them', async () => {

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Person } from './page-parts.tsx';
+import { personText, type Person } from './page-parts.tsx';
 import { SCREENS } from './screens.ts';
 import { useTheme } from './theme.ts';
 
@@ -85,9 +85,7 @@ export function PageHeader({ screen, title, waiting, person, onPalette, onKeys }
           </span>
         </button>
         <form method="post" action="/sign-out">
-          <span class="soft person">
-            {person.name} · {person.role}
-          </span>
+          <span class="soft person">{personText(person)}</span>
           <button type="submit">Sign out</button>
         </form>
       </div>

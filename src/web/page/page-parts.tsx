@@ -13,6 +13,11 @@ export interface Person {
   role: string;
 }
 
+/** A person with the role. The name of the owner of the server is the role. */
+export function personText({ name, role }: Person): string {
+  return role === OWNER_ROLE ? name : `${name} · ${role}`;
+}
+
 /** Whether the role of a person includes an operation on a run of `owner`. The server checks it again. */
 export function mayDo({ name, role }: Person, access: Access, owner?: string): boolean {
   if (role === OWNER_ROLE) return true;

@@ -3,14 +3,14 @@ import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
 import { AnsiLine } from './log/ansi-line.tsx';
-import type { AttemptCommand } from './run-journal.ts';
+import { endOfOutput, type AttemptCommand } from './run-journal.ts';
 
 const MAX_LINES = 14;
 const MAX_TESTS = 5;
 
 /** A command of setup or a gate that failed, with the end of its output. */
 export function FailedCommand({ command }: { command: AttemptCommand }): JSX.Element {
-  const lines = (command.tail ?? '').replace(/\s+$/, '').split(/\r?\n/).slice(-MAX_LINES);
+  const { lines, note } = endOfOutput(command.tail ?? '', MAX_LINES);
   const { failed, ms } = command;
   return (
     <div class="failed-command">
@@ -33,6 +33,7 @@ export function FailedCommand({ command }: { command: AttemptCommand }): JSX.Ele
           {failed.count > MAX_TESTS && <li class="soft">{failed.count - MAX_TESTS} more</li>}
         </ul>
       )}
+      {note !== undefined && <p class="soft">{note}</p>}
       {lines.join('') !== '' && (
         <pre class="output" tabIndex={0} aria-label="End of the output">
           {lines.map((line, index) => (

@@ -21,6 +21,8 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
   const { mark, tone, text } = storyWords(story, run);
   const isCompared = what === 'compare';
   const chosen = what === 'attempt' ? attempts.find(({ attempt }) => String(attempt) === rest[0]) : attempts.at(-1);
+  // Not each attempt has a cassette, or the file of a log.
+  const tab = what === 'attempt' && rest[1] !== 'cassette' ? rest[1] : undefined;
   return (
     <>
       <p class="crumbs">
@@ -48,7 +50,13 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
       {attempts.length > 0 && (
         <nav class="attempts" aria-label="Attempts">
           {attempts.map((each) => (
-            <AttemptLink key={each.attempt} attempt={each} run={run} isCurrent={!isCompared && each === chosen} />
+            <AttemptLink
+              key={each.attempt}
+              attempt={each}
+              run={run}
+              tab={tab}
+              isCurrent={!isCompared && each === chosen}
+            />
           ))}
           {attempts.length > 1 && (
             <a
@@ -69,10 +77,22 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
   );
 }
 
-function AttemptLink({ attempt, run, isCurrent }: { attempt: AttemptRecord; run: RunState; isCurrent: boolean }) {
+interface AttemptLinkProps {
+  attempt: AttemptRecord;
+  run: RunState;
+  /** Opened of the attempt; undefined: its summary. */
+  tab: string | undefined;
+  isCurrent: boolean;
+}
+
+function AttemptLink({ attempt, run, tab, isCurrent }: AttemptLinkProps) {
   const { mark, tone, text } = attemptWords(attempt, run.status !== 'ended');
+  const address = storyAddress(run.runId, attempt.story, attempt.attempt);
   return (
-    <a href={storyAddress(run.runId, attempt.story, attempt.attempt)} aria-current={isCurrent ? 'page' : undefined}>
+    <a
+      href={tab === undefined ? address : `${address}/${encodeURIComponent(tab)}`}
+      aria-current={isCurrent ? 'page' : undefined}
+    >
       <b class={tone} aria-hidden="true">
         {mark}
       </b>{' '}
