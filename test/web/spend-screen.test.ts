@@ -26,9 +26,15 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
   });
   afterEach(() => dashboard.close());
 
-  /** A run of a user that cost so much. */
-  async function addPaidRun(runId: string, user: string, costUsd: number): Promise<void> {
-    const usage = { requests: 1, inputTokens: 1000, cachedTokens: 0, outputTokens: 100, costUsd };
+  /** A run of a user that cost so much; without a cost, its model has no price. */
+  async function addPaidRun(runId: string, user: string, costUsd?: number): Promise<void> {
+    const usage = {
+      requests: 1,
+      inputTokens: 1000,
+      cachedTokens: 0,
+      outputTokens: 100,
+      ...(costUsd !== undefined && { costUsd }),
+    };
     const [start, ...rest] = passed('US-001');
     const asked = { type: 'model.used', story: 'US-001', attempt: 1, model: 'gpt-5', told: 'all' } as const;
     const first = { ...created(runId, 1), user };
@@ -53,6 +59,19 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await costs.getByText('gpt-5').waitFor();
     await page.getByLabel('90 days').check();
     await page.locator('.figures').getByText('$5.50', { exact: true }).waitFor();
+  });
+
+  it('says that a cost is not metered, which is not a cost of $0', async () => {
+    await addPaidRun('adasrun1', 'ada');
+    await show('spend', 'Spend');
+    const costs = page.getByRole('region', { name: 'Costs' });
+    const figure = page.locator('.figures > div', { hasText: 'not metered' });
+    await figure.getByText('Cost', { exact: true }).waitFor();
+    expect(await costs.getByRole('row').nth(1).innerText()).toMatch(/^ada\s+not metered\s+1\s/);
+    await addPaidRun('bensrun1', 'ben', 0);
+    await page.reload();
+    await costs.getByRole('row', { name: /^ben \$0/ }).waitFor();
+    await costs.getByRole('row', { name: /^ada not metered/ }).waitFor();
   });
 
   it('shows what is spent of the budgets of the day', async () => {

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
+import type { Usage } from '../../core/agent.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { CostGroup, CostReport } from '../../core/report/cost-report.ts';
 import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/report/quality-report.ts';
@@ -66,7 +67,7 @@ function Totals({ daily, total }: { daily: CostReport; total: QualitySum | undef
     <dl class="figures">
       <Figure
         name="Cost"
-        value={formatUsd(daily.total.usage.costUsd ?? 0)}
+        value={daily.total.runs === 0 ? formatUsd(0) : costText(daily.total.usage)}
         more={`${daily.total.runs} ${daily.total.runs === 1 ? 'run' : 'runs'}`}
       />
       <Figure
@@ -162,8 +163,8 @@ function CostTable({ by, report, quality }: CostTableProps): JSX.Element {
                   {by === 'run' ? <a href={`#/run/${key}`}>{key}</a> : safeText(key === '-' ? 'not known' : key)}
                 </th>
                 <td>
-                  {usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd)}
-                  <ShareBar share={most === 0 ? 0 : (usage.costUsd ?? 0) / most} />
+                  {costText(usage)}
+                  {usage.costUsd !== undefined && <ShareBar share={most === 0 ? 0 : usage.costUsd / most} />}
                 </td>
                 <td>{runs}</td>
                 <td>{attempts}</td>
@@ -193,6 +194,11 @@ function shareText(count: number | undefined, sum: QualitySum | undefined): stri
 
 function perStory(sum: QualitySum | undefined): string {
   return !sum?.stories ? '-' : (sum.attempts / sum.stories).toFixed(1);
+}
+
+/** A cost is metered only for models that have a price. */
+function costText({ costUsd }: Usage): string {
+  return costUsd === undefined ? 'not metered' : formatUsd(costUsd);
 }
 
 function usdText(usd: number | undefined): string {
