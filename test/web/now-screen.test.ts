@@ -82,6 +82,17 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByText('donerun1').waitFor();
   });
 
+  it('says once, on top, that no worker is running', async () => {
+    for (const runId of ['queued01', 'queued02']) await home.addRun([created(runId, 1)]);
+    await page.getByText('queued02').waitFor();
+    await page.reload();
+    await page.getByText('No worker is running').first().waitFor();
+    await page.getByText('queued01').waitFor();
+    const text = await page.locator('main').innerText();
+    expect(text.match(/no worker is running/gi)).toHaveLength(1);
+    expect(text.indexOf('No worker is running')).toBeLessThan(text.search(/open runs/i));
+  });
+
   it('lists workers with their hosts and their last contact', async () => {
     const worker = await registerWorker(home.host.home, 'own');
     try {

@@ -5,10 +5,10 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
-import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
+import { canContinue, stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
-import { WorkerList } from './worker-list.tsx';
+import { NoWorker, WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
 import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
@@ -36,6 +36,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
     () => sorted.filter((run) => isShown(run, asking.has(run), shown) && matches(run, text)),
     [sorted, asking, shown, text],
   );
+  const isIdle = value?.workers.length === 0 && sorted.some(canContinue);
   const page = found.slice(0, limit);
   return (
     <>
@@ -49,6 +50,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       {runs !== undefined && runs.length > 0 && (
         <>
+          {isIdle && <NoWorker />}
           <Counts runs={runs} asking={asking.size} workers={value?.workers} />
           <div class="tools filter">
             <ChoiceOfOne
@@ -73,7 +75,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       <ul class="runs">
         {page.map((run) => (
-          <RunCard key={run.runId} run={run} now={now} needsPerson={asking.has(run)} workers={value?.workers.length} />
+          <RunCard key={run.runId} run={run} now={now} needsPerson={asking.has(run)} />
         ))}
       </ul>
       {found.length > page.length && (
@@ -88,7 +90,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       <h2>Workers</h2>
       {problem !== undefined && <Problem problem={problem} />}
-      {value !== undefined && <WorkerList workers={value.workers} now={now} />}
+      {value !== undefined && !isIdle && <WorkerList workers={value.workers} now={now} />}
     </>
   );
 }
@@ -159,12 +161,11 @@ interface RunCardProps {
   run: ListedRun;
   now: string;
   needsPerson: boolean;
-  workers: number | undefined;
 }
 
-function RunCard({ run, now, needsPerson, workers }: RunCardProps): JSX.Element {
+function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
   const { text, tone } = stateCell(run);
-  const waits = waitsOf(run, workers);
+  const waits = waitsOf(run);
   return (
     <li class="card">
       <div class="line">
@@ -201,10 +202,11 @@ function RunCard({ run, now, needsPerson, workers }: RunCardProps): JSX.Element 
   );
 }
 
-/** Why an open run makes no progress, one sentence per reason: a limit, a person, other runs, or no worker. */
-function waitsOf(run: ListedRun, workers: number | undefined): string[] {
+/** Why an open run makes no progress, one sentence per reason: a limit, a person, or other runs. */
+function waitsOf(run: ListedRun): string[] {
   const needs = run.status === 'ended' ? [] : unmetNeeds(run).map((need) => `Waits for run ${need.run}.`);
-  const reasons = waitingFor({ state: run, workers: workers ?? 1, ...(run.heldBy && { heldBy: run.heldBy }) });
+  // A missing worker concerns all runs, so the screen says it once.
+  const reasons = waitingFor({ state: run, workers: 1, ...(run.heldBy && { heldBy: run.heldBy }) });
   return [
     ...needs,
     ...reasons.map((reason) => reason.replaceAll('`', '').replace(/^./, (first) => first.toUpperCase())),

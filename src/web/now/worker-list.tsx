@@ -2,14 +2,18 @@ import type { JSX } from 'preact';
 import type { WorkerView } from '../../api/operations/requests.ts';
 import { EmptyState, Elapsed, ShareBar, TextTable } from '../page/page-parts.tsx';
 
+/** Says why no story runs. */
+export function NoWorker(): JSX.Element {
+  return (
+    <EmptyState title="No worker is running.">
+      Queued stories wait. Start a worker with <code>halo worker</code>.
+    </EmptyState>
+  );
+}
+
 /** The workers with what they do. */
 export function WorkerList({ workers, now }: { workers: readonly WorkerView[]; now: string }): JSX.Element {
-  if (workers.length === 0)
-    return (
-      <EmptyState title="No worker is running.">
-        Queued stories wait. Start a worker with <code>halo worker</code>.
-      </EmptyState>
-    );
+  if (workers.length === 0) return <NoWorker />;
   return (
     <TextTable name="Workers" columns={['Host', 'Takes', 'Stories', 'Version', 'Up for', 'Last contact']}>
       {workers.map(({ id, host, pid, since, takes, version, slots, busy, seen }) => (
