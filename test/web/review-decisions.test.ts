@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { holdCommit } from '../../src/git/commit/held-commits.ts';
-import { created, failed } from '../support/journal.ts';
+import { asked, created, failed } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
@@ -48,6 +48,19 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await expect(home.operations.diff('failed01', 'US-002')).rejects.toThrow(
       'Story US-002 has not started, so it has no diff.',
     );
+  });
+
+  it('is not offered for a question without a diff, which is not an error', async () => {
+    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
+    await dashboard.signIn();
+    await show('inbox', 'Inbox');
+    await page.getByRole('link', { name: 'Review the diff' }).click();
+    await page.getByText('The last attempt has changed nothing that can be reviewed.').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+    expect(await page.getByText('Reading the diff').count()).toBe(0);
+    expect(await decisions().count()).toBe(0);
+    // The browser reports the missing diff as an error.
+    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('404')]);
   });
 
   it('asks in a window before it rejects, and says that the run ends', async () => {
