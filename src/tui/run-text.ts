@@ -48,11 +48,14 @@ export function formatAge(ms: number): string {
   return `${Math.floor(seconds / 86_400)}d`;
 }
 
+/** A run, and how many workers would take its stories. */
+type WaitingRun = Pick<RunView, 'state' | 'heldBy'> & Partial<Pick<RunView, 'workers'>>;
+
 /** Shown if a run could continue but no worker is running. */
 export const NO_WORKER = 'no worker is running: start one with `halo worker`';
 
-/** Why an active run makes no progress at the moment, one sentence per reason. */
-export function waitingFor({ state, workers, heldBy }: Omit<RunView, 'record' | 'dir'>): string[] {
+/** Why an active run makes no progress at the moment, one sentence per reason; without `workers`, it names no missing worker. */
+export function waitingFor({ state, workers, heldBy }: WaitingRun): string[] {
   if (state.status === 'ended') return [];
   const { paused } = state;
   if (paused !== undefined) return [`paused by ${safeLine(paused.by)}: \`halo resume ${state.runId}\` resumes it`];

@@ -29,6 +29,8 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await home.addRunningRun('running1', 1);
     const cards = page.locator('main .runs > li');
     await page.getByText('50 of 56 runs').waitFor();
+    // The list may have read the run before its story started; it looks again within a second.
+    await page.locator('.figures > div', { hasText: 'Running stories' }).getByText('1', { exact: true }).waitFor();
     expect(await cards.first().innerText()).toContain('running1');
     await page.getByRole('button', { name: 'Show more' }).click();
     await page.getByText('queued10').waitFor();

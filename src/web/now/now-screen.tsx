@@ -36,7 +36,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
     () => sorted.filter((run) => isShown(run, asking.has(run), shown) && matches(run, text)),
     [sorted, asking, shown, text],
   );
-  const isIdle = value?.workers.length === 0 && sorted.some(canContinue);
+  const lacksWorker = value?.workers.length === 0 && sorted.some(canContinue);
   const page = found.slice(0, limit);
   return (
     <>
@@ -50,7 +50,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       {runs !== undefined && runs.length > 0 && (
         <>
-          {isIdle && <NoWorker />}
+          {lacksWorker && <NoWorker />}
           <Counts runs={runs} asking={asking.size} workers={value?.workers} />
           <div class="tools filter">
             <ChoiceOfOne
@@ -90,7 +90,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       <h2>Workers</h2>
       {problem !== undefined && <Problem problem={problem} />}
-      {value !== undefined && !isIdle && <WorkerList workers={value.workers} now={now} />}
+      {value !== undefined && !lacksWorker && <WorkerList workers={value.workers} now={now} />}
     </>
   );
 }
@@ -206,7 +206,7 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
 function waitsOf(run: ListedRun): string[] {
   const needs = run.status === 'ended' ? [] : unmetNeeds(run).map((need) => `Waits for run ${need.run}.`);
   // A missing worker concerns all runs, so the screen says it once.
-  const reasons = waitingFor({ state: run, workers: 1, ...(run.heldBy && { heldBy: run.heldBy }) });
+  const reasons = waitingFor({ state: run, ...(run.heldBy && { heldBy: run.heldBy }) });
   return [
     ...needs,
     ...reasons.map((reason) => reason.replaceAll('`', '').replace(/^./, (first) => first.toUpperCase())),
