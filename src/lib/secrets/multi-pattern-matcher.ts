@@ -30,6 +30,7 @@ export function compileExact(all: readonly Needle[]): PatternMatcher {
       moves[pair] = Math.min(moves[pair]!, window - 1 - last);
     }
   }
+  // Most candidates end here, without a lookup in a map.
   const starts = new Uint8Array(65_536);
   for (const { bytes } of all) starts[pairAt(bytes, 0)] = 1;
   const byEnd = group(all, ({ bytes }) => pairAt(bytes, window - 2));
@@ -47,7 +48,7 @@ export function compileExact(all: readonly Needle[]): PatternMatcher {
           if (agree(data, from, bytes, bytes.length)) onHit(from, from + bytes.length, number);
         return 1;
       };
-      // Two windows at a time, because each step of one waits for the table.
+      // Two windows, each in one half of the data: one moves while the other waits for memory.
       const middle = Math.max(window - 1, data.length >> 1);
       let [first, second] = [window - 1, middle];
       while (first < middle && second < data.length) {

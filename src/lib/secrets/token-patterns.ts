@@ -5,7 +5,7 @@ export interface TokenPattern {
   name: string;
   /** Global, and linear in the text: each begins at the start of a word and has no choice on the way. */
   pattern: RegExp;
-  /** Each match begins with one of them; at least four characters, so that few other texts do. */
+  /** What matches begin with. At least four characters, so that few other texts begin alike. */
   beginnings: readonly string[];
 }
 
@@ -40,22 +40,16 @@ function modelKey(): TokenPattern {
   return { name: 'a key of a model provider', beginnings: [...WORD].map((next) => `sk-${next}`), pattern };
 }
 
-const BLOCK_LINE = '-----BEGIN ';
-const BEGINNINGS = compileExact(
-  [...TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings), BLOCK_LINE].map((text, number) => ({
-    bytes: Buffer.from(text),
-    number,
-  })),
-);
-const IS_WORD = new Uint8Array(256);
-for (const byte of Buffer.from(WORD)) IS_WORD[byte] = 1;
-const DASH = 0x2d;
+const KEY_BEGINNING = '-----BEGIN ';
+const BEGINNINGS = [...TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings), KEY_BEGINNING];
+const SEARCH = compileExact(BEGINNINGS.map((text, number) => ({ bytes: Buffer.from(text), number })));
 
 /** Whether bytes may hold a token or the beginning of a private key: one search instead of one for each shape. */
 export function mayHoldShape(bytes: Buffer): boolean {
   let may = false;
-  BEGINNINGS.find(bytes, (from) => {
-    may ||= from === 0 || bytes[from] === DASH || IS_WORD[bytes[from - 1]!] === 0;
+  SEARCH.find(bytes, (from, _to, number) => {
+    const isWordStart = from === 0 || !WORD.includes(bytes.toString('latin1', from - 1, from));
+    may ||= isWordStart || BEGINNINGS[number] === KEY_BEGINNING;
   });
   return may;
 }
