@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { endOfOutput } from '../../src/web/run/run-journal.ts';
+import { endOfOutput } from '../../src/web/run/end-of-output.ts';
 import { classesOf, markFound, readAnsi } from '../../src/web/run/log/read-ansi.ts';
 import { layOutGraph, NODE } from '../../src/web/run/stories/lay-out-graph.ts';
 
@@ -132,8 +132,8 @@ describe('the end of an output', () => {
   });
 
   it('names no number of all lines if the journal may have only a part of them', () => {
-    expect(endOfOutput(lines(79, 50), 14).note).toBe('Last 14 lines of the log');
-    expect(endOfOutput(lines(1, 4_000), 14).note).toBe('End of the log');
+    expect(endOfOutput(lines(79, 60), 14).note).toBe('Last 14 lines of the log');
+    expect(endOfOutput(lines(1, 4_095), 14).note).toBe('End of the log');
   });
 });
 

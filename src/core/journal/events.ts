@@ -58,12 +58,15 @@ export interface FailureNote {
   sign: Omit<FailureSign, 'by'>;
 }
 
+/** How much of an output a journal keeps, in bytes; a character that is cut may make it slightly more. */
+export const TAIL_BYTES = 4_096;
+
 export interface CommandResult {
   command: string;
   /** undefined when the sandbox was killed from outside. */
   exitCode: number | undefined;
   ms: number;
-  /** The end of its output, if it failed. */
+  /** The last TAIL_BYTES of its output, if it failed. */
   tail?: string;
   /** The failed tests, if its output names them. */
   failed?: FailedTests;

@@ -3,7 +3,8 @@ import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
 import { AnsiLine } from './log/ansi-line.tsx';
-import { endOfOutput, type AttemptCommand } from './run-journal.ts';
+import { endOfOutput } from './end-of-output.ts';
+import type { AttemptCommand } from './run-journal.ts';
 
 const MAX_LINES = 14;
 const MAX_TESTS = 5;

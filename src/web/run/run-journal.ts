@@ -194,15 +194,3 @@ function closeBars({ bars }: AttemptRecord, at: number, phase?: Phase): void {
 function keyOf({ story, attempt }: { story: string; attempt: number }): string {
   return JSON.stringify([story, attempt]);
 }
-
-/** A journal has at most the last 4,096 bytes of an output; replaced secrets may have made them fewer. */
-const SURELY_WHOLE = 3_000;
-
-/** The last lines of an output, and a note if they are not all of it. The number of all lines is absent if it is not known. */
-export function endOfOutput(tail: string, maxLines: number): { lines: string[]; note: string | undefined } {
-  const all = tail.replace(/\s+$/, '').split(/\r?\n/);
-  const lines = all.slice(-maxLines);
-  if (new TextEncoder().encode(tail).length > SURELY_WHOLE)
-    return { lines, note: lines.length === 1 ? 'End of the log' : `Last ${lines.length} lines of the log` };
-  return { lines, note: all.length > lines.length ? `Last ${lines.length} of ${all.length} lines` : undefined };
-}

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { finished } from 'node:stream/promises';
 import { Writable } from 'node:stream';
+import { TAIL_BYTES } from '../../core/journal/events.ts';
 import { createByteBuffer } from '../../lib/streams.ts';
-
-const TAIL_BYTES = 4_096;
 
 /** How much a log keeps of the beginning and of the end; the bytes between them are only counted. */
 export const HEAD_BYTES = 8 * 1024 * 1024;
