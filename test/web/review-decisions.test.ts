@@ -51,15 +51,32 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
   });
 
   it('is not offered for a question without a diff, which is not an error', async () => {
-    await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
+    const question = [{ type: 'run.started' }, ...asked('US-001')] as const;
+    await home.addRun([created('asking01', 1), ...question]);
+    const withWork = question.map((each) => (each.type === 'story.ended' ? { ...each, left: 'c'.repeat(40) } : each));
+    await home.addRun([created('asking02', 1), ...withWork]);
     await dashboard.signIn();
     await show('inbox', 'Inbox');
-    await page.getByRole('link', { name: 'Review the diff' }).click();
-    await page.getByText('The last attempt has changed nothing that can be reviewed.').waitFor();
+    const entries = page.locator('.entry');
+    await entries.filter({ hasText: 'asking02' }).getByRole('link', { name: 'Review the diff' }).waitFor();
+    await entries.filter({ hasText: 'asking01' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Review the diff' }).count()).toBe(1);
+    await show('run/asking01/diff/US-001', 'Review US-001');
+    await page.getByText('The last attempt left no diff.').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await page.getByText('Reading the diff').count()).toBe(0);
     expect(await decisions().count()).toBe(0);
     // The browser reports the missing diff as an error.
+    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('404')]);
+  });
+
+  it('is not offered for a story that the run does not have, which is an error', async () => {
+    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001')]);
+    await dashboard.signIn();
+    await show('run/failed01/diff/US-9', 'Review US-9');
+    await page.getByRole('alert').getByText('US-9').waitFor();
+    expect(await page.getByText('left no diff').count()).toBe(0);
+    expect(await decisions().count()).toBe(0);
     expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('404')]);
   });
 

@@ -57,6 +57,11 @@ export function questionLines(story: StoryReplies & { progress: string; held?: u
   return [...options.map((option, index) => `${index + 1}. ${option}`), ...limit];
 }
 
+/** Whether the last attempt at a story left work when it asked a question. */
+export function hasLeftWork({ kept, attempts }: Pick<StoryReplies, 'kept'> & { attempts: number }): boolean {
+  return kept?.attempt === attempts;
+}
+
 /** Whether a run waits for the time at which halo answers a question itself. */
 export function nextDeadline({ stories, task, stopReason }: RunWithQuestions): string | undefined {
   if (task !== undefined || stopReason === 'USER_ABORT') return undefined;

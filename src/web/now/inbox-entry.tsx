@@ -3,7 +3,7 @@ import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
-import { questionLines } from '../../core/run/questions.ts';
+import { hasLeftWork, questionLines } from '../../core/run/questions.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ActionButton, Elapsed } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
@@ -25,6 +25,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
   const since = story?.endedAt ?? run.endedAt;
   const { branch, source } = run.repo;
   const diff = `#/run/${run.runId}/diff${story === undefined ? '' : `/${encodeURIComponent(story.id)}`}`;
+  const hasDiff = !what.startsWith('!') && (story === undefined || story.held !== undefined || hasLeftWork(story));
   const options = story?.question?.options ?? [];
   // The options are buttons.
   const limits = story === undefined ? [] : questionLines(story).slice(options.length);
@@ -62,7 +63,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
         </p>
       )}
       <div class="actions">
-        {!what.startsWith('!') && <a href={diff}>Review the diff</a>}
+        {hasDiff && <a href={diff}>Review the diff</a>}
         {canDecide ? <EntryActions entry={entry} onDone={onDone} /> : <span class="soft">Waits for {waitsFor}.</span>}
       </div>
     </li>

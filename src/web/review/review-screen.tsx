@@ -47,8 +47,9 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
     version === undefined ? undefined : toTreeOrder(readPatch(await readText(runPath(runId, `/diff${query}`)))),
   );
   // Only the server knows whether an attempt without a commit left a diff.
-  const isWithout = diff.problem?.status === 404 && commit === undefined && review?.state.pruned === undefined;
-  const failed = problem ?? (isWithout ? undefined : diff.problem);
+  const hasLeftNothing =
+    found !== undefined && commit === undefined && diff.problem?.status === 404 && review?.state.pruned === undefined;
+  const failed = problem ?? (hasLeftNothing ? undefined : diff.problem);
   const pull = review?.state.pull;
   const [result, setResult] = useState<{ of: string; text: string }>();
   return (
@@ -82,10 +83,10 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
       )}
       {isKnown && !isSentBack && <OutcomeNotice state={review.state} story={found} />}
       {failed !== undefined && <Problem problem={failed} />}
-      {isWithout && <EmptyState title="The last attempt has changed nothing that can be reviewed." />}
+      {hasLeftNothing && <EmptyState title="The last attempt left no diff." />}
       {!isSentBack && nothing !== undefined && <EmptyState title={safeText(nothing)} />}
       {(!hasDiff || diff.problem !== undefined) && <EarlierFeedback feedback={found?.feedback ?? []} />}
-      {diff.value === undefined && failed === undefined && !isWithout && (hasDiff || review === undefined) && (
+      {diff.value === undefined && failed === undefined && !hasLeftNothing && (hasDiff || review === undefined) && (
         <EmptyState title="Reading the diff …" />
       )}
       {hasDiff && diff.value !== undefined && (
