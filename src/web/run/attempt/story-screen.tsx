@@ -21,7 +21,7 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
   const { mark, tone, text } = storyWords(story, run);
   const isCompared = what === 'compare';
   const chosen = what === 'attempt' ? attempts.find(({ attempt }) => String(attempt) === rest[0]) : attempts.at(-1);
-  // Not each attempt has a cassette, or the file of a log.
+  // Another attempt may have no cassette, and no log of the same name.
   const tab = what === 'attempt' && rest[1] !== 'cassette' ? rest[1] : undefined;
   return (
     <>
@@ -80,7 +80,7 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
 interface AttemptLinkProps {
   attempt: AttemptRecord;
   run: RunState;
-  /** Opened of the attempt; undefined: its summary. */
+  /** The part of the attempt that the link opens; undefined: its summary. */
   tab: string | undefined;
   isCurrent: boolean;
 }
