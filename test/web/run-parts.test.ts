@@ -121,19 +121,30 @@ describe('the end of an output', () => {
   const lines = (count: number, width = 0) =>
     Array.from({ length: count }, (_, at) => `${at + 1}${'x'.repeat(width)}`).join('\n');
 
-  it('says how many of all lines it has', () => {
-    const { lines: shown, note } = endOfOutput(`${lines(79)}\n\n`, 14);
-    expect([shown[0], shown.at(-1), note]).toEqual(['66', '79', 'Last 14 of 79 lines']);
+  it('has all lines that the journal has', () => {
+    const { lines: shown, note } = endOfOutput(`${lines(79)}\n\n`);
+    expect([shown.length, shown.at(-1), note]).toEqual([79, '79', undefined]);
   });
 
-  it('has no note if it is everything', () => {
-    expect(endOfOutput(lines(14), 14).note).toBeUndefined();
-    expect(endOfOutput('', 14).note).toBeUndefined();
+  it('says so if the log may have more lines', () => {
+    expect(endOfOutput(lines(79, 60)).note).toBe('Last 79 lines of the log');
+    expect(endOfOutput(lines(1, 4_095)).note).toBe('End of the log');
   });
 
-  it('names no number of all lines if the journal may have only a part of them', () => {
-    expect(endOfOutput(lines(79, 60), 14).note).toBe('Last 14 lines of the log');
-    expect(endOfOutput(lines(1, 4_095), 14).note).toBe('End of the log');
+  it.each([
+    ['FAIL', `${ESC}[41m${ESC}[1m FAIL ${ESC}[22m${ESC}[49m test/coupon.test.ts > is rounded`],
+    ['a compiler', 'src/cart.ts(3,5): error TS2304: Cannot find name'],
+    ['a class of errors', `${ESC}[31mAssertionError: expected 1 to be 2${ESC}[39m`],
+    ['TAP', 'not ok 3 - adds up'],
+    ['a sign', '   × adds up'],
+  ])('starts at the first error: %s', (_name, error) => {
+    const before = ['ok 1 - errors.test.ts', '0 failed, no errors', '✓ src/error-text.test.ts (3 tests)'];
+    expect(endOfOutput([...before, error, 'npm error code 1'].join('\n')).start).toBe(before.length);
+  });
+
+  it('starts at its end without an error', () => {
+    expect(endOfOutput(lines(5)).start).toBe(4);
+    expect(endOfOutput('').lines).toEqual(['']);
   });
 });
 

@@ -229,7 +229,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     const stopped = { verdict: 'failed', stopReason: 'GATE_FAILED', summary: 'npm test', usage: NO_USAGE } as const;
     await home.append('running1', { type: 'story.ended', story: 'US-001', attempt: 1, ...stopped });
     await show('run/running1/story/US-001', 'US-001');
-    await page.getByText('Last 14 of 20 lines').waitFor();
+    await page.getByLabel('End of the output').getByText('test 299 passed').waitFor();
   });
 
   it('finds lines of the log of the run, and links to them', async () => {

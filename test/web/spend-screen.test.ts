@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { created, failed, passed } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
@@ -72,6 +72,24 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.reload();
     await costs.getByRole('row', { name: /^ben \$0/ }).waitFor();
     await costs.getByRole('row', { name: /^ada not metered/ }).waitFor();
+  });
+
+  it('has a bar for each day, which says if its costs are not metered', async () => {
+    const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    home.setTime(new Date(`${yesterday}T12:00:00Z`));
+    await addPaidRun('adasrun1', 'ada');
+    await show('spend', 'Spend');
+    const days = page.getByRole('region', { name: 'Cost by day' });
+    const texts = () => days.locator('.bar').allInnerTexts();
+    await days.getByTitle(/^\d+ \w+: not metered$/).waitFor();
+    expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), 'not metered']);
+    await addPaidRun('bensrun1', 'ben', 2.5);
+    await page.reload();
+    await days.getByTitle(/: \$2\.50$/).waitFor();
+    expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), '$2.50']);
+    await page.getByLabel('30 days').check();
+    await vi.waitFor(async () => expect(await days.locator('.bar').count()).toBe(30), 10_000);
+    expect(await days.locator('figcaption span').count()).toBe(2);
   });
 
   it('shows what is spent of the budgets of the day', async () => {

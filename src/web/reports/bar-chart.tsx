@@ -1,35 +1,35 @@
 import type { JSX } from 'preact';
+import { formatDay } from './period.tsx';
 
 interface BarChartProps {
   /** What the bars show, for screen readers. */
   label: string;
+  /** A value for each day (`YYYY-MM-DD`), and what it is in words. */
   bars: readonly { key: string; value: number; text: string }[];
 }
 
-const HEIGHT = 140;
-const STEP = 20;
+/** More bars have their days and values only when one points at them. */
+const MAX_LABELLED = 7;
 
-/** Values as bars. The table beside it has the same figures. */
+/** Values of days as bars. The table below it can have the same figures. */
 export function BarChart({ label, bars }: BarChartProps): JSX.Element {
   const most = Math.max(0, ...bars.map(({ value }) => value));
-  const first = bars[0]?.key ?? '';
-  const last = bars.at(-1)?.key ?? '';
-  const width = bars.length * STEP;
+  const labelled = bars.length <= MAX_LABELLED;
+  const [first, last] = [bars[0]?.key ?? '', bars.at(-1)?.key ?? ''];
   return (
     <figure class="chart">
-      <svg viewBox={`0 0 ${width} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
-        {bars.map(({ key, value, text }, index) => {
-          const height = most === 0 ? 0 : (value / most) * (HEIGHT - 4);
-          return (
-            <rect key={key} x={index * STEP + 2} y={HEIGHT - height} width={STEP - 4} height={height} rx={2}>
-              <title>{`${key}: ${text}`}</title>
-            </rect>
-          );
-        })}
-      </svg>
-      <figcaption class="soft">
-        <span>{first}</span>
-        <span>{last}</span>
+      <div class="bars" role="img" aria-label={label}>
+        {bars.map(({ key, value, text }) => (
+          <div key={key} class="bar" title={`${formatDay(key)}: ${text}`}>
+            {labelled && <span class="soft">{text}</span>}
+            <span class="bar-fill" style={{ height: `${most === 0 ? 0 : (100 * value) / most}%` }} />
+          </div>
+        ))}
+      </div>
+      <figcaption class={labelled ? 'soft bar-days' : 'soft'}>
+        {(labelled ? bars.map(({ key }) => key) : [first, last]).map((day) => (
+          <span key={day}>{formatDay(day)}</span>
+        ))}
       </figcaption>
     </figure>
   );

@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { Usage } from '../../core/agent.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { CostGroup, CostReport } from '../../core/report/cost-report.ts';
 import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/report/quality-report.ts';
@@ -10,7 +9,7 @@ import { ChoiceOfOne, EmptyState, Figure, Problem, ShareBar } from '../page/page
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { BarChart } from './bar-chart.tsx';
 import { BudgetBars } from './budget-bars.tsx';
-import { daysOf, Period, startOf, type Days } from './period.tsx';
+import { daysOf, formatDay, Period, startOf, type Days } from './period.tsx';
 
 const GROUPS = [
   { value: 'user', name: 'Person' },
@@ -67,7 +66,7 @@ function Totals({ daily, total }: { daily: CostReport; total: QualitySum | undef
     <dl class="figures">
       <Figure
         name="Cost"
-        value={daily.total.runs === 0 ? formatUsd(0) : costText(daily.total.usage)}
+        value={daily.total.runs === 0 ? formatUsd(0) : costText(daily.total.usage.costUsd)}
         more={`${daily.total.runs} ${daily.total.runs === 1 ? 'run' : 'runs'}`}
       />
       <Figure
@@ -103,13 +102,14 @@ function costOf(total: QualitySum | undefined): { more?: string } {
 
 function Daily({ days, report }: { days: Days; report: CostReport }): JSX.Element {
   const sums = sumBy(report, 0);
-  const bars = daysOf(days, Date.now()).map((key) => ({
-    key,
-    value: sums.get(key) ?? 0,
-    text: formatUsd(sums.get(key) ?? 0),
-  }));
+  const used = new Set(report.rows.map(({ keys }) => keys[0]));
+  const bars = daysOf(days, Date.now()).map((key) => {
+    const usd = sums.get(key);
+    return { key, value: usd ?? 0, text: used.has(key) ? costText(usd) : formatUsd(0) };
+  });
   const most = bars.reduce((a, b) => (b.value > a.value ? b : a), { key: '', value: 0, text: '' });
-  const label = most.value === 0 ? 'No costs in this period' : `Cost by day; the most is ${most.text} on ${most.key}`;
+  const label =
+    most.value === 0 ? 'No costs in this period' : `Cost by day; the most is ${most.text} on ${formatDay(most.key)}`;
   return (
     <section aria-label="Cost by day">
       <h2>
@@ -120,12 +120,12 @@ function Daily({ days, report }: { days: Days; report: CostReport }): JSX.Elemen
   );
 }
 
-/** The costs in USD by one of the groups of a report. */
+/** The metered costs in USD by one of the groups of a report. */
 function sumBy({ rows }: CostReport, at: number): Map<string, number> {
   const sums = new Map<string, number>();
   for (const { keys, usage } of rows) {
     const key = keys[at] ?? '-';
-    sums.set(key, (sums.get(key) ?? 0) + (usage.costUsd ?? 0));
+    if (usage.costUsd !== undefined) sums.set(key, (sums.get(key) ?? 0) + usage.costUsd);
   }
   return sums;
 }
@@ -163,7 +163,7 @@ function CostTable({ by, report, quality }: CostTableProps): JSX.Element {
                   {by === 'run' ? <a href={`#/run/${key}`}>{key}</a> : safeText(key === '-' ? 'not known' : key)}
                 </th>
                 <td>
-                  {costText(usage)}
+                  {costText(usage.costUsd)}
                   {usage.costUsd !== undefined && <ShareBar share={most === 0 ? 0 : usage.costUsd / most} />}
                 </td>
                 <td>{runs}</td>
@@ -197,7 +197,7 @@ function perStory(sum: QualitySum | undefined): string {
 }
 
 /** A cost is metered only for models that have a price. */
-function costText({ costUsd }: Usage): string {
+function costText(costUsd: number | undefined): string {
   return costUsd === undefined ? 'not metered' : formatUsd(costUsd);
 }
 

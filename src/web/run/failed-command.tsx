@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
@@ -6,12 +7,12 @@ import { AnsiLine } from './log/ansi-line.tsx';
 import { endOfOutput } from './end-of-output.ts';
 import type { AttemptCommand } from './run-journal.ts';
 
-const MAX_LINES = 14;
 const MAX_TESTS = 5;
+/** Lines that stay visible above the first error. */
+const LINES_BEFORE = 2;
 
 /** A command of setup or a gate that failed, with the end of its output. */
 export function FailedCommand({ command }: { command: AttemptCommand }): JSX.Element {
-  const { lines, note } = endOfOutput(command.tail ?? '', MAX_LINES);
   const { failed, ms } = command;
   return (
     <div class="failed-command">
@@ -34,16 +35,30 @@ export function FailedCommand({ command }: { command: AttemptCommand }): JSX.Ele
           {failed.count > MAX_TESTS && <li class="soft">{failed.count - MAX_TESTS} more</li>}
         </ul>
       )}
-      {note !== undefined && <p class="soft">{note}</p>}
-      {lines.join('') !== '' && (
-        <pre class="output" tabIndex={0} aria-label="End of the output">
-          {lines.map((line, index) => (
-            <div key={index}>
-              <AnsiLine text={line} />
-            </div>
-          ))}
-        </pre>
-      )}
+      <EndOfOutput tail={command.tail ?? ''} />
     </div>
+  );
+}
+
+/** The end of an output, scrolled to its first error. */
+function EndOfOutput({ tail }: { tail: string }): JSX.Element | null {
+  const { lines, start, note } = endOfOutput(tail);
+  const box = useRef<HTMLPreElement>(null);
+  useLayoutEffect(() => {
+    const line = box.current?.children[Math.max(0, start - LINES_BEFORE)];
+    if (box.current && line instanceof HTMLElement) box.current.scrollTop = line.offsetTop - box.current.offsetTop;
+  }, [tail, start]);
+  if (lines.join('') === '') return null;
+  return (
+    <>
+      {note !== undefined && <p class="soft">{note}</p>}
+      <pre ref={box} class="output" tabIndex={0} aria-label="End of the output">
+        {lines.map((line, index) => (
+          <div key={index}>
+            <AnsiLine text={line} />
+          </div>
+        ))}
+      </pre>
+    </>
   );
 }

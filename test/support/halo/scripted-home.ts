@@ -18,6 +18,8 @@ export interface ScriptedHome {
   /** Writes a run with these events, a second apart, from 2030 on. Returns its id. */
   addRun(entries: readonly JournalEntry[]): Promise<string>;
   append(runId: string, ...entries: JournalEntry[]): Promise<void>;
+  /** The next events are from this time on, instead of 2030. */
+  setTime(at: Date): void;
   /** Writes a file of a run's artifacts. */
   writeArtifact(runId: string, path: string, content: string): void;
   /** Writes raw output of the agent of a story's first attempt. */
@@ -49,8 +51,12 @@ const PATH = 'cart.txt';
 export function openScriptedHome(): ScriptedHome {
   const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
   const host: Host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
-  let seconds = 0;
-  const now = () => new Date(Date.UTC(2030, 0, 1, 0, 0, seconds++));
+  let time = Date.UTC(2030, 0, 1);
+  const now = () => {
+    const at = new Date(time);
+    time += 1000;
+    return at;
+  };
   const store = openStore(home, { transcribe: () => [], now });
   const operations = openLocal({ host });
   const repositories: TestRepository[] = [];
@@ -94,6 +100,7 @@ export function openScriptedHome(): ScriptedHome {
     operations,
     addRun,
     append,
+    setTime: (at) => (time = at.getTime()),
     writeArtifact(runId, path, content) {
       const to = join(home, 'runs', runId, 'artifacts', path);
       mkdirSync(dirname(to), { recursive: true });
