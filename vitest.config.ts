@@ -6,6 +6,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 300_000,
+    // On a busy machine, a condition may come true late.
+    expect: { poll: { timeout: 30_000 } },
     pool: 'forks',
     maxWorkers: 3,
     reporters: [

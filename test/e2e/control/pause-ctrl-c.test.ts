@@ -58,6 +58,9 @@ it(
     isRefused = false;
     const resumed = await home.halo(['run', '--resume', runId], { cwd: repository.root, env });
     expect(resumed.code).toBe(0);
-    await vi.waitFor(() => expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toContain('Story B'));
+    await vi.waitFor(
+      () => expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toContain('Story B'),
+      30_000,
+    );
   },
 );

@@ -152,7 +152,7 @@ describe('stopping in the middle of a story', () => {
     const runId = end.stdout.trimEnd().split('/').at(-1)!;
     expect(await halo('status', runId)).toContain('USER_ABORT');
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
-    await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]));
+    await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]), 30_000);
   });
 });
 
@@ -173,7 +173,7 @@ it('halo run exits cleanly when its reader closes the pipe', async () => {
   run.process.stderr!.destroy();
   await run.ended;
   expect((await stopped).stdout).toContain('USER_ABORT');
-  await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]));
+  await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]), 30_000);
 });
 
 it('halo up serves Redis, API and workers to commands that only know its address and token', async () => {
@@ -181,7 +181,7 @@ it('halo up serves Redis, API and workers to commands that only know its address
   const up = home.start(['up', '--listen', '127.0.0.1:0'], { cwd: home.dir });
   await up.says('token');
   const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(up.stdout())?.[1];
-  await vi.waitFor(() => expect(said('home')).toBeDefined());
+  await vi.waitFor(() => expect(said('home')).toBeDefined(), 30_000);
   // The token itself is not printed, only where it is.
   const token = readFileSync(said('token')!, 'utf8').trim();
   const env = { HALO_HOME: join(home.dir, 'elsewhere'), HALO_URL: said('api'), HALO_TOKEN: token };

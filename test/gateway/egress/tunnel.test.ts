@@ -127,7 +127,7 @@ describe('a tunnel', () => {
     const first = (await connectTo(gate.socket, target)).socket;
     await new Promise((resolve) => first.once('data', resolve));
     first.destroy();
-    await vi.waitFor(() => expect(ended).toEqual(['server']));
+    await vi.waitFor(() => expect(ended).toEqual(['server']), 30_000);
     const second = (await connectTo(gate.socket, target)).socket;
     await new Promise((resolve) => second.once('data', resolve));
     const closed = new Promise((resolve) => second.on('error', () => {}).once('close', resolve));
@@ -149,7 +149,7 @@ describe('a tunnel', () => {
     const closed = new Promise((resolve) => socket.on('error', () => {}).once('close', resolve));
     await gate.close();
     await closed;
-    await vi.waitFor(() => expect(open).toBe(0));
+    await vi.waitFor(() => expect(open).toBe(0), 30_000);
   });
 });
 

@@ -217,7 +217,7 @@ describe('the live model route', () => {
     // The first event arrives although the stream has not ended.
     await new Promise((resolve) => res.once('data', resolve));
     res.destroy();
-    await vi.waitFor(() => expect(left).toBe(1));
+    await vi.waitFor(() => expect(left).toBe(1), 30_000);
   });
 
   it('ends open streams when it closes, and removes the socket', async () => {
@@ -234,7 +234,7 @@ describe('the live model route', () => {
     res.resume();
     await gate.close();
     await ended;
-    await vi.waitFor(() => expect(left).toBe(1));
+    await vi.waitFor(() => expect(left).toBe(1), 30_000);
     await expect(stat(gate.socket)).rejects.toMatchObject({ code: 'ENOENT' });
     await gate.close();
   });

@@ -113,7 +113,7 @@ describe('attack 1, incident environ: the provider’s key', () => {
     const { answers } = await attack([ask(), { look: true }], server.url, { settings: ['model.mode=record'] });
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}`);
     for (const answer of answers) expectNoCanary(answer);
-    await vi.waitFor(() => expect(leaks()).toEqual([]));
+    await vi.waitFor(() => expect(leaks()).toEqual([]), 30_000);
   });
 });
 
@@ -328,7 +328,7 @@ describe('attack 7: a provider that repeats the key', () => {
     });
     expect(answers.map(statusOf)).toEqual([401, 502, 400, 200]);
     for (const answer of answers) expectNoCanary(answer);
-    await vi.waitFor(() => expect(leaks()).toEqual([]));
+    await vi.waitFor(() => expect(leaks()).toEqual([]), 30_000);
   });
 });
 

@@ -27,8 +27,9 @@ it(
     const log = (await halo.operations.artifacts(runId)).find(
       ({ path, bytes }) => path.includes('gates/') && bytes > 65_536,
     );
-    await vi.waitFor(() =>
-      expect(existsSync(join(halo.home, 'runs', runId, 'artifacts', `${log?.path}.gz`))).toBe(true),
+    await vi.waitFor(
+      () => expect(existsSync(join(halo.home, 'runs', runId, 'artifacts', `${log?.path}.gz`))).toBe(true),
+      30_000,
     );
     expect((await halo.operations.artifact(runId, log?.path ?? '')).toString()).toContain('gate\ngate\n');
   },
