@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { registerWorker } from '../../src/store/process-registry.ts';
-import { asked, created, succeeded } from '../support/journal.ts';
+import { asked, created, failed, passed, succeeded } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
@@ -82,6 +82,15 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByLabel('ended', { exact: true }).check();
     await page.getByText('asking01').waitFor({ state: 'detached' });
     await page.getByText('donerun1').waitFor();
+  });
+
+  it('names the stories of an ended run that have not landed', async () => {
+    await home.addRun([created('failed01', 2), { type: 'run.started' }, ...passed('US-001'), ...failed('US-002')]);
+    await home.append('failed01', { type: 'run.ended', stopReason: 'PARTIAL', detail: 'US-002 failed.' });
+    const stories = page.getByRole('list', { name: 'Stories' }).getByRole('listitem');
+    await stories.filter({ hasText: 'failed' }).waitFor();
+    expect(await stories.allInnerTexts()).toEqual(['US-002 Story number 2 failed']);
+    expect(await stories.getByRole('link').getAttribute('href')).toBe('#/run/failed01/story/US-002');
   });
 
   it('says once, on top, that no worker is running', async () => {

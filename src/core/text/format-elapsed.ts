@@ -1,11 +1,13 @@
-/** Formats milliseconds for display: `0.4s`, `12.3s`, `2m 05s`, `1h 02m`. Negative values count as 0. */
+/** Formats milliseconds for display: `0.4s`, `12.3s`, `2m 05s`, `1h 02m`, `3d 05h` from two days on. Negative values count as 0. */
 export function formatElapsed(ms: number): string {
   const tenths = Math.max(0, Math.round(ms / 100));
   if (tenths < 600) return `${(tenths / 10).toFixed(1)}s`;
   const seconds = Math.floor(tenths / 10);
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes}m ${two(seconds % 60)}s`;
-  return `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours}h ${two(minutes % 60)}m`;
+  return `${Math.floor(hours / 24)}d ${two(hours % 24)}h`;
 }
 
 /** Formats a time (ISO 8601) in UTC, with its date if that differs from the one of `now`: `03:20:00 UTC`. */

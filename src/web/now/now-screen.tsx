@@ -5,6 +5,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { canContinue, stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
@@ -134,6 +135,10 @@ function isRunning({ progress, waiting }: StoryState): boolean {
   return progress === 'in_progress' && waiting === undefined;
 }
 
+function isUnsolved({ progress }: StoryState): boolean {
+  return progress === 'failed' || progress === 'needs_human';
+}
+
 /** Whether it cannot continue without a person; it may have ended until then. */
 function waitsForPerson(run: ListedRun, runs: readonly ListedRun[]): boolean {
   return inboxItems(run, runs).some(({ what }) => what.startsWith('?'));
@@ -197,7 +202,7 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
           {why}
         </p>
       ))}
-      {run.status !== 'ended' && <StoryChips run={run} now={now} />}
+      <StoryChips run={run} now={now} />
     </li>
   );
 }
@@ -213,14 +218,18 @@ function waitsOf(run: ListedRun): string[] {
   ];
 }
 
-/** The stories of a run, each with its phase or what it waits for. */
-export function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element {
+/** The stories of a run, each with its phase or what it waits for; of an ended run those that have not landed. */
+function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element | null {
+  const stories = run.status === 'ended' ? run.stories.filter(isUnsolved) : run.stories;
+  if (stories.length === 0) return null;
   return (
     <ul class="chips" aria-label="Stories">
-      {run.stories.map((story) => (
+      {stories.map((story) => (
         <li key={story.id} class={`chip ${story.progress}`}>
           <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={story.title}>
-            <b>{story.id}</b> {storyNow(story, run)}
+            <b>{story.id}</b>{' '}
+            {(isUnsolved(story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}{' '}
+            {storyNow(story, run)}
             {story.progress === 'in_progress' && story.startedAt !== undefined && (
               <>
                 {' '}
