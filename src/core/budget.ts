@@ -80,7 +80,9 @@ export function describeOverrun({ scope, unit, limit, spent, reserved, needed }:
   );
 }
 
-/** Formats USD with cents, and with more digits for amounts below 10 cents. */
+/** Formats USD with cents, half a cent rounded up, and with more digits for amounts below 10 cents. */
 export function formatUsd(usd: number): string {
-  return `$${usd === 0 || usd >= 0.1 ? usd.toFixed(2) : usd.toPrecision(2)}`;
+  if (usd !== 0 && usd < 0.1) return `$${usd.toPrecision(2)}`;
+  // In binary, half a cent can be slightly less. Costs are metered in millionths of a USD.
+  return `$${(Math.round(usd * 100 + 1e-6) / 100).toFixed(2)}`;
 }

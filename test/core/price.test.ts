@@ -69,6 +69,10 @@ test.each([
   [0.0031, '$0.0031'],
   [0.05, '$0.050'],
   [1.234, '$1.23'],
+  // In binary, 1.005 is slightly less.
+  [1.005, '$1.01'],
+  [25.565, '$25.57'],
+  [1.0049, '$1.00'],
 ])('%d USD are shown as %s', (usd, text) => {
   expect(formatUsd(usd)).toBe(text);
 });

@@ -61,6 +61,16 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.locator('.figures').getByText('$5.50', { exact: true }).waitFor();
   });
 
+  it('divides the metered cost only by the landed stories that are metered', async () => {
+    await addPaidRun('adasrun1', 'ada', 4.5);
+    await addPaidRun('bensrun1', 'ben');
+    await show('spend', 'Spend');
+    const figure = page.locator('.figures > div', { hasText: 'Cost per landed story' });
+    await figure.getByText('$4.50 for landed and failed stories / 1 landed; 1 more not metered').waitFor();
+    await figure.getByText('$4.50', { exact: true }).waitFor();
+    expect(await page.getByRole('row', { name: /^ben/ }).innerText()).toContain('not metered');
+  });
+
   it('says that a cost is not metered, which is not a cost of $0', async () => {
     await addPaidRun('adasrun1', 'ada');
     await show('spend', 'Spend');

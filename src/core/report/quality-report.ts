@@ -39,7 +39,9 @@ export interface QualitySum {
   /** Stories that landed with their first attempt. */
   firstPass: number;
   attempts: number;
-  /** What all stories cost, divided by those that landed; absent without such a story, and if no cost is known. */
+  /** Landed stories whose costs are known. */
+  landedMetered: number;
+  /** What the stories cost whose costs are known, divided by those of them that landed; absent if none of them landed. */
   costPerLanded?: number;
   /** The median; absent if no story landed. */
   minutesToLand?: number;
@@ -103,6 +105,7 @@ export function groupQuality(results: readonly StoryResult[], by: QualityGroup):
 function sumOf(results: readonly StoryResult[]): QualitySum {
   const landed = results.filter((result) => result.landed);
   const costs = results.flatMap(({ costUsd }) => costUsd ?? []);
+  const landedMetered = landed.filter(({ costUsd }) => costUsd !== undefined).length;
   const times = landed.flatMap(({ msToLand }) => msToLand ?? []).sort((a, b) => a - b);
   const median = times[Math.floor((times.length - 1) / 2)];
   return {
@@ -110,8 +113,8 @@ function sumOf(results: readonly StoryResult[]): QualitySum {
     landed: landed.length,
     firstPass: landed.filter(({ attempts }) => attempts === 1).length,
     attempts: results.reduce((sum, { attempts }) => sum + attempts, 0),
-    ...(landed.length > 0 &&
-      costs.length > 0 && { costPerLanded: costs.reduce((sum, cost) => sum + cost, 0) / landed.length }),
+    landedMetered,
+    ...(landedMetered > 0 && { costPerLanded: costs.reduce((sum, cost) => sum + cost, 0) / landedMetered }),
     ...(median !== undefined && { minutesToLand: median / 60_000 }),
   };
 }

@@ -96,8 +96,10 @@ function moreOf(total: QualitySum | undefined, name: 'landed' | 'firstPass'): { 
 /** How the cost per landed story is computed. */
 function costOf(total: QualitySum | undefined): { more?: string } {
   if (total?.costPerLanded === undefined) return {};
-  const cost = formatUsd(total.costPerLanded * total.landed);
-  return { more: `${cost} for landed and failed stories / ${total.landed} landed` };
+  const { costPerLanded, landedMetered, landed } = total;
+  const others = landed - landedMetered;
+  const cost = `${formatUsd(costPerLanded * landedMetered)} for landed and failed stories / ${landedMetered} landed`;
+  return { more: others === 0 ? cost : `${cost}; ${others} more not metered` };
 }
 
 function Daily({ days, report }: { days: Days; report: CostReport }): JSX.Element {

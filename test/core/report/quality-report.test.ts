@@ -33,12 +33,25 @@ describe('the results of stories', () => {
       ...withCost(failed('US-003', 2), 5),
     ]);
     const report = groupQuality(resultsOf(events), 'user');
-    const sum = { stories: 3, landed: 2, firstPass: 1, attempts: 5, costPerLanded: 7.5 };
+    const sum = { stories: 3, landed: 2, firstPass: 1, attempts: 5, landedMetered: 2, costPerLanded: 7.5 };
     expect(report.total).toMatchObject(sum);
     expect(report.rows).toMatchObject([{ key: 'ada', ...sum }]);
     // A second for each event, from the first one.
     const ends = events.filter(({ type }) => type === 'story.ended').map(({ seq }) => seq - 1);
     expect(report.total.minutesToLand).toBeCloseTo((ends[0] ?? 0) / 60);
+  });
+
+  it('have a cost per landed story of metered stories only', () => {
+    const result = { runId: 'r', story: 's', repo: 'a', day: '2030-01-01', landed: true, attempts: 1 };
+    const results = [
+      { ...result, costUsd: 3 },
+      { ...result, landed: false, costUsd: 1 },
+      ...Array.from({ length: 3 }, () => ({ ...result, model: 'local' })),
+    ];
+    expect(groupQuality(results, 'repo').total).toMatchObject({ landed: 4, landedMetered: 1, costPerLanded: 4 });
+    expect(groupQuality(results.slice(2), 'repo').total).not.toHaveProperty('costPerLanded');
+    // The cost of a failed story alone is not a cost per landed story.
+    expect(groupQuality(results.slice(1), 'repo').total).not.toHaveProperty('costPerLanded');
   });
 
   it('leave out stories that may still land, dry runs, and what ended before the period', () => {
@@ -53,7 +66,7 @@ describe('the results of stories', () => {
 
   it('have no cost per landed story without prices, and no time without a landed story', () => {
     const { total } = groupQuality(resultsOf(journalOf([created('run1', 1), ...failed('US-001')])), 'repo');
-    expect(total).toEqual({ stories: 1, landed: 0, firstPass: 0, attempts: 1 });
+    expect(total).toEqual({ stories: 1, landed: 0, firstPass: 0, attempts: 1, landedMetered: 0 });
   });
 
   it('are sorted by day, or by the number of stories', () => {

@@ -44,6 +44,10 @@ const sums = (z: Zod) => ({
   landed: z.number().int(),
   firstPass: z.number().int().describe('Stories that landed with their first attempt.'),
   attempts: z.number().int(),
-  costPerLanded: z.number().exactOptional().describe('The cost of all stories in USD, divided by those that landed.'),
+  landedMetered: z.number().int().describe('Landed stories whose costs are known, because their models have a price.'),
+  costPerLanded: z
+    .number()
+    .exactOptional()
+    .describe('The cost in USD of all stories whose costs are known, divided by `landedMetered`.'),
   minutesToLand: z.number().exactOptional().describe('The median, from the submission of the run.'),
 });
