@@ -53,7 +53,7 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await signIn();
     await page.getByText('No runs yet.').waitFor();
     await home.addRunningRun('running1', 2);
-    await page.getByRole('link', { name: /US-001 gates/ }).waitFor();
+    await page.getByRole('link', { name: /US-001 Story number 1 gates/ }).waitFor();
     await show('run/running1', 'shop');
     await page.getByRole('log').getByText('Looking at the tests first.').waitFor();
     await home.append('running1', { type: 'phase.started', story: 'US-001', attempt: 1, phase: 'land' });

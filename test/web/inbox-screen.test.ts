@@ -105,6 +105,21 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await vi.waitFor(async () => expect(await page.title()).toBe('Inbox – halo'), PATIENCE);
   });
 
+  it('lists results to land apart, and does not count them', async () => {
+    await home.addLandedRun('donerun1');
+    await home.addHeldRun('heldrun1');
+    await signIn();
+    const tile = (name: string) => page.locator('.figures > div', { hasText: name });
+    await tile('Results to land').getByText('1', { exact: true }).waitFor();
+    await tile('Waiting for a person').getByText('1', { exact: true }).waitFor();
+    await show('inbox', 'Inbox');
+    await page.getByRole('button', { name: 'Approve' }).waitFor();
+    const results = page.getByRole('region', { name: 'Results to land' });
+    await results.getByText('donerun1').waitFor();
+    expect(await results.getByRole('listitem').count()).toBe(1);
+    await vi.waitFor(async () => expect(await page.title()).toBe('(1) Inbox – halo'), PATIENCE);
+  });
+
   it('says why a run did not land, what to do and where', async () => {
     const repository = await home.addLandedRun('landed01');
     repository.git('commit', '--allow-empty', '-qm', 'Work of somebody else');

@@ -2,7 +2,7 @@ import { cpSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openHome } from '../support/halo/halo-process.ts';
 import { readJournal } from '../support/halo/read-journal.ts';
 import { collectProblems, hasChromium, startChromium } from '../support/network/chromium.ts';
@@ -64,8 +64,7 @@ describe('the quick start with an open dashboard', skipFor(!hasChromium && 'chro
       new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true });
       look();
     })()`);
-    // The title counts what waits for a person: the result that is not on the branch yet.
-    await vi.waitFor(async () => expect(await page.title()).toMatch(/^\(1\) /), { timeout: PATIENCE, interval: 200 });
+    await page.getByRole('button', { name: 'Land' }).waitFor({ timeout: PATIENCE });
     const seen = await page.evaluate<Record<string, number>>('window.seen');
     const endedAt = (phase: string) =>
       readJournal(home.dir, runId)
@@ -78,7 +77,7 @@ describe('the quick start with an open dashboard', skipFor(!hasChromium && 'chro
     }
     await page.goto(`${said('dashboard')}#/inbox`);
     await page.getByRole('button', { name: 'Land', exact: true }).click();
-    await page.getByText('Nothing waits for you.').waitFor();
+    await page.getByRole('heading', { name: 'Results to land' }).waitFor({ state: 'detached' });
     await page.goto(`${said('dashboard')}#/`);
     await page.getByText('SUCCESS, landed').first().waitFor();
     expect((await execa('git', ['rev-list', '--count', 'main'], { cwd: root })).stdout).toBe('4');

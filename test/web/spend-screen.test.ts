@@ -90,7 +90,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await addPaidRun('adasrun1', 'ada');
     await show('spend', 'Spend');
     const days = page.getByRole('region', { name: 'Cost by day' });
-    const texts = () => days.locator('.bar').allInnerTexts();
+    const texts = () => days.locator('.day-bar').allInnerTexts();
     await days.getByTitle(/^\d+ \w+: not metered$/).waitFor();
     expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), 'not metered']);
     await addPaidRun('bensrun1', 'ben', 2.5);
@@ -98,7 +98,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await days.getByTitle(/: \$2\.50$/).waitFor();
     expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), '$2.50']);
     await page.getByLabel('30 days').check();
-    await vi.waitFor(async () => expect(await days.locator('.bar').count()).toBe(30), 10_000);
+    await vi.waitFor(async () => expect(await days.locator('.day-bar').count()).toBe(30), 10_000);
     expect(await days.locator('figcaption span').count()).toBe(2);
   });
 

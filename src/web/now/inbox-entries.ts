@@ -4,6 +4,8 @@ import { isDone, type StoryState } from '../../core/run/state.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { mayDo, type Person } from '../page/page-parts.tsx';
 
+const LAND = '+ land';
+
 /** Something that waits for a decision: of a run, or a breaker that runs share. */
 export type InboxEntry = { key: string; canDecide: boolean } & (
   | { kind: 'run'; run: ListedRun; what: string; story?: StoryState; text: string; waitsFor: string }
@@ -37,6 +39,11 @@ export function listInbox(
       return { kind: 'shared', key: breaker.key, breaker, canDecide };
     }),
   ];
+}
+
+/** Whether work waits for the decision. Results that are not on a branch yet block nothing. */
+export function blocksWork(entry: InboxEntry): boolean {
+  return entry.kind === 'shared' || entry.what !== LAND;
 }
 
 /** Whether it ended because a budget was used up, and no newer run works on the same PRD. */

@@ -6,7 +6,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { EntryCard } from './inbox-entry.tsx';
-import { listInbox } from './inbox-entries.ts';
+import { blocksWork, listInbox, type InboxEntry } from './inbox-entries.ts';
 
 interface InboxProps {
   runs: readonly ListedRun[] | undefined;
@@ -29,6 +29,15 @@ export function useBreakers(minute: string): BreakerView[] {
 export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.Element {
   const [done, setDone] = useState<{ text: string; run?: ListedRun | undefined }>();
   const entries = listInbox(runs ?? [], breakers, person);
+  const decisions = entries.filter(blocksWork);
+  const results = entries.filter((entry) => !blocksWork(entry));
+  const list = (shown: readonly InboxEntry[]) => (
+    <ul class="runs">
+      {shown.map((entry) => (
+        <EntryCard key={entry.key} entry={entry} now={now} onDone={(text, run) => setDone({ text, run })} />
+      ))}
+    </ul>
+  );
   return (
     <>
       <h1>Inbox</h1>
@@ -45,16 +54,20 @@ export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.El
         )}
       </div>
       {runs === undefined && <EmptyState title="Reading the runs …" />}
-      {runs !== undefined && entries.length === 0 && (
+      {runs !== undefined && decisions.length === 0 && (
         <EmptyState title="Nothing waits for you.">
           Questions of agents, commits to approve, open breakers and exhausted budgets appear here.
         </EmptyState>
       )}
-      <ul class="runs">
-        {entries.map((entry) => (
-          <EntryCard key={entry.key} entry={entry} now={now} onDone={(text, run) => setDone({ text, run })} />
-        ))}
-      </ul>
+      {list(decisions)}
+      {results.length > 0 && (
+        <section aria-label="Results to land">
+          <h2>
+            Results to land <span class="soft">{results.length}</span>
+          </h2>
+          {list(results)}
+        </section>
+      )}
     </>
   );
 }

@@ -32,7 +32,8 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
     true,
   );
   const sorted = useMemo(() => [...(runs ?? [])].sort(byActivity), [runs]);
-  const asking = useMemo(() => new Set(sorted.filter((run) => waitsForPerson(run, sorted))), [sorted]);
+  const asking = useMemo(() => new Set(sorted.filter((run) => hasItem(run, sorted, '?'))), [sorted]);
+  const toLand = useMemo(() => sorted.filter((run) => hasItem(run, sorted, '+')).length, [sorted]);
   const found = useMemo(
     () => sorted.filter((run) => isShown(run, asking.has(run), shown) && matches(run, text)),
     [sorted, asking, shown, text],
@@ -52,7 +53,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       {runs !== undefined && runs.length > 0 && (
         <>
           {lacksWorker && <NoWorker />}
-          <Counts runs={runs} asking={asking.size} workers={value?.workers} />
+          <Counts runs={runs} asking={asking.size} toLand={toLand} workers={value?.workers} />
           <div class="tools filter">
             <ChoiceOfOne
               label="Runs"
@@ -100,10 +101,12 @@ interface CountsProps {
   runs: readonly ListedRun[];
   /** The number of runs that wait for a person. */
   asking: number;
+  /** The number of runs whose result is not on a branch yet. */
+  toLand: number;
   workers: readonly WorkerView[] | undefined;
 }
 
-function Counts({ runs, asking, workers = [] }: CountsProps): JSX.Element {
+function Counts({ runs, asking, toLand, workers = [] }: CountsProps): JSX.Element {
   const open = runs.filter(({ status }) => status !== 'ended');
   const stories = open.flatMap((run) => run.stories);
   const running = stories.filter(isRunning).length;
@@ -115,6 +118,7 @@ function Counts({ runs, asking, workers = [] }: CountsProps): JSX.Element {
       <Figure name="Open runs" value={String(open.length)} />
       <Figure name="Running stories" value={String(running)} />
       <Figure name="Waiting for a person" value={String(asking)} />
+      <Figure name="Results to land" value={String(toLand)} />
       <Figure name="Waiting to retry" value={String(delayed)} />
       <Figure
         name="Workers"
@@ -139,9 +143,9 @@ function isUnsolved({ progress }: StoryState): boolean {
   return progress === 'failed' || progress === 'needs_human';
 }
 
-/** Whether it cannot continue without a person; it may have ended until then. */
-function waitsForPerson(run: ListedRun, runs: readonly ListedRun[]): boolean {
-  return inboxItems(run, runs).some(({ what }) => what.startsWith('?'));
+/** Whether the inbox has this of a run. `?`: it cannot continue without a person; `+`: its result can land. */
+function hasItem(run: ListedRun, runs: readonly ListedRun[], sign: '?' | '+'): boolean {
+  return inboxItems(run, runs).some(({ what }) => what.startsWith(sign));
 }
 
 function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {

@@ -7,7 +7,7 @@ import { KeysDialog } from './keys-dialog.tsx';
 import { PageHeader } from './page-header.tsx';
 import { SCREENS } from './screens.ts';
 import { useKeys } from './use-keys.ts';
-import { listInbox } from '../now/inbox-entries.ts';
+import { blocksWork, listInbox } from '../now/inbox-entries.ts';
 import { InboxScreen, useBreakers } from '../now/inbox-screen.tsx';
 import { NowScreen } from '../now/now-screen.tsx';
 import { EmptyState, Problem, type Person } from './page-parts.tsx';
@@ -28,7 +28,9 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
   const [open, setOpenWindow] = useState<'palette' | 'keys'>();
   const { runs, problem } = useRuns(setListOpen);
   const breakers = useBreakers(now.slice(0, 16));
-  const waiting = listInbox(runs ?? [], breakers, person).filter(({ canDecide }) => canDecide).length;
+  const waiting = listInbox(runs ?? [], breakers, person).filter(
+    (entry) => entry.canDecide && blocksWork(entry),
+  ).length;
   const [screen = '', runId = '', part, rest] = parts;
   const listed = runs?.find((run) => run.runId === runId);
   const title = titleOf(parts, listed);

@@ -18,15 +18,15 @@ export function BarChart({ label, bars }: BarChartProps): JSX.Element {
   const [first, last] = [bars[0]?.key ?? '', bars.at(-1)?.key ?? ''];
   return (
     <figure class="chart">
-      <div class="bars" role="img" aria-label={label}>
+      <div class="day-bars" role="img" aria-label={label}>
         {bars.map(({ key, value, text }) => (
-          <div key={key} class="bar" title={`${formatDay(key)}: ${text}`}>
+          <div key={key} class="day-bar" title={`${formatDay(key)}: ${text}`}>
             {labelled && <span class="soft">{text}</span>}
-            <span class="bar-fill" style={{ height: `${most === 0 ? 0 : (100 * value) / most}%` }} />
+            <span class="day-fill" style={{ height: `${most === 0 ? 0 : (100 * value) / most}%` }} />
           </div>
         ))}
       </div>
-      <figcaption class={labelled ? 'soft bar-days' : 'soft'}>
+      <figcaption class={labelled ? 'soft day-names' : 'soft'}>
         {(labelled ? bars.map(({ key }) => key) : [first, last]).map((day) => (
           <span key={day}>{formatDay(day)}</span>
         ))}

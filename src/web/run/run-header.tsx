@@ -47,6 +47,7 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
             <ClockTime at={run.endedAt} date />
           </Fact>
         )}
+        {run.agent !== undefined && <Fact name="Agent">{safeLine(run.agent)}</Fact>}
         {run.user !== undefined && <Fact name="By">{safeLine(run.user)}</Fact>}
         <Fact name="Repository">
           {safeLine(run.repo.source)}

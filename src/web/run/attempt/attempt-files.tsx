@@ -113,7 +113,8 @@ export function AttemptPrompt({ run, attempt, folder, has }: FileViewProps): JSX
               ))}
               <tr>
                 <th scope="row">
-                  <b>Together</b> <span class="soft">of at most {prompt.maxTokens.toLocaleString('en')}</span>
+                  <b>Together</b>{' '}
+                  {prompt.maxTokens > 0 && <span class="soft">of at most {prompt.maxTokens.toLocaleString('en')}</span>}
                 </th>
                 <td>{prompt.tokens.toLocaleString('en')}</td>
                 <td />
