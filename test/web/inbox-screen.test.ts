@@ -67,6 +67,7 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await page.locator('button:focus', { hasText: 'Send the answer' }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByText('Answered US-001. The run continues.').waitFor();
+    expect(await page.getByLabel('Answer to US-001').count(), 'no emptied form stays').toBe(0);
     expect(await answersOf('asking01')).toMatchObject([{ text: 'Dollar', option: 2 }]);
     await page.getByRole('status').getByRole('link', { name: 'Open shop' }).click();
     await page.waitForURL(/#\/run\/asking01$/);

@@ -28,13 +28,23 @@ export function useBreakers(minute: string): BreakerView[] {
 /** What waits for a decision of a person. The keys apply to the entry that has the focus. */
 export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.Element {
   const [done, setDone] = useState<{ text: string; run?: ListedRun | undefined }>();
-  const entries = listInbox(runs ?? [], breakers, person);
+  /** What this page has decided; the list of the server may lag behind. */
+  const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
+  const entries = listInbox(runs ?? [], breakers, person).filter((entry) => !decided.has(versionOf(entry)));
   const decisions = entries.filter(blocksWork);
   const results = entries.filter((entry) => !blocksWork(entry));
   const list = (shown: readonly InboxEntry[]) => (
     <ul class="runs">
       {shown.map((entry) => (
-        <EntryCard key={entry.key} entry={entry} now={now} onDone={(text, run) => setDone({ text, run })} />
+        <EntryCard
+          key={entry.key}
+          entry={entry}
+          now={now}
+          onDone={(text, run) => {
+            setDone({ text, run });
+            setDecided((before) => new Set([...before, versionOf(entry)]));
+          }}
+        />
       ))}
     </ul>
   );
@@ -70,4 +80,9 @@ export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.El
       )}
     </>
   );
+}
+
+/** Differs once the server reports the decision, or something that came after it. */
+function versionOf(entry: InboxEntry): string {
+  return `${entry.key} ${entry.kind === 'run' ? entry.run.seq : JSON.stringify(entry.breaker)}`;
 }
