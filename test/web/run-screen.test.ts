@@ -142,7 +142,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.getByText('Apply coupons, attempt 2.').waitFor();
     await page.getByRole('row', { name: /repository AGENTS.md 2,000 150/ }).waitFor();
     await tab('Diff');
-    await page.getByRole('log').getByText('+export const rate1 = 0.1;').waitFor();
+    await page.locator('[data-row].added', { hasText: 'export const rate1 = 0.1;' }).waitFor();
     await page.getByRole('list', { name: 'Changed files' }).getByText('src/coupon.ts').waitFor();
     await tab('Network');
     await page.getByRole('row', { name: /CONNECT evil.example.com:443 .* agent ✗ refused 403 2 0/ }).waitFor();

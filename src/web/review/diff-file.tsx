@@ -10,7 +10,8 @@ import { isIn, type Place } from './review-state.ts';
 
 interface DiffFileProps extends Omit<RowContext, 'changedParts'> {
   id: string;
-  isViewed: boolean;
+  /** Undefined: what the person has viewed is not kept. */
+  isViewed: boolean | undefined;
   /** What the person has chosen; undefined: as by default. */
   isToggled: boolean | undefined;
   isProtected: boolean;
@@ -25,7 +26,7 @@ const BLOCK_ROWS = 80;
 export const DiffFile = memo((props: DiffFileProps): JSX.Element => {
   const { id, file, isViewed, isToggled, isProtected, criteria, dispatch, ...more } = props;
   const isGenerated = isLockFile(file.path) || GENERATED.test(file.path);
-  const isOpen = isToggled ?? (!isViewed && !isGenerated);
+  const isOpen = isToggled ?? (isViewed !== true && !isGenerated);
   const name = safeText(file.path);
   const cut = name.lastIndexOf('/') + 1;
   return (
@@ -53,24 +54,26 @@ export const DiffFile = memo((props: DiffFileProps): JSX.Element => {
           {criteria !== '' && <span class="tag">criterion {criteria}</span>}
         </span>
         <Counts file={file} />
-        <label class="viewed">
-          <input
-            type="checkbox"
-            checked={isViewed}
-            aria-label={`Viewed: ${name}`}
-            onChange={({ currentTarget }) =>
-              dispatch({ type: 'view', path: file.path, isViewed: currentTarget.checked })
-            }
-          />
-          Viewed
-        </label>
+        {isViewed !== undefined && (
+          <label class="viewed">
+            <input
+              type="checkbox"
+              checked={isViewed}
+              aria-label={`Viewed: ${name}`}
+              onChange={({ currentTarget }) =>
+                dispatch({ type: 'view', path: file.path, isViewed: currentTarget.checked })
+              }
+            />
+            Viewed
+          </label>
+        )}
       </div>
       {file.notes.length > 0 && <p class="soft notes">{file.notes.join(' ')}</p>}
       {isOpen ? (
-        <Patch {...more} file={file} dispatch={dispatch} />
+        <PatchLines {...more} file={file} dispatch={dispatch} />
       ) : (
         isGenerated &&
-        !isViewed && (
+        isViewed !== true && (
           <p class="soft notes">
             Generated, so it is not shown.{' '}
             <button
@@ -99,7 +102,8 @@ export function Counts({ file: { added, removed } }: { file: Pick<PatchFile, 'ad
   );
 }
 
-function Patch(context: Omit<RowContext, 'changedParts'>): JSX.Element {
+/** The lines of a file, of which only those near the visible part of the page are drawn. */
+export function PatchLines(context: Omit<RowContext, 'changedParts'>): JSX.Element {
   const { file, isSplit, mayComment, chosen, dispatch } = context;
   const blocks = useMemo(() => toBlocks(file, isSplit), [file, isSplit]);
   const changedParts = useMemo(() => new Map(file.hunks.flatMap((hunk) => [...findChangedParts(hunk)])), [file]);

@@ -1,14 +1,13 @@
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeText } from '../../core/text/safe-text.ts';
-import { useKept } from '../page/browser-storage.ts';
 import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readText, runPath, useLoaded } from '../page/read-server.ts';
-import { useNarrow } from '../page/use-narrow.ts';
 import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
 import { CriteriaList } from './criteria-list.tsx';
 import { DiffFile } from './diff-file.tsx';
+import { useDiffView, useStickyTop } from './diff-view.tsx';
 import { fileCount, FileTree, toTreeOrder } from './file-tree.tsx';
 import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
@@ -128,9 +127,6 @@ function StoryLinks({ review, story }: { review: RunReview; story: string | unde
   );
 }
 
-/** Windows that are not wider have no room for two columns. */
-const TWO_COLUMNS = 860;
-
 interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
   review: RunReview;
   files: PatchFile[];
@@ -141,11 +137,9 @@ interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
 
 function Review({ runId, story, review, person, files, commit, onResult, onSent }: ReviewOfProps): JSX.Element {
   const [state, dispatch] = useReview(`${person.name} ${runId} ${story ?? ''}`, commit);
-  const [view, setView] = useKept('halo diff view', 'unified');
   const [isPanelOpen, setPanelOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
-  const isNarrow = useNarrow(TWO_COLUMNS);
-  const isSplit = view === 'split' && !isNarrow;
+  const { isSplit, isNarrow, choice } = useDiffView();
   const current = useCurrentFile();
   useStickyTop(root);
   const found = review.state.stories.find(({ id }) => id === story);
@@ -185,15 +179,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
       {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
       <EarlierFeedback feedback={found?.feedback ?? []} />
       <div class="review-bar">
-        {!isNarrow && (
-          <span class="views" role="group" aria-label="View of the diff">
-            {(['unified', 'split'] as const).map((name) => (
-              <button key={name} type="button" aria-pressed={view === name} onClick={() => setView(name)}>
-                {name === 'unified' ? 'Unified' : 'Split'}
-              </button>
-            ))}
-          </span>
-        )}
+        {choice}
         <span class="soft viewed-count">
           {files.filter(({ path }) => viewed.includes(path)).length} of {fileCount(files.length)} viewed
         </span>
@@ -275,17 +261,4 @@ function criteriaByPath(files: readonly PatchFile[], criteria: RunReview['storie
       return [path, numbers.map(({ n }) => n).join(', ')];
     }),
   );
-}
-
-/** Sets the heights of what stays at the top of the window, for what stays below it. */
-function useStickyTop(root: { current: HTMLElement | null }): void {
-  useEffect(() => {
-    const [header, bar] = [document.querySelector<HTMLElement>('header'), root.current?.querySelector('.review-bar')];
-    const observer = new ResizeObserver(() => {
-      root.current?.style.setProperty('--header', `${header?.offsetHeight ?? 0}px`);
-      root.current?.style.setProperty('--bar', `${(bar as HTMLElement | undefined)?.offsetHeight ?? 0}px`);
-    });
-    for (const element of [header, bar]) if (element) observer.observe(element);
-    return () => observer.disconnect();
-  }, []);
 }

@@ -5,6 +5,7 @@ import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
+import { attemptWords } from './attempt-words.ts';
 import { FailedCommand } from './failed-command.tsx';
 import type { AttemptCommand, AttemptRecord, RunJournal } from './run-journal.ts';
 import { storyAddress } from './stories/story-words.ts';
@@ -34,7 +35,7 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
             </b>
             <b>{safeLine(story.id)}</b>
             <span class="failure-title">{safeLine(story.title)}</span>
-            <span class="bad">{last.end?.reason}</span>
+            <span class="bad">{attemptWords(last, false).text}</span>
             {last.end !== undefined && (
               <span class="soft">
                 failed at <ClockTime at={last.end.at} />, attempt {last.attempt} of{' '}
@@ -62,9 +63,11 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
 export function FailureDetails({ journal, attempt }: { journal: RunJournal; attempt: AttemptRecord }): JSX.Element {
   const command = failedCommandOf(journal, attempt);
   const { stopReason, summary = '' } = attempt.end ?? {};
+  const { reply } = attempt;
   return (
     <>
-      {stopReason !== undefined && <p class="soft">{STOP_REASONS[stopReason].meaning}</p>}
+      {reply === undefined && stopReason !== undefined && <p class="soft">{STOP_REASONS[stopReason].meaning}</p>}
+      {reply?.reason !== undefined && <p class="said">Reason: {safeText(reply.reason)}</p>}
       {command === undefined || !isAbout(summary, command) ? <p class="said">{safeText(summary)}</p> : null}
       {command !== undefined && <FailedCommand command={command} />}
     </>

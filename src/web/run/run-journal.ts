@@ -43,6 +43,15 @@ export interface AttemptEnd {
   commit?: string;
 }
 
+/** What became of an attempt that needed a person, or of its commit. */
+export interface AttemptReply {
+  what: 'answered' | 'expired' | 'sent back' | 'approved' | 'rejected' | 'cancelled';
+  /** Absent in old journals, and if no person did it. */
+  by?: string;
+  /** Why a commit was rejected. */
+  reason?: string;
+}
+
 /** What the journal says about an attempt at a story. */
 export interface AttemptRecord {
   story: string;
@@ -55,6 +64,8 @@ export interface AttemptRecord {
   prompt?: { tokens: number; maxTokens: number; sections: PromptPart[] };
   agent?: { agent: string; model?: string };
   end?: AttemptEnd;
+  /** The latest one. */
+  reply?: AttemptReply;
 }
 
 /** A line of the log of the run. */
@@ -162,6 +173,7 @@ export class RunJournal {
         return;
       default:
         addEnd(found, event);
+        addReply(found, event);
     }
   }
 }
@@ -185,6 +197,31 @@ function addEnd(found: AttemptRecord, event: Extract<JournalEvent, { story: stri
   } else return;
   // A phase that failed has no end of its own.
   closeBars(found, Date.parse(at));
+}
+
+function addReply(found: AttemptRecord, event: Extract<JournalEvent, { story: string; attempt: number }>): void {
+  switch (event.type) {
+    case 'story.answered':
+      found.reply = event.default ? { what: 'expired' } : { what: 'answered', by: event.by };
+      return;
+    case 'question.expired':
+      found.reply = { what: 'expired' };
+      return;
+    case 'feedback.given':
+      found.reply = { what: 'sent back', by: event.author ?? event.by };
+      return;
+    case 'approval.given':
+    case 'story.approved':
+      found.reply = { what: 'approved', ...(event.by !== undefined && { by: event.by }) };
+      return;
+    case 'story.rejected':
+      found.reply = { what: 'rejected', reason: event.reason, ...(event.by !== undefined && { by: event.by }) };
+      return;
+    case 'story.cancelled':
+      found.reply = { what: 'cancelled', by: event.by };
+      return;
+    default:
+  }
 }
 
 function closeBars({ bars }: AttemptRecord, at: number, phase?: Phase): void {

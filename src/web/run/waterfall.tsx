@@ -4,6 +4,7 @@ import type { StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState } from '../page/page-parts.tsx';
 import { formatClock } from '../page/clock-time.tsx';
+import { attemptWords } from './attempt-words.ts';
 import type { AttemptRecord } from './run-journal.ts';
 import { storyAddress } from './stories/story-words.ts';
 
@@ -94,16 +95,6 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
       </ol>
     </div>
   );
-}
-
-/** A sign and words for how an attempt ended. */
-export function attemptWords({ end }: AttemptRecord, isOpen: boolean): { mark: string; tone: string; text: string } {
-  if (end === undefined)
-    return isOpen ? { mark: '●', tone: 'mark', text: 'running' } : { mark: '–', tone: 'warn', text: 'interrupted' };
-  if (end.verdict === 'passed') return { mark: '✓', tone: 'good', text: 'passed' };
-  if (end.verdict === 'needs_human') return { mark: '?', tone: 'warn', text: 'needs you' };
-  if (end.verdict === 'interrupted') return { mark: '–', tone: 'warn', text: end.reason };
-  return { mark: '✗', tone: 'bad', text: end.reason };
 }
 
 /** Round times, with seconds if they are close. */

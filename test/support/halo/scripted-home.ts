@@ -27,7 +27,7 @@ export interface ScriptedHome {
   /** A repository with a run of these stories, of which the first is running; more events follow. */
   addRunningRun(runId: string, stories: number, ...more: JournalEntry[]): Promise<TestRepository>;
   /** A repository whose run `runId` has landed one commit on its branch, with the mirror of that repository. */
-  addLandedRun(runId: string): Promise<TestRepository>;
+  addLandedRun(runId: string, change?: LandedChange): Promise<TestRepository>;
   /** The same, with a commit that waits for approval instead. */
   addHeldRun(runId: string, change?: HeldChange): Promise<TestRepository>;
   remove(): Promise<void>;
@@ -44,6 +44,14 @@ export interface HeldChange {
   title?: string;
   /** Events of the attempt before its end. */
   events?: JournalEntry[];
+}
+
+/** What a run has landed. */
+export interface LandedChange {
+  /** How many stories landed the commit; one if absent. */
+  stories?: number;
+  /** The criteria of each. */
+  acceptance?: string[];
 }
 
 const PATH = 'cart.txt';
@@ -114,12 +122,18 @@ export function openScriptedHome(): ScriptedHome {
       await addRun([first, { type: 'run.started' }, ...attempted('US-001'), ...more]);
       return repository;
     },
-    async addLandedRun(runId) {
+    async addLandedRun(runId, { stories = 1, acceptance = [] } = {}) {
       const { repository, commit, gitDir, repo } = await makeCommit(`halo/${runId}`);
       await updateMirror({ home, name: repo.mirror, from: gitDir, commit });
-      const story = passed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, commit } : entry));
-      const end = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' } as const;
-      await addRun([{ ...created(runId, 1), repo }, { type: 'run.started' }, ...story, end]);
+      const { prd, ...first } = created(runId, stories);
+      const landed = prd.stories.flatMap(({ id }) =>
+        passed(id).map((entry) => (entry.type === 'story.ended' ? { ...entry, commit } : entry)),
+      );
+      const detail = `${stories} of ${stories} stories landed`;
+      const end = { type: 'run.ended', stopReason: 'SUCCESS', detail } as const;
+      const demanded = prd.stories.map((each) => ({ ...each, acceptance }));
+      const start = { ...first, prd: { ...prd, stories: demanded }, repo };
+      await addRun([start, { type: 'run.started' }, ...landed, end]);
       return repository;
     },
     async addHeldRun(runId, change) {

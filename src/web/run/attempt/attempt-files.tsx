@@ -9,6 +9,7 @@ import { FileLog } from '../log/file-log.tsx';
 import { artifactUrl } from '../log/log-pages.ts';
 import type { AttemptCommand } from '../run-journal.ts';
 import type { AttemptViewProps } from './attempt-props.ts';
+import { PatchFiles } from './patch-files.tsx';
 
 interface FileViewProps extends AttemptViewProps {
   /** Of the attempt among the artifacts; undefined until it is known. */
@@ -134,28 +135,37 @@ export function AttemptPrompt({ run, attempt, folder, has }: FileViewProps): JSX
   );
 }
 
-/** The files that an attempt changed, and its diff. */
+/** The change of an attempt, file by file; as the stored patch if it is too large for that. */
 export function AttemptDiff({ run, attempt, folder, has, address, line }: FileViewProps): JSX.Element {
   const path = folder !== undefined && has('diff.patch') ? `${folder}/diff.patch` : undefined;
-  const { value = [] } = useChanges(run.runId, path);
+  const { value, problem } = useChanges(run.runId, path);
   if (path === undefined) return <EmptyState title="The attempt has left no diff." />;
-  return (
+  const review = (
+    <a class="button" href={`#/run/${run.runId}/diff/${encodeURIComponent(attempt.story)}`}>
+      Review
+    </a>
+  );
+  if (problem !== undefined)
+    return (
+      <>
+        <div class="section-head">
+          <span class="soft">{safeLine(problem.message)}</span>
+          {review}
+        </div>
+        <FileLog runId={run.runId} path={path} label="Diff" href={`${address}/diff`} line={line} kind="diff" />
+      </>
+    );
+  if (value === undefined) return <EmptyState title="Reading the diff …" />;
+  if (value.length === 0) return <EmptyState title="The attempt has changed no file." />;
+  const links = (
     <>
-      <div class="section-head">
-        <ul class="changes" aria-label="Changed files">
-          {value.map(({ path: file, added, removed }) => (
-            <li key={file}>
-              <code>{safeLine(file)}</code> <span class="good">+{added}</span> <span class="bad">−{removed}</span>
-            </li>
-          ))}
-        </ul>
-        <a class="button" href={`#/run/${run.runId}/diff/${encodeURIComponent(attempt.story)}`}>
-          Review
-        </a>
-      </div>
-      <FileLog runId={run.runId} path={path} label="Diff" href={`${address}/diff`} line={line} kind="diff" />
+      <a href={`${artifactUrl(run.runId, 'artifacts', path)}?whole=true`} download>
+        Download
+      </a>
+      {review}
     </>
   );
+  return <PatchFiles files={value} links={links} />;
 }
 
 /** The files of a patch among the artifacts; none without a path, and for one of more than 16 MiB. */

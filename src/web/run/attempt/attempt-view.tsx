@@ -6,11 +6,12 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readJson, runPath, useLoaded } from '../../page/read-server.ts';
+import { attemptWords, isReplied } from '../attempt-words.ts';
 import { FailureDetails } from '../failures.tsx';
 import { JournalLog } from '../log/journal-log.tsx';
 import { FileLog } from '../log/file-log.tsx';
 import { storyAddress } from '../stories/story-words.ts';
-import { attemptWords, Waterfall } from '../waterfall.tsx';
+import { Waterfall } from '../waterfall.tsx';
 import type { AttemptViewProps } from './attempt-props.ts';
 import { AttemptDiff, AttemptPrompt, GateLogs } from './attempt-files.tsx';
 import { NetworkRows, sumUsage, UsageTable } from './attempt-tables.tsx';
@@ -97,7 +98,7 @@ function Summary({ journal, run, attempt, now }: AttemptViewProps): JSX.Element 
   const { mark, tone, text } = attemptWords(attempt, isOpen);
   const { end, agent } = attempt;
   const usage = sumUsage(journal.usageOf(attempt));
-  const isFailed = end !== undefined && end.verdict !== 'passed';
+  const isFailed = end !== undefined && end.verdict !== 'passed' && !isReplied(attempt);
   return (
     <>
       <dl class="facts card">
@@ -155,7 +156,7 @@ function Summary({ journal, run, attempt, now }: AttemptViewProps): JSX.Element 
           </div>
         </section>
       )}
-      {end?.verdict === 'passed' && end.summary !== '' && <p class="said">{safeLine(end.summary, 2_000)}</p>}
+      {end !== undefined && !isFailed && end.summary !== '' && <p class="said">{safeLine(end.summary, 2_000)}</p>}
       <h2>Phases</h2>
       <Waterfall runId={run.runId} attempts={[attempt]} now={now} isOpen={isOpen} />
     </>

@@ -1,34 +1,20 @@
 import type { JSX } from 'preact';
-import { formatUsd } from '../../../core/budget.ts';
-import type { Phase } from '../../../core/journal/phase.ts';
+import { useState } from 'preact/hooks';
 import type { StoryState } from '../../../core/run/state.ts';
-import { formatElapsed, msBetween } from '../../../core/text/format-elapsed.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { exitText } from '../../../core/transcript/excerpt.ts';
-import { formatClock } from '../../page/clock-time.tsx';
-import { EmptyState } from '../../page/page-parts.tsx';
-import type { AttemptRecord, RunJournal } from '../run-journal.ts';
+import { EmptyState, Problem } from '../../page/page-parts.tsx';
+import type { AttemptRecord } from '../run-journal.ts';
 import { storyAddress } from '../stories/story-words.ts';
-import { attemptWords } from '../waterfall.tsx';
 import { useChanges } from './attempt-files.tsx';
-import { sumUsage } from './attempt-tables.tsx';
 import type { StoryScreenProps } from './attempt-props.ts';
+import { compareFacts, compareFiles, type AttemptPair, type ComparedRow } from './compare-rows.ts';
+import { ComparedFile } from './patch-files.tsx';
 
 interface CompareProps extends StoryScreenProps {
   story: StoryState;
   attempts: readonly AttemptRecord[];
   /** Of the two attempts. */
   numbers: readonly number[];
-}
-
-interface Compared {
-  group: string;
-  name: string;
-  texts: [string, string];
-  /** What is compared instead of the texts. */
-  contents?: [string, string];
-  /** Times always differ: they are not marked. */
-  isTime?: true;
 }
 
 /** Two attempts at a story side by side, with what differs marked. */
@@ -40,144 +26,134 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
   const changes = [useChanges(run.runId, path(pair[0])), useChanges(run.runId, path(pair[1]))] as const;
   const [left, right] = pair;
   if (left === undefined || right === undefined) return <EmptyState title="There is no such attempt." />;
-  const files = changes.map(({ value = [] }) =>
-    value.map(({ path: file, added, removed, hunks, notes }) => ({
-      name: file,
-      text: `+${added} −${removed}`,
-      content: JSON.stringify([notes, hunks]),
-    })),
+  const chosen: AttemptPair = [left, right];
+  const rows = [
+    ...compareFacts(journal, chosen, run.status !== 'ended'),
+    ...compareFiles(changes.map(({ value = [] }) => value)),
+  ];
+  const address = storyAddress(run.runId, story.id);
+  return (
+    <>
+      <div class="table compare" tabIndex={0} role="region" aria-label="Comparison">
+        <table>
+          <CompareHead pair={chosen} attempts={attempts} address={address} />
+          {[...new Set(rows.map(({ group }) => group))].map((group) => (
+            <tbody key={group}>
+              <tr>
+                <th scope="rowgroup" colSpan={3} class="group">
+                  {group}
+                </th>
+              </tr>
+              {rows
+                .filter((row) => row.group === group)
+                .map((row) => (
+                  <CompareRow
+                    key={`${row.name} ${left.attempt} ${right.attempt}`}
+                    row={row}
+                    pair={chosen}
+                    address={address}
+                  />
+                ))}
+            </tbody>
+          ))}
+        </table>
+      </div>
+      {changes.map(
+        ({ problem }, at) =>
+          // An attempt may have left no diff.
+          problem !== undefined &&
+          problem.status !== 404 && <Problem key={at} problem={problem} where={`diff of attempt ${numbers[at]}`} />,
+      )}
+    </>
   );
-  const rows = [...compareFacts(journal, [left, right], run.status !== 'ended'), ...compareNamed('Files', files)];
+}
+
+interface CompareHeadProps {
+  pair: AttemptPair;
+  attempts: readonly AttemptRecord[];
+  /** Of the story. */
+  address: string;
+}
+
+function CompareHead({ pair, attempts, address }: CompareHeadProps): JSX.Element {
   const choose = (at: number, number: string) => {
-    const next = [left.attempt, right.attempt].map((old, index) => (index === at ? number : old));
-    location.hash = `${storyAddress(run.runId, story.id)}/compare/${next.join('/')}`;
+    const next = pair.map(({ attempt }, index) => (index === at ? number : attempt));
+    location.hash = `${address}/compare/${next.join('/')}`;
   };
   return (
-    <div class="table compare" tabIndex={0} role="region" aria-label="Comparison">
-      <table>
-        <thead>
-          <tr>
-            <td />
-            {[left, right].map((chosen, at) => (
-              <th key={at} scope="col">
-                <select
-                  aria-label={at === 0 ? 'First attempt' : 'Second attempt'}
-                  value={chosen.attempt}
-                  onChange={({ currentTarget }) => choose(at, currentTarget.value)}
-                >
-                  {attempts.map(({ attempt }) => (
-                    <option key={attempt} value={attempt}>
-                      Attempt {attempt}
-                    </option>
-                  ))}
-                </select>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        {[...new Set(rows.map(({ group }) => group))].map((group) => (
-          <tbody key={group}>
-            <tr>
-              <th scope="rowgroup" colSpan={3} class="group">
-                {group}
-              </th>
-            </tr>
-            {rows
-              .filter((row) => row.group === group)
-              .map(({ name, texts, contents: [left, right] = texts, isTime }) => {
-                const differs = left !== right && !isTime;
-                return (
-                  <tr key={name} class={differs ? 'differs' : ''}>
-                    <th scope="row">
-                      {safeLine(name, 120)}
-                      {differs && <span class="differs-mark"> differs</span>}
-                    </th>
-                    {texts.map((text, index) => (
-                      <td key={index}>{safeLine(text, 400)}</td>
-                    ))}
-                  </tr>
-                );
-              })}
-          </tbody>
+    <thead>
+      <tr>
+        <td />
+        {pair.map((chosen, at) => (
+          <th key={at} scope="col">
+            <span class="line">
+              <select
+                aria-label={at === 0 ? 'First attempt' : 'Second attempt'}
+                value={chosen.attempt}
+                onChange={({ currentTarget }) => choose(at, currentTarget.value)}
+              >
+                {attempts.map(({ attempt }) => (
+                  <option key={attempt} value={attempt}>
+                    Attempt {attempt}
+                  </option>
+                ))}
+              </select>
+              <a href={`${address}/attempt/${chosen.attempt}`} aria-label={`Open attempt ${chosen.attempt}`}>
+                Open
+              </a>
+            </span>
+          </th>
         ))}
-      </table>
-    </div>
+      </tr>
+    </thead>
   );
 }
 
-type Pair = [AttemptRecord, AttemptRecord];
+interface CompareRowProps {
+  row: ComparedRow;
+  pair: AttemptPair;
+  /** Of the story. */
+  address: string;
+}
 
-function compareFacts(journal: RunJournal, pair: Pair, isOpen: boolean): Compared[] {
-  const both = (text: (attempt: AttemptRecord) => string) => pair.map(text) as [string, string];
-  const result = (name: string, text: (attempt: AttemptRecord) => string): Compared => ({
-    group: 'Result',
-    name,
-    texts: both(text),
-  });
-  const usage = (name: string, text: (used: ReturnType<typeof sumUsage>) => string): Compared => ({
-    group: 'Usage',
-    name,
-    texts: both((each) => text(sumUsage(journal.usageOf(each)))),
-  });
-  const phases = [...new Set(pair.flatMap(({ bars }) => bars.map(({ phase }) => phase)))];
-  const gates = pair.map((each) =>
-    journal.commandsOf(each).map(({ command, exitCode, ms = 0, at }) => ({
-      name: command,
-      // The time of a command always differs.
-      content: at === undefined ? 'running' : exitText(exitCode),
-      text:
-        at === undefined
-          ? 'running'
-          : `${exitCode === 0 ? '✓ passed' : `✗ ${exitText(exitCode)}`}, ${formatElapsed(ms)}`,
-    })),
+function CompareRow({ row, pair, address }: CompareRowProps): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const { name, texts, contents: [left, right] = texts, isTime, links, files } = row;
+  const differs = left !== right && !isTime;
+  return (
+    <>
+      <tr class={differs ? 'differs' : ''}>
+        <th scope="row">
+          {files === undefined ? (
+            safeLine(name, 120)
+          ) : (
+            <button type="button" class="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+              <span class="arrow" aria-hidden="true" />
+              <code>{safeLine(name, 300)}</code>
+            </button>
+          )}
+          {differs && <span class="differs-mark"> differs</span>}
+        </th>
+        {texts.map((text, index) => (
+          <td key={index}>
+            {links?.[index] === undefined ? safeLine(text, 400) : <a href={links[index]}>{safeLine(text, 400)}</a>}
+          </td>
+        ))}
+      </tr>
+      {isOpen && files !== undefined && (
+        <tr class="opened">
+          <td colSpan={3}>
+            <ComparedFile
+              path={name}
+              sides={pair.map(({ attempt }, at) => ({
+                attempt,
+                href: `${address}/attempt/${attempt}/diff`,
+                file: files[at],
+              }))}
+            />
+          </td>
+        </tr>
+      )}
+    </>
   );
-  return [
-    result('Verdict', (each) => `${attemptWords(each, isOpen).mark} ${attemptWords(each, isOpen).text}`),
-    result('Why', ({ end }) => end?.summary ?? '–'),
-    { ...result('Started', ({ startedAt }) => formatClock(startedAt)), isTime: true },
-    {
-      ...result('Time', ({ startedAt, end }) =>
-        end === undefined ? '–' : formatElapsed(msBetween(startedAt, end.at)),
-      ),
-      isTime: true,
-    },
-    result('Agent', ({ agent }) => [agent?.agent, agent?.model].filter(Boolean).join(' ') || '–'),
-    result('Base', ({ base }) => base.slice(0, 10)),
-    ...phases.map((phase): Compared => ({
-      group: 'Phases',
-      name: phase,
-      texts: both((each) => phaseTime(each, phase)),
-      isTime: true,
-    })),
-    ...compareNamed('Setup and gates', gates),
-    usage('Requests', ({ requests }) => requests.toLocaleString('en')),
-    usage('Input tokens', ({ inputTokens }) => inputTokens.toLocaleString('en')),
-    usage('Output tokens', ({ outputTokens }) => outputTokens.toLocaleString('en')),
-    usage('Cost', ({ costUsd }) => (costUsd === undefined ? '–' : formatUsd(costUsd))),
-  ];
-}
-
-function phaseTime({ bars }: AttemptRecord, phase: Phase): string {
-  const own = bars.filter((bar) => bar.phase === phase);
-  if (own.length === 0) return '–';
-  return formatElapsed(own.reduce((sum, { from, to = from }) => sum + to - from, 0));
-}
-
-interface NamedPart {
-  name: string;
-  text: string;
-  content: string;
-}
-
-/** Rows for what one or both have, by name; the last one of a name counts. */
-function compareNamed(group: string, sides: readonly (readonly NamedPart[])[]): Compared[] {
-  const [left = new Map<string, NamedPart>(), right = new Map<string, NamedPart>()] = sides.map(
-    (side) => new Map(side.map((part) => [part.name, part])),
-  );
-  return [...new Set([...left.keys(), ...right.keys()])].map((name) => ({
-    group,
-    name,
-    texts: [left.get(name)?.text ?? '–', right.get(name)?.text ?? '–'],
-    contents: [left.get(name)?.content ?? '', right.get(name)?.content ?? ''],
-  }));
 }

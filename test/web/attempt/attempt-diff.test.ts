@@ -1,0 +1,160 @@
+import { createRequire } from 'node:module';
+import { readFileSync } from 'node:fs';
+import type { Browser, Locator } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { hasChromium, startChromium } from '../../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { addSampleRun, type SampleRun } from '../../support/network/sample-run.ts';
+import { skipFor } from '../../support/skip.ts';
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+const PATIENCE = { timeout: 20_000, interval: 100 };
+const STORY = 'run/sample01/story/US-003';
+const HELP = patchOf('docs/help.md', 1, ['+Coupons are described here.']);
+
+describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+  let write: SampleRun['write'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ page, show } = dashboard);
+    ({ write } = await addSampleRun(dashboard.home, 'sample01'));
+    write('US-003', 1, 'diff.patch', patchOf('src/price.js', 7, [' const a = 1;', ' ', '+const tax = 3;']) + HELP);
+    write('US-003', 2, 'diff.patch', patchOf('src/price.js', 7, ['-const a = 1;', '+const a = 2;', ' ']) + HELP);
+    await dashboard.signIn();
+  });
+  afterEach(() => dashboard.close());
+
+  function fileOf(path: string): Locator {
+    return page.getByRole('region', { name: path, exact: true });
+  }
+
+  it('has the line numbers of the files, colors, and files that can be collapsed', async () => {
+    await show(`${STORY}/attempt/1/diff`, 'US-003');
+    const file = fileOf('src/price.js');
+    const line = file.locator('[data-row]', { hasText: 'const tax' });
+    await line.waitFor();
+    expect(await line.locator('.number').allInnerTexts()).toEqual(['', '9']);
+    expect(await line.locator('.code-keyword').innerText()).toBe('const');
+    const text = await page.getByRole('main').innerText();
+    expect(text).not.toContain('diff --git');
+    expect(text).not.toContain('+++');
+    await file.getByRole('button', { name: 'src/price.js' }).press('Enter');
+    await vi.waitFor(async () => expect(await line.count()).toBe(0), PATIENCE);
+    await fileOf('docs/help.md').getByText('Coupons are described here.').waitFor();
+    await page.getByRole('button', { name: 'Split' }).click();
+    await page.locator('.side-by-side').first().waitFor();
+  });
+
+  it('can be downloaded as it is stored', async () => {
+    await show(`${STORY}/attempt/2/diff`, 'US-003');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download' }).click(),
+    ]);
+    expect(readFileSync(await download.path(), 'utf8')).toContain('diff --git a/src/price.js b/src/price.js');
+  });
+
+  it('leads from the list of changed files to each', async () => {
+    const long = Array.from({ length: 400 }, (_, at) => `+line ${at}`);
+    write('US-003', 2, 'diff.patch', patchOf('a.txt', 1, long) + HELP);
+    await show(`${STORY}/attempt/2/diff`, 'US-003');
+    await page.getByRole('list', { name: 'Changed files' }).getByRole('button', { name: 'docs/help.md' }).click();
+    await vi.waitFor(async () => {
+      const top = (await fileOf('docs/help.md').boundingBox())!.y;
+      expect(top).toBeLessThan(900);
+    }, PATIENCE);
+  });
+
+  it('opens in a comparison, by keys, beside that of the other attempt', async () => {
+    await show(`${STORY}/compare/1/2`, 'US-003');
+    const name = page.getByRole('rowheader').getByRole('button', { name: 'src/price.js' });
+    await name.focus();
+    await page.keyboard.press('Enter');
+    const [first, second] = [1, 2].map((n) =>
+      page.getByRole('region', { name: `src/price.js in attempt ${n}`, exact: true }),
+    );
+    await first!.locator('[data-row]', { hasText: 'const tax' }).locator('[data-line="9"]').waitFor();
+    await second!.locator('.removed .changed', { hasText: '1' }).waitFor();
+    const boxes = async () => [(await first!.boundingBox())!, (await second!.boundingBox())!] as const;
+    const [left, right] = await boxes();
+    expect(right.x).toBeGreaterThanOrEqual(left.x + left.width);
+    expect(right.y).toBe(left.y);
+    await page.setViewportSize({ width: 390, height: 900 });
+    await vi.waitFor(async () => {
+      const [above, below] = await boxes();
+      expect(below.y).toBeGreaterThanOrEqual(above.y + above.height);
+    }, PATIENCE);
+    await name.press('Enter');
+    await vi.waitFor(async () => expect(await first!.count()).toBe(0), PATIENCE);
+  });
+
+  it('is shown once in a comparison if both attempts change a file in the same way', async () => {
+    await show(`${STORY}/compare/1/2`, 'US-003');
+    await page.getByRole('button', { name: 'docs/help.md' }).click();
+    await page.getByText('Both attempts change it in the same way.').waitFor();
+    expect(await page.getByText('Coupons are described here.').count()).toBe(1);
+  });
+
+  it('names the attempt that does not change a file', async () => {
+    write('US-003', 1, 'diff.patch', HELP);
+    await show(`${STORY}/compare/1/2`, 'US-003');
+    await page.getByRole('button', { name: 'src/price.js' }).click();
+    await page.getByRole('region', { name: 'src/price.js in attempt 2' }).getByText('const a = 2;').waitFor();
+    await page.getByText('Attempt 1 does not change it.').waitFor();
+  });
+
+  it('is compared beside gates that lead to their logs, and heads that lead to the attempts', async () => {
+    await show(`${STORY}/compare/1/2`, 'US-003');
+    await page
+      .getByRole('row', { name: /^npm test/ })
+      .getByRole('link')
+      .nth(1)
+      .click();
+    await page.waitForURL(/US-003\/attempt\/2\/log\/gates%2F2\.log$/);
+    await page.goBack();
+    await page.getByRole('columnheader').getByRole('link', { name: 'Open attempt 1' }).click();
+    await page.waitForURL(/US-003\/attempt\/1$/);
+  });
+
+  it.each(['light', 'dark'] as const)('passes axe, %s, wide and narrow', async (colorScheme) => {
+    await page.emulateMedia({ colorScheme });
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const part of ['attempt/1/diff', 'compare/1/2']) {
+        await show(`${STORY}/${part}`, 'US-003');
+        if (part.startsWith('compare')) {
+          for (const path of ['src/price.js', 'docs/help.md']) {
+            const button = page.getByRole('button', { name: path });
+            if ((await button.getAttribute('aria-expanded')) === 'false') await button.click();
+          }
+        }
+        await page.locator('[data-row]').first().waitFor();
+        const folder = process.env.HALO_TEST_SCREENSHOTS;
+        const name = `attempt-${part.replaceAll('/', '-')}-${width}-${colorScheme}.png`;
+        if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}`, fullPage: true });
+        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), name).toBeLessThanOrEqual(0);
+        await page.evaluate(readFileSync(AXE, 'utf8'));
+        const found = await page.evaluate<string[]>(
+          'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 300)))',
+        );
+        expect(found, name).toEqual([]);
+      }
+    }
+  });
+});
+
+/** A patch of one file with one hunk that begins at a line. */
+function patchOf(path: string, line: number, lines: readonly string[]): string {
+  const count = (sign: string) => lines.filter((text) => !text.startsWith(sign)).length;
+  const header = `@@ -${line},${count('+')} +${line},${count('-')} @@`;
+  return `diff --git a/${path} b/${path}\nindex 1111111..2222222 100644\n--- a/${path}\n+++ b/${path}\n${header}\n${lines.join('\n')}\n`;
+}
