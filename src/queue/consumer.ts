@@ -11,12 +11,14 @@ import { renewJobLocks } from './renew-job-locks.ts';
 import { queueName, parseJob, type JobRef } from './job.ts';
 import { openRedisClient } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
-import { pauseOnOom } from './pause-on-oom.ts';
+import { pauseOnOom, PauseSwitch } from './pause-worker.ts';
 import { haloVersion } from '../lib/version.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
 import { TAKEOVER_MS } from './scheduler/scheduler.ts';
 
 export interface ConsumerOptions {
+  /** The id of the worker in the queue; default: a new one. */
+  id?: string;
   /** The number of jobs handled in parallel. */
   concurrency: number;
   /** Takes only the jobs of this lane. */
@@ -60,7 +62,7 @@ export class JobConsumer {
   private readonly scheduler: SchedulerClient;
   private readonly slots: SlotClient;
   private readonly worker: Worker<unknown>;
-  private readonly stopPausing: () => void;
+  private readonly pauses: PauseSwitch;
   /** A separate signal, because bullmq does not cancel a job that is still on its way from Redis. */
   private readonly closing = new AbortController();
   /** Delays, in ms, of jobs to queue again as soon as bullmq has completed them. */
@@ -70,7 +72,8 @@ export class JobConsumer {
 
   /** Opens the connections. */
   constructor(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumerOptions) {
-    const { concurrency, lane = '', limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
+    const { id = randomBytes(8).toString('hex'), concurrency, lane = '' } = options;
+    const { limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
     const { handle, onError, takeoverMs = TAKEOVER_MS } = options;
     this.handler = handle;
     this.onError = onError;
@@ -79,8 +82,9 @@ export class JobConsumer {
     this.connection = openRedisClient(link.address, { maxRetriesPerRequest: null });
     this.scheduler = openSchedulerClient(this.connection, { prefix: link.prefix, limits, takeoverMs });
     const own = { pid: process.pid, version: haloVersion() };
-    const registration = { id: randomBytes(8).toString('hex'), lane, host, slots: concurrency, ...own };
-    this.slots = new SlotClient(this.scheduler, { worker: registration, onError });
+    const registration = { id, lane, host, slots: concurrency, ...own };
+    const onDraining = (draining: boolean) => void this.pauses.set('drain', draining).catch(onError);
+    this.slots = new SlotClient(this.scheduler, { worker: registration, onDraining, onError });
     this.worker = new Worker<unknown>(
       this.queue,
       // Declares three parameters, because bullmq passes the signal only to a function that declares it.
@@ -100,7 +104,8 @@ export class JobConsumer {
     this.worker.on('completed', (job) => this.requeue(job));
     this.worker.on('failed', (_job, error) => onError(error));
     renewJobLocks(this.worker, { client: this.connection, takeoverMs, tokens: this.lockTokens });
-    this.stopPausing = pauseOnOom(this.worker);
+    this.pauses = new PauseSwitch(this.worker);
+    pauseOnOom(this.worker, this.pauses);
   }
 
   /** Resolves when the consumer takes jobs. */
@@ -112,10 +117,9 @@ export class JobConsumer {
 
   /** Stops taking jobs, aborts the running ones and returns the unfinished ones to the queue, within about `graceMs`. */
   async close(graceMs: number): Promise<void> {
-    this.stopPausing();
     const deadline = new AbortController();
     const shutDown = async () => {
-      await this.worker.pause(true);
+      await this.pauses.set('close', true);
       await this.slots.stopTaking();
       this.closing.abort(new Error('the worker is shutting down'));
       await this.worker.close();

@@ -40,6 +40,8 @@ export interface StoryQueue {
   releaseLease(name: string, holder: string): Promise<void>;
   /** The workers that take jobs, of the shared queue and of lanes. */
   workers(): Promise<TakingWorker[]>;
+  /** Lets a worker finish its jobs and take no others, or take jobs again. Returns whether the worker is registered. */
+  drain(workerId: string, draining: boolean): Promise<boolean>;
   /** The counts of the shared queue. */
   counts(): Promise<QueueCounts>;
   /** What the workers and the budget of the day have left. */
@@ -115,6 +117,8 @@ export async function openQueue(
         if ((await connection.get(key)) === holder) await connection.del(key);
       }),
     workers: () => run(() => scheduler.workers()),
+    drain: (id, draining) =>
+      run(async () => (await scheduler.update(() => ({ drain: { id, draining } }))).draining === draining),
     counts: () => run(() => countJobs(scheduler)),
     fleetUse: () =>
       run(async () => {

@@ -27,12 +27,20 @@ export interface WorkerRegistration {
   leave(): Promise<void>;
 }
 
+/** A new id of a worker. */
+export function makeWorkerId(kind: WorkerKind): string {
+  return `${kind}-${randomBytes(8).toString('hex')}`;
+}
+
 /** Registers a worker by a lock file below `home`; the lock is released when the process dies. Throws DISK_FAILED. */
-export async function registerWorker(home: string, kind: WorkerKind): Promise<WorkerRegistration> {
+export async function registerWorker(
+  home: string,
+  kind: WorkerKind,
+  id = makeWorkerId(kind),
+): Promise<WorkerRegistration> {
   const folder = folderOf(home);
   return withDiskErrors(folder, async () => {
     await createFolders(folder, 0o700);
-    const id = `${kind}-${randomBytes(8).toString('hex')}`;
     const lock = await acquireLock(join(folder, id));
     return { id, leave: () => lock.release() };
   });

@@ -13,7 +13,7 @@ import { JobConsumer } from '../queue/consumer.ts';
 import { claimDamagedRedisData } from '../queue/damaged-data.ts';
 import { readHomeId } from '../queue/redis/home-id.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
-import { registerWorker } from '../store/process-registry.ts';
+import { makeWorkerId, registerWorker } from '../store/process-registry.ts';
 import { PreparedAttempts } from './attempt/prepared-attempts.ts';
 import { createWorkerContext } from './create-worker-context.ts';
 import { createJobHandler } from './job-handler.ts';
@@ -107,6 +107,8 @@ async function openServices(options: WorkerOptions): Promise<Services> {
 }
 
 class QueueWorker implements Worker {
+  /** The same in the queue and in the registry of processes. */
+  private readonly id: string;
   private readonly services: Services;
   private readonly options: WorkerOptions;
   private readonly reconciler: Reconciler;
@@ -132,7 +134,9 @@ class QueueWorker implements Worker {
       new PullReviewer(context, queue),
       new TraceExporter(context),
     ]);
+    this.id = owner ?? makeWorkerId('any');
     this.consumer = new JobConsumer(link, {
+      id: this.id,
       concurrency,
       limits,
       ...defined({ lane: owner }),
@@ -144,7 +148,8 @@ class QueueWorker implements Worker {
 
   async start(): Promise<void> {
     await this.consumer.start();
-    if (this.options.owner === undefined) this.registration = await registerWorker(this.options.host.home, 'any');
+    const { host, owner } = this.options;
+    if (owner === undefined) this.registration = await registerWorker(host.home, 'any', this.id);
   }
 
   /** Closes once; later calls wait for the first one. */

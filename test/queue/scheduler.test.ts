@@ -280,7 +280,7 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
     limits: () => Promise.resolve({ max: 1, perAgent: {} }),
     takeoverMs: 5000,
   });
-  const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1 });
+  const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1, draining: false });
   await enqueue('aaaa0000');
   const given = await scheduler.update(() => ({ worker: worker('dead') }));
   expect(given.granted.map(({ id }) => id)).toEqual(['s-aaaa0000-0-a1']);
@@ -305,7 +305,7 @@ test('a slot expires no later than the takeover time', async () => {
     return Number(until) - Number(seconds) * 1000;
   };
   const scheduler = openScheduler(link.client, { prefix: link.prefix, ...ofAll });
-  await scheduler.update(() => ({ worker: { id: 'other', lane: '', host: 'there', slots: 1 } }));
+  await scheduler.update(() => ({ worker: { id: 'other', lane: '', host: 'there', slots: 1, draining: false } }));
   const producer = await openQueue(link, ofAll);
   await producer.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1 });
   // A second more for the fraction that was cut off.

@@ -82,7 +82,9 @@ const TICK_MS = 1000;
 
 interface SlotClientOptions {
   /** The worker to register; `slots` is the number of jobs that it runs in parallel. */
-  worker: NonNullable<SchedulerUpdate['worker']>;
+  worker: Omit<NonNullable<SchedulerUpdate['worker']>, 'draining'>;
+  /** Called when the worker must take no more jobs, or may take jobs again. */
+  onDraining: (draining: boolean) => void;
   /** Gets errors of ticks. The next tick runs anyway. */
   onError: (error: Error) => void;
 }
@@ -93,6 +95,8 @@ export class SlotClient {
   private readonly options: SlotClientOptions;
   private readonly working = new Map<string, JobEntry>();
   private slots: number;
+  /** Remembered here, so that neither a lapse of the registration nor a loss of data in Redis ends it. */
+  private draining = false;
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
   private lastTick = Promise.resolve();
@@ -147,9 +151,18 @@ export class SlotClient {
     await this.lastTick;
   }
 
-  private send(update: SchedulerUpdate): ReturnType<SchedulerClient['update']> {
-    const worker = { ...this.options.worker, slots: this.slots, busy: this.working.size };
-    return this.scheduler.update(() => ({ ...update, working: Object.fromEntries(this.working), worker }));
+  private async send(update: SchedulerUpdate): Promise<SchedulerReply> {
+    const reply = await this.scheduler.update(() => {
+      const { slots, draining } = this;
+      const worker = { ...this.options.worker, slots, busy: this.working.size, draining };
+      return { ...update, working: Object.fromEntries(this.working), worker };
+    });
+    const { draining = this.draining } = reply;
+    if (draining !== this.draining) {
+      this.draining = draining;
+      this.options.onDraining(draining);
+    }
+    return reply;
   }
 
   private schedule(ms: number): void {

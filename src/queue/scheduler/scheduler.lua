@@ -3,8 +3,8 @@
 -- Keys: jobs (hash: id to entry as JSON), leases (sorted set: id of a job with a slot, by expiry in ms), served (sorted
 -- set: users by their last slot, runs by their first), workers (hash: id to registration as JSON), a counter.
 -- Argument: a `SchedulerUpdate` as JSON, see scheduler.ts. All times are those of the server.
--- Reply: the entry that may start or '', ms until the next delayed job is due or -1, then ids and entries of the jobs
--- that received a slot.
+-- Reply: the entry that may start or '', ms until the next delayed job is due or -1, whether the worker of the update or
+-- of `drain` is registered (1), drains (2) or neither (0), then ids and entries of the jobs that received a slot.
 
 local jobs, leases, served, workers, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local ask = cjson.decode(ARGV[1])
@@ -94,12 +94,32 @@ if ask.dropLane then
     end
   end
 end
+local standing = 0
+local function register(worker)
+  redis.call('HSET', workers, worker.id, cjson.encode(worker))
+  standing = worker.draining and 2 or 1
+end
+local function registered(id)
+  local text = redis.call('HGET', workers, id)
+  local worker = text and cjson.decode(text)
+  if worker and worker.lapses > now then return worker end
+end
 if ask.worker then
   local worker = ask.worker
   if worker.slots == 0 then redis.call('HDEL', workers, worker.id)
   else
+    -- Others decide whether it drains. What it remembers counts only if its registration has lapsed.
+    local old = registered(worker.id)
+    if old then worker.draining = old.draining end
     worker.lapses = now + ask.workerMs
-    redis.call('HSET', workers, worker.id, cjson.encode(worker))
+    register(worker)
+  end
+end
+if ask.drain then
+  local worker = registered(ask.drain.id)
+  if worker then
+    worker.draining = ask.drain.draining
+    register(worker)
   end
 end
 
@@ -128,7 +148,7 @@ if ask.begin then
   local entry = all[id]
   if entry then
     if leased[id] then tally(entry, -1) end
-    if fits(entry) and not (limits.perHost and countOf('host', host) >= limits.perHost) then
+    if standing ~= 2 and fits(entry) and not (limits.perHost and countOf('host', host) >= limits.perHost) then
       entry.host = host
       -- Unknown for a job that begins again, because its worker died or handed it back.
       entry.queuedMs = entry.queuedAt and math.max(0, now - entry.queuedAt)
@@ -155,8 +175,10 @@ end)(redis.call('HGETALL', workers))) do
   local worker = cjson.decode(text)
   if worker.lapses <= now then redis.call('HDEL', workers, id)
   else
+    -- A draining worker has room only for the jobs that it runs.
+    local own = worker.draining and math.min(worker.busy or 0, worker.slots) or worker.slots
     slots[worker.lane] = slots[worker.lane] or {}
-    slots[worker.lane][worker.host] = (slots[worker.lane][worker.host] or 0) + worker.slots
+    slots[worker.lane][worker.host] = (slots[worker.lane][worker.host] or 0) + own
   end
 end
 local capacity = {}
@@ -190,7 +212,7 @@ local function before(a, b)
   return false
 end
 
-local answer = {begun, soonest}
+local answer = {begun, soonest, standing}
 while #waiting > 0 do
   local best, bestRank
   local candidates = {}

@@ -37,14 +37,15 @@ const JobEntry = z.object({
   queuedMs: z.number().optional(),
 });
 const WorkerEntry = z.object({
-  ...{ host: z.string(), slots: z.number() },
+  ...{ id: z.string(), host: z.string(), slots: z.number() },
   ...{ pid: z.number().optional(), version: z.string().optional(), busy: z.number().optional() },
+  draining: z.boolean().default(false),
 });
 
 /** A job as stored in Redis until it is finished. */
 export type JobEntry = z.infer<typeof JobEntry>;
 
-const Registration = z.object({ lane: z.string(), slots: z.number(), lapses: z.number() });
+const Registration = z.object({ ...WorkerEntry.shape, lane: z.string(), lapses: z.number() });
 
 export interface JobOffer extends JobRank, StoryJob {
   id: string;
@@ -66,12 +67,15 @@ export interface SchedulerUpdate {
   later?: { id: string; delayMs: number };
   /** A lane to remove with its jobs. */
   dropLane?: string;
-  /** A worker that takes jobs; with 0 slots, a worker that leaves. */
-  worker?: TakingWorker & { id: string; lane: string };
+  /** A worker that takes jobs; with 0 slots, a worker that leaves. Its `draining` counts only if it was not registered. */
+  worker?: TakingWorker & { lane: string };
+  /** A registered worker that must drain, or may take jobs again. */
+  drain?: { id: string; draining: boolean };
 }
 
 /** A worker that takes jobs. */
 export interface TakingWorker {
+  id: string;
   host: string;
   /** Maximum number of parallel jobs. */
   slots: number;
@@ -80,6 +84,8 @@ export interface TakingWorker {
   version?: string | undefined;
   /** The number of jobs that it runs. */
   busy?: number | undefined;
+  /** It finishes its jobs and takes no others. */
+  draining: boolean;
 }
 
 export interface SchedulerReply {
@@ -87,6 +93,8 @@ export interface SchedulerReply {
   started: JobEntry | undefined;
   /** Milliseconds until the next delayed job is due; undefined when there is none. */
   soonestMs: number | undefined;
+  /** Whether the worker of the update drains; undefined when it is not registered. */
+  draining: boolean | undefined;
   /** Jobs that received a slot and must be queued for a worker. */
   granted: { id: string; entry: JobEntry }[];
 }
@@ -157,8 +165,8 @@ export function openScheduler(
       ]);
       const now = Number(seconds) * 1000;
       const room = new Map<string, number>();
-      for (const { lane, slots, lapses } of registered.map((text) => Registration.parse(JSON.parse(text))))
-        if (lapses > now) room.set(lane, (room.get(lane) ?? 0) + slots);
+      for (const { lane, lapses, ...worker } of registered.map((text) => Registration.parse(JSON.parse(text))))
+        if (lapses > now) room.set(lane, (room.get(lane) ?? 0) + slotsOf(worker));
       let busy = 0;
       for (let at = 0; at + 1 < leased.length; at += 2) {
         const text = entries[leased[at] ?? ''];
@@ -173,7 +181,7 @@ export function openScheduler(
 }
 
 function readReply(reply: unknown): SchedulerReply {
-  const [started = '', soonest, ...pairs] = z
+  const [started = '', soonest, standing, ...pairs] = z
     .array(z.union([z.string(), z.number()]))
     .parse(reply)
     .map(String);
@@ -183,8 +191,17 @@ function readReply(reply: unknown): SchedulerReply {
   return {
     started: started === '' ? undefined : readEntry(started),
     soonestMs: Number(soonest) < 0 ? undefined : Number(soonest),
+    draining: STANDINGS[Number(standing)],
     granted,
   };
+}
+
+/** What the script replies about a worker: not registered, registered, draining. */
+const STANDINGS = [undefined, false, true];
+
+/** A draining worker has no slots but those of the jobs that it runs. */
+function slotsOf({ slots, busy = 0, draining }: TakingWorker): number {
+  return draining ? Math.min(busy, slots) : slots;
 }
 
 function readEntry(text: string): JobEntry {
