@@ -153,6 +153,10 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     audit: (query: InputOf<typeof table.reportAudit>) => call(table.reportAudit, query),
     /** The running workers, the oldest first. */
     workers: async () => (await call(table.listWorkers, {})).workers,
+    /** Lets a worker finish its stories and take no others. `workerId`: a unique part of its id. Throws USAGE, STEER_REFUSED. */
+    drainWorker: (workerId: string) => call(table.drainWorker, { workerId }),
+    /** Lets a drained worker take stories again. */
+    resumeWorker: (workerId: string) => call(table.resumeWorker, { workerId }),
     /** The settings of the server with their origins, without secrets. Throws CONFIG_INVALID. */
     settings: async () => (await call(table.readSettings, {})).settings,
     /** The checks of the machine of the server that start no container. */

@@ -338,6 +338,8 @@ export function openMemory(): MemoryOperations {
     errors: notInMemory,
     audit: notInMemory,
     workers: () => Promise.resolve([]),
+    drainWorker: notInMemory,
+    resumeWorker: notInMemory,
     breakers: () =>
       Promise.resolve(
         [...runs.values()].map(stateOf).flatMap(({ runId, breaker }) => {

@@ -69,7 +69,7 @@ export async function readMetrics({ host, store, breakers, openQueue }: Operatio
     },
     {
       name: 'worker_slots',
-      help: 'Stories that running workers can run in parallel: assigned to a story, or free.',
+      help: 'Stories that running workers can run in parallel: assigned to a story, or free. A draining worker has no free ones.',
       values: Object.entries(fleet?.slots ?? {}).map(([state, value]) => ({ labels: { state }, value: Number(value) })),
     },
     ...remainingBudget(fleet?.today, day),

@@ -36,6 +36,7 @@ import { reportBudgetsOperation } from './reports/report-budgets.ts';
 import { reportCostsOperation } from './reports/report-costs.ts';
 import { reportErrorsOperation } from './reports/report-errors.ts';
 import { reportQualityOperation } from './reports/report-quality.ts';
+import { drainWorkerOperation } from './server/drain-worker.ts';
 import { listBreakersOperation } from './server/list-breakers.ts';
 import { listWorkersOperation } from './server/list-workers.ts';
 import { listSnapshotsOperation } from './server/list-snapshots.ts';
@@ -45,6 +46,7 @@ import { readSettingsOperation } from './server/read-settings.ts';
 import { pruneOperation } from './server/prune.ts';
 import { removeSnapshotsOperation } from './server/remove-snapshots.ts';
 import { resetBreakerOperation } from './server/reset-breaker.ts';
+import { resumeWorkerOperation } from './server/resume-worker.ts';
 import { addUserOperation } from './users/add-user.ts';
 import { changeUserOperation } from './users/change-user.ts';
 import { createTokenOperation } from './users/create-token.ts';
@@ -88,6 +90,8 @@ export const OPERATIONS = {
   reportErrors: reportErrorsOperation,
   reportAudit: reportAuditOperation,
   listWorkers: listWorkersOperation,
+  drainWorker: drainWorkerOperation,
+  resumeWorker: resumeWorkerOperation,
   readSettings: readSettingsOperation,
   readDoctor: readDoctorOperation,
   listBreakers: listBreakersOperation,

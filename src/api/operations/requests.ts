@@ -109,6 +109,8 @@ export interface RunView {
   heldBy?: string;
   /** Number of running workers that would take its stories. */
   workers: number;
+  /** Number of running workers that would not, because they drain. Counted only for runs that wait. */
+  draining?: number;
   record: RunRecord;
   reports?: PendingReports;
   /** Why its pull request is not as it should be, or cannot be read. `retryAt`: ISO 8601. */
@@ -217,6 +219,8 @@ export interface WorkerView {
   version?: string | undefined;
   slots?: number | undefined;
   busy?: number | undefined;
+  /** It finishes the stories that it runs and takes no others. */
+  draining: boolean;
 }
 
 /** A breaker that is not closed. */

@@ -14,7 +14,8 @@ export async function readWorkers({
     .then((queue) => queue.workers())
     .catch(() => []);
   return registered.map((worker) => {
-    const own = taking.find((each) => each.host === worker.host && each.pid === worker.pid);
-    return { ...worker, ...defined({ version: own?.version, slots: own?.slots, busy: own?.busy }) };
+    const own = taking.find(({ id }) => id === worker.id);
+    const facts = defined({ version: own?.version, slots: own?.slots, busy: own?.busy });
+    return { ...worker, ...facts, draining: own?.draining ?? false };
   });
 }

@@ -1,4 +1,4 @@
-/** What happened to users and their access. */
+/** What happened to users and their access, and to workers. */
 export type AccessEventType =
   | 'user.added'
   | 'user.changed'
@@ -10,7 +10,9 @@ export type AccessEventType =
   | 'session.started'
   | 'session.ended'
   | 'session.refused'
-  | 'operation.denied';
+  | 'operation.denied'
+  | 'worker.drained'
+  | 'worker.resumed';
 
 /** A line of the access log. */
 export interface AccessEvent {
@@ -21,7 +23,9 @@ export interface AccessEvent {
   user?: string | undefined;
   /** Id of the token. */
   token?: string | undefined;
-  /** The user who changed users or tokens. */
+  /** The id of the worker. */
+  worker?: string | undefined;
+  /** The user who changed users, tokens or workers. */
   by?: string | undefined;
   /** The operation that was denied. */
   operation?: string | undefined;

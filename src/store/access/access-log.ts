@@ -16,7 +16,7 @@ const DENIALS: ReadonlySet<AccessEvent['type']> = new Set(['token.refused', 'ses
 /** The denials of this process, by the path of the log: requests have a log each. */
 const collectors = new Map<string, DenialCollector>();
 
-/** The access log of one HALO_HOME: changes of users, sign-ins and denials. Every function may throw DISK_FAILED. */
+/** The access log of one HALO_HOME: changes of users, sign-ins, denials and drained workers. Every function may throw DISK_FAILED. */
 export class AccessLog {
   readonly #home: string;
   readonly #path: string;

@@ -1,6 +1,6 @@
 import type { RunState } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
-import { countWorkersFor } from '../../../worker/run/run-ownership.ts';
+import { countTakers } from '../../runs/count-takers.ts';
 import { PullFiles } from '../../../store/forge/pull-files.ts';
 import type { RunView } from '../requests.ts';
 import type { Operation } from '../operation.ts';
@@ -19,6 +19,7 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
         state: runStateSchema(z),
         heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits.'),
         workers: z.number().int().describe('How many running workers would take its stories.'),
+        draining: z.number().int().optional().describe('How many would not, because they drain, if the run waits.'),
         record: z.record(z.string(), z.unknown()).describe('The content of run.json.'),
         dir: z.string(),
         reports: z
@@ -35,13 +36,14 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
           .describe('Why reviews and checks of its pull request are not used, a sentence each.'),
       }),
   },
-  async run({ host, store, limitedRuns }, input) {
+  async run(context, input) {
+    const { host, store, limitedRuns } = context;
     const runId = await store.find(input.runId);
     const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-    const [workers, limited] = await Promise.all([countWorkersFor(host.home, state), limitedRuns.of(state)]);
+    const [takers, limited] = await Promise.all([countTakers(context, state), limitedRuns.of(state)]);
     const reports = state.issues && (await readReports(host.home, state));
     const pull = await readPullNotes(host.home, runId);
-    return { state, ...limited, ...defined({ reports }), ...pull, record, dir: store.runFolder(runId), workers };
+    return { state, ...limited, ...defined({ reports }), ...pull, record, dir: store.runFolder(runId), ...takers };
   },
 };
 

@@ -9,7 +9,8 @@ export const readAccessLogOperation: Operation<Input, { events: AccessEvent[] }>
   path: '/v1/access-log',
   access: 'administer',
   everywhere: true,
-  summary: 'Returns changes of users and tokens, sign-ins, refused tokens and denied operations, the latest first.',
+  summary:
+    'Returns changes of users and tokens, sign-ins, refused tokens, denied operations and drained workers, the latest first.',
   input: (z) =>
     z.strictObject({
       since: z.iso.datetime({ offset: true }).optional().describe('Only events at or after this time.'),
@@ -26,7 +27,8 @@ export const readAccessLogOperation: Operation<Input, { events: AccessEvent[] }>
             type: z.string(),
             user: z.string().optional().describe('Whom it concerns.'),
             token: z.string().optional().describe('The id of the token.'),
-            by: z.string().optional().describe('Who changed users or tokens.'),
+            worker: z.string().optional().describe('The id of the worker.'),
+            by: z.string().optional().describe('Who changed users, tokens or workers.'),
             operation: z.string().optional(),
             from: z.string().optional().describe('The address of the client.'),
             reason: z.string().optional(),
