@@ -94,7 +94,11 @@ export const COMMANDS: readonly Entry[] = [
   },
   { name: 'loop', summary: 'run the tasks of a tasks file in order', load: () => import('./commands/loop.ts') },
   { name: 'task', summary: 'run the next task of a tasks file', load: () => import('./commands/task.ts') },
-  { name: 'worker', summary: 'execute queued runs', load: () => import('./commands/worker.ts') },
+  {
+    name: 'worker',
+    summary: 'execute queued runs, and list and drain workers',
+    load: () => import('./commands/worker.ts'),
+  },
   { name: 'serve', summary: 'serve the HTTP API', load: () => import('./commands/serve.ts') },
   { name: 'mcp', summary: 'serve halo to agents as MCP tools', load: () => import('./commands/mcp.ts') },
   {

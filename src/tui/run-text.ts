@@ -1,4 +1,4 @@
-import type { RunView } from '../api/operations/requests.ts';
+import type { RunView, WorkerView } from '../api/operations/requests.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import { stateText } from '../core/listing/state-text.ts';
@@ -49,22 +49,36 @@ export function formatAge(ms: number): string {
 }
 
 /** A run, and how many workers would take its stories. */
-type WaitingRun = Pick<RunView, 'state' | 'heldBy'> & Partial<Pick<RunView, 'workers'>>;
+type WaitingRun = Pick<RunView, 'state' | 'heldBy' | 'draining'> & Partial<Pick<RunView, 'workers'>>;
 
 /** Shown if a run could continue but no worker is running. */
 export const NO_WORKER = 'no worker is running: start one with `halo worker`';
+/** Shown if a run could continue but all workers drain. */
+const ALL_DRAIN = 'all workers are draining: resume one with `halo worker resume`, or start another one';
+
+/** Why no worker would take a story; undefined if one would. */
+export function missingWorker({ workers, draining = 0 }: Pick<RunView, 'workers' | 'draining'>): string | undefined {
+  if (workers > 0) return undefined;
+  return draining > 0 ? ALL_DRAIN : NO_WORKER;
+}
 
 /** Why an active run makes no progress at the moment, one sentence per reason; without `workers`, it names no missing worker. */
-export function waitingFor({ state, workers, heldBy }: WaitingRun): string[] {
+export function waitingFor({ state, workers = 1, draining = 0, heldBy }: WaitingRun): string[] {
   if (state.status === 'ended') return [];
   const { paused } = state;
   if (paused !== undefined) return [`paused by ${safeLine(paused.by)}: \`halo resume ${state.runId}\` resumes it`];
-  const idle = canContinue(state) && workers === 0 ? [NO_WORKER] : [];
+  const missing = canContinue(state) ? missingWorker({ workers, draining }) : undefined;
   const held = heldBy === undefined ? [] : [`${heldBy} is reached: the next story starts when another one ends`];
-  return [...idle, ...held];
+  return [...(missing === undefined ? [] : [missing]), ...held];
 }
 
 /** Whether a worker could execute something, now or later. */
 export function canContinue(state: RunState): boolean {
   return state.status !== 'ended' && state.paused === undefined && unmetNeeds(state).length === 0;
+}
+
+/** What is left of a draining worker. */
+export function drainText({ busy }: Pick<WorkerView, 'busy'>): string {
+  if (busy === undefined || busy === 0) return 'drained';
+  return `drains, ${busy} ${busy === 1 ? 'story' : 'stories'} left`;
 }

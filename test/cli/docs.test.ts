@@ -11,8 +11,9 @@ const program = await buildProgram(createCli(openProcessIo([])));
 
 /** Each command that does something, by its full name. */
 function commandsOf(command: Command, name: string): [string, Command][] {
-  if (command.commands.length === 0) return [[name, command]];
-  return command.commands.flatMap((sub) => commandsOf(sub, `${name} ${sub.name()}`));
+  const own: [string, Command][] =
+    command.commands.length === 0 || (command.parent !== null && command.options.length > 0) ? [[name, command]] : [];
+  return [...own, ...command.commands.flatMap((sub) => commandsOf(sub, `${name} ${sub.name()}`))];
 }
 
 /** The sections of the page by the command that their heading names. */

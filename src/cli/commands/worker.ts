@@ -1,4 +1,10 @@
+import type { WorkerView } from '../../api/operations/requests.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { drainText } from '../../tui/run-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import { terminalColumns } from '../output/run-table.ts';
+import { table, type Cell } from '../output/table.ts';
 import { parseCount, untilStopped } from '../run/run-until-signal.ts';
 
 export const define: Define = (command, cli) => {
@@ -9,7 +15,34 @@ export const define: Define = (command, cli) => {
     .option('--concurrency <n>', 'number of stories to run in parallel', parseCount, 2)
     .addHelpText('after', HELP)
     .action((flags: { concurrency: number }) => work(flags.concurrency, cli));
+  command
+    .command('ls')
+    .summary('list running workers')
+    .description('Lists the running workers, the oldest first, with the stories that they run.')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', LIST_HELP)
+    .action((flags: { json?: true }) => list(flags, cli));
+  command
+    .command('drain')
+    .summary('let a worker finish its stories and take no others')
+    .description(
+      'Lets a worker finish the stories that it runs and take no others, for example before an upgrade. It keeps running, until `halo worker resume` lets it take stories again, or it is stopped.',
+    )
+    .argument('<worker>', WORKER)
+    .option('--json', 'print the worker as JSON')
+    .addHelpText('after', DRAIN_HELP)
+    .action((worker: string, flags: { json?: true }) => drain(worker, flags, cli));
+  command
+    .command('resume')
+    .summary('let a drained worker take stories again')
+    .description('Lets a drained worker take stories again.')
+    .argument('<worker>', WORKER)
+    .option('--json', 'print the worker as JSON')
+    .addHelpText('after', RESUME_HELP)
+    .action((worker: string, flags: { json?: true }) => resume(worker, flags, cli));
 };
+
+const WORKER = 'any unique part of an id of `halo worker ls`';
 
 const HELP = `
 Examples:
@@ -23,10 +56,83 @@ Exit codes:
 
 See also: halo submit, halo up, halo doctor`;
 
+const LIST_HELP = `
+Examples:
+  halo worker ls
+  halo worker ls --json | jq -r '.[] | select(.draining and .busy == 0) | .id'
+
+See also: halo worker drain, halo worker resume`;
+
+const EXIT_CODES = `
+Exit codes:
+  0 done    2 no such worker is running    5 Redis does not answer
+  6 it takes only the run of \`halo run\`, or the queue does not know it`;
+
+const DRAIN_HELP = `
+Examples:
+  halo worker drain 3f2a
+  halo worker drain any-3f2a90c1d4e5b678 --json
+${EXIT_CODES}
+
+See also: halo worker ls, halo worker resume`;
+
+const RESUME_HELP = `
+Examples:
+  halo worker resume 3f2a
+  halo worker resume any-3f2a90c1d4e5b678 --json
+${EXIT_CODES}
+
+See also: halo worker ls, halo worker drain`;
+
 async function work(concurrency: number, cli: Cli): Promise<void> {
   const stopped = untilStopped(cli);
   const worker = await cli.services.startWorker({ concurrency, log: 'stderr' });
   await cli.note(`running up to ${concurrency} ${concurrency === 1 ? 'story' : 'stories'} in parallel`);
   await stopped;
   await worker.close();
+}
+
+async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
+  const workers = await cli.withOperations((operations) => operations.workers());
+  if (json) return cli.printJson(workers);
+  if (workers.length === 0) return cli.note('No worker is running. Start one with `halo worker`.');
+  const heading = ['WORKER', 'HOST', 'PID', 'STORIES', 'VERSION', 'UP', 'LAST CONTACT', 'STATE'];
+  const now = new Date().toISOString();
+  const rows = workers.map((worker) => rowOf(worker, now));
+  const cells = [heading.map((text) => ({ text })), ...rows];
+  await cli.print(...table(cells, { paint: cli.paint, width: terminalColumns(cli) }));
+}
+
+function rowOf(worker: WorkerView, now: string): Cell[] {
+  const { id, host, pid, slots, busy = 0, version, since, seen } = worker;
+  const elapsed = (from: string) => formatElapsed(msBetween(from, now));
+  return [
+    { text: safeLine(id), tone: 'strong' },
+    { text: safeLine(host) },
+    { text: String(pid) },
+    { text: slots === undefined ? '-' : `${busy}/${slots}` },
+    { text: safeLine(version ?? '-') },
+    { text: since === undefined ? '-' : elapsed(since) },
+    { text: seen === undefined ? '-' : `${elapsed(seen)} ago` },
+    stateOf(worker),
+  ];
+}
+
+function stateOf(worker: WorkerView): Cell {
+  if (worker.draining) return { text: drainText(worker), tone: 'warn' };
+  if (worker.slots === undefined) return { text: 'not known to the queue', tone: 'warn' };
+  return { text: worker.takes === 'own' ? 'takes its own run' : 'takes stories' };
+}
+
+async function drain(asked: string, { json }: { json?: true }, cli: Cli): Promise<void> {
+  const worker = await cli.withOperations((operations) => operations.drainWorker(asked));
+  if (json) return cli.printJson(worker);
+  await cli.print(`${cli.paint('good', 'draining')}  ${safeLine(worker.id)}  ${drainText(worker)}`);
+  await cli.note('`halo worker ls` shows when it is drained.');
+}
+
+async function resume(asked: string, { json }: { json?: true }, cli: Cli): Promise<void> {
+  const worker = await cli.withOperations((operations) => operations.resumeWorker(asked));
+  if (json) return cli.printJson(worker);
+  await cli.print(`${cli.paint('good', 'resumed')}  ${safeLine(worker.id)}`);
 }

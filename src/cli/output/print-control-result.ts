@@ -2,7 +2,7 @@ import type { RunView } from '../../api/operations/requests.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import { canContinue, NO_WORKER } from '../../tui/run-text.ts';
+import { canContinue, missingWorker } from '../../tui/run-text.ts';
 
 const LENGTH = 500;
 
@@ -20,9 +20,13 @@ export async function printControlResult(
 }
 
 /** Prints a note if the run could continue but no worker is running. */
-export async function noteIfNoWorker({ state, workers }: Pick<RunView, 'state' | 'workers'>, cli: Cli): Promise<void> {
-  if (!canContinue(state) || workers > 0) return;
+export async function noteIfNoWorker(
+  { state, ...takers }: Pick<RunView, 'state' | 'workers' | 'draining'>,
+  cli: Cli,
+): Promise<void> {
+  const missing = canContinue(state) ? missingWorker(takers) : undefined;
+  if (missing === undefined) return;
   const isHere = (await cli.services.readHost()).apiUrl === undefined;
   const alone = isHere ? `, or continue here: \`halo run --resume ${state.runId}\`` : '';
-  await cli.note(cli.paintErr('warn', `${NO_WORKER}${alone}`));
+  await cli.note(cli.paintErr('warn', `${missing}${alone}`));
 }

@@ -6,7 +6,7 @@ import { priorityText } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
 import { stateText } from '../../core/listing/state-text.ts';
-import { canContinue, formatAge, NO_WORKER, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
+import { canContinue, formatAge, missingWorker, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, type Cell } from './table.ts';
 
@@ -95,8 +95,8 @@ export function terminalColumns(cli: Cli): number | undefined {
 /** Prints a note if one of these runs could continue but no worker is running. */
 export async function noteMissingWorker(runIds: readonly string[], cli: Cli): Promise<void> {
   const views = await cli.withOperations((operations) => Promise.all(runIds.map((runId) => operations.get(runId))));
-  if (views.some(({ state, workers }) => canContinue(state) && workers === 0))
-    await cli.note(cli.paintErr('warn', NO_WORKER));
+  const [missing] = views.filter(({ state }) => canContinue(state)).flatMap((view) => missingWorker(view) ?? []);
+  if (missing !== undefined) await cli.note(cli.paintErr('warn', missing));
 }
 
 /** The runs that could continue, if a worker is running. */

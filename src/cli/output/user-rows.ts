@@ -43,8 +43,8 @@ function rowsOf({ name, role, repositories, tokens }: UserView, now: string): Ce
   ]);
 }
 
-function detailOf({ token, by, operation, from, reason, count }: AccessEvent): string {
+function detailOf({ token, worker, by, operation, from, reason, count }: AccessEvent): string {
   const more = count === undefined ? undefined : `${count} more within a minute`;
-  const parts = [more, operation, token && `token ${token}`, reason, from && `from ${from}`, by && `by ${by}`];
+  const parts = [more, operation, token && `token ${token}`, worker, reason, from && `from ${from}`, by && `by ${by}`];
   return parts.filter((part) => part !== undefined && part !== '').join(', ');
 }

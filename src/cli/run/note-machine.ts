@@ -20,6 +20,8 @@ const HERE = new Set([
   'serve',
   'up',
 ]);
+/** Their commands of the same group use the server. */
+const SERVED = new Set(['worker ls', 'worker drain', 'worker resume']);
 /** Commands whose output has paths of the machine that executes the run. */
 const EXECUTED = new Set(['run', 'submit']);
 /** Their files are on this machine, but the runs that they name are not. */
@@ -38,7 +40,7 @@ export async function noteMachine(action: Command, cli: Cli): Promise<void> {
 
 function machineText({ group, name }: { group: string; name: string }, server: string) {
   const words = group === name ? name : `${group} ${name}`;
-  if (HERE.has(group) || HERE.has(words) || (group === 'prd' && !BOTH.has(name))) {
+  if (HERE.has(words) || (HERE.has(group) && !SERVED.has(words)) || (group === 'prd' && !BOTH.has(name))) {
     return { says: `on this machine: \`halo ${words}\` does not use the server ${server} (HALO_URL)`, always: true };
   }
   if (group === 'prd') return { says: `PRDs of this machine, runs of the server ${server} (HALO_URL)`, always: true };

@@ -133,10 +133,10 @@ export const submitTool = defineTool({
     const request = { prd: toPrdFile({ prd, path }), repos, set, allowDirty, profile, ...defined(more) };
     const runs = await operations.submit(request);
     const first = runs[0]?.runId ?? '';
-    const { workers } = await operations.get(first);
+    const { workers, draining = 0 } = await operations.get(first);
     const waiting = `Call halo_wait with runId "${first}".`;
-    const next =
-      workers > 0 ? waiting : `No worker is running: ask the user to start \`halo up\` or \`halo worker\`. ${waiting}`;
+    const why = draining > 0 ? 'All workers are draining' : 'No worker is running';
+    const next = workers > 0 ? waiting : `${why}: ask the user to start \`halo up\` or \`halo worker\`. ${waiting}`;
     return { runs: runs.map((run) => ({ ...run, warnings: run.warnings.slice(0, MAX_ENTRIES) })), workers, next };
   },
 });

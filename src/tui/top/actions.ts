@@ -3,7 +3,7 @@ import { isQuestion } from '../../core/run/questions.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { NO_WORKER } from '../run-text.ts';
+import { missingWorker } from '../run-text.ts';
 
 /** What a user can do with a run or one of its stories. */
 export const ACTIONS = [
@@ -194,7 +194,8 @@ export async function executeAction(
 /** The new state of the run, a note if no worker would continue it, and the warnings. */
 async function says(operations: Operations, result: ReturnType<Operations['pause']>): Promise<string> {
   const { says: text, runId, warnings = [] } = await result;
-  const { state, workers } = await operations.get(runId);
-  const isIdle = state.status !== 'ended' && state.paused === undefined && workers === 0;
-  return safeLine([text, ...(isIdle ? [`But ${NO_WORKER}.`] : []), ...warnings].join(' '), 600);
+  const view = await operations.get(runId);
+  const isOpen = view.state.status !== 'ended' && view.state.paused === undefined;
+  const missing = isOpen ? missingWorker(view) : undefined;
+  return safeLine([text, ...(missing === undefined ? [] : [`But ${missing}.`]), ...warnings].join(' '), 600);
 }

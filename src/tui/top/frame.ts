@@ -11,7 +11,7 @@ import {
   truncateToWidth,
   wrapIndented,
 } from '../../lib/string-width.ts';
-import { formatAge } from '../run-text.ts';
+import { drainText, formatAge } from '../run-text.ts';
 import { formatCount } from '../usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
@@ -157,8 +157,13 @@ function workerPanel({ workers, now, width }: TopState, paint: Paint): string[] 
   if (workers === undefined) return [`  ${paint('quiet', 'Reading the workers …')}`];
   if (workers.length === 0)
     return [`  ${paint('warn', '! no worker is running: start one with `halo worker` or `halo up`')}`];
-  const lines = workers.slice(0, MAX_WORKERS).map(({ host, pid, takes, since }) => {
-    const what = takes === 'any' ? 'takes any run' : 'takes its own run (halo run)';
+  const lines = workers.slice(0, MAX_WORKERS).map((worker) => {
+    const { host, pid, takes, since } = worker;
+    const what = worker.draining
+      ? drainText(worker)
+      : takes === 'any'
+        ? 'takes any run'
+        : 'takes its own run (halo run)';
     const time = since === undefined ? '' : `, for ${formatAge(msBetween(since, now))}`;
     return truncateToWidth(`  » worker ${safeLine(host, 60)}:${pid}  ${what}${time}`, width);
   });

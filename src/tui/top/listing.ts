@@ -274,6 +274,8 @@ function queueListing({ runs = [], workers, now }: TopState): Listing {
 function whyItWaits(story: StoryState, run: ListedRun, workers: readonly WorkerView[] | undefined): string {
   if (story.waiting !== undefined) return safeLine(story.waiting.why);
   if (story.progress === 'in_progress' && story.phase !== undefined) return '-';
-  const taking = workers?.filter(({ takes, id }) => takes === 'any' || id === run.owner).length ?? 1;
-  return waitingFor({ state: run, workers: taking, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) })[0] ?? '-';
+  const found = workers?.filter(({ takes, id }) => takes === 'any' || id === run.owner);
+  const draining = found?.filter((worker) => worker.draining).length ?? 0;
+  const takers = { workers: found === undefined ? 1 : found.length - draining, draining };
+  return waitingFor({ state: run, ...takers, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) })[0] ?? '-';
 }

@@ -35,7 +35,7 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   const story = currentStory(run);
   const done = run.stories.filter(isDone).length;
   const progress = `${done} of ${run.stories.length} stories, ${timeText(run, now)}`;
-  const waits = waitingTexts(run, { now, ...(view && { workers: view.workers, heldBy: view.heldBy }) });
+  const waits = waitingTexts(run, { now, ...(view && { takers: view, heldBy: view.heldBy }) });
   const facts: Fact[] = [
     {
       label: 'state',
@@ -127,13 +127,13 @@ function worktreeFacts(run: RunState, view: RunView | undefined): Fact[] {
 
 function waitingTexts(
   run: RunState,
-  { now, workers = 1, heldBy }: { now: string; workers?: number; heldBy?: string | undefined },
+  { now, takers, heldBy }: { now: string; takers?: Pick<RunView, 'workers' | 'draining'>; heldBy?: string | undefined },
 ): string[] {
   const needs = unmetNeeds(run).length > 0 ? needsText(run) : undefined;
   const story = run.stories.find(({ waiting }) => waiting !== undefined);
   return [
     ...(needs === undefined || run.status === 'ended' ? [] : [safeLine(needs)]),
-    ...waitingFor({ state: run, workers, ...(heldBy !== undefined && { heldBy }) }),
+    ...waitingFor({ ...takers, state: run, ...(heldBy !== undefined && { heldBy }) }),
     ...(run.status === 'ended' || story?.waiting === undefined
       ? []
       : [

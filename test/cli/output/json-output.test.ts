@@ -42,7 +42,6 @@ type Other =
       | 'readLog'
       | 'searchLog'
       | 'followLog'
-      | 'listWorkers'
       | 'reportBudgets'
       | 'readSettings'
       | 'readDoctor'
@@ -56,13 +55,15 @@ type Other =
       | 'submitIssues' // printed in another form
     )
   // need a recorded attempt, an open breaker, the id of a token, an endpoint, or a forge
-  | ('requestPull' | 'replay' | 'resetBreaker' | 'revokeToken' | 'testEndpoint' | 'retryEndpoint');
+  | ('requestPull' | 'replay' | 'resetBreaker' | 'revokeToken' | 'testEndpoint' | 'retryEndpoint')
+  | ('drainWorker' | 'resumeWorker'); // need a worker: test/api/runs/drain-worker.test.ts
 
 /** How the commands of each other operation are called, in an order in which all of them succeed. */
 const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
   listRuns: ['ls', 'status'],
   getRun: ['status landed01'],
   listBreakers: ['breaker list'],
+  listWorkers: ['worker ls'],
   listSnapshots: ['snapshot ls'],
   removeSnapshots: ['snapshot rm --all'],
   prune: ['prune --dry-run', 'prune --yes'],
@@ -93,6 +94,7 @@ const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {
 const TO_OUTPUT: Partial<Record<Name, (printed: unknown) => unknown>> = {
   listRuns: (runs) => ({ runs }),
   listBreakers: (breakers) => ({ breakers }),
+  listWorkers: (workers) => ({ workers }),
   listSnapshots: (snapshots) => ({ snapshots }),
   listUsers: (users) => ({ users }),
   listEndpoints: (endpoints) => ({ endpoints }),

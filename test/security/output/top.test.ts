@@ -86,7 +86,7 @@ function hostileState(text: string, size: { width: number; height: number }): To
   const start = openState({ now: '2030-01-01T00:05:00.000Z', where: `/${text}`, ...size });
   const events: TopEvent[] = [
     listed([{ ...run, heldBy: text }]),
-    { type: 'workers-listed', workers: [{ id: text, takes: 'any', host: text, pid: 1 }] },
+    { type: 'workers-listed', workers: [{ id: text, takes: 'any', host: text, pid: 1, draining: true }] },
     followed(RUN, entries),
     { type: 'viewed', view },
     {

@@ -27,7 +27,10 @@ import {
 } from './top-world.ts';
 
 const PATCH = 'diff --git a/a.ts b/a.ts\n--- a/a.ts\n+++ b/a.ts\n@@ -1,2 +1,2 @@\n same\n-old\n+new\u202e\n';
-const WORKER = { id: 'any-1', takes: 'any', host: 'build-1', pid: 4711, since: '2030-01-01T00:00:00.000Z' } as const;
+const WORKER = {
+  ...({ id: 'any-1', takes: 'any', host: 'build-1', pid: 4711, since: '2030-01-01T00:00:00.000Z' } as const),
+  draining: false,
+};
 
 function viewOf(state: ListedRun, workers = 1): RunView {
   const record = { config: { gates: ['npm test'], retry: { attempts: 2 }, land: { mode: 'branch' } } };
@@ -334,6 +337,15 @@ describe('with more room', () => {
       "
     `);
   });
+});
+
+it('workers says that a worker drains, and why stories wait then', () => {
+  const shown = (busy: number) =>
+    textOf(after(start(), listed(), '3', { type: 'workers-listed', workers: [{ ...WORKER, draining: true, busy }] }));
+  expect(shown(1)).toContain('» worker build-1:4711  drains, 1 story left, for 5m');
+  expect(shown(0)).toContain('» worker build-1:4711  drained, for 5m');
+  expect(shown(0)).toContain('all workers are dr…');
+  expect(shown(0)).not.toContain('no worker is running');
 });
 
 describe('states without data', () => {

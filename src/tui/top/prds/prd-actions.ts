@@ -1,7 +1,7 @@
 import type { Operations } from '../../../api/operations.ts';
 import { isPrdName, NAME_RULE } from '../../../core/prd/prd-names.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { NO_WORKER } from '../../run-text.ts';
+import { missingWorker } from '../../run-text.ts';
 import type { Action, PrdActionName } from '../actions.ts';
 import { findListing, selectedIndex } from '../listing.ts';
 import { currentTopView, newTopView, type TopState } from '../model.ts';
@@ -74,9 +74,9 @@ export async function executePrdAction(
       const request = { prd: file, repos: [repo], profile: undefined, set: [], allowDirty: false };
       const [submitted] = await operations.submit(request);
       const runId = submitted?.runId ?? '';
-      const { workers } = await operations.get(runId);
+      const missing = missingWorker(await operations.get(runId));
       const warnings = submitted?.warnings.map((each) => ` Warning: ${each}`).join('') ?? '';
-      return safeLine(`Started run ${runId}.${workers === 0 ? ` But ${NO_WORKER}.` : ''}${warnings}`, 400);
+      return safeLine(`Started run ${runId}.${missing === undefined ? '' : ` But ${missing}.`}${warnings}`, 400);
     }
   }
 }

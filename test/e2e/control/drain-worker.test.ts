@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { WorkerView } from '../../../src/api/operations/requests.ts';
+import { openWorld, stopWorker, type World } from '../../support/faults/world.ts';
+import { OK, scripted } from '../../support/halo/halo.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+
+let world: World;
+let repository: TestRepository;
+
+beforeEach(() => {
+  world = openWorld();
+  repository = world.addRepository();
+});
+afterEach(() => world.close());
+
+const submit = (script: string) => world.submit(repository, [{ id: 'A' }], scripted(script));
+const halo = (...words: string[]) => world.home.halo(words, { cwd: repository.root });
+
+async function list(): Promise<WorkerView[]> {
+  return JSON.parse((await halo('worker', 'ls', '--json')).stdout) as WorkerView[];
+}
+
+const untilAgent = (runId: string) =>
+  vi.waitFor(
+    () => {
+      const types = world.journal(runId).map((event) => (event.type === 'phase.started' ? event.phase : event.type));
+      expect(types).toContain('agent');
+    },
+    { timeout: 90_000, interval: 50 },
+  );
+
+it('a drained worker lands its story, others wait until it is resumed', { timeout: 300_000 }, async () => {
+  const running = await submit(`sleep 5; echo x >> x; ${OK}`);
+  const worker = world.startWorker({}, { concurrency: 2 });
+  await untilAgent(running);
+  const [{ id = '' } = {}] = await list();
+  expect(await halo('worker', 'drain', id)).toMatchObject({ code: 0 });
+  const waiting = await submit(`echo y >> y; ${OK}`);
+  await world.untilEnded(running);
+  expect((await world.operations.get(running)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
+  await vi.waitFor(async () => expect(await list()).toMatchObject([{ id, draining: true, busy: 0, slots: 2 }]), {
+    timeout: 20_000,
+    interval: 200,
+  });
+  expect(world.journal(waiting).map(({ type }) => type)).not.toContain('story.started');
+  expect((await halo('status', waiting)).stdout).toContain('all workers are draining');
+  expect(await halo('worker', 'resume', id)).toMatchObject({ code: 0 });
+  await world.untilEnded(waiting);
+  expect((await world.operations.get(waiting)).state).toMatchObject({ stopReason: 'SUCCESS' });
+  await stopWorker(worker);
+});
+
+it('another worker takes the stories while one drains', { timeout: 300_000 }, async () => {
+  const running = await submit(`sleep 15; echo x >> x; ${OK}`);
+  const old = world.startWorker();
+  await untilAgent(running);
+  const [{ id = '' } = {}] = await list();
+  await halo('worker', 'drain', id);
+  const next = world.startWorker();
+  const other = await submit(`echo y >> y; ${OK}`);
+  for (const runId of [other, running]) await world.untilEnded(runId);
+  for (const runId of [other, running])
+    expect((await world.operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
+  await stopWorker(old);
+  await stopWorker(next);
+});
