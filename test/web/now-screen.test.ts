@@ -1,6 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { registerWorker } from '../../src/store/process-registry.ts';
+import { startTakingWorker } from '../support/halo/taking-worker.ts';
 import { asked, created, failed, passed, succeeded } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
@@ -102,6 +103,41 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     const text = await page.locator('main').innerText();
     expect(text.match(/no worker is running/gi)).toHaveLength(1);
     expect(text.indexOf('No worker is running')).toBeLessThan(text.search(/open runs/i));
+  });
+
+  it('drains and resumes a worker, and says that queued stories wait', async () => {
+    const worker = await startTakingWorker(home.host.home);
+    try {
+      await worker.enqueue('abcdefgh01');
+      await expect.poll(() => worker.taken, { timeout: 20_000 }).toEqual(['abcdefgh01']);
+      await home.addRun([created('queued01', 1)]);
+      await page.reload();
+      const table = page.getByRole('region', { name: 'Workers' });
+      await table.getByText('1 of 2 slots busy').waitFor();
+      await table.getByRole('button', { name: 'Drain' }).click();
+      await table.getByText('drains, 1 story left').waitFor();
+      await page.getByText('All workers are draining.').waitFor();
+      worker.finish('abcdefgh01');
+      await table.getByText('drained', { exact: true }).waitFor();
+      await table.getByRole('button', { name: 'Resume' }).click();
+      await table.getByText('0 of 2 slots busy').waitFor();
+      await page.getByText('All workers are draining.').waitFor({ state: 'detached' });
+    } finally {
+      await worker.close();
+    }
+  });
+
+  it('says why a worker cannot be drained', async () => {
+    const worker = await registerWorker(home.host.home, 'any');
+    try {
+      await page.reload();
+      await page.getByRole('region', { name: 'Workers' }).getByRole('button', { name: 'Drain' }).click();
+      await page.getByRole('alert').getByText(`The queue does not know worker ${worker.id}`).waitFor();
+    } finally {
+      await worker.leave();
+    }
+    // The browser logs the refusal, too.
+    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('409')]);
   });
 
   it('lists workers with their hosts and their last contact', async () => {

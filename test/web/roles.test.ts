@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
+import { registerWorker, type WorkerRegistration } from '../../src/store/process-registry.ts';
 import { asked, attempted, created } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
@@ -13,6 +14,8 @@ const PRD = {
   content: Buffer.from('{"userStories": [{"id": "A", "title": "Add"}]}').toString('base64'),
 };
 
+const WORKER = 'any-00000000000000aa';
+
 /** Where each action is, and its request. `own`: on a run that the person submitted. */
 const ACTIONS = {
   Approve: { screen: 'inbox', path: '/v1/runs/heldrun1/approve', body: { story: 'US-001' } },
@@ -22,6 +25,7 @@ const ACTIONS = {
   Cancel: { screen: 'run/others01', path: '/v1/runs/others01/cancel', body: {} },
   'Pause own': { screen: 'run/ownrun01', path: '/v1/runs/ownrun01/pause', body: { now: false } },
   'Cancel own': { screen: 'run/ownrun01', path: '/v1/runs/ownrun01/cancel', body: {} },
+  Drain: { screen: '', path: `/v1/workers/${WORKER}/drain`, body: {} },
   Submit: {
     screen: 'submit',
     path: '/v1/runs',
@@ -42,6 +46,7 @@ const OFFERED: Record<Role | 'owner', Action[]> = {
 describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing'), () => {
   let browser: Browser;
   let dashboard: OpenedDashboard;
+  let worker: WorkerRegistration;
 
   beforeAll(async () => {
     browser = await startChromium();
@@ -50,6 +55,7 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
   beforeEach(async () => {
     dashboard = await openDashboard(browser);
     const { home } = dashboard;
+    worker = await registerWorker(home.host.home, 'any', WORKER);
     await home.addHeldRun('heldrun1');
     await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
     for (const [runId, user] of [
@@ -58,7 +64,10 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
     ] as const)
       await home.addRun([{ ...created(runId, 1), user }, { type: 'run.started' }, ...attempted('US-001')]);
   });
-  afterEach(() => dashboard.close());
+  afterEach(async () => {
+    await worker.leave();
+    await dashboard.close();
+  });
 
   async function tokenOf(role: Role | 'owner'): Promise<string> {
     if (role === 'owner') return OWNER;
@@ -77,8 +86,9 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
       expect(await page.locator('.person').textContent()).toBe(role === 'owner' ? 'Owner' : `pat · ${role}`);
       const shown: Action[] = [];
       for (const [name, { screen }] of Object.entries(ACTIONS) as [Action, (typeof ACTIONS)[Action]][]) {
-        await show(screen, { inbox: 'Inbox', submit: 'Submit' }[screen as string] ?? 'shop');
+        await show(screen, { '': 'Now', inbox: 'Inbox', submit: 'Submit' }[screen as string] ?? 'shop');
         if (screen === 'inbox') await page.getByText('Review the diff').first().waitFor();
+        if (screen === '') await page.getByRole('region', { name: 'Workers' }).waitFor();
         const label = name.replace(' own', '');
         const places = page.locator('main').getByRole('button', { name: new RegExp(`^${label}`) });
         if ((await places.or(page.getByLabel(label, { exact: true }).and(page.locator('textarea'))).count()) > 0)

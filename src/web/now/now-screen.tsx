@@ -9,25 +9,27 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { canContinue, stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
-import { NoWorker, WorkerList } from './worker-list.tsx';
+import { AllDrain, NoWorker, WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
-import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem } from '../page/page-parts.tsx';
+import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 
 interface NowProps {
   runs: readonly ListedRun[] | undefined;
   now: string;
+  person: Person;
 }
 
 /** Drawn without a request for more. */
 const PAGE = 50;
 
 /** Open runs with their stories, the newest ended runs, and the workers. */
-export function NowScreen({ runs, now }: NowProps): JSX.Element {
+export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
   const [{ shown, text }, setFilter] = useRunFilter();
   const [limit, setLimit] = useState(PAGE);
+  const [changes, setChanges] = useState(0);
   const { value, problem } = useLoaded(
-    `workers ${now.slice(0, 18)}`,
+    `workers ${now.slice(0, 18)} ${changes}`,
     () => readJson<{ workers: WorkerView[] }>('/v1/workers'),
     true,
   );
@@ -39,6 +41,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
     [sorted, asking, shown, text],
   );
   const lacksWorker = value?.workers.length === 0 && sorted.some(canContinue);
+  const allDrain = hasOnlyDraining(value?.workers) && sorted.some(canContinue);
   const page = found.slice(0, limit);
   return (
     <>
@@ -53,6 +56,7 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       {runs !== undefined && runs.length > 0 && (
         <>
           {lacksWorker && <NoWorker />}
+          {allDrain && <AllDrain />}
           <Counts runs={runs} asking={asking.size} toLand={toLand} workers={value?.workers} />
           <div class="tools filter">
             <ChoiceOfOne
@@ -92,9 +96,17 @@ export function NowScreen({ runs, now }: NowProps): JSX.Element {
       )}
       <h2>Workers</h2>
       {problem !== undefined && <Problem problem={problem} />}
-      {value !== undefined && !lacksWorker && <WorkerList workers={value.workers} now={now} />}
+      {value !== undefined && !lacksWorker && (
+        <WorkerList workers={value.workers} now={now} person={person} onChange={() => setChanges(changes + 1)} />
+      )}
     </>
   );
+}
+
+/** Whether workers run, but none that would take a queued story. */
+function hasOnlyDraining(workers: readonly WorkerView[] = []): boolean {
+  const taking = workers.filter(({ takes }) => takes === 'any');
+  return taking.length > 0 && taking.every(({ draining }) => draining);
 }
 
 interface CountsProps {
@@ -111,7 +123,7 @@ function Counts({ runs, asking, toLand, workers = [] }: CountsProps): JSX.Elemen
   const stories = open.flatMap((run) => run.stories);
   const running = stories.filter(isRunning).length;
   const delayed = stories.filter(({ waiting }) => waiting !== undefined).length;
-  const slots = workers.reduce((sum, worker) => sum + (worker.slots ?? 0), 0);
+  const slots = workers.reduce((sum, { slots = 0, busy = 0, draining }) => sum + (draining ? busy : slots), 0);
   const busy = workers.reduce((sum, worker) => sum + (worker.busy ?? 0), 0);
   return (
     <dl class="figures">

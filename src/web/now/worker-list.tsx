@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
+import { drainText } from '../../tui/run-text.ts';
 import type { WorkerView } from '../../api/operations/requests.ts';
-import { EmptyState, Elapsed, ShareBar, TextTable } from '../page/page-parts.tsx';
+import { ActionButton, EmptyState, Elapsed, mayDo, ShareBar, TextTable, type Person } from '../page/page-parts.tsx';
 
 /** Says why no story runs. */
 export function NoWorker(): JSX.Element {
@@ -11,19 +12,40 @@ export function NoWorker(): JSX.Element {
   );
 }
 
-/** The workers with what they do. */
-export function WorkerList({ workers, now }: { workers: readonly WorkerView[]; now: string }): JSX.Element {
-  if (workers.length === 0) return <NoWorker />;
+/** Says why no story starts although workers run. */
+export function AllDrain(): JSX.Element {
   return (
-    <TextTable name="Workers" columns={['Host', 'Takes', 'Stories', 'Version', 'Up for', 'Last contact']}>
-      {workers.map(({ id, host, pid, since, takes, version, slots, busy, seen }) => (
+    <EmptyState title="All workers are draining.">
+      Queued stories wait. Resume a worker below, or start another one with <code>halo worker</code>.
+    </EmptyState>
+  );
+}
+
+interface WorkerListProps {
+  workers: readonly WorkerView[];
+  now: string;
+  person: Person;
+  /** Called when a worker was drained or resumed. */
+  onChange: () => void;
+}
+
+/** The workers with what they do. */
+export function WorkerList({ workers, now, person, onChange }: WorkerListProps): JSX.Element {
+  if (workers.length === 0) return <NoWorker />;
+  const mayDrain = mayDo(person, 'operate');
+  const columns = ['Host', 'Takes', 'Stories', 'Version', 'Up for', 'Last contact', ...(mayDrain ? ['Action'] : [])];
+  return (
+    <TextTable name="Workers" columns={columns}>
+      {workers.map(({ id, host, pid, since, takes, version, slots, busy, seen, draining }) => (
         <tr key={id}>
           <th scope="row">
             <strong>{host}</strong> <span class="soft">process {pid}</span>
           </th>
           <td>{takes === 'own' ? 'its own runs' : 'any run'}</td>
           <td>
-            {slots === undefined ? (
+            {draining ? (
+              <span class="warn">{drainText({ busy })}</span>
+            ) : slots === undefined ? (
               <span class="soft">not known to the queue</span>
             ) : slots === 0 ? (
               <span class="warn">shuts down, {busy ?? 0} running</span>
@@ -45,6 +67,18 @@ export function WorkerList({ workers, now }: { workers: readonly WorkerView[]; n
               </>
             )}
           </td>
+          {mayDrain && (
+            <td>
+              {takes === 'any' && (
+                <ActionButton
+                  key={String(draining)}
+                  label={draining ? 'Resume' : 'Drain'}
+                  path={`/v1/workers/${encodeURIComponent(id)}/${draining ? 'resume' : 'drain'}`}
+                  onDone={onChange}
+                />
+              )}
+            </td>
+          )}
         </tr>
       ))}
     </TextTable>

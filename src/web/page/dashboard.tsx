@@ -64,7 +64,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
       <main id="content" tabIndex={-1}>
         {problem !== undefined && <Problem problem={problem} />}
         <Guarded key={`${screen}/${runId}`}>
-          {screen === '' && <NowScreen runs={runs} now={now} />}
+          {screen === '' && <NowScreen runs={runs} now={now} person={person} />}
           {screen === 'inbox' && <InboxScreen runs={runs} breakers={breakers} person={person} now={now} />}
           {screen === 'spend' && <SpendScreen />}
           {screen === 'failures' && <FailuresScreen now={now} />}
