@@ -27,7 +27,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
   afterEach(() => dashboard.close());
 
   /** A run of a user that cost so much; without a cost, its model has no price. */
-  async function addPaidRun(runId: string, user: string, costUsd?: number): Promise<void> {
+  async function addPaidRun(runId: string, user: string, costUsd?: number, model = 'gpt-5'): Promise<void> {
     const usage = {
       requests: 1,
       inputTokens: 1000,
@@ -36,7 +36,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
       ...(costUsd !== undefined && { costUsd }),
     };
     const [start, ...rest] = passed('US-001');
-    const asked = { type: 'model.used', story: 'US-001', attempt: 1, model: 'gpt-5', told: 'all' } as const;
+    const asked = { type: 'model.used', story: 'US-001', attempt: 1, model, told: 'all' } as const;
     const first = { ...created(runId, 1), user };
     await home.addRun([first, { type: 'run.started' }, start!, { ...asked, usage, tokens: 1100 }, ...rest]);
   }
@@ -54,7 +54,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
       /^ada\s+\$4\.50[\s\S]*1 of 1\s+100 %\s+1\.0\s+\$4\.50/,
     );
     const perStory = page.locator('.figures > div', { hasText: 'Cost per landed story' });
-    await perStory.getByText('$5.50 for landed and failed stories / 2 landed').waitFor();
+    await perStory.getByText('$5.50 with failed stories / 2 landed').waitFor();
     await page.getByLabel('Model').check();
     await costs.getByText('gpt-5').waitFor();
     await page.getByLabel('90 days').check();
@@ -66,9 +66,71 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await addPaidRun('bensrun1', 'ben');
     await show('spend', 'Spend');
     const figure = page.locator('.figures > div', { hasText: 'Cost per landed story' });
-    await figure.getByText('$4.50 for landed and failed stories / 1 landed; 1 more not metered').waitFor();
+    await figure.getByText('$4.50 with failed stories / 1 landed; 1 not metered').waitFor();
     await figure.getByText('$4.50', { exact: true }).waitFor();
     expect(await page.getByRole('row', { name: /^ben/ }).innerText()).toContain('not metered');
+  });
+
+  it('shows on which repositories and models a person spent, with the keyboard', async () => {
+    await addPaidRun('adasrun1', 'ada', 4.5);
+    await addPaidRun('bensrun1', 'ben', 1);
+    await addPaidRun('adasrun2', 'ada', 2, 'large');
+    await show('spend', 'Spend');
+    const costs = page.getByRole('region', { name: 'Costs' });
+    const toggle = costs.getByRole('button', { name: 'ada' });
+    expect(await toggle.getAttribute('aria-expanded')).toBe('false');
+    await toggle.focus();
+    await page.keyboard.press('Enter');
+    await costs.getByRole('row', { name: /^\/home\/me\/shop gpt-5 \$4\.50 1 1/ }).waitFor();
+    await costs.getByRole('row', { name: /^\/home\/me\/shop large \$2\.00 1 1/ }).waitFor();
+    // Only the parts of this row.
+    expect(await costs.getByRole('row').count()).toBe(1 + 2 + 2);
+    expect(await toggle.getAttribute('aria-expanded')).toBe('true');
+    await page.keyboard.press('Enter');
+    await costs.getByText('large').waitFor({ state: 'detached' });
+    for (const [group, parts] of [
+      ['Repository', /^ada gpt-5 \$4\.50/],
+      ['Model', /^ada \/home\/me\/shop \$4\.50/],
+      ['Day', /^ada \/home\/me\/shop \$6\.50/],
+    ] as const) {
+      await page.getByLabel(group, { exact: true }).check();
+      await costs.getByRole('columnheader', { name: group }).waitFor();
+      await costs.getByRole('button').first().click();
+      await costs.getByRole('row', { name: parts }).waitFor();
+    }
+  });
+
+  it('names the project, the person and the repository of each run', async () => {
+    await addPaidRun('adasrun1', 'ada', 4.5);
+    await show('spend?by=run', 'Spend');
+    const row = page.getByRole('region', { name: 'Costs' }).getByRole('row').nth(1);
+    await row.getByRole('link', { name: 'shop' }).waitFor();
+    expect(await row.getByRole('link').getAttribute('href')).toBe('#/run/adasrun1');
+    for (const text of ['ada', '/home/me/shop', 'adasrun1']) await row.getByText(text, { exact: true }).waitFor();
+    await row.getByRole('button', { name: 'Parts of shop' }).click();
+    await page.getByRole('row', { name: /^gpt-5 \$4\.50/ }).waitFor();
+  });
+
+  it('keeps period and grouping in the address, also on the way back', async () => {
+    await addPaidRun('adasrun1', 'ada', 4.5);
+    await show('spend', 'Spend');
+    await page.getByLabel('30 days').check();
+    await page.getByLabel('Run', { exact: true }).check();
+    await page.waitForURL(/#\/spend\?days=30&by=run$/);
+    await page.getByRole('region', { name: 'Costs' }).getByRole('link').first().click();
+    await page.waitForURL(/#\/run\/adasrun1/);
+    await page.goBack();
+    await page.getByRole('region', { name: 'Costs' }).waitFor();
+    const isChosen = (name: string) => page.getByLabel(name, { exact: true }).isChecked();
+    expect([await isChosen('30 days'), await isChosen('Run')]).toEqual([true, true]);
+    await page.reload();
+    await page.getByRole('region', { name: 'Costs' }).waitFor();
+    expect([await isChosen('30 days'), await isChosen('Run')]).toEqual([true, true]);
+    await show('failures', 'Failures');
+    await page.getByLabel('90 days').check();
+    await page.waitForURL(/#\/failures\?days=90$/);
+    await page.reload();
+    await vi.waitFor(async () => expect(await isChosen('90 days')).toBe(true));
   });
 
   it('says that a cost is not metered, which is not a cost of $0', async () => {
@@ -97,6 +159,11 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.reload();
     await days.getByTitle(/: \$2\.50$/).waitFor();
     expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), '$2.50']);
+    // Its bar is inside of the figure.
+    const figure = await days.locator('figure').boundingBox();
+    const bar = await days.getByTitle(/: \$2\.50$/).boundingBox();
+    expect(bar?.y).toBeGreaterThan(figure?.y ?? Infinity);
+    expect(bar?.width).toBeGreaterThan((figure?.width ?? 0) / 10);
     await page.getByLabel('30 days').check();
     await vi.waitFor(async () => expect(await days.locator('.day-bar').count()).toBe(30), 10_000);
     expect(await days.locator('figcaption span').count()).toBe(2);

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useAddressChoice, useAddressQuery } from '../page/address-query.ts';
 
 /** Which runs a list has; those that wait include runs that ended until a person decides. */
 export const SHOWN = ['all', 'running', 'waiting', 'ended'] as const;
@@ -10,29 +10,15 @@ interface RunFilter {
   text: string;
 }
 
-/** The filter of the screen Now. The address keeps it, so that it survives a reload and the way back from a run. */
+/** The filter of the screen Now, which the address keeps. */
 export function useRunFilter(): [filter: RunFilter, change: (next: RunFilter) => void] {
-  const [filter, setFilter] = useState(readFilter);
-  useEffect(() => {
-    const update = () => setFilter(readFilter());
-    addEventListener('hashchange', update);
-    return () => removeEventListener('hashchange', update);
-  }, []);
+  const [shown, show] = useAddressChoice('runs', SHOWN, 'all');
+  const [query, change] = useAddressQuery();
   return [
-    filter,
+    { shown, text: query.get('find') ?? '' },
     (next) => {
-      const query = new URLSearchParams({
-        ...(next.shown !== 'all' && { runs: next.shown }),
-        ...(next.text !== '' && { find: next.text }),
-      }).toString();
-      history.replaceState(null, '', `#/${query === '' ? '' : `?${query}`}`);
-      setFilter(next);
+      show(next.shown);
+      change({ find: next.text });
     },
   ];
-}
-
-function readFilter(): RunFilter {
-  const query = new URLSearchParams(/\?(.*)$/s.exec(location.hash)?.[1] ?? '');
-  const shown = SHOWN.find((each) => each === query.get('runs')) ?? 'all';
-  return { shown, text: query.get('find') ?? '' };
 }

@@ -1,5 +1,7 @@
 import type { JSX } from 'preact';
 
+const DAY = { day: 'numeric', month: 'short', year: 'numeric' } as const;
+
 /** A time of day of the person who looks at the page; with `date` also the day. UTC is in its title. */
 export function ClockTime({ at, date = false }: { at: string; date?: boolean }): JSX.Element {
   return (
@@ -24,6 +26,11 @@ export function formatClock(at: string | number): string {
   return new Date(at).toTimeString().slice(0, 8);
 }
 
+/** A day in UTC, `YYYY-MM-DD`, in the form of all screens. */
+export function formatUtcDay(day: string): string {
+  return new Date(`${day}T00:00:00Z`).toLocaleDateString('en-GB', { ...DAY, timeZone: 'UTC' });
+}
+
 function formatDay(at: string): string {
-  return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+  return new Date(at).toLocaleDateString('en-GB', DAY);
 }

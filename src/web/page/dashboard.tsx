@@ -66,7 +66,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
         <Guarded key={`${screen}/${runId}`}>
           {screen === '' && <NowScreen runs={runs} now={now} person={person} />}
           {screen === 'inbox' && <InboxScreen runs={runs} breakers={breakers} person={person} now={now} />}
-          {screen === 'spend' && <SpendScreen />}
+          {screen === 'spend' && <SpendScreen runs={runs ?? []} />}
           {screen === 'failures' && <FailuresScreen now={now} />}
           {screen === 'submit' && <SubmitScreen person={person} runs={runs ?? []} />}
           {screen === 'settings' && <SettingsScreen person={person} />}

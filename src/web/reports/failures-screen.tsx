@@ -1,17 +1,16 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
 import type { ErrorGroup } from '../../core/report/error-report.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { storyAddress } from '../run/stories/story-words.ts';
-import { Period, startOf, type Days } from './period.tsx';
+import { Period, startOf, usePeriod } from './period.tsx';
 
 const MAX_RUNS = 10;
 
 /** Failures of a period, grouped by their signature. */
 export function FailuresScreen({ now }: { now: string }): JSX.Element {
-  const [days, setDays] = useState<Days>('7');
+  const [days, setDays] = usePeriod();
   const query = new URLSearchParams({ since: startOf(days, Date.now()) }).toString();
   const { value, problem } = useLoaded(query, () => readJson<{ errors: ErrorGroup[] }>(`/v1/reports/errors?${query}`));
   return (

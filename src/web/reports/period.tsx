@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useAddressChoice } from '../page/address-query.ts';
 import { ChoiceOfOne } from '../page/page-parts.tsx';
 
 const DAY_MS = 86_400_000;
@@ -10,6 +11,15 @@ const PERIODS = [
 ] as const;
 /** A number of days, today included. */
 export type Days = (typeof PERIODS)[number]['value'];
+
+/** The period of a screen, which the address keeps. */
+export function usePeriod(): [days: Days, choose: (days: Days) => void] {
+  return useAddressChoice(
+    'days',
+    PERIODS.map(({ value }) => value),
+    '7',
+  );
+}
 
 export function Period({ days, onChange }: { days: Days; onChange: (days: Days) => void }): JSX.Element {
   return <ChoiceOfOne label="Period" options={PERIODS} value={days} onChange={onChange} />;

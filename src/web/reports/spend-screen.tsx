@@ -1,15 +1,18 @@
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
-import type { CostGroup, CostReport } from '../../core/report/cost-report.ts';
+import type { CostReport } from '../../core/report/cost-report.ts';
 import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/report/quality-report.ts';
-import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeText } from '../../core/text/safe-text.ts';
-import { ChoiceOfOne, EmptyState, Figure, Problem, ShareBar } from '../page/page-parts.tsx';
+import { useAddressChoice } from '../page/address-query.ts';
+import { ChoiceOfOne, EmptyState, Figure, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { BarChart } from './bar-chart.tsx';
 import { BudgetBars } from './budget-bars.tsx';
-import { daysOf, formatDay, Period, startOf, type Days } from './period.tsx';
+import { CostTable, type SpendGroup } from './cost-table.tsx';
+import { attemptsText, costText, minutesText, shareText, usdText } from './cost-words.ts';
+import { daysOf, formatDay, Period, startOf, usePeriod, type Days } from './period.tsx';
 
 const GROUPS = [
   { value: 'user', name: 'Person' },
@@ -18,23 +21,25 @@ const GROUPS = [
   { value: 'model', name: 'Model' },
   { value: 'day', name: 'Day' },
   { value: 'run', name: 'Run' },
-] as const satisfies readonly { value: CostGroup; name: string }[];
-type Group = (typeof GROUPS)[number]['value'];
+] as const satisfies readonly { value: SpendGroup; name: string }[];
+const GROUP_NAMES = GROUPS.map(({ value }) => value);
 
 /** What a period cost and what came of it: totals, budgets, days, and people, repositories, agents, models or runs. */
-export function SpendScreen(): JSX.Element {
-  const [by, setBy] = useState<Group>('user');
-  const [days, setDays] = useState<Days>('7');
+export function SpendScreen({ runs }: { runs: readonly ListedRun[] }): JSX.Element {
+  const [by, setBy] = useAddressChoice('by', GROUP_NAMES, 'user');
+  const [days, setDays] = usePeriod();
   const since = startOf(days, Date.now());
   const qualityBy = QUALITY_GROUPS.find((group) => group === by);
-  const query = new URLSearchParams({ by, since }).toString();
+  // A run has one person and one repository, so these groups only name them.
+  const groups = by === 'run' ? 'run,user,repo' : by;
+  const query = new URLSearchParams({ by: groups, since }).toString();
   const parts = new URLSearchParams({ by: 'day,user', since }).toString();
   const quality = new URLSearchParams({ by: qualityBy ?? 'repo', since }).toString();
   const costs = useLoaded(query, () => readJson<CostReport>(`/v1/reports/costs?${query}`), true);
   const daily = useLoaded(parts, () => readJson<CostReport>(`/v1/reports/costs?${parts}`), true);
   const results = useLoaded(quality, () => readJson<QualityReport>(`/v1/reports/quality?${quality}`), true);
   const problem = costs.problem ?? daily.problem ?? results.problem;
-  const report = costs.value?.by === by ? costs.value : undefined;
+  const report = costs.value?.by === groups ? costs.value : undefined;
   return (
     <>
       <h1>Spend</h1>
@@ -53,7 +58,11 @@ export function SpendScreen(): JSX.Element {
         <EmptyState title="No costs in this period.">Only models that agents reach through halo have costs.</EmptyState>
       )}
       {report !== undefined && report.rows.length > 0 && (
-        <CostTable by={by} report={report} quality={qualityBy === results.value?.by ? results.value : undefined} />
+        <CostTable
+          key={by}
+          {...{ by, since, report, runs }}
+          quality={qualityBy === results.value?.by ? results.value : undefined}
+        />
       )}
     </>
   );
@@ -63,7 +72,7 @@ function Totals({ daily, total }: { daily: CostReport; total: QualitySum | undef
   const people = useMemo(() => sumBy(daily, 1), [daily]);
   const [most] = [...people].filter(([, usd]) => usd > 0).sort(([, a], [, b]) => b - a);
   return (
-    <dl class="figures">
+    <dl class="figures six">
       <Figure
         name="Cost"
         value={daily.total.runs === 0 ? formatUsd(0) : costText(daily.total.usage.costUsd)}
@@ -74,23 +83,22 @@ function Totals({ daily, total }: { daily: CostReport; total: QualitySum | undef
         value={most === undefined ? '-' : safeText(most[0])}
         {...(most !== undefined && { more: formatUsd(most[1]) })}
       />
-      <Figure name="Landed" value={shareText(total?.landed, total)} {...moreOf(total, 'landed')} />
-      <Figure
-        name="Landed at first attempt"
-        value={shareText(total?.firstPass, total)}
-        {...moreOf(total, 'firstPass')}
-      />
-      <Figure name="Attempts per story" value={perStory(total)} />
+      <Figure name="Landed" value={shareText(total?.landed, total)} {...landedOf(total)} />
+      <Figure name="Landed at first attempt" value={shareText(total?.firstPass, total)} {...attemptsOf(total)} />
       <Figure name="Cost per landed story" value={usdText(total?.costPerLanded)} {...costOf(total)} />
       <Figure name="Time to land (median)" value={minutesText(total?.minutesToLand)} />
     </dl>
   );
 }
 
-function moreOf(total: QualitySum | undefined, name: 'landed' | 'firstPass'): { more?: string } {
-  return total === undefined || total.stories === 0
-    ? {}
-    : { more: `${total[name]} of ${total.stories} that landed or failed` };
+function landedOf(total: QualitySum | undefined): { more?: string } {
+  return total?.stories ? { more: `${total.landed} of ${total.stories} that landed or failed` } : {};
+}
+
+function attemptsOf(total: QualitySum | undefined): { more?: string } {
+  return total?.stories
+    ? { more: `${total.firstPass} of ${total.stories}; ${attemptsText(total)} attempts per story` }
+    : {};
 }
 
 /** How the cost per landed story is computed. */
@@ -98,8 +106,8 @@ function costOf(total: QualitySum | undefined): { more?: string } {
   if (total?.costPerLanded === undefined) return {};
   const { costPerLanded, landedMetered, landed } = total;
   const others = landed - landedMetered;
-  const cost = `${formatUsd(costPerLanded * landedMetered)} for landed and failed stories / ${landedMetered} landed`;
-  return { more: others === 0 ? cost : `${cost}; ${others} more not metered` };
+  const cost = `${formatUsd(costPerLanded * landedMetered)} with failed stories / ${landedMetered} landed`;
+  return { more: others === 0 ? cost : `${cost}; ${others} not metered` };
 }
 
 function Daily({ days, report }: { days: Days; report: CostReport }): JSX.Element {
@@ -115,7 +123,7 @@ function Daily({ days, report }: { days: Days; report: CostReport }): JSX.Elemen
   return (
     <section aria-label="Cost by day">
       <h2>
-        Cost by day <span class="soft">{most.value > 0 && `at most ${most.text}`}</span>
+        Cost by day <span class="soft">UTC{most.value > 0 && `; at most ${most.text}`}</span>
       </h2>
       <BarChart label={label} bars={bars} />
     </section>
@@ -130,83 +138,4 @@ function sumBy({ rows }: CostReport, at: number): Map<string, number> {
     if (usage.costUsd !== undefined) sums.set(key, (sums.get(key) ?? 0) + usage.costUsd);
   }
   return sums;
-}
-
-interface CostTableProps {
-  by: Group;
-  report: CostReport;
-  quality: QualityReport | undefined;
-}
-
-function CostTable({ by, report, quality }: CostTableProps): JSX.Element {
-  const most = Math.max(0, ...report.rows.map(({ usage }) => usage.costUsd ?? 0));
-  const columns = ['Cost', 'Runs', 'Attempts', 'Input tokens', 'Output tokens'];
-  const results = ['Landed', 'At first attempt', 'Attempts per story', 'Cost per landed', 'Time to land'];
-  return (
-    <div class="table" tabIndex={0} role="region" aria-label="Costs">
-      <table>
-        <thead>
-          <tr>
-            {[GROUPS.find(({ value }) => value === by)?.name ?? by, ...columns, ...(quality ? results : [])].map(
-              (name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ),
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {report.rows.map(({ key, runs, attempts, usage }) => {
-            const sum = quality?.rows.find((row) => row.key === key);
-            return (
-              <tr key={key}>
-                <th scope="row">
-                  {by === 'run' ? <a href={`#/run/${key}`}>{key}</a> : safeText(key === '-' ? 'not known' : key)}
-                </th>
-                <td>
-                  {costText(usage.costUsd)}
-                  {usage.costUsd !== undefined && <ShareBar share={most === 0 ? 0 : usage.costUsd / most} />}
-                </td>
-                <td>{runs}</td>
-                <td>{attempts}</td>
-                <td>{usage.inputTokens.toLocaleString('en')}</td>
-                <td>{usage.outputTokens.toLocaleString('en')}</td>
-                {quality !== undefined && (
-                  <>
-                    <td>{sum === undefined ? '-' : `${sum.landed} of ${sum.stories}`}</td>
-                    <td>{shareText(sum?.firstPass, sum)}</td>
-                    <td>{perStory(sum)}</td>
-                    <td>{usdText(sum?.costPerLanded)}</td>
-                    <td>{minutesText(sum?.minutesToLand)}</td>
-                  </>
-                )}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
-function shareText(count: number | undefined, sum: QualitySum | undefined): string {
-  return count === undefined || !sum?.stories ? '-' : `${Math.round((100 * count) / sum.stories)} %`;
-}
-
-function perStory(sum: QualitySum | undefined): string {
-  return !sum?.stories ? '-' : (sum.attempts / sum.stories).toFixed(1);
-}
-
-/** A cost is metered only for models that have a price. */
-function costText(costUsd: number | undefined): string {
-  return costUsd === undefined ? 'not metered' : formatUsd(costUsd);
-}
-
-function usdText(usd: number | undefined): string {
-  return usd === undefined ? '-' : formatUsd(usd);
-}
-
-function minutesText(minutes: number | undefined): string {
-  return minutes === undefined ? '-' : formatElapsed(minutes * 60_000);
 }
