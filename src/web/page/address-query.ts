@@ -19,8 +19,8 @@ export function useAddressQuery(): [query: URLSearchParams, change: ChangeQuery]
     (changes) => {
       const next = readQuery();
       for (const [name, value] of Object.entries(changes)) {
-        if (value === '') next.delete(name);
-        else next.set(name, value);
+        next.delete(name);
+        if (value !== '') next.append(name, value);
       }
       const path = location.hash.replace(/\?.*$/s, '') || '#/';
       history.replaceState(null, '', next.size === 0 ? path : `${path}?${next.toString()}`);
