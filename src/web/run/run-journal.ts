@@ -9,7 +9,7 @@ import type { Prd } from '../../core/prd/prd.ts';
 import { CostReader } from '../../core/report/cost-report.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { TranscriptLine } from '../../core/transcript/transcript-line.ts';
-import type { Extent } from '../../core/transcript/excerpt.ts';
+import { WHOLE, type Extent } from '../../core/transcript/excerpt.ts';
 import { describeEvent } from '../../core/transcript/transcript.ts';
 import { AttemptTracker } from '../../tui/attempts.ts';
 
@@ -77,7 +77,8 @@ export interface RunLine extends TranscriptLine {
   isFirst: boolean;
 }
 
-const EXTENT: Extent = { said: 200, failedOutput: 60, output: 20, line: 1_000 };
+/** Everything that the journal has, except the ends of very long lines. */
+const EXTENT: Extent = { ...WHOLE, line: 1_000 };
 
 /** Everything that the screens of a run show, computed from the events of its journal as they arrive. */
 export class RunJournal {
