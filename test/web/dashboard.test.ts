@@ -230,7 +230,10 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await signIn();
     await page.getByRole('link', { name: 'shop' }).waitFor();
     await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('number 1 in progress');
+    await page.getByRole('option', { name: 'US-001 Story number 1 in progress shop running1' }).waitFor();
     await page.getByRole('combobox').fill('running1');
+    await page.getByRole('option', { name: /^shop .*running.* running1$/ }).waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL(/#\/run\/running1/);
   });

@@ -191,7 +191,7 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
     <li class="card">
       <div class="line">
         <a class="title" href={`#/run/${run.runId}`}>
-          {run.project === '' ? run.runId : run.project}
+          {run.project === '' ? run.runId : safeLine(run.project)}
         </a>
         <span class={`state ${tone}`}>{text}</span>
         <span>{storyCount(run)}</span>
@@ -205,8 +205,8 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
       </div>
       <div class="line soft">
         <code>{run.runId}</code>
-        <span>{run.repo.source}</span>
-        {run.user !== undefined && <span>{run.user}</span>}
+        <span>{safeLine(run.repo.source)}</span>
+        {run.user !== undefined && <span>{safeLine(run.user)}</span>}
       </div>
       {needsPerson && (
         <p class="waits warn">
@@ -215,7 +215,7 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
       )}
       {waits.map((why) => (
         <p key={why} class="waits warn">
-          {why}
+          {safeLine(why, 400)}
         </p>
       ))}
       <StoryChips run={run} now={now} />
@@ -242,10 +242,10 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
     <ul class="chips" aria-label="Stories">
       {stories.map((story) => (
         <li key={story.id} class={`chip ${story.progress}`}>
-          <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={story.title}>
-            <b>{story.id}</b>{' '}
+          <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={safeLine(story.title)}>
+            <b>{safeLine(story.id)}</b>{' '}
             {(isUnsolved(story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}{' '}
-            {storyNow(story, run)}
+            {safeLine(storyNow(story, run), 400)}
             {story.progress === 'in_progress' && story.startedAt !== undefined && (
               <>
                 {' '}

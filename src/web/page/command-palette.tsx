@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { stateCell } from '../../tui/run-text.ts';
 import { SCREENS } from './screens.ts';
 
@@ -10,7 +11,15 @@ interface PaletteProps {
 }
 
 const MAX_SHOWN = 12;
-const PLACES = SCREENS.map(({ name, path }) => ({ name, path: `#/${path}` }));
+
+interface Place {
+  name: string;
+  /** What distinguishes it from others of the same name. */
+  detail: string;
+  path: string;
+}
+
+const PLACES = SCREENS.map(({ name, path }): Place => ({ name, detail: '', path: `#/${path}` }));
 
 /** Finds screens, runs and stories by any part of their names. */
 export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
@@ -18,21 +27,13 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
   const [text, setText] = useState('');
   const [index, setIndex] = useState(0);
   useEffect(() => dialog.current?.showModal(), []);
-  const all = [
-    ...PLACES,
-    ...runs.map((run) => ({
-      name: `${run.runId} ${run.project} ${stateCell(run).text}`,
-      path: `#/run/${run.runId}`,
-    })),
-    ...runs.flatMap((run) =>
-      run.stories.map(({ id, title }) => ({
-        name: `${id} ${title} (${run.runId})`,
-        path: `#/run/${run.runId}/story/${encodeURIComponent(id)}`,
-      })),
-    ),
-  ];
+  const all = [...PLACES, ...runs.map(placeOfRun), ...runs.flatMap(placesOfStories)];
   const words = text.toLowerCase().split(/\s+/);
-  const found = all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word))).slice(0, MAX_SHOWN);
+  const isFound = ({ name, detail }: Place) => {
+    const all = `${name} ${detail}`.toLowerCase();
+    return words.every((word) => all.includes(word));
+  };
+  const found = all.filter(isFound).slice(0, MAX_SHOWN);
   const open = (path: string | undefined) => {
     if (path !== undefined) location.hash = path;
     onClose();
@@ -62,13 +63,26 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
         onKeyDown={press}
       />
       <ul id="found" role="listbox" aria-label="Found">
-        {found.map(({ name, path }, at) => (
+        {found.map(({ name, detail, path }, at) => (
           <li key={path} id={`found-${at}`} role="option" aria-selected={at === index} onClick={() => open(path)}>
-            {name}
+            {safeLine(name)} <span class="soft">{safeLine(detail)}</span>
           </li>
         ))}
       </ul>
       {found.length === 0 && <p class="soft">Nothing matches.</p>}
     </dialog>
   );
+}
+
+function placeOfRun(run: ListedRun): Place {
+  const name = run.project === '' ? run.runId : run.project;
+  return { name, detail: `${stateCell(run).text} ${run.user ?? ''} ${run.runId}`, path: `#/run/${run.runId}` };
+}
+
+function placesOfStories(run: ListedRun): Place[] {
+  return run.stories.map(({ id, title, progress }) => ({
+    name: `${id} ${title}`,
+    detail: `${progress.replace('_', ' ')} ${run.project} ${run.runId}`,
+    path: `#/run/${run.runId}/story/${encodeURIComponent(id)}`,
+  }));
 }
