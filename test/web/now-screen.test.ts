@@ -90,7 +90,9 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await home.append('failed01', { type: 'run.ended', stopReason: 'PARTIAL', detail: 'US-002 failed.' });
     const stories = page.getByRole('list', { name: 'Stories' }).getByRole('listitem');
     await stories.filter({ hasText: 'failed' }).waitFor();
-    expect(await stories.allInnerTexts()).toEqual(['US-002 Story number 2 failed']);
+    expect((await stories.allInnerTexts()).map((text) => text.split('\n'))).toEqual([
+      ['US-002', 'Story number 2', 'failed'],
+    ]);
     expect(await stories.getByRole('link').getAttribute('href')).toBe('#/run/failed01/story/US-002');
   });
 

@@ -243,15 +243,17 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
       {stories.map((story) => (
         <li key={story.id} class={`chip ${story.progress}`}>
           <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={safeLine(story.title)}>
-            <b>{safeLine(story.id)}</b>{' '}
-            {(isUnsolved(story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}{' '}
-            {safeLine(storyNow(story, run), 400)}
-            {story.progress === 'in_progress' && story.startedAt !== undefined && (
-              <>
-                {' '}
-                <Elapsed from={story.startedAt} now={now} />
-              </>
-            )}
+            <b>{safeLine(story.id)}</b>
+            {(isUnsolved(story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}
+            <span class="soft">
+              {safeLine(storyNow(story, run), 400)}
+              {story.progress === 'in_progress' && story.startedAt !== undefined && (
+                <>
+                  {' '}
+                  <Elapsed from={story.startedAt} now={now} />
+                </>
+              )}
+            </span>
           </a>
         </li>
       ))}
