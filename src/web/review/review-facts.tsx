@@ -3,7 +3,7 @@ import { formatUsd } from '../../core/budget.ts';
 import { findDoubts, isTestPath, type StoryReview } from '../../core/review/review.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { hasLostTests } from '../../core/test-report/test-report.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { Counts } from './diff-file.tsx';
 import { findFilePlace } from './criteria-list.tsx';
@@ -15,13 +15,17 @@ interface ReviewFactsProps {
   reviews: readonly StoryReview[];
   held: StoryState['held'];
   files: readonly PatchFile[];
+  /** How long the latest attempt of each story ran. */
+  attemptMs: Readonly<Record<string, number>>;
+  /** A card about the stories of a whole run. */
+  children?: ComponentChildren;
   onShow: (place: Place) => void;
 }
 
 const MAX_NAMED = 12;
 
 /** What a reviewer has to see before the diff. */
-export function ReviewFacts({ reviews, held, files, onShow }: ReviewFactsProps): JSX.Element {
+export function ReviewFacts({ reviews, held, files, attemptMs, children, onShow }: ReviewFactsProps): JSX.Element {
   const single = reviews.length === 1 ? reviews[0] : undefined;
   const prefix = ({ id }: StoryReview) => (single === undefined ? `${id}: ` : '');
   const changed = files.map(({ path, added, removed, hunks }) => ({ path, added, removed, hunks: hunks.length }));
@@ -54,6 +58,7 @@ export function ReviewFacts({ reviews, held, files, onShow }: ReviewFactsProps):
           <NameList names={findings} />
         </Fact>
       )}
+      {children}
       {single !== undefined && <GateFacts review={single} />}
       <Fact title="Change">
         <dl>
@@ -65,15 +70,15 @@ export function ReviewFacts({ reviews, held, files, onShow }: ReviewFactsProps):
           <dd>
             <Counts file={sumOf(files)} />
           </dd>
-          {single !== undefined && <AttemptFacts review={single} />}
+          {single !== undefined && <AttemptFacts review={single} ms={attemptMs[single.id]} />}
         </dl>
       </Fact>
     </div>
   );
 }
 
-function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
-  const { agent, model, attempt, usage, startedAt, endedAt } = review;
+function AttemptFacts({ review, ms }: { review: StoryReview; ms: number | undefined }): JSX.Element {
+  const { agent, model, attempt, usage } = review;
   return (
     <>
       {(agent ?? model) !== undefined && (
@@ -84,10 +89,19 @@ function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
       )}
       <dt>Attempt</dt>
       <dd>{attempt}</dd>
+      {ms !== undefined && (
+        <>
+          <dt>Time</dt>
+          <dd>
+            {formatElapsed(ms)}
+            {attempt > 1 && <span class="soft"> of attempt {attempt}</span>}
+          </dd>
+        </>
+      )}
       <dt>Cost</dt>
       <dd>
         {usage.costUsd === undefined ? 'unknown' : formatUsd(usage.costUsd)}
-        {startedAt !== undefined && endedAt !== undefined && `, ${formatElapsed(msBetween(startedAt, endedAt))}`}
+        {attempt > 1 && usage.costUsd !== undefined && <span class="soft"> of {attempt} attempts</span>}
       </dd>
     </>
   );
@@ -114,7 +128,7 @@ function GateFacts({ review: { gates, commit } }: { review: StoryReview }): JSX.
   );
 }
 
-interface TestFactsProps extends Omit<ReviewFactsProps, 'held'> {
+interface TestFactsProps extends Pick<ReviewFactsProps, 'reviews' | 'files' | 'onShow'> {
   prefix: (review: StoryReview) => string;
 }
 

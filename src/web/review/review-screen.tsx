@@ -9,6 +9,8 @@ import { CriteriaList } from './criteria-list.tsx';
 import { DiffFile } from './diff-file.tsx';
 import { useDiffView, useStickyTop } from './diff-view.tsx';
 import { fileCount, FileTree, toTreeOrder } from './file-tree.tsx';
+import { AgentSummary } from './facts/agent-summary.tsx';
+import { StoryDoubts } from './facts/story-doubts.tsx';
 import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
 import { readPatch, type PatchFile } from './read-patch.ts';
@@ -175,7 +177,12 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   );
   return (
     <div class="review" ref={root}>
-      {files.length > 0 && <ReviewFacts reviews={reviews} held={found?.held} files={files} onShow={onShow} />}
+      {files.length > 0 && (
+        <ReviewFacts {...{ reviews, files, onShow }} held={found?.held} attemptMs={review.attemptMs}>
+          {reviews.length > 1 && <StoryDoubts runId={runId} reviews={reviews} />}
+        </ReviewFacts>
+      )}
+      {found !== undefined && <AgentSummary runId={runId} story={found.id} attempt={found.attempts} />}
       {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
       <EarlierFeedback feedback={found?.feedback ?? []} />
       <div class="review-bar">

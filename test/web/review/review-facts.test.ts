@@ -1,0 +1,109 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { attempted, created, failed } from '../../support/journal.ts';
+import { hasChromium, startChromium } from '../../support/network/chromium.ts';
+import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { skipFor } from '../../support/skip.ts';
+
+const ATTEMPT = { story: 'US-001', attempt: 1 };
+const USAGE = { requests: 3, inputTokens: 1000, cachedTokens: 0, outputTokens: 200, costUsd: 0.36 };
+
+describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
+  let browser: Browser;
+  let dashboard: OpenedDashboard;
+  let home: OpenedDashboard['home'];
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    dashboard = await openDashboard(browser);
+    ({ home, page, show } = dashboard);
+  });
+  afterEach(() => dashboard.close());
+
+  /** What a list of facts says below a name. */
+  async function factOf(name: string): Promise<string> {
+    return page
+      .locator('.fact dt', { hasText: new RegExp(`^${name}$`) })
+      .locator('+ dd')
+      .innerText();
+  }
+
+  it('have the time of the attempt, without the time in which it waited for a person', async () => {
+    const used = { type: 'model.used', ...ATTEMPT, model: 'gpt-5', told: 'all', usage: USAGE, tokens: 1000 } as const;
+    await home.addHeldRun('heldrun1', { files: { 'cart.txt': 'new\n' }, events: [used] });
+    const { commit } = (await home.operations.get('heldrun1')).state.stories[0]!.held!;
+    home.setTime(new Date(Date.UTC(2030, 0, 1, 3)));
+    await home.append('heldrun1', { type: 'story.approved', ...ATTEMPT, commit, by: 'lena' });
+    await dashboard.signIn();
+    await show('run/heldrun1/diff/US-001', 'Review US-001');
+    await page.locator('.diff-file').first().waitFor();
+    expect(await factOf('Cost')).toBe('$0.36');
+    // Events are a second apart.
+    expect(await factOf('Time')).toBe(`${attempted('US-001').length + 1}.0s`);
+  });
+
+  it('name the doubts about each story of a run, with links to them', async () => {
+    await home.addLandedRun('landed01', { stories: 2, acceptance: ['The cart is empty.'] });
+    await dashboard.signIn();
+    await show('run/landed01/diff', 'Review landed01');
+    const doubts = page.getByRole('region', { name: 'To check in the stories' });
+    for (const story of ['US-001', 'US-002']) {
+      const entry = doubts.getByRole('listitem').filter({ hasText: story });
+      await entry.getByText('It adds no test').waitFor();
+      await entry.getByText('0 of 1 criteria with tests that ran').waitFor();
+    }
+    await doubts.getByRole('link', { name: 'US-002' }).click();
+    await page.waitForURL(/run\/landed01\/diff\/US-002$/);
+  });
+
+  it('are not touched by the boxes around them', async () => {
+    await home.addHeldRun('heldrun1');
+    await home.addLandedRun('landed01');
+    const { commit } = (await home.operations.get('heldrun1')).state.stories[0]!.held!;
+    const feedback = { commit, text: 'Round it.', comments: [], by: 'lena' };
+    await home.append('heldrun1', { type: 'feedback.given', ...ATTEMPT, ...feedback });
+    await dashboard.signIn();
+    await show('run/heldrun1/diff/US-001', 'Review US-001');
+    await page.getByText('Earlier feedback (1)').waitFor();
+    expect(await gapsOf('.notice, .card')).toEqual([expect.any(Number)]);
+    for (const gap of await gapsOf('.notice, .card')) expect(gap).toBeGreaterThanOrEqual(8);
+  });
+
+  it('are missing for a run that failed before it landed anything, whose boxes do not touch', async () => {
+    const failure = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed' } as const;
+    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001'), failure]);
+    await dashboard.signIn();
+    await show('run/failed01/diff', 'Review failed01');
+    await page.getByText('Nothing has landed on the branch of this run.').waitFor();
+    const gaps = await gapsOf('.notice');
+    expect(gaps).toHaveLength(1);
+    for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(8);
+  });
+
+  it('are followed by the summary of the agent, without its control characters', async () => {
+    await home.addHeldRun('heldrun1');
+    const { key } = (await home.operations.get('heldrun1')).state.stories[0]!;
+    const answer = { status: 'done', summary: 'I rounded it.\u202e\u001b[2J <b>All</b> tests pass.' };
+    home.writeArtifact('heldrun1', `${key}/1/result.json`, JSON.stringify(answer));
+    await dashboard.signIn();
+    await show('run/heldrun1/diff/US-001', 'Review US-001');
+    const text = await page.getByRole('region', { name: 'Summary of the agent' }).innerText();
+    expect(text).toContain('I rounded it.');
+    expect(text).toContain('<b>All</b> tests pass.');
+    expect(text).not.toMatch(/[\u202e\u001b]/);
+  });
+
+  /** Pixels between the boxes that a selector names, from the top of the page on. */
+  function gapsOf(selector: string): Promise<number[]> {
+    return page.evaluate(`(() => {
+      const boxes = [...document.querySelectorAll('main :is(${selector})')].filter((box) => !box.parentElement.closest('${selector}'));
+      const places = boxes.map((box) => box.getBoundingClientRect());
+      return places.slice(1).map((place, at) => place.top - places[at].bottom);
+    })()`);
+  }
+});
