@@ -89,6 +89,11 @@ function AttemptFacts({ review, ms }: { review: StoryReview; ms: number | undefi
       )}
       <dt>Attempt</dt>
       <dd>{attempt}</dd>
+      <dt>Cost</dt>
+      <dd>
+        {usage.costUsd === undefined ? 'unknown' : formatUsd(usage.costUsd)}
+        {attempt > 1 && usage.costUsd !== undefined && <span class="soft"> of {attempt} attempts</span>}
+      </dd>
       {ms !== undefined && (
         <>
           <dt>Time</dt>
@@ -98,11 +103,6 @@ function AttemptFacts({ review, ms }: { review: StoryReview; ms: number | undefi
           </dd>
         </>
       )}
-      <dt>Cost</dt>
-      <dd>
-        {usage.costUsd === undefined ? 'unknown' : formatUsd(usage.costUsd)}
-        {attempt > 1 && usage.costUsd !== undefined && <span class="soft"> of {attempt} attempts</span>}
-      </dd>
     </>
   );
 }
