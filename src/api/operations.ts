@@ -70,9 +70,11 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     },
     /**
      * Unified diff of what the run or one of its stories landed, or of what an approval would land; for other stories, of
-     * the last attempt. Only known secrets are masked. Throws STORY_NOT_FOUND.
+     * the last attempt. `since`: an attempt that was sent back; only what changed after it. Only known secrets are masked.
+     * Throws STORY_NOT_FOUND.
      */
-    diff: (runId: string, storyId: string | undefined) => call(table.readDiff, { runId, story: storyId }),
+    diff: (runId: string, storyId: string | undefined, since?: number) =>
+      call(table.readDiff, { runId, story: storyId, ...(since !== undefined && { since }) }),
     /** The files of its attempts (prompts, logs, patches) and of its debug bundle, sorted by path. */
     artifacts: async (runId: string) => (await call(table.listArtifacts, { runId })).artifacts,
     /**

@@ -20,6 +20,11 @@ export const define: Define = (command, cli) => {
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'only the changes of this story')
     .option('--attempt <n>', 'the changes of this attempt, landed or not', parseCount)
+    .option(
+      '--since <n>',
+      'with --story: what changed after the commit of this attempt, which was sent back',
+      parseCount,
+    )
     .option('--by-story', 'the changes of each landed story, below a heading')
     .option('--stat', 'only the files, with the number of changed lines')
     .option('--name-only', 'only the names of the files')
@@ -33,6 +38,7 @@ Examples:
   halo diff 2dhe
   halo diff 2dhe --story US-002
   halo diff 2dhe --story US-002 --attempt 1 --stat
+  halo diff 2dhe --story US-002 --since 1
   halo diff 2dhe | less -R
   halo diff 2dhe --raw | git apply --stat
 

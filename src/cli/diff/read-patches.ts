@@ -9,6 +9,8 @@ export interface WantedPatch {
   story?: string;
   attempt?: number;
   byStory?: true;
+  /** An attempt that was sent back: only what changed after it. */
+  since?: number;
 }
 
 export interface Patches {
@@ -22,12 +24,17 @@ export interface Patches {
  * `attempt` if that is given or the story has not landed. Throws STORY_NOT_FOUND, ARTIFACT_UNREADABLE, USAGE.
  */
 export async function readPatches(operations: Operations, runId: string, wanted: WantedPatch): Promise<Patches> {
-  const { story: id, attempt, byStory } = wanted;
+  const { story: id, attempt, byStory, since } = wanted;
   if (byStory && (id ?? attempt) !== undefined)
     throw new HaloError('USAGE', '--by-story cannot be combined with --story or --attempt.', {
       hint: 'Use one of them.',
     });
+  if (since !== undefined && (id === undefined || (attempt ?? byStory) !== undefined))
+    throw new HaloError('USAGE', '--since needs --story, and cannot be combined with --attempt or --by-story.', {
+      hint: 'For example: halo diff --story US-002 --since 1',
+    });
   const { state } = await operations.get(runId);
+  if (since !== undefined) return { patches: [{ patch: await operations.diff(state.runId, id, since) }] };
   if (byStory) return patchesByStory(operations, state);
   if (id === undefined && attempt === undefined) {
     const patch = await operations.diff(state.runId, undefined);

@@ -5,7 +5,12 @@ export interface DiffRequest {
   gitDir: string;
   from: string;
   to: string;
+  /** Only these paths; absent: all. */
+  paths?: readonly string[];
 }
+
+/** Longer lists of paths do not fit on a command line. */
+const MAX_PATHS = 2_000;
 
 /** Larger patches are truncated. */
 const MAX_PATCH_BYTES = 32 * 1024 * 1024;
@@ -16,11 +21,12 @@ const TIME_MS = 120_000;
  * Returns the changes between two commits as a patch, byte for byte. Runs no program that the repository configures and
  * ignores its attributes. A patch that is too large or takes too long is truncated; its first line then says so.
  */
-export async function diffCommits({ gitDir, from, to }: DiffRequest): Promise<Buffer> {
+export async function diffCommits({ gitDir, from, to, paths = [] }: DiffRequest): Promise<Buffer> {
   assertObjectId(from, 'The older commit');
   assertObjectId(to, 'The newer commit');
   const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color'];
   const args = [
+    '--literal-pathspecs',
     '-c',
     'core.quotePath=false',
     'diff-tree',
@@ -30,6 +36,7 @@ export async function diffCommits({ gitDir, from, to }: DiffRequest): Promise<Bu
     '--dst-prefix=b/',
     from,
     to,
+    ...(paths.length === 0 || paths.length > MAX_PATHS ? [] : ['--', ...paths]),
   ];
   const limits = { gitDir, maxBytes: MAX_PATCH_BYTES, timeoutMs: TIME_MS };
   const { ended, exitCode, stdout } = await tryGit(args, limits);

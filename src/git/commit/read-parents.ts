@@ -1,10 +1,16 @@
-import { gitText } from '../process/git.ts';
+import { gitText, tryGit } from '../process/git.ts';
 import { assertObjectId, isObjectId } from '../process/object-id.ts';
 
 /** Returns the first parent of a commit. Throws GIT_FAILED when the commit or the parent does not exist. */
 export async function readParent(gitDir: string, commit: string): Promise<string> {
   assertObjectId(commit, 'The commit');
   return gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^1`], { gitDir });
+}
+
+/** Whether a repository has a commit. */
+export async function hasCommit(gitDir: string, commit: string): Promise<boolean> {
+  assertObjectId(commit, 'The commit');
+  return (await tryGit(['cat-file', '-e', `${commit}^{commit}`], { gitDir })).exitCode === 0;
 }
 
 /** Returns all parents of a commit. Throws GIT_FAILED when the commit does not exist. */

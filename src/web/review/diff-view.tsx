@@ -25,7 +25,8 @@ export function useDiffView(): { isSplit: boolean; isNarrow: boolean; choice: JS
 /** Sets the heights of what stays at the top of the window, for what stays below it. */
 export function useStickyTop(root: { current: HTMLElement | null }): void {
   useEffect(() => {
-    const [header, bar] = [document.querySelector<HTMLElement>('header'), root.current?.querySelector('.review-bar')];
+    const outer = root.current?.closest('.review') ?? root.current;
+    const [header, bar] = [document.querySelector<HTMLElement>('header'), outer?.querySelector('.review-bar')];
     const observer = new ResizeObserver(() => {
       root.current?.style.setProperty('--header', `${header?.offsetHeight ?? 0}px`);
       root.current?.style.setProperty('--bar', `${(bar as HTMLElement | null | undefined)?.offsetHeight ?? 0}px`);

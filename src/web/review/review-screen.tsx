@@ -10,6 +10,7 @@ import { DiffFile } from './diff-file.tsx';
 import { useDiffView, useStickyTop } from './diff-view.tsx';
 import { fileCount, FileTree, toTreeOrder } from './file-tree.tsx';
 import { AgentSummary } from './facts/agent-summary.tsx';
+import { earlierRounds, SinceChoice, SinceDiff } from './facts/since-diff.tsx';
 import { StoryDoubts } from './facts/story-doubts.tsx';
 import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
@@ -142,6 +143,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   const [isPanelOpen, setPanelOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const { isSplit, isNarrow, choice } = useDiffView();
+  const [since, setSince] = useState<number>();
   const current = useCurrentFile();
   useStickyTop(root);
   const found = review.state.stories.find(({ id }) => id === story);
@@ -154,7 +156,10 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   const byPath = useMemo(() => groupByPath(state.comments), [state.comments]);
   const criteria = useMemo(() => criteriaByPath(files, reviews[0]?.criteria ?? []), [files, review]);
   const protectedPaths = found?.held?.paths ?? NO_PATHS;
-  const onShow = (place: Place) => dispatch({ type: 'show', place });
+  const onShow = (place: Place) => {
+    setSince(undefined);
+    dispatch({ type: 'show', place });
+  };
   const onFile = (path: string) =>
     document.getElementById(`file-${files.findIndex((file) => file.path === path)}`)?.scrollIntoView();
   const onViewed = (path: string) => dispatch({ type: 'view', path, isViewed: !viewed.includes(path) });
@@ -163,7 +168,9 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
     dispatch({ type: 'show', place });
     dispatch({ type: 'write', place });
   };
-  useReviewKeys(files, { onShow, onFile, onViewed, onComment: decisions.sendBack ? onComment : undefined });
+  const keys = { onShow, onFile, onViewed, onComment: decisions.sendBack ? onComment : undefined };
+  // The other diff has no comments, and is not marked as viewed.
+  useReviewKeys(since === undefined ? files : NO_FILES, keys);
   const counts = Object.fromEntries([...byPath].map(([path, { length }]) => [path, length]));
   const sendBack = story !== undefined && decisions.sendBack && (comments.length > 0 || message.trim() !== '') && (
     <SendBack
@@ -186,11 +193,14 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
       {story !== undefined && <CriteriaList criteria={reviews[0]?.criteria ?? []} files={files} onShow={onShow} />}
       <EarlierFeedback feedback={found?.feedback ?? []} />
       <div class="review-bar">
-        {choice}
-        <span class="soft viewed-count">
-          {files.filter(({ path }) => viewed.includes(path)).length} of {fileCount(files.length)} viewed
-        </span>
-        {decisions.sendBack && comments.length === 0 && (
+        <SinceChoice rounds={earlierRounds(found, commit)} since={since} onChange={setSince} />
+        {since === undefined && choice}
+        {since === undefined && (
+          <span class="soft viewed-count">
+            {files.filter(({ path }) => viewed.includes(path)).length} of {fileCount(files.length)} viewed
+          </span>
+        )}
+        {since === undefined && decisions.sendBack && comments.length === 0 && (
           <span class="soft">Click a line number, or press c, to comment.</span>
         )}
         <span class="decide">
@@ -208,7 +218,9 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
           </CommentPanel>
         )}
       </div>
-      {files.length === 0 ? (
+      {since !== undefined && found !== undefined ? (
+        <SinceDiff {...{ runId, since, commit }} story={found.id} />
+      ) : files.length === 0 ? (
         <EmptyState title="The diff is empty." />
       ) : (
         <div class="review-columns">
@@ -252,6 +264,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
 
 const NO_COMMENTS: readonly UnsentComment[] = [];
 const NO_PATHS: readonly string[] = [];
+const NO_FILES: readonly PatchFile[] = [];
 
 function groupByPath(comments: readonly UnsentComment[]): Map<string, UnsentComment[]> {
   const groups = new Map<string, UnsentComment[]>();
