@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { created, failed, passed } from '../support/journal.ts';
+import { created, failed, failedWithTests, passed } from '../support/journal.ts';
 import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
@@ -183,6 +183,22 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await show('failures', 'Failures');
     const link = page.getByRole('link', { name: 'US-001, attempt 1' });
     expect(await link.getAttribute('href')).toBe('#/run/failed01/story/US-001/attempt/1');
+  });
+
+  it('names project, story and person of each failure, and its failed tests', async () => {
+    const withTests = failedWithTests('US-002');
+    await home.addRun([{ ...created('failed01', 2), user: 'ada' }, { type: 'run.started' }, ...failed('US-001')]);
+    await home.addRun([{ ...created('failed02', 2), user: 'ben' }, { type: 'run.started' }, ...withTests]);
+    await show('failures', 'Failures');
+    const plain = page.locator('.card', { hasText: 'US-001' });
+    for (const text of ['shop', 'Story number 1', 'ada', '/home/me/shop'])
+      await plain.getByText(text).first().waitFor();
+    const tests = page.locator('.card', { hasText: 'US-002' });
+    for (const text of ['Story number 2', 'ben', 'test 5']) await tests.getByText(text).first().waitFor();
+    expect(await tests.innerText()).not.toMatch(/failed02/);
+    await page.getByText(/^Times are in \S+, unless they name UTC\.$/).waitFor();
+    // The same form of time as on other screens.
+    expect(await plain.locator('time[title$=" UTC"]').first().innerText()).toMatch(/^\d+ \w{3} \d{4}, \d\d:\d\d:\d\d$/);
   });
 
   it('shows a run that a budget stopped in the inbox, and retries it', async () => {

@@ -21,6 +21,13 @@ export function ClockRange({ from, to }: { from: string; to: string }): JSX.Elem
   );
 }
 
+/** Says once for a page in which time zone its times are. */
+export function TimeZoneNote(): JSX.Element {
+  return (
+    <p class="zone soft">Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}, unless they name UTC.</p>
+  );
+}
+
 /** `03:12:09`, in the time zone of the browser. */
 export function formatClock(at: string | number): string {
   return new Date(at).toTimeString().slice(0, 8);

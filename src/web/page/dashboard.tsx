@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useErrorBoundary, useLayoutEffect, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeText } from '../../core/text/safe-text.ts';
+import { TimeZoneNote } from './clock-time.tsx';
 import { CommandPalette } from './command-palette.tsx';
 import { KeysDialog } from './keys-dialog.tsx';
 import { PageHeader } from './page-header.tsx';
@@ -87,6 +88,7 @@ export function Dashboard({ person }: { person: Person }): JSX.Element {
             <EmptyState title="There is no such screen." />
           )}
         </Guarded>
+        <TimeZoneNote />
       </main>
       {open === 'palette' && <CommandPalette runs={runs ?? []} onClose={() => setOpenWindow(undefined)} />}
       {open === 'keys' && <KeysDialog onClose={() => setOpenWindow(undefined)} />}

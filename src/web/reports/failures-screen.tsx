@@ -1,12 +1,13 @@
 import type { JSX } from 'preact';
 import type { ErrorGroup } from '../../core/report/error-report.ts';
-import { safeText } from '../../core/text/safe-text.ts';
+import { safeLine, safeText } from '../../core/text/safe-text.ts';
+import { ClockTime } from '../page/clock-time.tsx';
 import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { storyAddress } from '../run/stories/story-words.ts';
 import { Period, startOf, usePeriod } from './period.tsx';
 
-const MAX_RUNS = 10;
+const MAX_STORIES = 10;
 
 /** Failures of a period, grouped by their signature. */
 export function FailuresScreen({ now }: { now: string }): JSX.Element {
@@ -23,34 +24,52 @@ export function FailuresScreen({ now }: { now: string }): JSX.Element {
       {value === undefined && problem === undefined && <EmptyState title="Reading the failures …" />}
       {value?.errors.length === 0 && <EmptyState title="No failures in this period." />}
       <ul class="runs">
-        {value?.errors.map(({ signature, stopReason, class: failureClass, count, runs, last, latest }) => (
-          <li key={`${stopReason} ${signature}`} class="card">
-            <div class="line">
-              <strong class="times">{count} ×</strong>
-              <span class="state bad">{stopReason}</span>
-              {failureClass !== undefined && <span class="soft">{failureClass}</span>}
-              <span class="soft">
-                last <Elapsed from={last} now={now} /> ago, {last.slice(0, 16).replace('T', ' ')} UTC
-              </span>
-              <a href={storyAddress(latest.runId, latest.story, latest.attempt)}>
-                {safeText(latest.story)}, attempt {latest.attempt}
-              </a>
-            </div>
-            <p class="said">{safeText(latest.error)}</p>
-            <div class="line">
-              <span class="soft">
-                {runs.length} {runs.length === 1 ? 'run' : 'runs'}
-              </span>
-              {runs.slice(0, MAX_RUNS).map((runId) => (
-                <a key={runId} href={`#/run/${runId}`}>
-                  {runId}
-                </a>
-              ))}
-              {runs.length > MAX_RUNS && <span>and {runs.length - MAX_RUNS} others</span>}
-            </div>
-          </li>
+        {value?.errors.map((group) => (
+          <FailureCard
+            key={`${group.latest.runId} ${group.latest.story} ${group.latest.attempt}`}
+            {...{ group, now }}
+          />
         ))}
       </ul>
     </>
+  );
+}
+
+function FailureCard({ group, now }: { group: ErrorGroup; now: string }): JSX.Element {
+  const { stopReason, class: failureClass, count, stories, last, latest, tests } = group;
+  return (
+    <li class="card">
+      <div class="line">
+        <strong class="times">{count} ×</strong>
+        <span class="state bad">{stopReason}</span>
+        {failureClass !== undefined && <span class="soft">{failureClass}</span>}
+        <span class="soft">
+          last <Elapsed from={last} now={now} /> ago, <ClockTime at={last} date />
+        </span>
+      </div>
+      <p class="said">{safeText(latest.error)}</p>
+      {tests?.some((name) => !latest.error.includes(name)) && (
+        <p class="said">Failed tests: {tests.map((name) => safeLine(name)).join(', ')}</p>
+      )}
+      <ul class="failed-stories" aria-label="Stories">
+        {stories.slice(0, MAX_STORIES).map(({ runId, project, repo, user, story, title, attempt, at }) => (
+          <li key={`${runId} ${story}`} class="line">
+            <a href={storyAddress(runId, story, attempt)}>
+              {safeText(story)}, attempt {attempt}
+            </a>
+            <span>{safeLine(title)}</span>
+            <a href={`#/run/${runId}`}>{project === '' ? runId : safeLine(project)}</a>
+            {user !== undefined && <span>{safeLine(user)}</span>}
+            <span class="soft">{safeLine(repo)}</span>
+            {at !== last && (
+              <span class="soft">
+                <ClockTime at={at} date />
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+      {stories.length > MAX_STORIES && <p class="soft">and {stories.length - MAX_STORIES} other stories</p>}
+    </li>
   );
 }

@@ -106,9 +106,13 @@ describe('the costs of a run', () => {
 });
 
 describe('the errors of runs', () => {
-  const failuresOf = (runId: string, entries: readonly JournalEntry[]) => {
+  const failuresOf = (
+    runId: string,
+    entries: readonly JournalEntry[],
+    facts: Partial<JournalEntry & { type: 'run.created' }> = {},
+  ) => {
     const reader = new FailureReader();
-    for (const event of journalOf([created(runId), ...entries])) reader.read(event);
+    for (const event of journalOf([{ ...created(runId), ...facts }, ...entries])) reader.read(event);
     return reader.failures;
   };
 
@@ -125,6 +129,61 @@ describe('the errors of runs', () => {
     expect(groupErrors(failures)).toMatchObject([
       { count: 3, stopReason: 'TIMEOUT', runs: [RUN, '0tbq2bbbbbbbbbbb'], latest: { error: summary(2), attempt: 2 } },
       { count: 1, stopReason: 'GATE_FAILED', latest: { runId: RUN, story: 'US-002' } },
+    ]);
+  });
+
+  it('name each story once, with its project, title, person and latest attempt', () => {
+    const failures = [
+      ...failuresOf(RUN, [...failed('US-001'), ...failed('US-001', 2), ...failed('US-002')]),
+      ...failuresOf('0tbq2bbbbbbbbbbb', failed('US-001'), { user: 'ada' }),
+    ];
+    const [group, ...others] = groupErrors(failures);
+    expect(others).toEqual([]);
+    const known = { project: 'shop', repo: '/home/me/shop' };
+    expect(group?.stories.map(({ at: _, ...story }) => story).sort((a, b) => b.attempt - a.attempt)).toEqual([
+      { runId: RUN, ...known, story: 'US-001', title: 'Story number 1', attempt: 2 },
+      { runId: RUN, ...known, story: 'US-002', title: 'Story number 2', attempt: 1 },
+      { runId: '0tbq2bbbbbbbbbbb', ...known, user: 'ada', story: 'US-001', title: 'Story number 1', attempt: 1 },
+    ]);
+  });
+
+  it('of different repositories are one group only if the error says more than a command and its exit code', () => {
+    const blog = { repo: { source: '/home/me/blog', mirror: 'blog-1', branch: 'main', base: COMMIT } };
+    const both = (...entries: JournalEntry[]) =>
+      groupErrors([...failuresOf(RUN, entries), ...failuresOf('0tbq2bbbbbbbbbbb', entries, blog)]).map(
+        ({ count }) => count,
+      );
+    const says = (summary: string) =>
+      failed('US-001').map((entry) => ('summary' in entry ? { ...entry, summary } : entry));
+    expect(both(...failed('US-001'))).toEqual([1, 1]);
+    for (const summary of ['`npm test` exited with 1', 'gate exited 1: `npm run lint`', 'setup exited 2: `npm ci`'])
+      expect(both(...says(summary))).toEqual([1, 1]);
+    for (const summary of ['registry.example is not reachable; setup exited 1: `npm ci`', 'the agent did not end'])
+      expect(both(...says(summary))).toEqual([2]);
+  });
+
+  it('of failed tests are grouped by the names of the tests, in any order', () => {
+    const naming = (attempt: number, ...names: string[]) => {
+      const tests = names.map((name) => ({ name, message: 'is 1' }));
+      return failed('US-001', attempt).map((entry) =>
+        entry.type === 'gate.ended' ? { ...entry, failed: { count: tests.length, tests } } : entry,
+      );
+    };
+    const failures = failuresOf(RUN, [
+      ...naming(1, 'adds 2', 'sums'),
+      ...naming(2, 'sums', 'adds 2'),
+      ...naming(3, 'adds 3'),
+      // This attempt failed for another reason than its tests.
+      ...naming(4, 'adds 3').map((entry) =>
+        entry.type === 'story.ended' ? { ...entry, stopReason: 'TIMEOUT' as const, summary: 'too slow' } : entry,
+      ),
+      ...failed('US-001', 5),
+    ]);
+    expect(groupErrors(failures).map(({ count, signature }) => [count, signature])).toEqual([
+      [2, '`npm test`: adds 2, sums'],
+      [1, 'npm test exited with …'],
+      [1, 'too slow'],
+      [1, '`npm test`: adds 3'],
     ]);
   });
 

@@ -2,7 +2,7 @@ import { FAILURE_CLASSES, type FailureClass } from '../../../core/failure/failur
 import { groupErrors, type ErrorGroup } from '../../../core/report/error-report.ts';
 import type { UnreadableRun } from '../../reports/read-reports.ts';
 import type { ReportQuery } from '../requests.ts';
-import type { Operation } from '../operation.ts';
+import type { Operation, Zod } from '../operation.ts';
 import { scopeSchema, unreadableSchema, toReportScope } from './report-query.ts';
 
 interface Input extends ReportQuery {
@@ -14,7 +14,8 @@ export const reportErrorsOperation: Operation<Input, { errors: ErrorGroup[]; unr
   method: 'GET',
   path: '/v1/reports/errors',
   access: 'read',
-  summary: 'Returns the failures of all attempts, grouped by stop reason and error, the most frequent first.',
+  summary:
+    'Returns the failures of all attempts, grouped by stop reason and error, the most frequent first. Failed tests, and errors that say only that a command failed, are groups of their repository.',
   input: (z) =>
     z.strictObject({
       ...scopeSchema(z),
@@ -27,11 +28,17 @@ export const reportErrorsOperation: Operation<Input, { errors: ErrorGroup[]; unr
       z.object({
         errors: z.array(
           z.object({
-            signature: z.string().describe('The error without numbers, ids and times.'),
+            signature: z
+              .string()
+              .describe('The error without numbers, ids and times; of failed tests the command and their names.'),
+            tests: z.array(z.string()).exactOptional().describe('Names of failed tests, if the gate names them.'),
             stopReason: z.string(),
             class: z.string().optional(),
             count: z.number().int(),
             runs: z.array(z.string()).describe('The latest first.'),
+            stories: z
+              .array(storySchema(z))
+              .describe('Each story once, with its latest such attempt; the latest first.'),
             first: z.string(),
             last: z.string(),
             latest: z.object({ runId: z.string(), story: z.string(), attempt: z.number().int(), error: z.string() }),
@@ -47,3 +54,15 @@ export const reportErrorsOperation: Operation<Input, { errors: ErrorGroup[]; unr
     return { errors: groupErrors(wanted), unreadable };
   },
 };
+
+const storySchema = (z: Zod) =>
+  z.object({
+    runId: z.string(),
+    project: z.string(),
+    repo: z.string(),
+    user: z.string().exactOptional(),
+    story: z.string(),
+    title: z.string(),
+    attempt: z.number().int(),
+    at: z.string(),
+  });
