@@ -139,11 +139,14 @@ describe('the errors of runs', () => {
     ];
     const [group, ...others] = groupErrors(failures);
     expect(others).toEqual([]);
-    const known = { project: 'shop', repo: '/home/me/shop' };
-    expect(group?.stories.map(({ at: _, ...story }) => story).sort((a, b) => b.attempt - a.attempt)).toEqual([
-      { runId: RUN, ...known, story: 'US-001', title: 'Story number 1', attempt: 2 },
-      { runId: RUN, ...known, story: 'US-002', title: 'Story number 2', attempt: 1 },
-      { runId: '0tbq2bbbbbbbbbbb', ...known, user: 'ada', story: 'US-001', title: 'Story number 1', attempt: 1 },
+    const named = group?.stories.map(({ runId, story, title, attempt, user, project, repo }) =>
+      [runId, story, title, attempt, user, project, repo].join(' '),
+    );
+    const shop = 'shop /home/me/shop';
+    expect(named?.sort()).toEqual([
+      `${RUN} US-001 Story number 1 2  ${shop}`,
+      `${RUN} US-002 Story number 2 1  ${shop}`,
+      `0tbq2bbbbbbbbbbb US-001 Story number 1 1 ada ${shop}`,
     ]);
   });
 
