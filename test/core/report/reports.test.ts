@@ -150,7 +150,7 @@ describe('the errors of runs', () => {
     ]);
   });
 
-  it('of different repositories are one group only if the error says more than a command and its exit code', () => {
+  it('are one group for several repositories only if they say more than a command and its exit code', () => {
     const blog = { repo: { source: '/home/me/blog', mirror: 'blog-1', branch: 'main', base: COMMIT } };
     const both = (...entries: JournalEntry[]) =>
       groupErrors([...failuresOf(RUN, entries), ...failuresOf('0tbq2bbbbbbbbbbb', entries, blog)]).map(
@@ -165,7 +165,7 @@ describe('the errors of runs', () => {
       expect(both(...says(summary))).toEqual([2]);
   });
 
-  it('of failed tests are grouped by the names of the tests, in any order', () => {
+  it('are grouped by the names of failed tests, in any order', () => {
     const naming = (attempt: number, ...names: string[]) => {
       const tests = names.map((name) => ({ name, message: 'is 1' }));
       return failed('US-001', attempt).map((entry) =>
