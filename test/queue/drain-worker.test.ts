@@ -145,6 +145,39 @@ test('a worker drains on after its registration lapsed and after Redis lost all 
   await expect.poll(() => worker.taken, WAIT).toEqual(['aaaa0000']);
 });
 
+test('an order reaches a worker whose registration lapsed before it learned of the order', async () => {
+  const worker = await start('one');
+  for (const draining of [true, false]) {
+    expect(await queue.drain('one', draining)).toBe(true);
+    await link.client.hdel(`${link.prefix}:turns:workers`, 'one');
+    await expect.poll(() => viewOf('one'), WAIT).toMatchObject({ draining });
+    await untilRenewed('one');
+    expect(await viewOf('one')).toMatchObject({ draining });
+  }
+  await enqueue('aaaa0000');
+  await expect.poll(() => worker.taken, WAIT).toEqual(['aaaa0000']);
+});
+
+test('a worker that has just started a job is busy when it is drained', async () => {
+  const busy: unknown[] = [];
+  consumers.push(
+    new JobConsumer(link, {
+      id: 'one',
+      concurrency: 1,
+      handle: async () => {
+        await queue.drain('one', true);
+        busy.push((await viewOf('one'))?.busy);
+        return { kind: 'done' };
+      },
+      onError: () => undefined,
+    }),
+  );
+  await consumers[0]!.start();
+  await enqueue('aaaa0000');
+  await expect.poll(() => busy, WAIT).toEqual([1]);
+  await expect.poll(() => viewOf('one'), WAIT).toMatchObject({ draining: true, busy: 0 });
+});
+
 test('a worker that is not registered cannot be drained', async () => {
   expect(await queue.drain('one', true)).toBe(false);
   expect(await queue.workers()).toEqual([]);

@@ -35,7 +35,9 @@ export async function setDraining(
       worker: worker.id,
       by: context.by,
     });
-  return { ...worker, draining };
+  // A story that began meanwhile counts.
+  const now = (await readWorkers(context)).find(({ id }) => id === worker.id);
+  return { ...(now ?? worker), draining };
 }
 
 function resolveWorker(workers: readonly WorkerView[], asked: string): WorkerView {

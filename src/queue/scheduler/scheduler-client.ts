@@ -95,8 +95,11 @@ export class SlotClient {
   private readonly options: SlotClientOptions;
   private readonly working = new Map<string, JobEntry>();
   private slots: number;
-  /** Remembered here, so that neither a lapse of the registration nor a loss of data in Redis ends it. */
+  /** Remembered here, so that a loss of data in Redis does not end it. */
   private draining = false;
+  /** Numbers of the last update that was sent, and of the last one whose reply was read. */
+  private sent = 0;
+  private read = 0;
   private timer: NodeJS.Timeout | undefined;
   private closed = false;
   private lastTick = Promise.resolve();
@@ -152,11 +155,16 @@ export class SlotClient {
   }
 
   private async send(update: SchedulerUpdate): Promise<SchedulerReply> {
+    let number = 0;
     const reply = await this.scheduler.update(() => {
+      number = ++this.sent;
       const { slots, draining } = this;
       const worker = { ...this.options.worker, slots, busy: this.working.size, draining };
       return { ...update, working: Object.fromEntries(this.working), worker };
     });
+    // A reply that granted jobs is read only when they are queued.
+    if (number < this.read) return reply;
+    this.read = number;
     const { draining = this.draining } = reply;
     if (draining !== this.draining) {
       this.draining = draining;

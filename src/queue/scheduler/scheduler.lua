@@ -1,12 +1,13 @@
 -- Assigns slots to jobs. Redis executes the script atomically, so that concurrent calls never exceed a limit.
 --
 -- Keys: jobs (hash: id to entry as JSON), leases (sorted set: id of a job with a slot, by expiry in ms), served (sorted
--- set: users by their last slot, runs by their first), workers (hash: id to registration as JSON), a counter.
+-- set: users by their last slot, runs by their first), workers (hash: id to registration as JSON), a counter, drains
+-- (hash: id of a worker to 1, it must drain, or 0, it may take jobs again).
 -- Argument: a `SchedulerUpdate` as JSON, see scheduler.ts. All times are those of the server.
 -- Reply: the entry that may start or '', ms until the next delayed job is due or -1, whether the worker of the update or
 -- of `drain` is registered (1), drains (2) or neither (0), then ids and entries of the jobs that received a slot.
 
-local jobs, leases, served, workers, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local jobs, leases, served, workers, counter, drains = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local ask = cjson.decode(ARGV[1])
 local limits = ask.limits
 local time = redis.call('TIME')
@@ -99,26 +100,28 @@ local function register(worker)
   redis.call('HSET', workers, worker.id, cjson.encode(worker))
   standing = worker.draining and 2 or 1
 end
-local function registered(id)
-  local text = redis.call('HGET', workers, id)
-  local worker = text and cjson.decode(text)
-  if worker and worker.lapses > now then return worker end
-end
 if ask.worker then
   local worker = ask.worker
-  if worker.slots == 0 then redis.call('HDEL', workers, worker.id)
+  if worker.slots == 0 then
+    redis.call('HDEL', workers, worker.id)
+    redis.call('HDEL', drains, worker.id)
   else
-    -- Others decide whether it drains. What it remembers counts only if its registration has lapsed.
-    local old = registered(worker.id)
-    if old then worker.draining = old.draining end
+    -- What the worker remembers counts only if the order is lost.
+    local order = redis.call('HGET', drains, worker.id)
+    if order then worker.draining = order == '1' end
     worker.lapses = now + ask.workerMs
     register(worker)
   end
 end
 if ask.drain then
-  local worker = registered(ask.drain.id)
-  if worker then
-    worker.draining = ask.drain.draining
+  local id, draining = ask.drain.id, ask.drain.draining
+  local text = redis.call('HGET', workers, id)
+  local worker = text and cjson.decode(text)
+  if worker and worker.lapses > now then
+    -- Kept apart, for a worker whose registration lapses before it learns of the order.
+    redis.call('HSET', drains, id, draining and '1' or '0')
+    redis.call('EXPIRE', drains, ask.orderSeconds)
+    worker.draining = draining
     register(worker)
   end
 end
@@ -156,6 +159,10 @@ if ask.begin then
       entry.queuedAt, entry.queuedMs = nil, nil
       lease(id)
       tally(entry, 1)
+      if standing ~= 0 and ask.worker and not (ask.working or {})[id] then
+        ask.worker.busy = (ask.worker.busy or 0) + 1
+        register(ask.worker)
+      end
     else
       release(id)
       entry.host = nil

@@ -67,7 +67,7 @@ export interface SchedulerUpdate {
   later?: { id: string; delayMs: number };
   /** A lane to remove with its jobs. */
   dropLane?: string;
-  /** A worker that takes jobs; with 0 slots, a worker that leaves. Its `draining` counts only if it was not registered. */
+  /** A worker that takes jobs; with 0 slots, a worker that leaves. Its `draining` counts only without an order (`drain`). */
   worker?: TakingWorker & { lane: string };
   /** A registered worker that must drain, or may take jobs again. */
   drain?: { id: string; draining: boolean };
@@ -123,6 +123,8 @@ export interface WorkerSlots {
 export const TAKEOVER_MS = 30_000;
 /** A worker without an update for this time receives no more jobs. */
 const WORKER_TIMEOUT_MS = 15_000;
+/** How long an order to drain is kept for a worker that cannot be reached. */
+const ORDER_SECONDS = 7 * 86_400;
 
 export interface SchedulerOptions {
   /** Prefix of all keys of this HALO_HOME. */
@@ -137,12 +139,13 @@ export function openScheduler(
   client: Redis,
   { prefix, limits, takeoverMs = TAKEOVER_MS }: SchedulerOptions,
 ): Scheduler {
-  const keys = ['jobs', 'leases', 'served', 'workers', 'counter'].map((name) => `${prefix}:turns:${name}`);
+  const keys = ['jobs', 'leases', 'served', 'workers', 'counter', 'drains'].map((name) => `${prefix}:turns:${name}`);
   const [jobs = '', leases = '', , workers = ''] = keys;
   return {
     async update(update) {
       const currentLimits = await limits();
-      const argument = { ...update(), limits: currentLimits, leaseMs: takeoverMs, workerMs: WORKER_TIMEOUT_MS };
+      const times = { leaseMs: takeoverMs, workerMs: WORKER_TIMEOUT_MS, orderSeconds: ORDER_SECONDS };
+      const argument = { ...update(), limits: currentLimits, ...times };
       return readReply(await client.eval(SCRIPT, keys.length, ...keys, JSON.stringify(argument)));
     },
     ids: () => client.hkeys(jobs),
