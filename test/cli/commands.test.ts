@@ -521,7 +521,7 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(page).toMatch(/^state +waiting$/m);
     expect(page).toMatch(/^US-001 +waiting +1 /m);
     expect(page).toMatch(
-      /^waiting +US-001: until 2130-01-01 00:00:00 UTC \(in \d+h \d\dm\): The model provider allows/m,
+      /^waiting +US-001: until 2130-01-01 00:00:00 UTC \(in \d+d \d\dh\): The model provider allows/m,
     );
     expect(page.match(/all workers wait/g)).toHaveLength(1);
     expect(page).not.toContain('requests for m');

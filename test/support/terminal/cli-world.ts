@@ -30,6 +30,8 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
   const stdout = collector();
   const stderr = collector();
   const listeners = new Set<() => void>();
+  /** Pressed before the command listened, which a slow import can delay. */
+  let isPressed = false;
   const open = () => Promise.resolve(options.operations);
   const world: ProcessIo = {
     stdin: new PassThrough().end(options.stdin ?? ''),
@@ -102,12 +104,14 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
     },
     onStop(listener) {
       listeners.add(listener);
+      if (isPressed) setImmediate(listener);
       return () => listeners.delete(listener);
     },
     onKey: () => () => undefined,
     exitNow: (code) => stderr.stream.write(`[left immediately with ${code}]`),
   };
   options.onReady?.(() => {
+    isPressed = listeners.size === 0;
     for (const listener of [...listeners]) listener();
   });
   const code = await main(words, world);
