@@ -532,7 +532,7 @@ describe('the state of a run in halo ls and halo status', () => {
       waiting: { notBefore, why, model: 'm' },
     });
     expect((await halo(['logs', 'r1'])).stdout).toMatch(
-      /US-001 +waiting +\d+h \d\dm, until 2130-01-01 00:00:00 UTC: The/,
+      /US-001 +waiting +\d+d \d\dh, until 2130-01-01 00:00:00 UTC: The/,
     );
   });
 
