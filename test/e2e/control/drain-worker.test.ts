@@ -29,6 +29,10 @@ const untilAgent = (runId: string) =>
     { timeout: 90_000, interval: 50 },
   );
 
+/** The view of a run waits only seconds for Redis, so it may lack the reason at first. */
+const untilStatus = (runId: string, text: string) =>
+  vi.waitFor(async () => expect((await halo('status', runId)).stdout).toContain(text), 60_000);
+
 it('a drained worker lands its story, others wait until it is resumed', { timeout: 300_000 }, async () => {
   const running = await submit(`sleep 5; echo x >> x; ${OK}`);
   const worker = world.startWorker({}, { concurrency: 2 });
@@ -43,7 +47,7 @@ it('a drained worker lands its story, others wait until it is resumed', { timeou
     interval: 200,
   });
   expect(world.journal(waiting).map(({ type }) => type)).not.toContain('story.started');
-  expect((await halo('status', waiting)).stdout).toContain('all workers are draining');
+  await untilStatus(waiting, 'all workers are draining');
   expect(await halo('worker', 'resume', id)).toMatchObject({ code: 0 });
   await world.untilEnded(waiting);
   expect((await world.operations.get(waiting)).state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -52,12 +56,14 @@ it('a drained worker lands its story, others wait until it is resumed', { timeou
 
 it('another worker takes the stories while one drains', { timeout: 300_000 }, async () => {
   const running = await submit(`sleep 15; echo x >> x; ${OK}`);
-  const old = world.startWorker();
+  const old = world.startWorker({}, { concurrency: 2 });
   await untilAgent(running);
   const [{ id = '' } = {}] = await list();
-  await halo('worker', 'drain', id);
-  const next = world.startWorker();
+  expect(await halo('worker', 'drain', id)).toMatchObject({ code: 0 });
   const other = await submit(`echo y >> y; ${OK}`);
+  await untilStatus(other, 'all workers are draining');
+  expect(world.journal(other).map(({ type }) => type)).not.toContain('story.started');
+  const next = world.startWorker();
   for (const runId of [other, running]) await world.untilEnded(runId);
   for (const runId of [other, running])
     expect((await world.operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
