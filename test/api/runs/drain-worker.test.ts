@@ -98,10 +98,11 @@ describe('draining a worker', { timeout: 60_000 }, () => {
     const runId = await home.addRun([created('waiting001', 1)]);
     expect(await owner.get(runId)).toMatchObject({ workers: 1 });
     await owner.drainWorker(worker.id);
-    expect(await owner.get(runId)).toMatchObject({ workers: 0, draining: 1 });
+    // A view of a run waits only seconds for Redis.
+    await expect.poll(() => owner.get(runId)).toMatchObject({ workers: 0, draining: 1 });
     const waits = 'all workers are draining: resume one with `halo worker resume`, or start another one';
-    expect((await halo('status')).stderr).toContain(waits);
-    expect((await halo('status', runId)).stdout).toContain('all workers are draining');
+    await expect.poll(async () => (await halo('status')).stderr).toContain(waits);
+    await expect.poll(async () => (await halo('status', runId)).stdout).toContain('all workers are draining');
     await owner.resumeWorker(worker.id);
     expect((await halo('status')).stderr).not.toContain('draining');
   });
