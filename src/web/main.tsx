@@ -6,7 +6,11 @@ import { applyTheme } from './page/theme.ts';
 /** The person who is signed in, as the page of the server says. */
 function readPerson(): Person {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="halo-user"]');
-  return { name: meta?.content ?? '', role: meta?.dataset.role ?? 'viewer' };
+  return {
+    name: meta?.content ?? '',
+    role: meta?.dataset.role ?? 'viewer',
+    isRestricted: meta?.dataset.restricted === 'true',
+  };
 }
 
 applyTheme();

@@ -112,12 +112,29 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     try {
       await worker.enqueue('abcdefgh01');
       await expect.poll(() => worker.taken, { timeout: 20_000 }).toEqual(['abcdefgh01']);
-      await home.addRun([created('queued01', 1)]);
+      await home.addRunningRun('running1', 1);
       await page.reload();
       const table = page.getByRole('region', { name: 'Workers' });
       await table.getByText('1 of 2 slots busy').waitFor();
-      await table.getByRole('button', { name: 'Drain' }).click();
+      const drain = table.getByRole('button', { name: /^Drain \S+ process \d+$/ });
+      await drain.focus();
+      await page.keyboard.press('Enter');
       await table.getByText('drains, 1 story left').waitFor();
+      await page
+        .getByRole('status')
+        .getByText(/takes no more stories\.$/)
+        .waitFor();
+      expect(await page.locator('button:focus').textContent()).toBe('Resume');
+      // Nothing waits for a worker yet.
+      await page.getByText('running1').waitFor();
+      expect(await page.getByText('All workers are draining.').count()).toBe(0);
+      const own = await registerWorker(home.host.home, 'own');
+      await home.addRun([{ ...created('ownrun01', 1), owner: own.id }]);
+      await page.getByText('ownrun01').waitFor();
+      await table.getByText('its own runs').waitFor({ timeout: 60_000 });
+      expect(await page.getByText('All workers are draining.').count()).toBe(0);
+      await own.leave();
+      await home.addRun([created('queued01', 1)]);
       await page.getByText('All workers are draining.').waitFor();
       worker.finish('abcdefgh01');
       await table.getByText('drained', { exact: true }).waitFor();

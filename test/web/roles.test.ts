@@ -77,6 +77,24 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
     return (await users.createToken('pat', undefined, by)).token;
   }
 
+  it('do not include draining for an operator of some repositories', async () => {
+    const users = new Users(dashboard.home.host.home);
+    const by = { by: 'owner', now: new Date() };
+    await users.add({ name: 'pat', role: 'operator', repositories: ['/home/me/shop'] }, by);
+    const { page, served, signIn } = dashboard;
+    const { token } = await users.createToken('pat', undefined, by);
+    await signIn(token);
+    const table = page.getByRole('region', { name: 'Workers' });
+    await table.getByText(`process ${process.pid}`).waitFor();
+    expect(await table.getByRole('button').count()).toBe(0);
+    const { status } = await fetch(`${served.url}${ACTIONS.Drain.path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: '{}',
+    });
+    expect(status).toBe(403);
+  });
+
   it.each(Object.entries(OFFERED))(
     'are on the screens of the role %s, and the server refuses the others',
     async (role, offered) => {

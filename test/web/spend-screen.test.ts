@@ -100,6 +100,17 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     }
   });
 
+  it('reads the rows again when one opens, so that its parts belong to them', async () => {
+    await addPaidRun('adasrun1', 'ada', 4.5);
+    await show('spend', 'Spend');
+    const costs = page.getByRole('region', { name: 'Costs' });
+    await costs.getByRole('row', { name: /^ada \$4\.50/ }).waitFor();
+    await addPaidRun('adasrun2', 'ada', 2);
+    await costs.getByRole('button', { name: 'ada' }).click();
+    await costs.getByRole('row', { name: /gpt-5 \$6\.50/ }).waitFor();
+    await costs.getByRole('row', { name: /^ada \$6\.50/ }).waitFor();
+  });
+
   it('names the project, the person and the repository of each run', async () => {
     await addPaidRun('adasrun1', 'ada', 4.5);
     await show('spend?by=run', 'Spend');
@@ -130,7 +141,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.getByLabel('90 days').check();
     await page.waitForURL(/#\/failures\?days=90$/);
     await page.reload();
-    await vi.waitFor(async () => expect(await isChosen('90 days')).toBe(true));
+    await vi.waitFor(async () => expect(await isChosen('90 days')).toBe(true), 10_000);
   });
 
   it('says that a cost is not metered, which is not a cost of $0', async () => {
@@ -159,6 +170,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.reload();
     await days.getByTitle(/: \$2\.50$/).waitFor();
     expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), '$2.50']);
+    await days.getByRole('img', { name: /^Cost by day; \d+ \w+: \$2\.50$/ }).waitFor();
     // Its bar is inside of the figure.
     const figure = await days.locator('figure').boundingBox();
     const bar = await days.getByTitle(/: \$2\.50$/).boundingBox();

@@ -1,3 +1,4 @@
+import { hasNothingRunning } from '../../core/run/fleet-limit.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { ignore, withTimeout } from '../../lib/async.ts';
 import { countWorkersFor, liveOwnerOf } from '../../worker/run/run-ownership.ts';
@@ -15,17 +16,12 @@ export async function countTakers(
 ): Promise<Pick<RunView, 'workers' | 'draining'>> {
   const { home } = context.host;
   const running = await countWorkersFor(home, state);
-  if (running === 0 || !isWaiting(state) || (await liveOwnerOf(home, state)) !== undefined) return { workers: running };
+  if (running === 0 || !hasNothingRunning(state) || (await liveOwnerOf(home, state)) !== undefined)
+    return { workers: running };
   let draining = 0;
   const reading = readWorkers(context).then((workers) => {
     draining = workers.filter((worker) => worker.takes === 'any' && worker.draining).length;
   }, ignore);
   await withTimeout(REDIS_MS, reading);
   return { workers: Math.max(0, running - draining), ...(draining > 0 && { draining }) };
-}
-
-/** Whether it waits for a worker or for something else. Only then does it matter whether workers drain. */
-function isWaiting({ status, paused, stories }: RunState): boolean {
-  if (status === 'ended' || paused !== undefined) return false;
-  return !stories.some(({ progress, waiting }) => progress === 'in_progress' && waiting === undefined);
 }

@@ -58,19 +58,21 @@ ${byProvider}
 export interface DashboardPage {
   name: string;
   role: string;
+  /** Whether the person may use only some repositories. */
+  isRestricted: boolean;
   /** Paths of its program and style. */
   script: string;
   style: string;
 }
 
 /** The page of the dashboard, for a person who is signed in. The program reads from it who that is. */
-export function dashboardPage({ name, role, script, style }: DashboardPage): string {
+export function dashboardPage({ name, role, isRestricted, script, style }: DashboardPage): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="halo-user" content="${escapeHtml(name)}" data-role="${escapeHtml(role)}">
+<meta name="halo-user" content="${escapeHtml(name)}" data-role="${escapeHtml(role)}" data-restricted="${isRestricted}">
 <title>halo</title>
 ${ICON_LINK}
 <link rel="stylesheet" href="${escapeHtml(style)}">

@@ -89,7 +89,10 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
         .headers({ ...PAGE_HEADERS, 'content-security-policy': DASHBOARD_POLICY })
         .type('text/html; charset=utf-8')
         .send(
-          dashboardPage({ name, role, script: await dashboardPath('main.js'), style: await dashboardPath('main.css') }),
+          dashboardPage({
+            ...{ name, role, isRestricted: caller.kind === 'user' && caller.user.repositories !== undefined },
+            ...{ script: await dashboardPath('main.js'), style: await dashboardPath('main.css') },
+          }),
         );
     });
     pages.get('/sign-in', { config: OPEN }, async (request, reply) => {

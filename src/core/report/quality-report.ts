@@ -63,6 +63,10 @@ export function resultsOf(events: readonly JournalEvent[], since = ''): StoryRes
   if (run === undefined || run.dry === true) return [];
   const launched = new Map<string, { agent: string; model?: string }>();
   for (const event of events) if (event.type === 'agent.launched') launched.set(event.story, event);
+  // The sum of an attempt has only the costs that are known, so it does not say whether one is missing.
+  const unpriced = new Set<string>();
+  for (const event of events)
+    if (event.type === 'model.used' && event.tokens > 0 && event.usage.costUsd === undefined) unpriced.add(event.story);
   const { attempts } = summarizeRun(events);
   return run.stories.flatMap((story): StoryResult[] => {
     const isOpen = UNDECIDED.includes(story.progress) || story.waiting !== undefined;
@@ -71,7 +75,8 @@ export function resultsOf(events: readonly JournalEvent[], since = ''): StoryRes
     const endedAt = judged.at(-1)?.endedAt;
     if (isOpen || endedAt === undefined || endedAt < since) return [];
     const used = own.filter(({ usage }) => usage.requests > 0);
-    const isPriced = used.length > 0 && used.every(({ usage }) => usage.costUsd !== undefined);
+    const isPriced =
+      used.length > 0 && !unpriced.has(story.id) && used.every(({ usage }) => usage.costUsd !== undefined);
     const agent = launched.get(story.id)?.agent ?? run.agent;
     const model = own.flatMap(({ models }) => models).at(-1) ?? launched.get(story.id)?.model;
     return [

@@ -48,6 +48,12 @@ export function isReadyToStart(run: RunState): boolean {
   );
 }
 
+/** Whether an open run waits for a worker or for something else: only then does it matter whether workers drain. */
+export function hasNothingRunning({ status, paused, stories }: RunState): boolean {
+  if (status === 'ended' || paused !== undefined) return false;
+  return !stories.some(({ progress, waiting }) => progress === 'in_progress' && waiting === undefined);
+}
+
 function countInProgress(runs: readonly RunState[]): number {
   return runs.flatMap(({ status, stories }) =>
     status === 'ended' ? [] : stories.filter(({ progress }) => progress === 'in_progress'),

@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
+import { hasNothingRunning } from '../../core/run/fleet-limit.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -41,7 +42,8 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
     [sorted, asking, shown, text],
   );
   const lacksWorker = value?.workers.length === 0 && sorted.some(canContinue);
-  const allDrain = hasOnlyDraining(value?.workers) && sorted.some(canContinue);
+  const allDrain =
+    hasOnlyDraining(value?.workers) && sorted.some((run) => isQueued(run, value?.workers) && canContinue(run));
   const page = found.slice(0, limit);
   return (
     <>
@@ -97,7 +99,12 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
       <h2>Workers</h2>
       {problem !== undefined && <Problem problem={problem} />}
       {value !== undefined && !lacksWorker && (
-        <WorkerList workers={value.workers} now={now} person={person} onChange={() => setChanges(changes + 1)} />
+        <WorkerList
+          workers={value.workers}
+          now={now}
+          person={person}
+          onChange={() => setChanges((count) => count + 1)}
+        />
       )}
     </>
   );
@@ -107,6 +114,11 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
 function hasOnlyDraining(workers: readonly WorkerView[] = []): boolean {
   const taking = workers.filter(({ takes }) => takes === 'any');
   return taking.length > 0 && taking.every(({ draining }) => draining);
+}
+
+/** Whether a story of a run waits for any worker. A live `halo run` takes the stories of its own run. */
+function isQueued(run: ListedRun, workers: readonly WorkerView[] = []): boolean {
+  return hasNothingRunning(run) && !workers.some(({ id }) => id === run.owner);
 }
 
 interface CountsProps {
@@ -234,7 +246,7 @@ function waitsOf(run: ListedRun): string[] {
   ];
 }
 
-/** The stories of a run, each with its phase or what it waits for; of an ended run those that have not landed. */
+/** The stories of a run, each with its phase or what it waits for; of an ended run those that failed or need a person. */
 function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element | null {
   const stories = run.status === 'ended' ? run.stories.filter(isUnsolved) : run.stories;
   if (stories.length === 0) return null;

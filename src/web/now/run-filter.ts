@@ -1,4 +1,4 @@
-import { useAddressChoice, useAddressQuery } from '../page/address-query.ts';
+import { useAddressQuery } from '../page/address-query.ts';
 
 /** Which runs a list has; those that wait include runs that ended until a person decides. */
 export const SHOWN = ['all', 'running', 'waiting', 'ended'] as const;
@@ -12,13 +12,10 @@ interface RunFilter {
 
 /** The filter of the screen Now, which the address keeps. */
 export function useRunFilter(): [filter: RunFilter, change: (next: RunFilter) => void] {
-  const [shown, show] = useAddressChoice('runs', SHOWN, 'all');
   const [query, change] = useAddressQuery();
+  const shown = SHOWN.find((each) => each === query.get('runs')) ?? 'all';
   return [
     { shown, text: query.get('find') ?? '' },
-    (next) => {
-      show(next.shown);
-      change({ find: next.text });
-    },
+    (next) => change({ runs: next.shown === 'all' ? '' : next.shown, find: next.text }),
   ];
 }

@@ -1,4 +1,6 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { safeLine } from '../../core/text/safe-text.ts';
 import { drainText } from '../../tui/run-text.ts';
 import type { WorkerView } from '../../api/operations/requests.ts';
 import { ActionButton, EmptyState, Elapsed, mayDo, ShareBar, TextTable, type Person } from '../page/page-parts.tsx';
@@ -31,56 +33,67 @@ interface WorkerListProps {
 
 /** The workers with what they do. */
 export function WorkerList({ workers, now, person, onChange }: WorkerListProps): JSX.Element {
+  const [said, setSaid] = useState('');
   if (workers.length === 0) return <NoWorker />;
-  const mayDrain = mayDo(person, 'operate');
+  const mayDrain = mayDo(person, 'operate') && !person.isRestricted;
   const columns = ['Host', 'Takes', 'Stories', 'Version', 'Up for', 'Last contact', ...(mayDrain ? ['Action'] : [])];
   return (
-    <TextTable name="Workers" columns={columns}>
-      {workers.map(({ id, host, pid, since, takes, version, slots, busy, seen, draining }) => (
-        <tr key={id}>
-          <th scope="row">
-            <strong>{host}</strong> <span class="soft">process {pid}</span>
-          </th>
-          <td>{takes === 'own' ? 'its own runs' : 'any run'}</td>
-          <td>
-            {draining ? (
-              <span class="warn">{drainText({ busy })}</span>
-            ) : slots === undefined ? (
-              <span class="soft">not known to the queue</span>
-            ) : slots === 0 ? (
-              <span class="warn">shuts down, {busy ?? 0} running</span>
-            ) : (
-              <>
-                {busy ?? 0} of {slots} {slots === 1 ? 'slot' : 'slots'} busy
-                <ShareBar share={(busy ?? 0) / slots} />
-              </>
-            )}
-          </td>
-          <td>{version ?? '-'}</td>
-          <td>{since === undefined ? '-' : <Elapsed from={since} now={now} />}</td>
-          <td>
-            {seen === undefined ? (
-              '-'
-            ) : (
-              <>
-                <Elapsed from={seen} now={now} /> ago
-              </>
-            )}
-          </td>
-          {mayDrain && (
+    <>
+      <TextTable name="Workers" columns={columns}>
+        {workers.map(({ id, host, pid, since, takes, version, slots, busy, seen, draining }) => (
+          <tr key={id}>
+            <th scope="row">
+              <strong>{safeLine(host)}</strong> <span class="soft">process {pid}</span>
+            </th>
+            <td>{takes === 'own' ? 'its own runs' : 'any run'}</td>
             <td>
-              {takes === 'any' && (
-                <ActionButton
-                  key={String(draining)}
-                  label={draining ? 'Resume' : 'Drain'}
-                  path={`/v1/workers/${encodeURIComponent(id)}/${draining ? 'resume' : 'drain'}`}
-                  onDone={onChange}
-                />
+              {draining ? (
+                <span class="warn">{drainText({ busy })}</span>
+              ) : slots === undefined ? (
+                <span class="soft">not known to the queue</span>
+              ) : slots === 0 ? (
+                <span class="warn">shuts down, {busy ?? 0} running</span>
+              ) : (
+                <>
+                  {busy ?? 0} of {slots} {slots === 1 ? 'slot' : 'slots'} busy
+                  <ShareBar share={(busy ?? 0) / slots} />
+                </>
               )}
             </td>
-          )}
-        </tr>
-      ))}
-    </TextTable>
+            <td>{version === undefined ? '-' : safeLine(version)}</td>
+            <td>{since === undefined ? '-' : <Elapsed from={since} now={now} />}</td>
+            <td>
+              {seen === undefined ? (
+                '-'
+              ) : (
+                <>
+                  <Elapsed from={seen} now={now} /> ago
+                </>
+              )}
+            </td>
+            {mayDrain && (
+              <td>
+                {takes === 'any' && (
+                  <ActionButton
+                    label={draining ? 'Resume' : 'Drain'}
+                    path={`/v1/workers/${encodeURIComponent(id)}/${draining ? 'resume' : 'drain'}`}
+                    name={`${draining ? 'Resume' : 'Drain'} ${safeLine(host)} process ${pid}`}
+                    onDone={() => {
+                      setSaid(
+                        `${safeLine(host)} process ${pid} ${draining ? 'takes stories again' : 'takes no more stories'}.`,
+                      );
+                      onChange();
+                    }}
+                  />
+                )}
+              </td>
+            )}
+          </tr>
+        ))}
+      </TextTable>
+      <p class="hidden" role="status">
+        {said}
+      </p>
+    </>
   );
 }

@@ -33,9 +33,14 @@ export function formatClock(at: string | number): string {
   return new Date(at).toTimeString().slice(0, 8);
 }
 
-/** A day in UTC, `YYYY-MM-DD`, in the form of all screens. */
-export function formatUtcDay(day: string): string {
-  return new Date(`${day}T00:00:00Z`).toLocaleDateString('en-GB', { ...DAY, timeZone: 'UTC' });
+/** A day in UTC, `YYYY-MM-DD`, in the form of all screens; beside other days, the year can be left out. */
+export function formatUtcDay(day: string, withYear = true): string {
+  const { year, ...short } = DAY;
+  return new Date(`${day}T00:00:00Z`).toLocaleDateString('en-GB', {
+    ...short,
+    ...(withYear && { year }),
+    timeZone: 'UTC',
+  });
 }
 
 function formatDay(at: string): string {

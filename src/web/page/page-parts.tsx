@@ -11,6 +11,8 @@ const OWNER_ROLE = 'owner of the server';
 export interface Person {
   name: string;
   role: string;
+  /** Whether the person may use only some repositories, and so no operation that concerns all of them. */
+  isRestricted: boolean;
 }
 
 /** A person with the role. The name of the owner of the server is the role. */
@@ -122,6 +124,8 @@ export function Elapsed({ from, now }: { from: string; now: string }): JSX.Eleme
 
 interface ActionButtonProps {
   label: string;
+  /** For screen readers, if the label does not say what it concerns; it starts with the label. */
+  name?: string;
   path: string;
   body?: object;
   /** Asked in a window before the operation runs; its first line is the question. */
@@ -136,7 +140,7 @@ interface ActionButtonProps {
 
 /** A button that calls an operation, and shows why it failed. */
 export function ActionButton(props: ActionButtonProps): JSX.Element {
-  const { label, path, body, question, tone, shortcut, where, onDone } = props;
+  const { label, name, path, body, question, tone, shortcut, where, onDone } = props;
   const { busy, problem, run } = useAction(path, onDone);
   const [isAsking, setAsking] = useState(false);
   return (
@@ -144,11 +148,17 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
       <button
         type="button"
         class={tone ?? ''}
-        disabled={busy}
+        aria-label={name}
+        aria-disabled={busy}
         aria-busy={busy}
         data-key={shortcut}
         aria-keyshortcuts={shortcut}
-        onClick={() => (question === undefined ? void run(body) : setAsking(true))}
+        onClick={() => {
+          // With `disabled`, it would lose the focus.
+          if (busy) return;
+          if (question === undefined) void run(body);
+          else setAsking(true);
+        }}
       >
         {label}
         {shortcut !== undefined && <kbd aria-hidden="true">{shortcut}</kbd>}

@@ -10,34 +10,37 @@ import { readJson, useLoaded, type Loaded } from '../page/read-server.ts';
 import { attemptsText, costText, groupText, minutesText, shareText, usdText } from './cost-words.ts';
 
 /** What the table can show, and of which groups the parts of each row are. */
-const GROUPS = {
-  user: { column: 'Person', parts: ['repo', 'model'] },
-  repo: { column: 'Repository', parts: ['user', 'model'] },
-  agent: { column: 'Agent', parts: ['repo', 'model'] },
-  model: { column: 'Model', parts: ['user', 'repo'] },
-  day: { column: 'Day (UTC)', parts: ['user', 'repo'] },
-  run: { column: 'Run', parts: ['model'] },
-} as const satisfies Partial<Record<CostGroup, { column: string; parts: readonly CostGroup[] }>>;
-export type SpendGroup = keyof typeof GROUPS;
+export const SPEND_GROUPS = {
+  user: { name: 'Person', parts: ['repo', 'model'] },
+  repo: { name: 'Repository', parts: ['user', 'model'] },
+  agent: { name: 'Agent', parts: ['repo', 'model'] },
+  model: { name: 'Model', parts: ['user', 'repo'] },
+  day: { name: 'Day', parts: ['user', 'repo'] },
+  run: { name: 'Run', parts: ['model'] },
+} as const satisfies Partial<Record<CostGroup, { name: string; parts: readonly CostGroup[] }>>;
+export type SpendGroup = keyof typeof SPEND_GROUPS;
 
 const COSTS = ['Cost', 'Runs', 'Attempts', 'Input tokens', 'Output tokens'];
 const RESULTS = ['Landed', 'At first attempt', 'Attempts per story', 'Cost per landed', 'Time to land'];
 
 interface CostTableProps {
   by: SpendGroup;
+  /** The start of the period of `report`. */
   since: string;
   /** Grouped by `by`, and by more for runs. */
   report: CostReport;
   quality: QualityReport | undefined;
+  /** Called when the first row opens: the parts are read then, so the rows have to be read again. */
+  onOpen: () => void;
   /** Known runs, for their projects. */
   runs: readonly ListedRun[];
 }
 
 /** Costs and results by one group. Each row opens to its parts, which are read when the first row opens. */
-export function CostTable({ by, since, report, quality, runs }: CostTableProps): JSX.Element {
+export function CostTable({ by, since, report, quality, onOpen, runs }: CostTableProps): JSX.Element {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const query =
-    open.size === 0 ? '' : new URLSearchParams({ by: [by, ...GROUPS[by].parts].join(','), since }).toString();
+    open.size === 0 ? '' : new URLSearchParams({ by: [by, ...SPEND_GROUPS[by].parts].join(','), since }).toString();
   const parts = useLoaded(query, async () =>
     query === '' ? undefined : await readJson<CostReport>(`/v1/reports/costs?${query}`),
   );
@@ -46,9 +49,10 @@ export function CostTable({ by, since, report, quality, runs }: CostTableProps):
     const next = new Set(open);
     if (!next.delete(key)) next.add(key);
     setOpen(next);
+    if (open.size === 0) onOpen();
   };
   const costs = by === 'run' ? COSTS.filter((name) => name !== 'Runs') : COSTS;
-  const columns = [GROUPS[by].column, ...costs, ...(quality ? RESULTS : [])];
+  const columns = [by === 'day' ? 'Day (UTC)' : SPEND_GROUPS[by].name, ...costs, ...(quality ? RESULTS : [])];
   return (
     <div class="table costs" tabIndex={0} role="region" aria-label="Costs">
       <table>
@@ -129,7 +133,7 @@ function Parts({ by, of, parts: { value, problem }, most, columns }: PartsProps)
         <td colSpan={columns}>{problem === undefined ? 'Reading the costs …' : <Problem problem={problem} />}</td>
       </tr>
     );
-  const groups = GROUPS[by].parts;
+  const groups = SPEND_GROUPS[by].parts;
   return (
     <>
       {value.rows

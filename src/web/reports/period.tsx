@@ -32,13 +32,6 @@ export function daysOf(days: Days, now: number): string[] {
   );
 }
 
-/** A day, `YYYY-MM-DD`, for people. */
-export function formatDay(day: string): string {
-  return day === ''
-    ? ''
-    : new Date(`${day}T00:00:00Z`).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-}
-
 /** The start of the period, ISO 8601. */
 export function startOf(days: Days, now: number): string {
   return `${daysOf(days, now)[0] ?? ''}T00:00:00.000Z`;

@@ -1,28 +1,22 @@
 import type { JSX } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import type { CostReport } from '../../core/report/cost-report.ts';
 import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/report/quality-report.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { useAddressChoice } from '../page/address-query.ts';
+import { formatUtcDay } from '../page/clock-time.tsx';
 import { ChoiceOfOne, EmptyState, Figure, Problem } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { BarChart } from './bar-chart.tsx';
 import { BudgetBars } from './budget-bars.tsx';
-import { CostTable, type SpendGroup } from './cost-table.tsx';
+import { CostTable, SPEND_GROUPS, type SpendGroup } from './cost-table.tsx';
 import { attemptsText, costText, minutesText, shareText, usdText } from './cost-words.ts';
-import { daysOf, formatDay, Period, startOf, usePeriod, type Days } from './period.tsx';
+import { daysOf, Period, startOf, usePeriod, type Days } from './period.tsx';
 
-const GROUPS = [
-  { value: 'user', name: 'Person' },
-  { value: 'repo', name: 'Repository' },
-  { value: 'agent', name: 'Agent' },
-  { value: 'model', name: 'Model' },
-  { value: 'day', name: 'Day' },
-  { value: 'run', name: 'Run' },
-] as const satisfies readonly { value: SpendGroup; name: string }[];
-const GROUP_NAMES = GROUPS.map(({ value }) => value);
+const GROUP_NAMES = Object.keys(SPEND_GROUPS) as SpendGroup[];
+const GROUPS = GROUP_NAMES.map((value) => ({ value, name: SPEND_GROUPS[value].name }));
 
 /** What a period cost and what came of it: totals, budgets, days, and people, repositories, agents, models or runs. */
 export function SpendScreen({ runs }: { runs: readonly ListedRun[] }): JSX.Element {
@@ -32,12 +26,10 @@ export function SpendScreen({ runs }: { runs: readonly ListedRun[] }): JSX.Eleme
   const qualityBy = QUALITY_GROUPS.find((group) => group === by);
   // A run has one person and one repository, so these groups only name them.
   const groups = by === 'run' ? 'run,user,repo' : by;
-  const query = new URLSearchParams({ by: groups, since }).toString();
-  const parts = new URLSearchParams({ by: 'day,user', since }).toString();
-  const quality = new URLSearchParams({ by: qualityBy ?? 'repo', since }).toString();
-  const costs = useLoaded(query, () => readJson<CostReport>(`/v1/reports/costs?${query}`), true);
-  const daily = useLoaded(parts, () => readJson<CostReport>(`/v1/reports/costs?${parts}`), true);
-  const results = useLoaded(quality, () => readJson<QualityReport>(`/v1/reports/quality?${quality}`), true);
+  const [reads, setReads] = useState(0);
+  const costs = useReport<CostReport>('costs', groups, since, reads);
+  const daily = useReport<CostReport>('costs', 'day,user', since, reads);
+  const results = useReport<QualityReport>('quality', qualityBy ?? 'repo', since, reads);
   const problem = costs.problem ?? daily.problem ?? results.problem;
   const report = costs.value?.by === groups ? costs.value : undefined;
   return (
@@ -59,12 +51,24 @@ export function SpendScreen({ runs }: { runs: readonly ListedRun[] }): JSX.Eleme
       )}
       {report !== undefined && report.rows.length > 0 && (
         <CostTable
-          key={by}
-          {...{ by, since, report, runs }}
-          quality={qualityBy === results.value?.by ? results.value : undefined}
+          key={`${by} ${report.since}`}
+          {...{ by, report, runs }}
+          since={report.since}
+          quality={qualityBy === results.value?.by && results.value?.since === report.since ? results.value : undefined}
+          onOpen={() => setReads((count) => count + 1)}
         />
       )}
     </>
+  );
+}
+
+/** A report with the start of its period. The one before is shown until it is read. */
+function useReport<T extends object>(name: string, by: string, since: string, reads: number) {
+  const query = new URLSearchParams({ by, since }).toString();
+  return useLoaded(
+    `${name} ${query} ${reads}`,
+    async () => ({ ...(await readJson<T>(`/v1/reports/${name}?${query}`)), since }),
+    true,
   );
 }
 
@@ -118,8 +122,8 @@ function Daily({ days, report }: { days: Days; report: CostReport }): JSX.Elemen
     return { key, value: usd ?? 0, text: used.has(key) ? costText(usd) : formatUsd(0) };
   });
   const most = bars.reduce((a, b) => (b.value > a.value ? b : a), { key: '', value: 0, text: '' });
-  const label =
-    most.value === 0 ? 'No costs in this period' : `Cost by day; the most is ${most.text} on ${formatDay(most.key)}`;
+  const texts = bars.filter(({ key }) => used.has(key)).map(({ key, text }) => `${formatUtcDay(key, false)}: ${text}`);
+  const label = texts.length === 0 ? 'No costs in this period' : `Cost by day; ${texts.join('; ')}`;
   return (
     <section aria-label="Cost by day">
       <h2>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { NO_USAGE } from '../../../src/core/agent.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { usesOf } from '../../../src/core/report/budget-report.ts';
 import { groupQuality, resultsOf } from '../../../src/core/report/quality-report.ts';
@@ -52,6 +53,21 @@ describe('the results of stories', () => {
     expect(groupQuality(results.slice(2), 'repo').total).not.toHaveProperty('costPerLanded');
     // The cost of a failed story alone is not a cost per landed story.
     expect(groupQuality(results.slice(1), 'repo').total).not.toHaveProperty('costPerLanded');
+  });
+
+  it('have no cost if one of the models of an attempt has no price', () => {
+    const unpriced = (tokens: number): JournalEntry => ({
+      ...{ type: 'model.used', story: 'US-001', attempt: 1, model: 'local', told: 'all', tokens },
+      usage: tokens === 0 ? { ...NO_USAGE, requests: 1 } : CHEAP,
+    });
+    const totalOf = (tokens: number) => {
+      const [start, ...rest] = withCost(passed('US-001'), 0.01);
+      return groupQuality(resultsOf(journalOf([created('run1', 1), start!, unpriced(tokens), ...rest])), 'repo').total;
+    };
+    expect(totalOf(15)).toMatchObject({ landed: 1, landedMetered: 0 });
+    expect(totalOf(15)).not.toHaveProperty('costPerLanded');
+    // A request that the provider refused costs nothing.
+    expect(totalOf(0)).toMatchObject({ landedMetered: 1, costPerLanded: 0.01 });
   });
 
   it('leave out stories that may still land, dry runs, and what ended before the period', () => {
