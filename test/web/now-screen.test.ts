@@ -109,6 +109,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
 
   it('drains and resumes a worker, and says that queued stories wait', async () => {
     const worker = await startTakingWorker(home.host.home);
+    const own = await registerWorker(home.host.home, 'own');
     try {
       await worker.enqueue('abcdefgh01');
       await expect.poll(() => worker.taken, { timeout: 20_000 }).toEqual(['abcdefgh01']);
@@ -116,6 +117,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
       await page.reload();
       const table = page.getByRole('region', { name: 'Workers' });
       await table.getByText('1 of 2 slots busy').waitFor();
+      await table.getByText('its own runs').waitFor();
       const drain = table.getByRole('button', { name: /^Drain \S+ process \d+$/ });
       await drain.focus();
       await page.keyboard.press('Enter');
@@ -128,12 +130,9 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
       // Nothing waits for a worker yet.
       await page.getByText('running1').waitFor();
       expect(await page.getByText('All workers are draining.').count()).toBe(0);
-      const own = await registerWorker(home.host.home, 'own');
       await home.addRun([{ ...created('ownrun01', 1), owner: own.id }]);
       await page.getByText('ownrun01').waitFor();
-      await table.getByText('its own runs').waitFor({ timeout: 60_000 });
       expect(await page.getByText('All workers are draining.').count()).toBe(0);
-      await own.leave();
       await home.addRun([created('queued01', 1)]);
       await page.getByText('All workers are draining.').waitFor();
       worker.finish('abcdefgh01');
@@ -142,6 +141,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
       await table.getByText('0 of 2 slots busy').waitFor();
       await page.getByText('All workers are draining.').waitFor({ state: 'detached' });
     } finally {
+      await own.leave();
       await worker.close();
     }
   });
