@@ -137,8 +137,15 @@ describe('the end of an output', () => {
     ['a class of errors', `${ESC}[31mAssertionError: expected 1 to be 2${ESC}[39m`],
     ['TAP', 'not ok 3 - adds up'],
     ['a sign', '   × adds up'],
+    ['an exception', 'java.lang.NullPointerException: cart'],
+    ['a number of errors', 'Tests run: 5, Failures: 1, Errors: 0'],
+    ['an error about 0', 'error: 0.5 is not an amount'],
   ])('starts at the first error: %s', (_name, error) => {
-    const before = ['ok 1 - errors.test.ts', '0 failed, no errors', '✓ src/error-text.test.ts (3 tests)'];
+    const before = [
+      ...['ok 1 - errors.test.ts', '0 failed, no errors', '✓ src/error-text.test.ts (3 tests)'],
+      ...['Tests run: 5, Failures: 0, Errors: 0, Skipped: 0', 'errors: 0', 'failures=0'],
+      ...['the image has 1920×1080 pixels', 'stderror is empty'],
+    ];
     expect(endOfOutput([...before, error, 'npm error code 1'].join('\n')).start).toBe(before.length);
   });
 

@@ -5,7 +5,7 @@ export interface DiffRequest {
   gitDir: string;
   from: string;
   to: string;
-  /** Only these paths; absent: all. */
+  /** Only these paths; absent, or more than 2,000: all. */
   paths?: readonly string[];
 }
 
@@ -21,9 +21,10 @@ const TIME_MS = 120_000;
  * Returns the changes between two commits as a patch, byte for byte. Runs no program that the repository configures and
  * ignores its attributes. A patch that is too large or takes too long is truncated; its first line then says so.
  */
-export async function diffCommits({ gitDir, from, to, paths = [] }: DiffRequest): Promise<Buffer> {
+export async function diffCommits({ gitDir, from, to, paths }: DiffRequest): Promise<Buffer> {
   assertObjectId(from, 'The older commit');
   assertObjectId(to, 'The newer commit');
+  if (paths?.length === 0) return Buffer.alloc(0);
   const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color'];
   const args = [
     '--literal-pathspecs',
@@ -36,7 +37,7 @@ export async function diffCommits({ gitDir, from, to, paths = [] }: DiffRequest)
     '--dst-prefix=b/',
     from,
     to,
-    ...(paths.length === 0 || paths.length > MAX_PATHS ? [] : ['--', ...paths]),
+    ...(paths === undefined || paths.length > MAX_PATHS ? [] : ['--', ...paths]),
   ];
   const limits = { gitDir, maxBytes: MAX_PATCH_BYTES, timeoutMs: TIME_MS };
   const { ended, exitCode, stdout } = await tryGit(args, limits);

@@ -64,7 +64,11 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
       )}
       <div class="actions">
         {hasDiff && <a href={diff}>Review the diff</a>}
-        {canDecide ? <EntryActions entry={entry} onDone={onDone} /> : <span class="soft">Waits for {waitsFor}.</span>}
+        {canDecide ? (
+          <EntryActions entry={entry} onDone={onDone} />
+        ) : (
+          <span class="soft">Waits for {safeLine(waitsFor, 100)}.</span>
+        )}
       </div>
     </li>
   );
@@ -80,9 +84,9 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
   return (
     <li class="card entry" tabIndex={0}>
       <div class="line">
-        <span class="state warn">! breaker</span> <b>{breakerName(key)}</b> is {status}
+        <span class="state warn">! breaker</span> <b>{safeLine(breakerName(key), 100)}</b> is {status}
       </div>
-      <p class="said">{reason}</p>
+      <p class="said">{safeText(reason)}</p>
       <div class="actions">
         {canDecide ? (
           <ActionButton

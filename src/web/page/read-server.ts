@@ -30,8 +30,8 @@ export async function readJson<T>(path: string): Promise<T> {
 }
 
 /** Reads text, such as a diff. Throws RequestFailed. */
-export async function readText(path: string): Promise<string> {
-  return (await send(path)).text();
+export async function readText(path: string, signal: AbortSignal | null = null): Promise<string> {
+  return (await send(path, { signal })).text();
 }
 
 /** Calls an operation that changes something. Throws RequestFailed. */
@@ -99,19 +99,23 @@ async function readRefusal(path: string): Promise<RequestFailed> {
 
 export type Loaded<T> = { value?: T; problem?: RequestFailed };
 
-/** Loads a value when `key` changes. With `keepsOld`, the value before is shown until then. */
-export function useLoaded<T>(key: string, load: () => Promise<T>, keepsOld = false): Loaded<T> {
+/**
+ * Loads a value when `key` changes. With `keepsOld`, the value before is shown until then. The signal is aborted when the
+ * value is not needed any more.
+ */
+export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise<T>, keepsOld = false): Loaded<T> {
   const [loaded, setLoaded] = useState<Loaded<T>>({});
   useEffect(() => {
-    let isCurrent = true;
-    if (!keepsOld) setLoaded({});
-    load().then(
-      (value) => isCurrent && setLoaded({ value }),
-      (problem: unknown) => isCurrent && setLoaded({ problem: toRequestFailed(problem) }),
-    );
-    return () => {
-      isCurrent = false;
+    const stop = new AbortController();
+    const finish = (next: Loaded<T>) => {
+      if (!stop.signal.aborted) setLoaded(next);
     };
+    if (!keepsOld) setLoaded({});
+    load(stop.signal).then(
+      (value) => finish({ value }),
+      (problem: unknown) => finish({ problem: toRequestFailed(problem) }),
+    );
+    return () => stop.abort();
   }, [key]);
   return loaded;
 }

@@ -2,8 +2,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { reviewRun, type StoryReview } from '../../core/review/review.ts';
-import { msBetween } from '../../core/text/format-elapsed.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
+import { measureAttempts } from './facts/measure-attempts.ts';
 import { readText, runPath, toRequestFailed, type Loaded } from '../page/read-server.ts';
 
 /** What the journal of a run says about it and its stories. */
@@ -46,24 +46,6 @@ async function readJournal(runId: string): Promise<RunReview> {
   if (review === undefined) throw new Error('The journal of this run cannot be read.');
   const given = events.flatMap((event) => (event.type === 'feedback.given' ? [[event.story, event.at] as const] : []));
   return { ...review, sentBackAt: Object.fromEntries(given), attemptMs: measureAttempts(events) };
-}
-
-/** The ends of an attempt; what a person decides afterwards is not part of it. */
-const ENDS = ['story.ended', 'story.disturbed', 'story.returned', 'story.stopped', 'story.postponed'];
-
-function measureAttempts(events: readonly JournalEvent[]): Record<string, number> {
-  const [started, measured] = [new Map<string, string>(), new Map<string, number>()];
-  for (const event of events) {
-    if (!('story' in event)) continue;
-    const from = started.get(event.story);
-    if (event.type === 'story.started') {
-      started.set(event.story, event.at);
-      measured.delete(event.story);
-    } else if (ENDS.includes(event.type) && from !== undefined) {
-      measured.set(event.story, msBetween(from, event.at));
-    }
-  }
-  return Object.fromEntries(measured);
 }
 
 /** Changes with each commit and decision. */

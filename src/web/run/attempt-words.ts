@@ -12,7 +12,8 @@ export function attemptWords({ end, reply }: AttemptRecord, isOpen: boolean): Wo
   if (end === undefined)
     return isOpen ? { mark: '●', tone: 'mark', text: 'running' } : { mark: '–', tone: 'warn', text: 'interrupted' };
   if (end.verdict === 'passed') {
-    const text = reply?.what === 'sent back' ? `passed, ${replyText(reply)}` : 'passed';
+    const isNamed = reply?.what === 'sent back' || reply?.what === 'approved';
+    const text = isNamed ? `passed, ${replyText(reply)}` : 'passed';
     return { mark: '✓', tone: 'good', text };
   }
   if (end.verdict === 'needs_human')

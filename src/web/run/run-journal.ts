@@ -8,6 +8,7 @@ import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { CostReader } from '../../core/report/cost-report.ts';
 import type { RunState } from '../../core/run/state.ts';
+import { msBetween } from '../../core/text/format-elapsed.ts';
 import type { TranscriptLine } from '../../core/transcript/transcript-line.ts';
 import { WHOLE, type Extent } from '../../core/transcript/excerpt.ts';
 import { describeEvent } from '../../core/transcript/transcript.ts';
@@ -57,6 +58,8 @@ export interface AttemptRecord {
   story: string;
   attempt: number;
   startedAt: string;
+  /** How long it waited for approval before it continued, in ms. */
+  waitedMs: number;
   base: string;
   bars: PhaseBar[];
   commands: AttemptCommand[];
@@ -140,9 +143,7 @@ export class RunJournal {
   #addToAttempt(event: Extract<JournalEvent, { story: string; attempt: number }>): void {
     const found = this.attempts.get(keyOf(event));
     if (event.type === 'story.started') {
-      const { story, attempt, at, base } = event;
-      const bars = found?.bars ?? [];
-      this.attempts.set(keyOf(event), { story, attempt, base, startedAt: at, bars, commands: [], requests: [] });
+      this.attempts.set(keyOf(event), startAttempt(event, found));
       return;
     }
     if (found === undefined) return;
@@ -157,7 +158,9 @@ export class RunJournal {
       case 'setup.ended':
       case 'gate.ended': {
         const kind = event.type === 'setup.ended' ? 'setup' : 'gate';
-        found.commands.push({ ...event, kind });
+        // After an interruption, a command runs again with the same log.
+        const others = found.commands.filter(({ log }) => log !== event.log);
+        found.commands = [...others, { ...event, kind }];
         return;
       }
       case 'gate.started':
@@ -179,12 +182,31 @@ export class RunJournal {
   }
 }
 
+/** An approved attempt continues with its gates and its landing; any other one starts from the beginning. */
+function startAttempt(
+  { story, attempt, at, base }: JournalEvent & { type: 'story.started' },
+  found: AttemptRecord | undefined,
+): AttemptRecord {
+  const bars = found?.bars ?? [];
+  if (found?.reply?.what !== 'approved')
+    return { story, attempt, base, startedAt: at, waitedMs: 0, bars, commands: [], requests: [] };
+  const { end, ...kept } = found;
+  return { ...kept, base, waitedMs: kept.waitedMs + (end === undefined ? 0 : msBetween(end.at, at)) };
+}
+
+/** How long an attempt ran until a time (ISO 8601), in ms. */
+export function attemptMs({ startedAt, waitedMs }: AttemptRecord, until: string): number {
+  return msBetween(startedAt, until) - waitedMs;
+}
+
 function addEnd(found: AttemptRecord, event: Extract<JournalEvent, { story: string; attempt: number }>): void {
   const { at } = event;
   if (event.type === 'story.ended') {
     const { verdict, stopReason, summary, commit, held, failure } = event;
     const made = commit ?? held?.commit;
     const reason = plainReason(stopReason, failure);
+    // An approved attempt may fail, or need approval again.
+    if (verdict !== 'passed' && found.reply?.what === 'approved') delete found.reply;
     if (verdict === 'failed') for (const bar of found.bars) if (bar.to === undefined) bar.failed = true;
     found.end = { at, verdict, stopReason, reason, summary, ...(made && { commit: made }) };
   } else if (event.type === 'story.disturbed') {

@@ -76,4 +76,5 @@ it('creates the same commit by halo for the same request, and shows it as a plai
   );
   const range = { gitDir: candidateDir, from: shop.base, to: commit };
   expect((await diffCommits(range)).toString()).toContain('--- a/src/a.ts\n+++ b/src/a.ts\n@@ -1 +1 @@\n-1\n+2\n');
+  expect((await diffCommits({ ...range, paths: [] })).toString()).toBe('');
 });

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { hasChromium, startChromium } from '../../support/network/chromium.ts';
@@ -110,6 +111,25 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
     await page.getByRole('button', { name: 'src/price.js' }).click();
     await page.getByRole('region', { name: 'src/price.js in attempt 2' }).getByText('const a = 2;').waitFor();
     await page.getByText('Attempt 1 does not change it.').waitFor();
+  });
+
+  it('is not compared with one that is not kept, or that is larger than the page can read', async () => {
+    const { key } = (await dashboard.home.operations.get('sample01')).state.stories.find(({ id }) => id === 'US-003')!;
+    rmSync(join(dashboard.home.host.home, 'runs/sample01/artifacts', key, '1/diff.patch'));
+    write('US-003', 2, 'diff.patch', HELP + ' '.repeat(16 * 1024 * 1024));
+    await show(`${STORY}/compare/1/2`, 'US-003');
+    await page.getByText('The diff of attempt 1 is not kept, or has more than 16 MiB.').waitFor();
+    await page.getByText('The diff of attempt 2 is not kept, or has more than 16 MiB.').waitFor();
+    expect(await page.getByRole('rowheader', { name: 'docs/help.md' }).count()).toBe(0);
+    // The browser reports the refused requests as errors.
+    for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('404');
+  });
+
+  it('shows the stored patch for a link to one of its lines', async () => {
+    await show(`${STORY}/attempt/1/diff/L8`, 'US-003');
+    await page.locator('.log-row.target', { hasText: '+const tax = 3;' }).waitFor();
+    await page.getByRole('link', { name: 'Show the changed files' }).click();
+    await fileOf('src/price.js').waitFor();
   });
 
   it('is compared beside gates that lead to their logs, and heads that lead to the attempts', async () => {

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { attempted, created, failed } from '../../support/journal.ts';
 import { hasChromium, startChromium } from '../../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
@@ -59,6 +59,24 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
     }
     await doubts.getByRole('link', { name: 'US-002' }).click();
     await page.waitForURL(/run\/landed01\/diff\/US-002$/);
+  });
+
+  it('warn about no story while its diff is being read, which ends with the page', async () => {
+    await home.addLandedRun('landed01', { stories: 6 });
+    await dashboard.signIn();
+    const isDiff = (url: string) => url.includes('/diff?story=');
+    const [asked, stopped]: [string[], string[]] = [[], []];
+    page.on('request', (request) => isDiff(request.url()) && asked.push(request.url()));
+    page.on('requestfailed', (request) => isDiff(request.url()) && stopped.push(request.url()));
+    // These requests get no answer.
+    await page.route('**/diff?story=*', () => undefined);
+    await show('run/landed01/diff', 'Review landed01');
+    await page.getByText('Reading the diffs of the stories …').waitFor();
+    expect(await page.getByRole('region', { name: 'To check in the stories' }).count()).toBe(0);
+    await vi.waitFor(() => expect(asked).toHaveLength(4));
+    await show('', 'Now');
+    await vi.waitFor(() => expect(stopped).toHaveLength(4));
+    expect(asked).toHaveLength(4);
   });
 
   it('are not touched by the boxes around them', async () => {

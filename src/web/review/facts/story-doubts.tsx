@@ -17,15 +17,21 @@ interface StoryDoubtsProps {
 /** Reasons to look twice at single stories of a run, with links to their reviews. */
 export function StoryDoubts({ runId, reviews }: StoryDoubtsProps): JSX.Element | null {
   const read = reviews.slice(0, MAX_READ);
-  const { value } = useLoaded(`${runId} ${read.map(({ id, commit }) => `${id} ${commit}`).join()}`, () =>
-    readDoubts(runId, read),
+  const { value } = useLoaded(`${runId} ${read.map(({ id, commit }) => `${id} ${commit}`).join()}`, (signal) =>
+    readDoubts(runId, read, signal),
   );
   const found = reviews.flatMap((review) => {
     const doubts = [...doubtsOfCriteria(review), ...(value?.get(review.id) ?? [])];
     return doubts.length === 0 ? [] : [{ id: review.id, doubts }];
   });
   const unread = reviews.length - read.length;
-  if (found.length === 0 && value !== undefined && unread === 0) return null;
+  const notes = (
+    <>
+      {value === undefined && <p>Reading the diffs of the stories …</p>}
+      {unread > 0 && <p>The diffs of {unread} more stories were not read.</p>}
+    </>
+  );
+  if (found.length === 0) return value !== undefined && unread === 0 ? null : <div class="soft">{notes}</div>;
   return (
     <section class="card fact is-warn" aria-labelledby="story-doubts">
       <h2 class="warn" id="story-doubts">
@@ -39,8 +45,7 @@ export function StoryDoubts({ runId, reviews }: StoryDoubtsProps): JSX.Element |
           </li>
         ))}
       </ul>
-      {value === undefined && <p>Reading the diffs of the stories …</p>}
-      {unread > 0 && <p>The diffs of {unread} more stories were not read.</p>}
+      {notes}
     </section>
   );
 }
@@ -51,20 +56,24 @@ function doubtsOfCriteria({ criteria }: StoryReview): string[] {
 }
 
 /** The doubts about each story that need its own diff. */
-async function readDoubts(runId: string, reviews: readonly StoryReview[]): Promise<Map<string, string[]>> {
+async function readDoubts(
+  runId: string,
+  reviews: readonly StoryReview[],
+  signal: AbortSignal,
+): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
   const open = [...reviews];
   const work = async (): Promise<void> => {
-    for (let review = open.shift(); review !== undefined; review = open.shift())
-      found.set(review.id, await readDoubtsOf(runId, review));
+    for (let review = open.shift(); review !== undefined && !signal.aborted; review = open.shift())
+      found.set(review.id, await readDoubtsOf(runId, review, signal));
   };
   await Promise.all(Array.from({ length: PARALLEL }, work));
   return found;
 }
 
-async function readDoubtsOf(runId: string, review: StoryReview): Promise<string[]> {
+async function readDoubtsOf(runId: string, review: StoryReview, signal: AbortSignal): Promise<string[]> {
   try {
-    const patch = await readText(runPath(runId, `/diff?story=${encodeURIComponent(review.id)}`));
+    const patch = await readText(runPath(runId, `/diff?story=${encodeURIComponent(review.id)}`), signal);
     const files = readPatch(patch).map(({ path, added, removed, hunks }) => ({
       path,
       added,

@@ -135,21 +135,25 @@ export function AttemptPrompt({ run, attempt, folder, has }: FileViewProps): JSX
   );
 }
 
-/** The change of an attempt, file by file; as the stored patch if it is too large for that. */
+/** The change of an attempt, file by file; as the stored patch if it is too large for that, or to show a line of it. */
 export function AttemptDiff({ run, attempt, folder, has, address, line }: FileViewProps): JSX.Element {
   const path = folder !== undefined && has('diff.patch') ? `${folder}/diff.patch` : undefined;
-  const { value, problem } = useChanges(run.runId, path);
+  const { value, problem } = useChanges(run.runId, line === undefined ? path : undefined);
   if (path === undefined) return <EmptyState title="The attempt has left no diff." />;
   const review = (
     <a class="button" href={`#/run/${run.runId}/diff/${encodeURIComponent(attempt.story)}`}>
       Review
     </a>
   );
-  if (problem !== undefined)
+  if (problem !== undefined || line !== undefined)
     return (
       <>
         <div class="section-head">
-          <span class="soft">{safeLine(problem.message)}</span>
+          {problem === undefined ? (
+            <a href={`${address}/diff`}>Show the changed files</a>
+          ) : (
+            <span class="soft">{safeLine(problem.message)}</span>
+          )}
           {review}
         </div>
         <FileLog runId={run.runId} path={path} label="Diff" href={`${address}/diff`} line={line} kind="diff" />
@@ -168,9 +172,9 @@ export function AttemptDiff({ run, attempt, folder, has, address, line }: FileVi
   return <PatchFiles files={value} links={links} />;
 }
 
-/** The files of a patch among the artifacts; none without a path, and for one of more than 16 MiB. */
+/** The files of a patch among the artifacts; a problem for one of more than 16 MiB. Undefined without a path. */
 export function useChanges(runId: string, path: string | undefined) {
   return useLoaded(`changes ${runId} ${path}`, async () =>
-    path === undefined ? [] : readPatch(await readText(artifactUrl(runId, 'artifacts', path))),
+    path === undefined ? undefined : readPatch(await readText(artifactUrl(runId, 'artifacts', path))),
   );
 }

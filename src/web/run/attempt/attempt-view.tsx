@@ -1,12 +1,13 @@
 import type { JSX } from 'preact';
 import type { Artifact } from '../../../core/journal/events.ts';
 import { formatUsd } from '../../../core/budget.ts';
-import { formatElapsed, msBetween } from '../../../core/text/format-elapsed.ts';
+import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readJson, runPath, useLoaded } from '../../page/read-server.ts';
 import { attemptWords, isReplied } from '../attempt-words.ts';
+import { attemptMs } from '../run-journal.ts';
 import { FailureDetails } from '../failures.tsx';
 import { JournalLog } from '../log/journal-log.tsx';
 import { FileLog } from '../log/file-log.tsx';
@@ -124,7 +125,7 @@ function Summary({ journal, run, attempt, now }: AttemptViewProps): JSX.Element 
         )}
         <div>
           <dt>Time</dt>
-          <dd>{formatElapsed(msBetween(attempt.startedAt, end?.at ?? (isOpen ? now : attempt.startedAt)))}</dd>
+          <dd>{end === undefined && !isOpen ? '–' : formatElapsed(attemptMs(attempt, end?.at ?? now))}</dd>
         </div>
         {agent !== undefined && (
           <div>

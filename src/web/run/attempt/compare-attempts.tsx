@@ -1,8 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { StoryState } from '../../../core/run/state.ts';
-import { safeLine } from '../../../core/text/safe-text.ts';
-import { EmptyState, Problem } from '../../page/page-parts.tsx';
+import { safeLine, safeText } from '../../../core/text/safe-text.ts';
+import { EmptyState } from '../../page/page-parts.tsx';
+import type { Loaded } from '../../page/read-server.ts';
+import type { PatchFile } from '../../review/read-patch.ts';
 import type { AttemptRecord } from '../run-journal.ts';
 import { storyAddress } from '../stories/story-words.ts';
 import { useChanges } from './attempt-files.tsx';
@@ -27,9 +29,11 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
   const [left, right] = pair;
   if (left === undefined || right === undefined) return <EmptyState title="There is no such attempt." />;
   const chosen: AttemptPair = [left, right];
+  const files = changes.flatMap(({ value }) => (value === undefined ? [] : [value]));
   const rows = [
     ...compareFacts(journal, chosen, run.status !== 'ended'),
-    ...compareFiles(changes.map(({ value = [] }) => value)),
+    // A file that is missing in an unknown diff is not an unchanged file.
+    ...(files.length === changes.length ? compareFiles(files) : []),
   ];
   const address = storyAddress(run.runId, story.id);
   return (
@@ -58,13 +62,23 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
           ))}
         </table>
       </div>
-      {changes.map(
-        ({ problem }, at) =>
-          // An attempt may have left no diff.
-          problem !== undefined &&
-          problem.status !== 404 && <Problem key={at} problem={problem} where={`diff of attempt ${numbers[at]}`} />,
-      )}
+      {chosen.map(({ attempt }, at) => (
+        <UnknownDiff key={at} attempt={attempt} {...changes[at]} />
+      ))}
     </>
+  );
+}
+
+/** Why the files that an attempt changes are not compared. */
+function UnknownDiff({ attempt, value, problem }: { attempt: number } & Loaded<PatchFile[] | undefined>) {
+  if (value !== undefined) return null;
+  if (problem === undefined) return <p class="soft">Reading the diff of attempt {attempt} …</p>;
+  if (problem.status === 404)
+    return <p class="soft">The diff of attempt {attempt} is not kept, or has more than 16 MiB.</p>;
+  return (
+    <p class="notice bad" role="alert">
+      The diff of attempt {attempt} cannot be read: {safeText(problem.message)}
+    </p>
   );
 }
 

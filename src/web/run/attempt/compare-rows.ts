@@ -1,11 +1,11 @@
 import { formatUsd } from '../../../core/budget.ts';
 import type { Phase } from '../../../core/journal/phase.ts';
-import { formatElapsed, msBetween } from '../../../core/text/format-elapsed.ts';
+import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { exitText } from '../../../core/transcript/excerpt.ts';
 import { formatClock } from '../../page/clock-time.tsx';
 import type { PatchFile } from '../../review/read-patch.ts';
 import { attemptWords } from '../attempt-words.ts';
-import type { AttemptRecord, RunJournal } from '../run-journal.ts';
+import { attemptMs, type AttemptRecord, type RunJournal } from '../run-journal.ts';
 import { storyAddress } from '../stories/story-words.ts';
 import { sumUsage } from './attempt-tables.tsx';
 import { contentOf } from './patch-files.tsx';
@@ -54,9 +54,7 @@ export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boo
     result('Why', ({ end }) => end?.summary ?? '–'),
     { ...result('Started', ({ startedAt }) => formatClock(startedAt)), isTime: true },
     {
-      ...result('Time', ({ startedAt, end }) =>
-        end === undefined ? '–' : formatElapsed(msBetween(startedAt, end.at)),
-      ),
+      ...result('Time', (each) => (each.end === undefined ? '–' : formatElapsed(attemptMs(each, each.end.at)))),
       isTime: true,
     },
     result('Agent', ({ agent }) => [agent?.agent, agent?.model].filter(Boolean).join(' ') || '–'),
