@@ -45,7 +45,11 @@ export interface StoryReview {
   endedAt?: string;
 }
 
-type Attempted = Pick<StoryReview, 'gates' | 'reported' | 'model'> & { claims: CheckedClaim[] };
+type Attempted = Pick<StoryReview, 'gates' | 'reported' | 'model'> & {
+  claims: CheckedClaim[];
+  /** An approved commit is merged and its gates run again, as the same attempt without an agent. */
+  isApproved?: true;
+};
 
 /** Folds a journal into the run's state and a review of each story. Undefined without `run.created`. */
 export function reviewRun(
@@ -63,7 +67,8 @@ export function reviewRun(
     if (event.type === 'model.used') sums.metered = addUsage(sums.metered, event.usage);
     if (event.type === 'story.ended') sums.recorded = addUsage(sums.recorded, event.usage);
     used.set(event.story, sums);
-    const attempt = event.type === 'story.started' ? undefined : newest.get(event.story);
+    const last = newest.get(event.story);
+    const attempt = event.type === 'story.started' && !last?.isApproved ? undefined : last;
     newest.set(event.story, afterEvent(attempt ?? { gates: [], claims: [] }, event));
   }
   if (state === undefined || prd === undefined) return undefined;
@@ -119,6 +124,12 @@ function afterEvent(attempt: Attempted, event: JournalEvent): Attempted {
       return { ...attempt, reported: event.after > 0 };
     case 'criteria.claimed':
       return { ...attempt, claims: event.criteria, reported: event.reported };
+    case 'approval.given':
+      return { ...attempt, isApproved: true };
+    case 'story.ended': {
+      const { isApproved, ...known } = attempt;
+      return isApproved ? known : attempt;
+    }
     default:
       return attempt;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkClaims } from '../../../src/core/review/criteria.ts';
 import { findDoubts, reviewRun, type StoryReview } from '../../../src/core/review/review.ts';
-import { attempted, created, journalOf, passed } from '../../support/journal.ts';
+import { attempted, COMMIT, created, held, journalOf, passed } from '../../support/journal.ts';
 
 const reported = [
   { name: 'cart > sums price times quantity', skipped: false },
@@ -47,6 +47,28 @@ describe('the review of a run', () => {
     const again = journalOf([begin, ...events.slice(1), ...attempted('US-001', 2)]);
     expect(reviewRun(again)?.stories[0]).toMatchObject({ gates: [], attempt: 2 });
     expect(reviewRun(again)?.stories[0]?.criteria[1]).not.toHaveProperty('claim');
+  });
+
+  it('keeps what the agent said of an approved commit whose gates run again after a merge', () => {
+    const claim = { n: 2, tests: [{ name: 'rounds', found: 'ran' as const }], files: ['src/cart.ts'] };
+    const whose = { story: 'US-001', attempt: 1 };
+    const approved = [
+      begin,
+      { type: 'run.started' as const },
+      ...attempted('US-001'),
+      { type: 'criteria.claimed' as const, criteria: [claim], reported: true, ...whose },
+      ...held('US-001').slice(-2, -1),
+      { type: 'approval.given' as const, commit: COMMIT, by: 'lena', ...whose },
+      ...passed('US-001'),
+    ];
+    expect(reviewRun(journalOf(approved))?.stories[0]).toMatchObject({
+      progress: 'passed',
+      criteria: [{ n: 1 }, { n: 2, claim }],
+      gates: [{ command: 'npm test', exitCode: 0 }],
+      reported: true,
+    });
+    const again = reviewRun(journalOf([...approved, ...attempted('US-001', 2)]));
+    expect(again?.stories[0]?.criteria[1]).not.toHaveProperty('claim');
   });
 });
 
