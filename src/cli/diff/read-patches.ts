@@ -31,7 +31,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     });
   if (since !== undefined && (id === undefined || (attempt ?? byStory) !== undefined))
     throw new HaloError('USAGE', '--since needs --story, and cannot be combined with --attempt or --by-story.', {
-      hint: 'For example: halo diff --story US-002 --since 1',
+      hint: 'Name the story as well, for example `halo diff --story US-002 --since 1`.',
     });
   const { state } = await operations.get(runId);
   if (since !== undefined) return { patches: [{ patch: await operations.diff(state.runId, id, since) }] };
