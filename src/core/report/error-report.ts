@@ -1,7 +1,7 @@
 import { errorSignature } from '../failure/breaker.ts';
-import type { FailureClass } from '../failure/failure.ts';
+import type { FailureCause, FailureClass } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { AttemptRef, JournalEvent } from '../journal/events.ts';
+import type { AttemptRef, FailureNote, JournalEvent } from '../journal/events.ts';
 
 /** A story of a run, for people. */
 interface NamedStory extends AttemptRef {
@@ -22,11 +22,11 @@ export interface AttemptFailure extends NamedStory {
   signature: string;
   /** The failed tests of its gate, if the output names them. */
   tests?: string[];
-  /** Only within a repository have failures with this signature the same cause. */
-  isOfRepo: boolean;
   stopReason: StopReason;
   /** Undefined in journals of older versions. */
   class?: FailureClass;
+  /** Undefined if halo does not know more than the stop reason. */
+  cause?: FailureCause;
   /** The error as it was reported: one or several lines. */
   error: string;
 }
@@ -50,11 +50,10 @@ export interface ErrorGroup {
 }
 
 type Ended = JournalEvent & { type: 'story.ended' | 'story.disturbed' };
+/** What the end of an attempt says about its failure; journals of older versions lack it. */
+type KnownFailure = Partial<Pick<FailureNote, 'class' | 'cause' | 'sign'>>;
 
 const MAX_ERROR_LENGTH = 500;
-/** What is left of an error that says only which command exited with which code. */
-const ONLY_EXIT = /^(?:gate|setup|command|exited|with|code|[\s:;.…])*$/;
-const ON_BASE = /; (?:it fails on the base commit as well|on the base commit not even setup works)/;
 
 /** Reads the failures of a run from its journal, event by event. Events before `since` (ISO 8601) do not count. */
 export class FailureReader {
@@ -78,14 +77,11 @@ export class FailureReader {
     } else if (event.type === 'story.started') this.#gates.delete(event.story);
     else if (event.type === 'gate.ended' && event.exitCode !== 0) this.#gates.set(event.story, event);
     if (event.at < this.#since) return;
-    if (event.type === 'story.disturbed') this.#add(event, errorSignature(event.summary), event.class);
-    if (event.type === 'story.ended' && event.verdict === 'failed') {
-      const { failure, summary } = event;
-      this.#add(event, failure?.sign.error ?? errorSignature(summary), failure?.class);
-    }
+    if (event.type === 'story.disturbed') this.#add(event, { class: event.class });
+    if (event.type === 'story.ended' && event.verdict === 'failed') this.#add(event, event.failure ?? {});
   }
 
-  #add(event: Ended, sign: string, failureClass: FailureClass | undefined): void {
+  #add(event: Ended, failure: KnownFailure): void {
     const { at, story, attempt, stopReason, summary } = event;
     const gate = stopReason === 'GATE_FAILED' ? this.#gates.get(story) : undefined;
     const tests = gate?.failed?.tests.map(({ name }) => name).sort();
@@ -94,32 +90,28 @@ export class FailureReader {
     this.failures.push({
       ...this.#run,
       ...{ story, title: this.#titles.get(story) ?? '', attempt, at, stopReason },
-      ...{ signature: named ?? sign, isOfRepo: named !== undefined || saysOnlyExit(sign, stopReason, gate?.command) },
+      signature: named ?? failure.sign?.error ?? errorSignature(summary),
       ...(tests && { tests }),
-      ...(failureClass !== undefined && { class: failureClass }),
+      ...(failure.class !== undefined && { class: failure.class }),
+      ...(failure.cause !== undefined && { cause: failure.cause }),
       error: summary.slice(0, MAX_ERROR_LENGTH),
     });
   }
 }
 
-/** Whether an error says nothing but which command exited with which code. */
-function saysOnlyExit(sign: string, stopReason: StopReason, command: string | undefined): boolean {
-  const rest = sign
-    .replace(`${stopReason}: `, '')
-    .replace(/`[^`]*`?/g, '')
-    .replace(command === undefined ? '' : errorSignature(command), '')
-    .replace(ON_BASE, '');
-  return /\bexited\b/.test(rest) && ONLY_EXIT.test(rest);
+/** A command of setup or a gate failed for a reason that is not known: another repository has other commands. */
+function isOfRepository({ stopReason, cause }: AttemptFailure): boolean {
+  return stopReason === 'GATE_FAILED' && cause === undefined;
 }
 
 /**
- * Groups failures by stop reason and signature, the most frequent first, then the latest. Failed tests, and errors that
- * say only that a command failed, are groups of their repository.
+ * Groups failures by stop reason and signature, the most frequent first, then the latest. Commands that failed for an
+ * unknown reason, such as a failed test, are groups of their repository.
  */
 export function groupErrors(failures: readonly AttemptFailure[]): ErrorGroup[] {
   const groups = new Map<string, AttemptFailure[]>();
   for (const failure of failures) {
-    const key = JSON.stringify([failure.stopReason, failure.signature, failure.isOfRepo ? failure.repo : '']);
+    const key = JSON.stringify([failure.stopReason, failure.signature, isOfRepository(failure) ? failure.repo : '']);
     const group = groups.get(key);
     if (group === undefined) groups.set(key, [failure]);
     else group.push(failure);

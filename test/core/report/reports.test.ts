@@ -150,19 +150,22 @@ describe('the errors of runs', () => {
     ]);
   });
 
-  it('are one group for several repositories only if they say more than a command and its exit code', () => {
+  it('are groups of their repository if a command failed and the cause is not known', () => {
     const blog = { repo: { source: '/home/me/blog', mirror: 'blog-1', branch: 'main', base: COMMIT } };
     const both = (...entries: JournalEntry[]) =>
       groupErrors([...failuresOf(RUN, entries), ...failuresOf('0tbq2bbbbbbbbbbb', entries, blog)]).map(
         ({ count }) => count,
       );
-    const says = (summary: string) =>
-      failed('US-001').map((entry) => ('summary' in entry ? { ...entry, summary } : entry));
+    const ends = (end: Partial<JournalEntry & { type: 'story.ended' }>) =>
+      failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, ...end } : entry));
     expect(both(...failed('US-001'))).toEqual([1, 1]);
     for (const summary of ['`npm test` exited with 1', 'gate exited 1: `npm run lint`', 'setup exited 2: `npm ci`'])
-      expect(both(...says(summary))).toEqual([1, 1]);
-    for (const summary of ['registry.example is not reachable; setup exited 1: `npm ci`', 'the agent did not end'])
-      expect(both(...says(summary))).toEqual([2]);
+      expect(both(...ends({ summary }))).toEqual([1, 1]);
+    const summary = 'setup exited 1; registry.example is not reachable: setup `npm ci`';
+    const sign = { error: `GATE_FAILED: ${summary}`, changed: undefined, denied: false };
+    const failure = { class: 'environment', cause: 'network-missing', rule: 'halt', sign } as const;
+    expect(both(...ends({ summary, failure }))).toEqual([2]);
+    expect(both(...ends({ summary: 'the agent did not end', stopReason: 'TIMEOUT' }))).toEqual([2]);
   });
 
   it('are grouped by the names of failed tests, in any order', () => {

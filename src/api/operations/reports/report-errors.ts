@@ -15,7 +15,7 @@ export const reportErrorsOperation: Operation<Input, { errors: ErrorGroup[]; unr
   path: '/v1/reports/errors',
   access: 'read',
   summary:
-    'Returns the failures of all attempts, grouped by stop reason and error, the most frequent first. Failed tests, and errors that say only that a command failed, are groups of their repository.',
+    'Returns the failures of all attempts, grouped by stop reason and error, the most frequent first. Commands of setup and gates that failed for an unknown reason are groups of their repository.',
   input: (z) =>
     z.strictObject({
       ...scopeSchema(z),
