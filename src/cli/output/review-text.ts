@@ -1,6 +1,6 @@
 import { formatUsd } from '../../core/budget.ts';
 import { isTested, type TestFinding } from '../../core/review/criteria.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import type { ChangedFile, StoryReview } from '../../core/review/review.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
@@ -75,13 +75,13 @@ export function shortReviewText({ review, doubts }: ReviewedStory, { paint, widt
 }
 
 function headLines({ review }: ReviewedStory, { paint, width }: Shown): string[] {
-  const { attempt, maxAttempts, agent, model, startedAt, endedAt, usage, commit, progress } = review;
+  const { attempt, maxAttempts, agent, model, ms, usage, commit, progress } = review;
   const facts = [
     review.description === undefined ? progress.replace('_', ' ') : 'described in a dry run',
     ...(attempt === 0 ? [] : [`attempt ${attempt} of ${Math.max(attempt, maxAttempts)}`]),
     ...(agent === undefined ? [] : [safeLine(model === undefined ? agent : `${agent} ${model}`)]),
     ...costText(usage.costUsd),
-    ...(startedAt === undefined || endedAt === undefined ? [] : [formatElapsed(msBetween(startedAt, endedAt))]),
+    ...(ms === undefined ? [] : [formatElapsed(ms)]),
     ...(commit === undefined ? [] : [commit.slice(0, 7)]),
   ];
   return [

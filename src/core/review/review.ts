@@ -3,6 +3,7 @@ import type { CommandResult, JournalEvent } from '../journal/events.ts';
 import { applyEvent } from '../journal/fold-run.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { RunState, StoryState } from '../run/state.ts';
+import { msBetween } from '../text/format-elapsed.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import type { CheckedClaim } from './criteria.ts';
 import { findStoryFindings, type StoryFinding } from './story-findings.ts';
@@ -41,14 +42,18 @@ export interface StoryReview {
   model?: string;
   /** Of all attempts. */
   usage: Usage;
+  /** How long the latest attempt ran, without waits for approval; absent while it runs. */
+  ms?: number;
+  /** Of the first attempt. */
   startedAt?: string;
+  /** Of the latest attempt, or of the decision about its commit. */
   endedAt?: string;
 }
 
-type Attempted = Pick<StoryReview, 'gates' | 'reported' | 'model'> & {
+type Attempted = Pick<StoryReview, 'gates' | 'reported' | 'model' | 'ms'> & {
   claims: CheckedClaim[];
-  /** An approved commit is merged and its gates run again, as the same attempt without an agent. */
-  isApproved?: true;
+  /** Since when it has been running, ISO 8601. */
+  runsSince?: string;
 };
 
 /** Folds a journal into the run's state and a review of each story. Undefined without `run.created`. */
@@ -67,14 +72,16 @@ export function reviewRun(
     if (event.type === 'model.used') sums.metered = addUsage(sums.metered, event.usage);
     if (event.type === 'story.ended') sums.recorded = addUsage(sums.recorded, event.usage);
     used.set(event.story, sums);
-    const last = newest.get(event.story);
-    const attempt = event.type === 'story.started' && !last?.isApproved ? undefined : last;
+    // An approved commit is merged and its gates run again, as the same attempt without an agent.
+    const isNew =
+      event.type === 'story.started' && state?.stories.find(({ id }) => id === event.story)?.approved === undefined;
+    const attempt = isNew ? undefined : newest.get(event.story);
     newest.set(event.story, afterEvent(attempt ?? { gates: [], claims: [] }, event));
   }
   if (state === undefined || prd === undefined) return undefined;
   const { maxAttempts, agent } = state;
   const stories = state.stories.map((story): StoryReview => {
-    const { gates = [], claims = [], reported, model } = newest.get(story.id) ?? {};
+    const { gates = [], claims = [], reported, model, ms, runsSince } = newest.get(story.id) ?? {};
     const { recorded = NO_USAGE, metered = NO_USAGE } = used.get(story.id) ?? {};
     const { id, title, progress, attempts, tests, failedTests, startedAt, endedAt } = story;
     const description = state?.dry && progress === 'passed' ? story.summary : undefined;
@@ -102,6 +109,7 @@ export function reviewRun(
       ...(reported !== undefined && { reported }),
       ...(agent !== undefined && { agent }),
       ...(model !== undefined && { model }),
+      ...(ms !== undefined && runsSince === undefined && { ms }),
       ...(startedAt !== undefined && { startedAt }),
       ...(endedAt !== undefined && { endedAt }),
     };
@@ -124,11 +132,15 @@ function afterEvent(attempt: Attempted, event: JournalEvent): Attempted {
       return { ...attempt, reported: event.after > 0 };
     case 'criteria.claimed':
       return { ...attempt, claims: event.criteria, reported: event.reported };
-    case 'approval.given':
-      return { ...attempt, isApproved: true };
-    case 'story.ended': {
-      const { isApproved, ...known } = attempt;
-      return isApproved ? known : attempt;
+    case 'story.started':
+      return { ...attempt, runsSince: event.at };
+    case 'story.ended':
+    case 'story.disturbed':
+    case 'story.returned':
+    case 'story.stopped':
+    case 'story.postponed': {
+      const { runsSince, ms = 0, ...known } = attempt;
+      return runsSince === undefined ? attempt : { ...known, ms: ms + msBetween(runsSince, event.at) };
     }
     default:
       return attempt;

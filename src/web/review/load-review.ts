@@ -3,7 +3,6 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { reviewRun, type StoryReview } from '../../core/review/review.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
-import { measureAttempts } from './facts/measure-attempts.ts';
 import { readText, runPath, toRequestFailed, type Loaded } from '../page/read-server.ts';
 
 /** What the journal of a run says about it and its stories. */
@@ -12,8 +11,6 @@ export interface RunReview {
   stories: StoryReview[];
   /** When the newest feedback on a story was given, in ISO 8601. */
   sentBackAt: Readonly<Record<string, string>>;
-  /** How long the latest attempt at each story ran, in ms; absent while it is running. */
-  attemptMs: Readonly<Record<string, number>>;
 }
 
 /** Reads the journal, and again when `run` has changed in a way that matters for a review. */
@@ -45,7 +42,7 @@ async function readJournal(runId: string): Promise<RunReview> {
   const review = reviewRun(events);
   if (review === undefined) throw new Error('The journal of this run cannot be read.');
   const given = events.flatMap((event) => (event.type === 'feedback.given' ? [[event.story, event.at] as const] : []));
-  return { ...review, sentBackAt: Object.fromEntries(given), attemptMs: measureAttempts(events) };
+  return { ...review, sentBackAt: Object.fromEntries(given) };
 }
 
 /** Changes with each commit and decision. */

@@ -15,8 +15,6 @@ interface ReviewFactsProps {
   reviews: readonly StoryReview[];
   held: StoryState['held'];
   files: readonly PatchFile[];
-  /** How long the latest attempt of each story ran. */
-  attemptMs: Readonly<Record<string, number>>;
   /** A card about the stories of a whole run. */
   children?: ComponentChildren;
   onShow: (place: Place) => void;
@@ -25,7 +23,7 @@ interface ReviewFactsProps {
 const MAX_NAMED = 12;
 
 /** What a reviewer has to see before the diff. */
-export function ReviewFacts({ reviews, held, files, attemptMs, children, onShow }: ReviewFactsProps): JSX.Element {
+export function ReviewFacts({ reviews, held, files, children, onShow }: ReviewFactsProps): JSX.Element {
   const single = reviews.length === 1 ? reviews[0] : undefined;
   const prefix = ({ id }: StoryReview) => (single === undefined ? `${id}: ` : '');
   const changed = files.map(({ path, added, removed, hunks }) => ({ path, added, removed, hunks: hunks.length }));
@@ -70,15 +68,15 @@ export function ReviewFacts({ reviews, held, files, attemptMs, children, onShow 
           <dd>
             <Counts file={sumOf(files)} />
           </dd>
-          {single !== undefined && <AttemptFacts review={single} ms={attemptMs[single.id]} />}
+          {single !== undefined && <AttemptFacts review={single} />}
         </dl>
       </Fact>
     </div>
   );
 }
 
-function AttemptFacts({ review, ms }: { review: StoryReview; ms: number | undefined }): JSX.Element {
-  const { agent, model, attempt, usage } = review;
+function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
+  const { agent, model, attempt, usage, ms } = review;
   return (
     <>
       {(agent ?? model) !== undefined && (

@@ -185,7 +185,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   return (
     <div class="review" ref={root}>
       {files.length > 0 && (
-        <ReviewFacts {...{ reviews, files, onShow }} held={found?.held} attemptMs={review.attemptMs}>
+        <ReviewFacts {...{ reviews, files, onShow }} held={found?.held}>
           {reviews.length > 1 && <StoryDoubts runId={runId} reviews={reviews} />}
         </ReviewFacts>
       )}
@@ -194,14 +194,16 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
       <EarlierFeedback feedback={found?.feedback ?? []} />
       <div class="review-bar">
         <SinceChoice rounds={earlierRounds(found, commit)} since={since} onChange={setSince} />
-        {since === undefined && choice}
         {since === undefined && (
-          <span class="soft viewed-count">
-            {files.filter(({ path }) => viewed.includes(path)).length} of {fileCount(files.length)} viewed
-          </span>
-        )}
-        {since === undefined && decisions.sendBack && comments.length === 0 && (
-          <span class="soft">Click a line number, or press c, to comment.</span>
+          <>
+            {choice}
+            <span class="soft viewed-count">
+              {files.filter(({ path }) => viewed.includes(path)).length} of {fileCount(files.length)} viewed
+            </span>
+            {decisions.sendBack && comments.length === 0 && (
+              <span class="soft">Click a line number, or press c, to comment.</span>
+            )}
+          </>
         )}
         <span class="decide">
           {decisions.sendBack && (

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
-import { measureAttempts } from '../../../src/web/review/facts/measure-attempts.ts';
+import { reviewRun } from '../../../src/core/review/review.ts';
 import { attemptWords } from '../../../src/web/run/attempt-words.ts';
 import { attemptMs, RunJournal, type AttemptRecord } from '../../../src/web/run/run-journal.ts';
 import { attempted, BASE, COMMIT, created, failed, held, journalOf, passed } from '../../support/journal.ts';
@@ -48,7 +48,7 @@ it('the time of an approved attempt is that of both of its parts, without the wa
   // Events are a second apart: HELD from its third entry on, then the second part from its start to its end.
   const ms = (HELD.length - 3 + 2) * 1_000;
   expect(attemptMs(record, record.end!.at)).toBe(ms);
-  expect(measureAttempts(events)).toEqual({ 'US-001': ms });
+  expect(reviewRun(events)?.stories).toMatchObject([{ id: 'US-001', ms }]);
 });
 
 it.each([
