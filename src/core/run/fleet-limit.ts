@@ -54,6 +54,25 @@ export function hasNothingRunning({ status, paused, stories }: RunState): boolea
   return !stories.some(({ progress, waiting }) => progress === 'in_progress' && waiting === undefined);
 }
 
+/** What decides whether a worker takes the stories of a run. */
+interface RunningWorker {
+  id: string;
+  /** `own`: only the stories of the run that it owns. */
+  takes: 'any' | 'own';
+  draining: boolean;
+}
+
+/** How many of the running workers would take the stories of a run, and how many would not, because they drain. */
+export function countTakers(
+  { owner }: Pick<RunState, 'owner'>,
+  running: readonly RunningWorker[],
+): { workers: number; draining: number } {
+  const own = running.filter(({ id }) => id === owner);
+  const found = own.length > 0 ? own : running.filter(({ takes }) => takes === 'any');
+  const draining = found.filter((worker) => worker.draining).length;
+  return { workers: found.length - draining, draining };
+}
+
 function countInProgress(runs: readonly RunState[]): number {
   return runs.flatMap(({ status, stories }) =>
     status === 'ended' ? [] : stories.filter(({ progress }) => progress === 'in_progress'),

@@ -135,8 +135,11 @@ export const submitTool = defineTool({
     const first = runs[0]?.runId ?? '';
     const { workers, draining = 0 } = await operations.get(first);
     const waiting = `Call halo_wait with runId "${first}".`;
-    const why = draining > 0 ? 'All workers are draining' : 'No worker is running';
-    const next = workers > 0 ? waiting : `${why}: ask the user to start \`halo up\` or \`halo worker\`. ${waiting}`;
+    const advice =
+      draining > 0
+        ? 'All workers are draining: ask the user to resume one with `halo worker resume`, or to start another one.'
+        : 'No worker is running: ask the user to start `halo up` or `halo worker`.';
+    const next = workers > 0 ? waiting : `${advice} ${waiting}`;
     return { runs: runs.map((run) => ({ ...run, warnings: run.warnings.slice(0, MAX_ENTRIES) })), workers, next };
   },
 });

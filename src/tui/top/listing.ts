@@ -1,6 +1,7 @@
 import type { WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
+import { countTakers } from '../../core/run/fleet-limit.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -274,8 +275,6 @@ function queueListing({ runs = [], workers, now }: TopState): Listing {
 function whyItWaits(story: StoryState, run: ListedRun, workers: readonly WorkerView[] | undefined): string {
   if (story.waiting !== undefined) return safeLine(story.waiting.why);
   if (story.progress === 'in_progress' && story.phase !== undefined) return '-';
-  const found = workers?.filter(({ takes, id }) => takes === 'any' || id === run.owner);
-  const draining = found?.filter((worker) => worker.draining).length ?? 0;
-  const takers = { workers: found === undefined ? 1 : found.length - draining, draining };
+  const takers = workers && countTakers(run, workers);
   return waitingFor({ state: run, ...takers, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) })[0] ?? '-';
 }

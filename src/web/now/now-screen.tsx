@@ -3,14 +3,13 @@ import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
-import { hasNothingRunning } from '../../core/run/fleet-limit.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { canContinue, stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
+import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
 import { inboxItems } from '../../tui/top/inbox-items.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
-import { AllDrain, NoWorker, WorkerList } from './worker-list.tsx';
+import { MissingWorker, WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
 import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
@@ -35,15 +34,11 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
     true,
   );
   const sorted = useMemo(() => [...(runs ?? [])].sort(byActivity), [runs]);
-  const asking = useMemo(() => new Set(sorted.filter((run) => hasItem(run, sorted, '?'))), [sorted]);
-  const toLand = useMemo(() => sorted.filter((run) => hasItem(run, sorted, '+')).length, [sorted]);
+  const { asking, toLand } = useMemo(() => sortByItems(sorted), [sorted]);
   const found = useMemo(
     () => sorted.filter((run) => isShown(run, asking.has(run), shown) && matches(run, text)),
     [sorted, asking, shown, text],
   );
-  const lacksWorker = value?.workers.length === 0 && sorted.some(canContinue);
-  const allDrain =
-    hasOnlyDraining(value?.workers) && sorted.some((run) => isQueued(run, value?.workers) && canContinue(run));
   const page = found.slice(0, limit);
   return (
     <>
@@ -57,9 +52,8 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
       )}
       {runs !== undefined && runs.length > 0 && (
         <>
-          {lacksWorker && <NoWorker />}
-          {allDrain && <AllDrain />}
-          <Counts runs={runs} asking={asking.size} toLand={toLand} workers={value?.workers} />
+          {value !== undefined && <MissingWorker runs={runs} workers={value.workers} />}
+          <Counts runs={runs} asking={asking.size} toLand={toLand.size} workers={value?.workers} />
           <div class="tools filter">
             <ChoiceOfOne
               label="Runs"
@@ -98,7 +92,7 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
       )}
       <h2>Workers</h2>
       {problem !== undefined && <Problem problem={problem} />}
-      {value !== undefined && !lacksWorker && (
+      {value !== undefined && (
         <WorkerList
           workers={value.workers}
           now={now}
@@ -108,17 +102,6 @@ export function NowScreen({ runs, now, person }: NowProps): JSX.Element {
       )}
     </>
   );
-}
-
-/** Whether workers run, but none that would take a queued story. */
-function hasOnlyDraining(workers: readonly WorkerView[] = []): boolean {
-  const taking = workers.filter(({ takes }) => takes === 'any');
-  return taking.length > 0 && taking.every(({ draining }) => draining);
-}
-
-/** Whether a story of a run waits for any worker. A live `halo run` takes the stories of its own run. */
-function isQueued(run: ListedRun, workers: readonly WorkerView[] = []): boolean {
-  return hasNothingRunning(run) && !workers.some(({ id }) => id === run.owner);
 }
 
 interface CountsProps {
@@ -167,9 +150,11 @@ function isUnsolved({ progress }: StoryState): boolean {
   return progress === 'failed' || progress === 'needs_human';
 }
 
-/** Whether the inbox has this of a run. `?`: it cannot continue without a person; `+`: its result can land. */
-function hasItem(run: ListedRun, runs: readonly ListedRun[], sign: '?' | '+'): boolean {
-  return inboxItems(run, runs).some(({ what }) => what.startsWith(sign));
+/** What the inbox has of the runs: those that cannot continue without a person (`?`), and those whose result can land (`+`). */
+function sortByItems(runs: readonly ListedRun[]): { asking: Set<ListedRun>; toLand: Set<ListedRun> } {
+  const found = runs.map((run) => ({ run, signs: inboxItems(run, runs).map(({ what }) => what[0]) }));
+  const having = (sign: string) => new Set(found.flatMap(({ run, signs }) => (signs.includes(sign) ? [run] : [])));
+  return { asking: having('?'), toLand: having('+') };
 }
 
 function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {

@@ -1,21 +1,28 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { safeLine } from '../../core/text/safe-text.ts';
-import { drainText } from '../../tui/run-text.ts';
 import type { WorkerView } from '../../api/operations/requests.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import { countTakers, hasNothingRunning } from '../../core/run/fleet-limit.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { canContinue, drainText } from '../../tui/run-text.ts';
 import { ActionButton, EmptyState, Elapsed, mayDo, ShareBar, TextTable, type Person } from '../page/page-parts.tsx';
 
-/** Says why no story runs. */
-export function NoWorker(): JSX.Element {
-  return (
-    <EmptyState title="No worker is running.">
-      Queued stories wait. Start a worker with <code>halo worker</code>.
-    </EmptyState>
-  );
+interface MissingWorkerProps {
+  runs: readonly ListedRun[];
+  workers: readonly WorkerView[];
 }
 
-/** Says why no story starts although workers run. */
-export function AllDrain(): JSX.Element {
+/** Says once for all runs that no worker takes their stories. */
+export function MissingWorker({ runs, workers }: MissingWorkerProps): JSX.Element | null {
+  const open = runs.filter(canContinue).map((run) => ({ ...countTakers(run, workers), waits: hasNothingRunning(run) }));
+  const missing = open.filter((takers) => takers.workers === 0);
+  if (missing.some(({ draining }) => draining === 0))
+    return (
+      <EmptyState title="No worker is running.">
+        Queued stories wait. Start a worker with <code>halo worker</code>.
+      </EmptyState>
+    );
+  if (!missing.some(({ waits }) => waits)) return null;
   return (
     <EmptyState title="All workers are draining.">
       Queued stories wait. Resume a worker below, or start another one with <code>halo worker</code>.
@@ -34,7 +41,12 @@ interface WorkerListProps {
 /** The workers with what they do. */
 export function WorkerList({ workers, now, person, onChange }: WorkerListProps): JSX.Element {
   const [said, setSaid] = useState('');
-  if (workers.length === 0) return <NoWorker />;
+  if (workers.length === 0)
+    return (
+      <p class="soft">
+        None. Start one with <code>halo worker</code>.
+      </p>
+    );
   const mayDrain = mayDo(person, 'operate') && !person.isRestricted;
   const columns = ['Host', 'Takes', 'Stories', 'Version', 'Up for', 'Last contact', ...(mayDrain ? ['Action'] : [])];
   return (
@@ -51,8 +63,6 @@ export function WorkerList({ workers, now, person, onChange }: WorkerListProps):
                 <span class="warn">{drainText({ busy })}</span>
               ) : slots === undefined ? (
                 <span class="soft">not known to the queue</span>
-              ) : slots === 0 ? (
-                <span class="warn">shuts down, {busy ?? 0} running</span>
               ) : (
                 <>
                   {busy ?? 0} of {slots} {slots === 1 ? 'slot' : 'slots'} busy

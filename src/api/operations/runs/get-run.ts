@@ -1,6 +1,6 @@
 import type { RunState } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
-import { countTakers } from '../../runs/count-takers.ts';
+import { readTakers } from '../../runs/read-takers.ts';
 import { PullFiles } from '../../../store/forge/pull-files.ts';
 import type { RunView } from '../requests.ts';
 import type { Operation } from '../operation.ts';
@@ -40,7 +40,7 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
     const { host, store, limitedRuns } = context;
     const runId = await store.find(input.runId);
     const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-    const [takers, limited] = await Promise.all([countTakers(context, state), limitedRuns.of(state)]);
+    const [takers, limited] = await Promise.all([readTakers(context, state), limitedRuns.of(state)]);
     const reports = state.issues && (await readReports(host.home, state));
     const pull = await readPullNotes(host.home, runId);
     return { state, ...limited, ...defined({ reports }), ...pull, record, dir: store.runFolder(runId), ...takers };

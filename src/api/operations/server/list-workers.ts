@@ -11,7 +11,11 @@ export const workerSchema = (z: Zod) =>
     since: z.string().optional().describe('When it started, in ISO 8601, if known.'),
     seen: z.string().optional().describe('When it last renewed its registration, in ISO 8601.'),
     version: z.string().optional().describe('The version of halo, if the queue knows the worker.'),
-    slots: z.number().int().optional().describe('How many stories it may run in parallel; 0: it shuts down.'),
+    slots: z
+      .number()
+      .int()
+      .optional()
+      .describe('How many stories it may run in parallel, if the queue knows the worker.'),
     busy: z.number().int().optional().describe('How many stories it runs.'),
     draining: z.boolean().describe('It finishes the stories that it runs and takes no others.'),
   });
