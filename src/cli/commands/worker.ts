@@ -127,7 +127,11 @@ function stateOf(worker: WorkerView): Cell {
 async function drain(asked: string, { json }: { json?: true }, cli: Cli): Promise<void> {
   const worker = await cli.withOperations((operations) => operations.drainWorker(asked));
   if (json) return cli.printJson(worker);
-  await cli.print(`${cli.paint('good', 'draining')}  ${safeLine(worker.id)}  ${drainText(worker)}`);
+  const { id, busy = 0 } = worker;
+  if (busy === 0) return cli.print(`${cli.paint('good', 'drained')}  ${safeLine(id)}`);
+  await cli.print(
+    `${cli.paint('good', 'draining')}  ${safeLine(id)}  ${busy} ${busy === 1 ? 'story' : 'stories'} left`,
+  );
   await cli.note('`halo worker ls` shows when it is drained.');
 }
 

@@ -114,7 +114,7 @@ describe('halo worker', { timeout: 60_000 }, () => {
     expect(before.stdout).toMatch(/^WORKER +HOST +PID +STORIES +VERSION +UP +LAST CONTACT +STATE\n/);
     expect(before.stdout).toMatch(new RegExp(`${worker.id} .* 0/2 .* ago +takes stories\n`));
     const drained = await halo('worker', 'drain', worker.id.slice(0, 10));
-    expect(drained).toMatchObject({ code: 0, stdout: `draining  ${worker.id}  drained\n` });
+    expect(drained).toMatchObject({ code: 0, stdout: `drained  ${worker.id}\n` });
     expect((await halo('worker', 'ls')).stdout).toMatch(/ 0\/2 .* drained\n/);
     const [listed] = JSON.parse((await halo('worker', 'ls', '--json')).stdout) as WorkerView[];
     expect(listed).toMatchObject({ id: worker.id, draining: true, slots: 2, busy: 0 });

@@ -38,7 +38,7 @@ it('a drained worker lands its story, others wait until it is resumed', { timeou
   const worker = world.startWorker({}, { concurrency: 2 });
   await untilAgent(running);
   const [{ id = '' } = {}] = await list();
-  expect(await halo('worker', 'drain', id)).toMatchObject({ code: 0 });
+  expect(await halo('worker', 'drain', id)).toMatchObject({ code: 0, stdout: `draining  ${id}  1 story left\n` });
   const waiting = await submit(`echo y >> y; ${OK}`);
   await world.untilEnded(running);
   expect((await world.operations.get(running)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
