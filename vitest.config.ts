@@ -4,10 +4,10 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 120_000,
+    // A busy machine is several times slower. A condition that a test waits for gives up first, because its error says more.
+    testTimeout: 300_000,
     hookTimeout: 300_000,
-    // On a busy machine, a condition may come true late.
-    expect: { poll: { timeout: 30_000 } },
+    expect: { poll: { timeout: 100_000 } },
     pool: 'forks',
     maxWorkers: 3,
     reporters: [

@@ -252,7 +252,7 @@ describe('an attempt that was overtaken', () => {
     }
     const elsewhere = openStore(halo.home, { transcribe });
     await elsewhere.append(runId, [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: 'stopped elsewhere' }]);
-    await vi.waitFor(async () => expect(await leftovers()).toEqual([]), { timeout: 20_000, interval: 200 });
+    await vi.waitFor(async () => expect(await leftovers()).toEqual([]), { timeout: 100_000, interval: 200 });
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
     expect((await halo.operations.get(runId)).state).toMatchObject({ stopReason: 'USER_ABORT' });
   });

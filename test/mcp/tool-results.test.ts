@@ -99,7 +99,7 @@ describe('results of tools', () => {
     }
     const { value } = await call('halo_status', { runId: RUN });
     expect(value).toMatchObject({ omittedStories: 70, counts: { pending: 120 } });
-  }, 60_000);
+  });
 
   it('a result of a long diff come page by page, which together are the diff', async () => {
     const repository = await home.addLandedRun(RUN);

@@ -36,7 +36,7 @@ test('a lock of a dead process is taken over by exactly one of several builds', 
   expect(codes).toEqual(threads.map(() => [0]));
   expect(counters[2]).toBe(0);
   expect(readdirSync(dir)).toEqual([]);
-}, 60_000);
+});
 
 test('a claim of a dead process to remove a lock is taken over as well', async () => {
   const dir = tempDir('halo-build-lock');

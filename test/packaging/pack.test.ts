@@ -16,7 +16,7 @@ beforeAll(async () => {
   const [archive] = await readdir(dir);
   await execa('npm', ['install', '--global', '--prefix', dir, join(dir, archive!)], { cwd: dir });
   installed = join(dir, 'lib/node_modules/halo-runner');
-}, 300_000);
+});
 
 /** Only what is installed may be of use: no variable of the test runner's, another working folder. */
 const halo = (...args: string[]) => haloIn(dir, ...args);
@@ -57,7 +57,7 @@ describe('the package, installed globally and without a checkout', () => {
     const findings = JSON.parse(stdout) as { name: string; ok: string }[];
     for (const name of ['git', 'docker', 'image'])
       expect(findings.find((each) => each.name === name)).toMatchObject({ ok: 'ok' });
-  }, 120_000);
+  });
 
   test('initialises a repository, and checks it', async () => {
     const repository = newRepository({
@@ -69,7 +69,7 @@ describe('the package, installed globally and without a checkout', () => {
     expect(made.stdout).toContain('gate     npm test');
     expect(made.stderr).not.toContain('!');
     expect((await haloIn(repository.root, 'check')).stdout).toMatch(/\n1 gate passes$/);
-  }, 120_000);
+  });
 
   test('contains the sources of images and services, but no sources or tests of halo', async () => {
     const names = await readdir(installed);

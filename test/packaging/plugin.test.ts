@@ -73,7 +73,7 @@ describe('the plugin in the real programs', () => {
     expect(out.match(/Validation passed/g)).toHaveLength(2);
     expect(out).toMatch(/Skills \(1\) +halo/);
     expect(out).toMatch(/plugin:halo:halo: halo mcp - ✔ Connected/);
-  }, 180_000);
+  });
 
   test('Codex installs it, with its skill and its server', async () => {
     const out = await inImage(`
@@ -85,7 +85,7 @@ describe('the plugin in the real programs', () => {
     expect(out).toMatch(/halo@halo +installed/);
     expect(out).toMatch(/^halo +halo +mcp .* enabled/m);
     expect(out).toMatch(/skills\/halo\/SKILL\.md/);
-  }, 180_000);
+  });
 
   test('Codex calls a tool of halo, and its model receives the result as data', async () => {
     const turns = [
@@ -113,7 +113,7 @@ describe('the plugin in the real programs', () => {
       ({ type, call_id: id }) => type === 'function_call_output' && id === 'call_scripted2',
     );
     expect(JSON.stringify(answer?.output)).toContain('userStories[0].title: is missing');
-  }, 180_000);
+  });
 });
 
 interface Tool {

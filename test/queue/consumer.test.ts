@@ -59,7 +59,7 @@ test('a job knows how long it was ready for a worker, from the end of its delay,
     if (waited.length === 2) return Promise.reject(new Error('disk full'));
     return Promise.resolve(waited.length === 1 ? { kind: 'again', afterMs: 3_000 } : DONE);
   });
-  await expect.poll(() => waited, { timeout: 30_000 }).toHaveLength(3);
+  await expect.poll(() => waited).toHaveLength(3);
   const [first, delayed, repeated] = waited;
   expect(first).toBeGreaterThanOrEqual(300);
   expect(delayed).toBeLessThan(3_000);
@@ -122,7 +122,7 @@ test('foreign jobs become dead letters with the reason, and nothing else of them
 test('a job of an unknown run becomes a dead letter; their number is bounded', async () => {
   await start(() => Promise.resolve({ kind: 'rejected', reason: 'there is no such run' }));
   for (let attempt = 1; attempt <= 120; attempt++) await queue.enqueue({ ...JOB, attempt });
-  await expect.poll(async () => (await readDeadLetters(link)).at(0)?.id, { timeout: 60_000 }).toBe(`s-${RUN}-0-a120`);
+  await expect.poll(async () => (await readDeadLetters(link)).at(0)?.id).toBe(`s-${RUN}-0-a120`);
   expect(await readDeadLetters(link)).toHaveLength(100);
   await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0, failed: 0 });
 });
@@ -134,7 +134,7 @@ test('an infrastructure fault is retried after a delay', async () => {
     return lastTries.length === 1 ? Promise.reject(new Error('docker is away')) : Promise.resolve(DONE);
   });
   await queue.enqueue(JOB);
-  await expect.poll(() => lastTries, { timeout: 20_000 }).toEqual([false, false]);
+  await expect.poll(() => lastTries).toEqual([false, false]);
   expect(errors).toContain('docker is away');
 });
 
@@ -146,7 +146,7 @@ test('closing aborts the work and returns the job to another worker', async () =
   expect(await queue.counts()).toMatchObject({ active: 0, failed: 0 });
   const seen: string[] = [];
   await start((job) => (seen.push(job.runId), Promise.resolve(DONE)));
-  await expect.poll(() => seen, { timeout: 20_000 }).toEqual([RUN]);
+  await expect.poll(() => seen).toEqual([RUN]);
 });
 
 test('work that succeeds after an abort is not repeated', async () => {

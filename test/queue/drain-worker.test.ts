@@ -40,7 +40,7 @@ async function start(id: string, concurrency = 1) {
 }
 
 const enqueue = (runId: string) => queue.enqueue({ runId, ordinal: 0, attempt: 1 });
-const WAIT = { timeout: 20_000, interval: 50 };
+const WAIT = { timeout: 100_000, interval: 50 };
 
 const registrations = () => link.client.hgetall(`${link.prefix}:turns:workers`);
 

@@ -173,8 +173,8 @@ describe('the embedded server', () => {
     const link = await embedded();
     const pid = serverPid();
     process.kill(pid, 'SIGKILL');
-    await expect.poll(() => isRunning() && serverPid() !== pid, { timeout: 20_000 }).toBe(true);
-    await expect.poll(() => link.client.status, { timeout: 20_000 }).toBe('ready');
+    await expect.poll(() => isRunning() && serverPid() !== pid).toBe(true);
+    await expect.poll(() => link.client.status).toBe('ready');
     await link.close();
     expect(isRunning()).toBe(false);
   });
@@ -273,7 +273,7 @@ describe('HALO_REDIS_URL', () => {
     await expect.poll(() => near.size).toBe(0);
     door.close();
     await link.close();
-  }, 30_000);
+  });
 
   test('is parsed in all its forms', () => {
     expect(parseRedisUrl('redis://u:p%40@h:1/3')).toEqual({

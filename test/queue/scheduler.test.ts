@@ -93,7 +93,7 @@ test('hazard 31: a user with one story does not wait for the hundred runs of ano
   const place = seen.started.findIndex(({ runId }) => runId === 'bbbb0000');
   // Whatever started while it was queued, and at most one more turn of each slot.
   expect(place).toBeLessThan(before + 10);
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(101);
+  await expect.poll(seen.done).toBe(101);
   expect(seen.most()).toBe(2);
 });
 
@@ -116,7 +116,7 @@ async function workOnRuns(runIds: string[], concurrency: number): Promise<{ runI
   });
   consumers.push(consumer);
   await consumer.start();
-  await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(3 * runIds.length);
+  await expect.poll(() => seen.length).toBe(3 * runIds.length);
   return seen;
 }
 
@@ -163,7 +163,7 @@ test('the next run starts while a run has nothing to do, and continues after it'
   consumers.push(consumer);
   await consumer.start();
   for (const runId of ['aaaa0000', 'bbbb0000', 'cccc0000']) await enqueue(runId);
-  await expect.poll(() => seen.length, { timeout: 20_000 }).toBe(13);
+  await expect.poll(() => seen.length).toBe(13);
   expect(seen.slice(0, 2)).toEqual(['a0', 'b0']);
   const lastOf = (run: string) => seen.findLastIndex((job) => job.startsWith(run));
   expect(lastOf('a')).toBeLessThan(lastOf('b'));
@@ -177,7 +177,7 @@ test('a limit on a started run frees the worker for the next run', async () => {
   await enqueue('aaaa0000', { repo: 'busy' }, 1);
   await enqueue('bbbb0000', { repo: 'free' });
   await seen.start({ concurrency: 2, until: 2, ms: 100 });
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(3);
+  await expect.poll(seen.done).toBe(3);
   expect(seen.started.slice(0, 2).map(({ runId }) => runId)).toEqual(['aaaa0000', 'bbbb0000']);
 });
 
@@ -186,7 +186,7 @@ test('a started run still goes before others of the same user after Redis lost a
   await enqueue('bbbb0000', { started: true }, 1);
   const seen = watch();
   await seen.start({ concurrency: 1 });
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(2);
+  await expect.poll(seen.done).toBe(2);
   expect(seen.started.map(({ runId }) => runId)).toEqual(['bbbb0000', 'aaaa0000']);
 });
 
@@ -203,7 +203,7 @@ test('waiting jobs are ordered by priority, and by turns between users with equa
   ];
   for (const [runId, standing] of wanted) await enqueue(runId, standing);
   await seen.start({ concurrency: 1 });
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(wanted.length);
+  await expect.poll(seen.done).toBe(wanted.length);
   // Ann has had the first turn, with her urgent run.
   expect(seen.started.map(({ runId }) => runId)).toEqual([
     'high0000',
@@ -227,7 +227,7 @@ test.each<[string, FleetLimits, Partial<JobRank>]>([
   const seen = watch();
   await Promise.all(Array.from({ length: 3 }, () => seen.start({ concurrency: 2, until: 3 })));
   await Promise.all(runIds('aaaa', 24).map((runId) => enqueue(runId, standing)));
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(24);
+  await expect.poll(seen.done).toBe(24);
   expect(seen.most()).toBe(3);
 });
 
@@ -236,7 +236,7 @@ test('each host has its own limit, and another host takes the remaining jobs', a
   const seen = watch();
   for (const host of ['one', 'two']) await seen.start({ host, concurrency: 3, until: 2 });
   for (const runId of runIds('aaaa', 12)) await enqueue(runId);
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(12);
+  await expect.poll(seen.done).toBe(12);
   expect(seen.most()).toBe(2);
   expect(new Set(seen.started.map(({ host }) => host)).size).toBe(2);
 });
@@ -247,7 +247,7 @@ test('jobs that wait for their limit do not occupy workers', async () => {
   for (const runId of runIds('aaaa', 10)) await enqueue(runId, { repo: 'busy' });
   for (const runId of runIds('bbbb', 3)) await enqueue(runId, { repo: runId, user: 'ben' });
   await seen.start({ concurrency: 2, ms: 40 });
-  await expect.poll(seen.done, { timeout: 20_000 }).toBe(13);
+  await expect.poll(seen.done).toBe(13);
   const others = seen.started.flatMap(({ runId }, at) => (runId.startsWith('bbbb') ? [at] : []));
   expect(Math.max(...others)).toBeLessThan(8);
 });
@@ -288,7 +288,7 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
   expect((await scheduler.update(() => ({ worker: worker('alive') }))).granted).toEqual([]);
   await expect
     .poll(async () => (await scheduler.update(() => ({ worker: worker('alive') }))).granted.map(({ id }) => id), {
-      timeout: 20_000,
+      timeout: 100_000,
       interval: 500,
     })
     .toEqual(['s-bbbb0000-0-a1']);
@@ -330,7 +330,7 @@ test('running jobs count even after Redis has lost all data', async () => {
   // The worker speaks once a second.
   await expect.poll(() => link.client.zcard(`${link.prefix}:turns:leases`)).toBe(2);
   for (const runId of [...ids, ...more]) await enqueue(runId);
-  await expect.poll(() => new Set(seen.started.map(({ runId }) => runId)).size, { timeout: 20_000 }).toBe(6);
+  await expect.poll(() => new Set(seen.started.map(({ runId }) => runId)).size).toBe(6);
   expect(seen.most()).toBe(2);
   expect(seen.started).toHaveLength(6);
 });
@@ -357,6 +357,6 @@ test('a job that is queued again leaves its slot to others meanwhile', async () 
   await enqueue('aaaa0000');
   await expect.poll(() => seen).toEqual(['aaaa0000']);
   await enqueue('bbbb0000');
-  await expect.poll(() => seen, { timeout: 20_000 }).toEqual(['aaaa0000', 'bbbb0000', 'aaaa0000']);
+  await expect.poll(() => seen).toEqual(['aaaa0000', 'bbbb0000', 'aaaa0000']);
   await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
 });

@@ -26,7 +26,7 @@ beforeEach(async () => {
   server = await openRedisServer();
   const home = tempDir('halo-unfit');
   host = hostOf(home, server.url);
-  link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });
+  link = await vi.waitFor(() => connectRedis(host), { timeout: 100_000 });
 });
 afterEach(async () => {
   await link.close();
@@ -80,7 +80,7 @@ describe('hazard 9: Redis is full', () => {
     // Once a second for its turns, and some for the queue; without a rest, ten thousands a second.
     expect(worker.faults.length).toBeLessThan(50);
     await worker.queue.enqueue({ ...job, attempt: 2 });
-    await expect.poll(() => worker.taken, { timeout: 30_000 }).toContain('s-abcdefgh01-0-a2');
+    await expect.poll(() => worker.taken).toContain('s-abcdefgh01-0-a2');
     await raw.close();
     await worker.close();
   });

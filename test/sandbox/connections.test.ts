@@ -28,7 +28,7 @@ const FATES: Record<string, (sandbox: Sandbox) => Promise<unknown>> = {
 it.for(Object.entries(FATES))('no connection to the engine remains of a sandbox that %s', async ([, end]) => {
   const before = connections();
   await end(await engine.start(spec));
-  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 10_000 });
+  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 100_000 });
 });
 
 it('no connection to the engine remains of a sandbox that is removed before it has started', async () => {
@@ -58,7 +58,7 @@ it('no connection to the engine remains of a sandbox that is removed before it h
     }
     await starting;
   }
-  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 10_000 });
+  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 100_000 });
 });
 
 /** A process does not end as long as it has one. */

@@ -123,7 +123,7 @@ describe('hazard 12: an engine', () => {
     }
     proxy.misbehave(() => undefined);
     await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
-    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), { timeout: 20_000 });
+    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), { timeout: 100_000 });
   });
 });
 

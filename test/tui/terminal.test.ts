@@ -80,7 +80,7 @@ it('shows the last output of setup and gates while they run', async () => {
   const shows = (line: string) =>
     vi.waitFor(() => expect(screenOf(written).map((each) => each.trim())).toContain(line), {
       interval: 50,
-      timeout: 5000,
+      timeout: 100_000,
     });
   const ref = { story: 'US-001', attempt: 1 };
   const ran = { command: 'x', exitCode: 0, ms: 1 };

@@ -14,7 +14,7 @@ import { skipFor } from '../support/skip.ts';
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 /** Part of a URL that works like a password. */
 const TOPIC = 'my-secret-topic';
-const PATIENCE = { timeout: 20_000, interval: 100 };
+const PATIENCE = { timeout: 100_000, interval: 100 };
 
 describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
   let browser: Browser;

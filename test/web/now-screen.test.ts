@@ -112,7 +112,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     const own = await registerWorker(home.host.home, 'own');
     try {
       await worker.enqueue('abcdefgh01');
-      await expect.poll(() => worker.taken, { timeout: 20_000 }).toEqual(['abcdefgh01']);
+      await expect.poll(() => worker.taken).toEqual(['abcdefgh01']);
       await home.addRunningRun('running1', 1);
       await page.reload();
       const table = page.getByRole('region', { name: 'Workers' });

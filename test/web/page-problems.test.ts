@@ -4,7 +4,7 @@ import { hasChromium, startChromium } from '../support/network/chromium.ts';
 import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
-const PATIENCE = { timeout: 20_000, interval: 100 };
+const PATIENCE = { timeout: 100_000, interval: 100 };
 
 describe(
   'the problems of a page, of which each test expects none',

@@ -12,7 +12,7 @@ import { skipFor } from '../support/skip.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const BUNDLE = resolve(import.meta.dirname, '../../dist/web/main.js');
-const PATIENCE = { timeout: 20_000, interval: 100 };
+const PATIENCE = { timeout: 100_000, interval: 100 };
 const ATTEMPT = { story: 'US-001', attempt: 1 };
 const REVIEW = 'run/heldrun1/diff/US-001';
 

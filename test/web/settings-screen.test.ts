@@ -60,7 +60,7 @@ describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), 
   it('shows the checks of the server that start no container', async () => {
     await show('settings', 'Settings');
     const checks = page.getByRole('region', { name: 'Checks of the server' });
-    await checks.getByText(/GiB free at/).waitFor({ timeout: 60_000 });
+    await checks.getByText(/GiB free at/).waitFor({ timeout: 100_000 });
     const { findings, skipped } = await home.operations.doctor();
     expect(findings.map(({ name }) => name)).toContain('git');
     expect(findings.map(({ name }) => name)).not.toContain('sandbox');

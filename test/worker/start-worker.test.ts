@@ -14,7 +14,7 @@ test('a worker that cannot register reports it, and leaves no connection that ke
   const server = await openRedisServer();
   const home = tempDir('halo-start');
   const host = hostOf(home, server.url);
-  const link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });
+  const link = await vi.waitFor(() => connectRedis(host), { timeout: 100_000 });
   onTestFinished(async () => {
     await link.close();
     await server.close();

@@ -6,7 +6,7 @@ import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted
 import { asked, attempted, created, failed, succeeded } from '../../support/journal.ts';
 
 const OWNER = 'the-token-of-the-server';
-const PATIENCE = { timeout: 20_000, interval: 50 };
+const PATIENCE = { timeout: 100_000, interval: 50 };
 const [OLD, NEW] = ['0tbq1aaaaaaaaaaa', '0tbq2bbbbbbbbbbb'];
 const END = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '0 of 1 stories landed' } as const;
 

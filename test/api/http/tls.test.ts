@@ -189,7 +189,7 @@ describe('nginx with the configuration of docs/fleet.md', skipFor(!hasNginx() &&
     try {
       const url = `https://127.0.0.1:${port}`;
       const ca = readFileSync(certificate);
-      await vi.waitFor(async () => expect(await fetchRuns(url, { ca })).toBe(200), { timeout: 10_000, interval: 100 });
+      await vi.waitFor(async () => expect(await fetchRuns(url, { ca })).toBe(200), { timeout: 100_000, interval: 100 });
       await new Promise<void>((resolve, reject) => {
         const headers = { authorization: 'Bearer wrong', 'x-forwarded-for': '203.0.113.9' };
         get(`${url}/v1/runs`, { ca, headers }, (response) => response.resume().on('end', resolve)).on('error', reject);

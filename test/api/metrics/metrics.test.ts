@@ -160,7 +160,7 @@ describe('/metrics', () => {
         const paused = lines.find((line) => line.startsWith('halo_model_paused_seconds{model="b"} '));
         expect(Number(paused?.split(' ')[1])).toBeGreaterThan(500);
       },
-      { timeout: 20_000, interval: 100 },
+      { timeout: 100_000, interval: 100 },
     );
   });
 

@@ -54,7 +54,7 @@ const test = base
     return { git, commit, note, ofHalo, base: git('rev-parse', 'HEAD').trim() };
   });
 
-describe('halo verify --ci', { timeout: 60_000 }, () => {
+describe('halo verify --ci', () => {
   test('accepts commits with their record and commits of people, a line each', async ({
     haloHome: home,
     repository,

@@ -26,7 +26,7 @@ async function eventsDuring(store: Store, wanted: number, work: () => Promise<un
     // Since the first look at the runs.
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     await work();
-    await vi.waitFor(() => expect(events).toHaveLength(wanted), { timeout: 20_000 });
+    await vi.waitFor(() => expect(events).toHaveLength(wanted), { timeout: 100_000 });
   } finally {
     watching.abort();
     await watched;

@@ -80,7 +80,7 @@ describe('hazard 34: the one image that halo downloads, that of Redis', skipFor(
 });
 
 describe('hazard 35: the engine has no networks left', skipFor(belowLevel(FULL)), () => {
-  it('stories land without one, and none is created', { timeout: 200_000 }, async ({ skip }) => {
+  it('stories land without one, and none is created', async ({ skip }) => {
     const opened = await openEngine();
     if ('missing' in opened) return skip(opened.missing);
     engine = opened;

@@ -66,7 +66,7 @@ describe.each(RESTARTS)(
       await engine?.close();
     });
 
-    it('costs one retry in each phase, and no attempt', { timeout: 300_000 }, async ({ skip }) => {
+    it('costs one retry in each phase, and no attempt', async ({ skip }) => {
       if (engine === undefined) return skip(missing);
       const runId = await world.submit(
         repository,
@@ -81,7 +81,7 @@ describe.each(RESTARTS)(
         await engine.stop(signal);
         await engine.start();
         await vi.waitUntil(() => seen(story, ({ type }) => type === 'story.disturbed'), {
-          timeout: 60_000,
+          timeout: 100_000,
           interval: 50,
         });
       }
@@ -106,7 +106,7 @@ describe.each(RESTARTS)(
 );
 
 describe('hazard 48: an engine that is killed twice within ten seconds', skipFor(belowLevel(FULL)), () => {
-  it('costs retries; no worker counts as dead, and all stories land', { timeout: 300_000 }, async ({ skip }) => {
+  it('costs retries; no worker counts as dead, and all stories land', async ({ skip }) => {
     const engine = await openEngine();
     if ('missing' in engine) return skip(engine.missing);
     const world = openWorld({ engine: engine.socket });

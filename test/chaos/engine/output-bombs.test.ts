@@ -25,7 +25,7 @@ describe('hazard 15: endless output', skipFor(belowLevel(FULL)), () => {
     },
   );
 
-  it('beyond the limit: the attempt ends with that reason', { timeout: 300_000 }, async () => {
+  it('beyond the limit: the attempt ends with that reason', async () => {
     const detail = await print(BOMBS[0]![1], '20m', { stopReason: 'ENGINE_ERROR', landed: [] });
     expect(detail).toContain('(limits.output)');
   });

@@ -14,7 +14,7 @@ vi.setConfig({ maxConcurrency: 2 });
 const faults = LEVEL < FULL ? FAULTS.filter((fault) => fault === 'kill') : FAULTS;
 
 describe.concurrent('hazard 1: a command with a fault is repeated, and takes effect once', () => {
-  it.for(faults)('%s', { timeout: 300_000 }, survive);
+  it.for(faults)('%s', survive);
 });
 
 async function survive(fault: Fault, { task }: TestContext): Promise<void> {

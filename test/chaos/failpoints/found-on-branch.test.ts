@@ -15,7 +15,7 @@ describe.concurrent(
   'hazard 5: a worker is killed after landing and before recording it',
   skipFor(belowLevel(FULL)),
   () => {
-    it.for(points)('the next worker starts no container after a kill at %s', { timeout: 300_000 }, async (at) => {
+    it.for(points)('the next worker starts no container after a kill at %s', async (at) => {
       const world = openWorld();
       try {
         const repository = world.addRepository();

@@ -28,9 +28,9 @@ const testsPoints: Failpoint[] = LEVEL < FULL ? ['red.after'] : TESTS_POINTS;
 describe.concurrent(
   'hazard 1: a worker killed at any failpoint: another one finishes, one commit for each story',
   () => {
-    it.for(points)('%s', { timeout: 300_000 }, async (at, context) => void (await surviveKill(at, context)));
+    it.for(points)('%s', async (at, context) => void (await surviveKill(at, context)));
 
-    it.for(SNAPSHOT_POINTS)('%s', { timeout: 300_000 }, async (at, context) => {
+    it.for(SNAPSHOT_POINTS)('%s', async (at, context) => {
       const events = await surviveKill(at, context, WITH_SNAPSHOT);
       const made = events.filter((event) => event.type === 'setup.ended');
       expect(events.filter(({ type }) => type === 'snapshot.refused')).toEqual([]);
@@ -38,7 +38,7 @@ describe.concurrent(
       expect(made).toHaveLength(['snapshot.seal', 'snapshot.before'].includes(at) ? 2 : 1);
     });
 
-    it.for(testsPoints)('%s', { timeout: 300_000 }, async (at, context) => {
+    it.for(testsPoints)('%s', async (at, context) => {
       const events = await surviveKill(at, context, TESTS_FIRST);
       const locked = events.filter((event) => event.type === 'tests.locked');
       const ofA = locked.filter(({ story }) => story === 'A');

@@ -18,12 +18,12 @@ it('hazard 1: the probes of a worker that is killed are removed from the engine'
     const sockets = join(world.home.dir, 'sockets');
     const folders = () => (existsSync(sockets) ? readdirSync(sockets) : []).filter((name) => name.startsWith('probe-'));
     const someAre = async () => expect([(await probes()).length, folders().length]).toEqual([1, 1]);
-    await vi.waitFor(someAre, { timeout: 60_000, interval: 10 });
+    await vi.waitFor(someAre, { timeout: 100_000, interval: 10 });
     await killWorker(first);
     await someAre();
 
     const second = world.startWorker();
-    await vi.waitFor(async () => expect([await probes(), folders()]).toEqual([[], []]), { timeout: 60_000 });
+    await vi.waitFor(async () => expect([await probes(), folders()]).toEqual([[], []]), { timeout: 100_000 });
     await stopWorker(second);
   } finally {
     await world.close();

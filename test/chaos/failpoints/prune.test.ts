@@ -22,7 +22,7 @@ const WORDS = ['prune', '--yes', '--json', '--runs', '0', '--max-size'];
 const CASES = PRUNE_POINTS.flatMap((at) => FAULTS.map((fault) => [at, fault] as const));
 
 describe.concurrent('hazard 1: halo prune with a fault is repeated, and leaves a consistent home', () => {
-  it.for(CASES)('%s: %s', { timeout: 120_000 }, async ([at, fault], { task }) => {
+  it.for(CASES)('%s: %s', async ([at, fault], { task }) => {
     const home = openHome();
     const operations = openLocal({ host: hostOf(home.dir) });
     try {

@@ -56,7 +56,7 @@ afterAll(async () => {
 describe.concurrent(
   'hazard 1: a process that reports to an issue has a fault, and the next one completes the report',
   () => {
-    it.for(CASES)('%s: %s', { timeout: 60_000 }, async ([at, fault], { task }) => {
+    it.for(CASES)('%s: %s', async ([at, fault], { task }) => {
       // Each forge has its own way to set labels and to find comments.
       const kind = FORGES[REPORT_POINTS.indexOf(at) % FORGES.length]!;
       const forge = await openFakeForge(kind);
@@ -111,7 +111,7 @@ async function reportWithFault(
 ): Promise<void> {
   const { child, stderr, ended } = startReport(home, forge, { at, fault });
   if (fault === 'hang') {
-    await vi.waitFor(() => expect(stderr()).toContain(`failpoint ${at}: hang`), { timeout: 30_000 });
+    await vi.waitFor(() => expect(stderr()).toContain(`failpoint ${at}: hang`), { timeout: 100_000 });
     child.kill('SIGKILL');
   }
   await ended;

@@ -6,7 +6,7 @@ import { openWorld, stopWorker, type World } from '../../support/faults/world.ts
 
 const TRIES = 20;
 
-it('hazard 1: an incomplete run of a killed submit is invisible, and removed', { timeout: 180_000 }, async () => {
+it('hazard 1: an incomplete run of a killed submit is invisible, and removed', async () => {
   const world = openWorld();
   try {
     const runs = join(world.home.dir, 'runs');
@@ -17,7 +17,7 @@ it('hazard 1: an incomplete run of a killed submit is invisible, and removed', {
       await killWhileFilling(world, runs);
     }
     const worker = world.startWorker();
-    await vi.waitFor(() => expect(unfinished()).toEqual([]), { timeout: 60_000 });
+    await vi.waitFor(() => expect(unfinished()).toEqual([]), { timeout: 100_000 });
     await stopWorker(worker);
   } finally {
     await world.close();

@@ -53,7 +53,7 @@ describe(
         expect(reported.summary).toMatch(/disk is full/);
         // Status says so while the run waits for its next try.
         const status = async () => (await world.home.halo(['status', runId], { cwd: '/' })).stdout;
-        await vi.waitFor(async () => expect(await status()).toMatch(/disk is full/), { timeout: 60_000 });
+        await vi.waitFor(async () => expect(await status()).toMatch(/disk is full/), { timeout: 100_000 });
         disk.free();
         await finish(runId, worker);
       },
@@ -64,7 +64,7 @@ describe(
       const socket = join(side, 'redis.sock');
       const redis = spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--dir', side], { stdio: 'ignore' });
       try {
-        await vi.waitFor(() => expect(existsSync(socket)).toBe(true), { timeout: 20_000 });
+        await vi.waitFor(() => expect(existsSync(socket)).toBe(true), { timeout: 100_000 });
         world = openWorld({ parent: disk.dir, socket });
         repository = makeRepository();
         const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], SETTINGS);

@@ -83,7 +83,7 @@ beforeAll(async () => {
   await addNotification(halo.home);
   cpSync(halo.home, whole, { recursive: true, verbatimSymlinks: true });
   await halo.close();
-}, 120_000);
+});
 
 /** Adds a user with a token that was used. */
 async function addUser(home: string): Promise<void> {

@@ -30,7 +30,7 @@ export function openPowerDisk(bytes = 512 * MiB): PowerDisk {
   // Somebody may be starting a container, which sees all mounts of this machine for a moment.
   const unmount = () => execFileSync('umount', ['--lazy', dir], { stdio: 'pipe' });
   const endUsers = () =>
-    vi.waitFor(() => expect(usersOf(dir).map(kill)).toEqual([]), { timeout: 30_000, interval: 20 });
+    vi.waitFor(() => expect(usersOf(dir).map(kill)).toEqual([]), { timeout: 100_000, interval: 20 });
   mount();
   return {
     dir,

@@ -22,7 +22,7 @@ export async function cancelRun(world: World, runId: string, repository: TestRep
   const answeredMs = Date.now() - asked;
   const branch = branchOf(repository, runId);
   expect(said).toMatchObject({ changed: true });
-  await vi.waitFor(() => expect(containersOf(runId), runId).toBe(''), { timeout: 30_000, interval: 50 });
+  await vi.waitFor(() => expect(containersOf(runId), runId).toBe(''), { timeout: 100_000, interval: 50 });
   return { runId, repository, answeredMs, stoppedMs: Date.now() - asked, branch };
 }
 

@@ -18,7 +18,7 @@ interface Overtaking {
 describe('hazard 3: a worker is stopped for longer than its lock, and continues', skipFor(belowLevel(FULL)), () => {
   const letGo = (first: HaloProcess) => void first.process.kill('SIGCONT');
 
-  it('a worker is overtaken between the gates and the landing', { timeout: 300_000 }, () =>
+  it('a worker is overtaken between the gates and the landing', () =>
     overtake({
       env: { HALO_FAILPOINT: 'objects.before@1:delay=6000' },
       holdUp: async (first) => {
@@ -26,8 +26,7 @@ describe('hazard 3: a worker is stopped for longer than its lock, and continues'
         first.process.kill('SIGSTOP');
       },
       letGo,
-    }),
-  );
+    }));
 
   it.for([
     ['while its agent works', `agents.command.run=${JSON.stringify(`sleep 3; ${NO_OP}`)}`, '"phase":"agent"'],
@@ -39,7 +38,7 @@ describe('hazard 3: a worker is stopped for longer than its lock, and continues'
       holdUp: async (first, world, runId) => {
         const run = join(world.home.dir, 'runs', runId);
         const lock = (held: boolean) => expect(readdirSync(run).includes('.lock')).toBe(held);
-        const wait = { timeout: 60_000, interval: 5 };
+        const wait = { timeout: 100_000, interval: 5 };
         await vi.waitFor(() => expect(readFileSync(join(run, 'journal.jsonl'), 'utf8')).toContain(event), wait);
         // Who is stopped while it writes keeps the others from writing.
         await vi.waitFor(() => lock(false), wait);
@@ -52,13 +51,12 @@ describe('hazard 3: a worker is stopped for longer than its lock, and continues'
 });
 
 describe('hazard 4: a worker that is too busy to renew its lock', skipFor(belowLevel(FULL)), () => {
-  it('loses its story, writes nothing, and takes stories again afterwards', { timeout: 300_000 }, () =>
+  it('loses its story, writes nothing, and takes stories again afterwards', () =>
     overtake({
       // For longer than the other one needs.
       env: { HALO_FAILPOINT: 'gates.before@1:block=25000' },
       holdUp: (first) => first.says('failpoint gates.before: block'),
-    }),
-  );
+    }));
 });
 
 /** Another worker does the story while the first one cannot, and then not a byte of the run changes any more. */

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await server.says('home ');
   url = /api +(\S+)/.exec(server.stdout())?.[1] ?? '';
   token = readFileSync(join(home.dir, 'api-token'), 'utf8').trim();
-}, 60_000);
+});
 afterAll(async () => {
   await home.close();
   for (const repository of repositories) repository.remove();
@@ -78,7 +78,6 @@ describe('MCP', () => {
         await mcp.close();
       }
     },
-    180_000,
   );
 });
 
@@ -104,7 +103,7 @@ describe('halo plugin run', () => {
     expect(result.message).toContain('2 of 2 stories landed');
     expect(result.landed).toMatchObject([{ story: 'US-001' }, { story: 'US-002' }]);
     expect((await run(['run', ...settings(AGENT)])).result).toMatchObject({ ok: true });
-  }, 120_000);
+  });
 
   it('prints one JSON document with ok false for a run that failed, and for an error', async () => {
     const failed = await run(['run', 'main', ...settings('exit 3')]);
@@ -119,7 +118,7 @@ describe('halo plugin run', () => {
       expect(ended).toMatchObject({ code, lines: 1, stderr: expect.stringContaining(error) as string });
       expect(result).toMatchObject({ ok: false, error: { code: error, message: expect.any(String) as string } });
     }
-  }, 120_000);
+  });
 
   it('is an error without an action, and with another one', async () => {
     for (const words of [[], ['stop']])

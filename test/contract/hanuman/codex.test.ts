@@ -24,7 +24,7 @@ describe('a run with Codex', () => {
     const words = [...pairs, 'model.key_env=HALO_TEST_KEY'].flatMap((pair) => ['-c', pair]);
     end = await world.run(repository, ['--prd', prd, ...words], { HALO_TEST_KEY: 'sk-test-51c0ffee00' });
     dir = directoryOf(end);
-  }, 240_000);
+  });
   afterAll(() => server.close());
 
   it('keeps the JSON lines of codex exec in events.jsonl', () => {

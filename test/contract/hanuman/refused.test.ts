@@ -116,7 +116,7 @@ describe('a run that is refused', () => {
     expect(dir).not.toBe(refused);
     expect(recordOf(dir)).toMatchObject({ stopReason: 'SUCCESS', prd: { path: prd }, config: { gates: ['true'] } });
     expect(recordOf(refused)).toMatchObject({ stopReason: 'DIRTY_WORKTREE' });
-  }, 180_000);
+  });
 
   it('cannot be resumed by the commands that control runs, and other commands show it', async () => {
     const prd = writePrd(repository, TWO);

@@ -36,7 +36,7 @@ describe('a run that succeeds', () => {
     words = ['--prd', prd, '--sandbox', '--profile', 'calm', ...settings(script, ['limits.cpus=2', 'limits.cpus=1'])];
     end = await world.run(repository, words);
     dir = directoryOf(end);
-  }, 180_000);
+  });
 
   it('exits with 0 and prints nothing but its run directory below HALO_HOME on stdout', () => {
     expect(end).toMatchObject({ code: 0, stdout: `${dir}\n` });
@@ -122,7 +122,7 @@ describe('a run whose agent gives no valid answer', () => {
     prd = writePrd(repository, TWO);
     end = await world.run(repository, ['--prd', prd, ...settings(SCRIPT)]);
     dir = directoryOf(end);
-  }, 180_000);
+  });
 
   it('ends with a stop reason and does not count the story as complete', () => {
     expect(end).toMatchObject({ code: 10 });
@@ -192,7 +192,7 @@ describe('a run directory of another home', () => {
     expect(repository.git('show', `halo/${basename(dir)}:x`)).toBe('x\nx');
     expect(read(dir, 'events.jsonl').trim().split('\n')).toHaveLength(1);
     expect(read(copy, 'journal.jsonl')).toBe(read(first, 'journal.jsonl'));
-  }, 180_000);
+  });
 
   it('is not started if its PRD specifies other work', async () => {
     const repository = world.aRepository();
@@ -203,7 +203,7 @@ describe('a run directory of another home', () => {
     const end = await world.run(repository, ['--resume', dir, '--prd', prd]);
     expect(end).toMatchObject({ code: 6, stdout: '' });
     expect(end.stderr).toContain('differs from the PRD of the run in');
-  }, 60_000);
+  });
 });
 
 describe('a run whose agent reports a status', () => {
@@ -222,7 +222,7 @@ describe('a run whose agent reports a status', () => {
       ['S-2', 'ENGINE_ERROR'],
       ['S-3', 'ENGINE_ERROR'],
     ]);
-  }, 180_000);
+  });
 });
 
 describe('a run whose process is killed', () => {
@@ -245,7 +245,7 @@ describe('a run whose process is killed', () => {
     const { progress } = recordOf(join(world.home.dir, 'runs', runId));
     expect(progress.completed).toEqual(['S-1', 'S-2']);
     expect(repository.git('show', `halo/${runId}:x`)).toBe('x\nx');
-  }, 180_000);
+  });
 });
 
 describe('a run in a repository without configuration', () => {
@@ -258,7 +258,7 @@ describe('a run in a repository without configuration', () => {
     expect(end.stderr).toContain(`warning: No gates are configured for ${repository.root}: stories count as done when`);
     expect(recordOf(directoryOf(end))).toMatchObject({ stopReason: 'SUCCESS', config: { gates: [] } });
     expect(await world.run(repository, [prd, ...script.flatMap((pair) => ['-c', pair])])).toMatchObject({ code: 6 });
-  }, 180_000);
+  });
 });
 
 describe('a run with --ask-for-approval', () => {
@@ -276,5 +276,5 @@ describe('a run with --ask-for-approval', () => {
     expect(await world.run(repository, ['--prd', prd, '--resume', dir])).toMatchObject({ code: 4 });
     expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1'], next: 'S-2' });
     expect(repository.git('show', `halo/${runId}:x`)).toBe('x');
-  }, 180_000);
+  });
 });

@@ -34,7 +34,7 @@ it('is a shell script: the agent changes nothing, nothing checks it, and the run
   expect(recordOf(stdout.trim())).toMatchObject({ stopReason: 'SUCCESS', exitStatus: 0, progress });
   expect(stderr).toContain('stories count as done when the agent reports success, even if it changed no file');
   expect(repository.git('rev-list', '--count', '--all')).toBe('1');
-}, 180_000);
+});
 
 it('fails a story without a change and without gates if the user has said so', async () => {
   const repository = world.aRepository();
@@ -43,7 +43,7 @@ it('fails a story without a change and without gates if the user has said so', a
   const end = await world.run(repository, ['--prd', prd, ...flags]);
   expect(recordOf(end.stdout.trim())).toMatchObject({ stopReason: 'INVALID_OUTPUT', progress: { completed: [] } });
   expect(end.stderr).not.toContain('even if it changed no file');
-}, 180_000);
+});
 
 it('completes a story that is already fulfilled, and one whose answer has further keys', async () => {
   const repository = world.aRepository();
@@ -53,7 +53,7 @@ it('completes a story that is already fulfilled, and one whose answer has furthe
   const end = await world.run(repository, ['--prd', prd, ...settings(script)]);
   expect(end.code, end.stderr).toBe(0);
   expect(recordOf(end.stdout.trim()).progress.completed).toEqual(['S-1', 'S-2']);
-}, 180_000);
+});
 
 it('leaves a debug bundle for a run that waits for a person', async () => {
   const repository = world.aRepository();
@@ -63,7 +63,7 @@ it('leaves a debug bundle for a run that waits for a person', async () => {
   expect(end).toMatchObject({ code: 4 });
   expect(read(end.stdout.trim(), 'debug_bundle/summary.md')).toContain('Which color?');
   expect(recordOf(end.stdout.trim(), 'debug_bundle')).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
-}, 180_000);
+});
 
 it('runs in another repository with --repo, and without uncommitted changes with --allow-dirty', async () => {
   const repository = world.aRepository();
@@ -77,4 +77,4 @@ it('runs in another repository with --repo, and without uncommitted changes with
   const [branch] = repository.git('branch', '--list', '--format=%(refname:short)', 'halo/*').split('\n');
   expect(repository.git('show', `${branch}:seen`)).toBe('A test.');
   expect(readFileSync(join(repository.root, 'README.md'), 'utf8')).toBe('changed\n');
-}, 180_000);
+});

@@ -39,7 +39,7 @@ it('lever task refuses a second process in the same workspace, which would run t
   work.writeTasks([entry('A'), entry('B')]);
   const slow = agentOf(`sleep 6; ${WRITES}`);
   const first = work.run(['task'], slow);
-  await vi.waitFor(() => expect(work.task('A').status).toBe('started'), { timeout: 30_000 });
+  await vi.waitFor(() => expect(work.task('A').status).toBe('started'), { timeout: 100_000 });
   const second = await work.run(['task'], slow);
   expect(second.stderr).toMatch(/error\[TASK_NOT_NEXT\]: Another process \(.+:\d+\) runs a task of /);
   expect(second.code).toBe(6);

@@ -42,11 +42,11 @@ beforeAll(async () => {
     cwd: dir,
     stdio: 'ignore',
   });
-  token = await vi.waitFor(signUp, { timeout: 60_000, interval: 200 });
+  token = await vi.waitFor(signUp, { timeout: 100_000, interval: 200 });
   publish('base', `module.exports = 'base';`, {});
   publish('widget', `module.exports = () => require('@acme/base') + ' widget';`, { '@acme/base': '1.0.0' });
   writeFileSync(join(dir, 'token'), `${token}\n`);
-}, 240_000);
+});
 afterAll(async () => {
   verdaccio?.kill();
   await home.close();
@@ -116,7 +116,7 @@ function configure(credential: string): void {
 const withToken = () =>
   configure(`[network.credentials."${new URL(url).host}"]\ntoken_file = "${join(dir, 'token')}"\n`);
 
-describe('a registry of a company that requires a token, verdaccio', { timeout: 240_000 }, () => {
+describe('a registry of a company that requires a token, verdaccio', () => {
   it('installs its packages with npm ci, by the URLs of the lockfile, and the token is in no file', async () => {
     withToken();
     const repository = makeShop(['npm', 'install', '--package-lock-only', '--no-omit-lockfile-registry-resolved']);

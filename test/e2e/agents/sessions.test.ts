@@ -37,7 +37,7 @@ describe('the session of Claude Code', () => {
     // The conversation of the first attempt precedes the prompt of the second.
     expect(bodies[2]).toContain('I remember the number 4711.');
     await vi.waitFor(async () => expect(await sessionVolumes(state.runId)).toEqual([]), {
-      timeout: 60_000,
+      timeout: 100_000,
       interval: 500,
     });
   });

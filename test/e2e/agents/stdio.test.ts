@@ -33,7 +33,7 @@ beforeAll(async () => {
       res.end(instructions === 'big' ? BIG : JSON.stringify({ said: instructions ?? 'nothing' }));
     });
   });
-}, 300_000);
+});
 afterAll(async () => {
   await halo.close();
   for (const step of undo.splice(0)) await step();

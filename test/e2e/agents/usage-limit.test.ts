@@ -27,7 +27,7 @@ describe('a provider’s limit of hours', () => {
         expect(state.stories[0]?.waiting).toBeDefined();
         return state.stories[0]!;
       },
-      { timeout: 60_000, interval: 100 },
+      { timeout: 100_000, interval: 100 },
     );
     expect(story).toMatchObject({ progress: 'in_progress', attempts: 1 });
     expect(story).not.toHaveProperty('failures');

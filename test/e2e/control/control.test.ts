@@ -42,7 +42,7 @@ async function until(runId: string, isSo: (state: RunState) => boolean): Promise
       expect(isSo(state)).toBe(true);
       return state;
     },
-    { timeout: 60_000, interval: 50 },
+    { timeout: 100_000, interval: 50 },
   );
 }
 
@@ -63,7 +63,7 @@ describe('halo cancel', () => {
     await untilPhase(runId, 'agent');
     expect(await person.cancel(runId, undefined)).toMatchObject({ changed: true, stories: ['A'] });
     expect(await stateOf(runId)).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
-    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 30_000, interval: 200 });
+    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 100_000, interval: 200 });
     expect(commitsOf(runId)).toBe(0);
     expect(progress(await stateOf(runId))).toEqual(['cancelled', 'pending']);
     expect(halo.readFile(runId, 'debug_bundle/summary.md')).toContain('cancelled by');
@@ -112,7 +112,7 @@ describe('halo pause', () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`test -e x || sleep 3; ${QUICK}`));
     await untilPhase(runId, 'agent');
     await person.pause(runId, { now: true });
-    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 30_000, interval: 200 });
+    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 100_000, interval: 200 });
     expect(await stateOf(runId)).toMatchObject({ status: 'running', stories: [{ progress: 'in_progress' }] });
     await person.resume(runId, {});
     const ended = await halo.untilEnd(runId);

@@ -13,7 +13,7 @@ const QUICK = { HALO_TAKEOVER: '3s' };
 const CTRL_C = '\u0003';
 /** Keys without a meaning, too many to appear in a random run id. */
 const OTHER_KEYS = 'zqzqzqzqzqzq';
-const PATIENCE = { timeout: 60_000, interval: 200 };
+const PATIENCE = { timeout: 100_000, interval: 200 };
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -54,7 +54,7 @@ async function startUp(): Promise<HaloProcess> {
   return up;
 }
 
-describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 180_000 }, () => {
+describe('Ctrl-C in halo run, while halo up serves the same home', () => {
   it('stops after the running story; the next run has that story and all others', async () => {
     await startUp();
     const run = runAtTerminal(work(4));
@@ -117,7 +117,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', { timeout: 18
   });
 });
 
-describe('the frame of halo run', { timeout: 120_000 }, () => {
+describe('the frame of halo run', () => {
   it('leaves nothing behind when the terminal is resized, and shows failed attempts', async () => {
     const settings = ['retry.attempts=3', 'retry.policy.retries=2', 'gates=["echo one; sleep 4; test -e right"]'];
     const run = startAtTerminal(['run', 'prd.json', ...options(work(1)), ...settings.flatMap((each) => ['-c', each])], {

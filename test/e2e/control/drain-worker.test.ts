@@ -26,14 +26,14 @@ const untilAgent = (runId: string) =>
       const types = world.journal(runId).map((event) => (event.type === 'phase.started' ? event.phase : event.type));
       expect(types).toContain('agent');
     },
-    { timeout: 90_000, interval: 50 },
+    { timeout: 100_000, interval: 50 },
   );
 
 /** The view of a run waits only seconds for Redis, so it may lack the reason at first. */
 const untilStatus = (runId: string, text: string) =>
   vi.waitFor(async () => expect((await halo('status', runId)).stdout).toContain(text), 60_000);
 
-it('a drained worker lands its story, others wait until it is resumed', { timeout: 300_000 }, async () => {
+it('a drained worker lands its story, others wait until it is resumed', async () => {
   const running = await submit(`sleep 5; echo x >> x; ${OK}`);
   const worker = world.startWorker({}, { concurrency: 2 });
   await untilAgent(running);
@@ -43,7 +43,7 @@ it('a drained worker lands its story, others wait until it is resumed', { timeou
   await world.untilEnded(running);
   expect((await world.operations.get(running)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
   await vi.waitFor(async () => expect(await list()).toMatchObject([{ id, draining: true, busy: 0, slots: 2 }]), {
-    timeout: 20_000,
+    timeout: 100_000,
     interval: 200,
   });
   expect(world.journal(waiting).map(({ type }) => type)).not.toContain('story.started');
@@ -54,7 +54,7 @@ it('a drained worker lands its story, others wait until it is resumed', { timeou
   await stopWorker(worker);
 });
 
-it('another worker takes the stories while one drains', { timeout: 300_000 }, async () => {
+it('another worker takes the stories while one drains', async () => {
   const running = await submit(`sleep 15; echo x >> x; ${OK}`);
   const old = world.startWorker({}, { concurrency: 2 });
   await untilAgent(running);

@@ -30,7 +30,7 @@ const untilAgent = (runId: string, nth: number) =>
       const agents = world.journal(runId).filter((event) => event.type === 'phase.started' && event.phase === 'agent');
       expect(agents.length).toBe(nth);
     },
-    { timeout: 90_000, interval: 50 },
+    { timeout: 100_000, interval: 50 },
   );
 
 async function drain({ process, ended }: HaloProcess): Promise<number | null> {
@@ -65,7 +65,7 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
         expect(ofStory).toEqual([{ ordinal: 0, stalled: 0 }]);
         expect([[], [{ ordinal: 1, stalled: 0 }]]).toContainEqual(others);
       },
-      { timeout: 20_000, interval: 100 },
+      { timeout: 100_000, interval: 100 },
     );
     await stopWorker(last);
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);

@@ -60,7 +60,7 @@ it(
     expect(resumed.code).toBe(0);
     await vi.waitFor(
       () => expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toContain('Story B'),
-      30_000,
+      100_000,
     );
   },
 );

@@ -3,7 +3,7 @@ import type { RunState } from '../../../src/core/run/state.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { openWorld } from '../../support/faults/world.ts';
 
-it('halo retry --story immediately retries a story that waits for its next attempt', { timeout: 120_000 }, async () => {
+it('halo retry --story immediately retries a story that waits for its next attempt', async () => {
   const world = openWorld();
   try {
     const { operations } = world;
@@ -15,7 +15,7 @@ it('halo retry --story immediately retries a story that waits for its next attem
           const { state } = await operations.get(runId);
           expect(isSo(state), JSON.stringify(state.stories)).toBe(true);
         },
-        { timeout: 60_000, interval: 100 },
+        { timeout: 100_000, interval: 100 },
       );
     const waits = ({ stories: [story] }: RunState) => story?.waiting !== undefined;
     // What is around the story fails once, then its agent does each time.

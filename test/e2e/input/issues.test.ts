@@ -166,7 +166,9 @@ describe.concurrent('reports to issues', () => {
       expect(issue.labels).toContain('halo:done');
       forge.fault = () => undefined;
       const worker = haloHome.start(['worker'], at);
-      await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'issue-reports'))).toEqual([]), { timeout: 90_000 });
+      await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'issue-reports'))).toEqual([]), {
+        timeout: 100_000,
+      });
       expect(issue).toMatchObject({
         labels: ['halo', 'halo:done'],
         comments: [expect.stringContaining('implemented')],

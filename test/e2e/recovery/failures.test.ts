@@ -146,7 +146,7 @@ it('a temporary environment failure is retried, and uses up no attempt', async (
   const settings = scripted(`echo x >> x; ${OK}`, ['true'], ['retry.infrastructure.backoff="100ms"']);
   const first = await halo.run(root, [{ id: 'A' }], settings);
   const attempts = join(halo.home, 'repos', first.repo.mirror, 'attempts');
-  await vi.waitFor(() => expect(readdirSync(attempts)).toEqual([]), { timeout: 20_000 });
+  await vi.waitFor(() => expect(readdirSync(attempts)).toEqual([]), { timeout: 100_000 });
   rmSync(attempts, { recursive: true });
   writeFileSync(attempts, 'in the way');
   const runId = await halo.submit(root, [{ id: 'B' }], settings);
@@ -221,7 +221,7 @@ describe('a breaker', () => {
           status: 'ended',
           stopReason: 'SUCCESS',
         }),
-      { timeout: 60_000, interval: 200 },
+      { timeout: 100_000, interval: 200 },
     );
   });
 });

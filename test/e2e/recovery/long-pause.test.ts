@@ -51,7 +51,7 @@ describe('a long pause of a model', () => {
         expect(state.stories.map((story) => story.waiting?.model)).toEqual(['m', 'm']);
         return state;
       },
-      { timeout: 60_000, interval: 50 },
+      { timeout: 100_000, interval: 50 },
     );
     // The only worker is free for other runs.
     const other = await halo.run(newRepository().root, [{ id: 'C' }], scripted(`echo x > x; ${OK}`));
@@ -102,13 +102,13 @@ describe('a long pause of a model', () => {
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }], [...askingAgent(model.url, 1), IDLE]);
     await vi.waitFor(
       async () => expect((await halo.operations.get(runId)).state.stories[0]!.waiting?.model).toBe('m'),
-      { timeout: 60_000, interval: 50 },
+      { timeout: 100_000, interval: 50 },
     );
     await halo.operations.retry(runId, undefined);
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
   });
 
-  it('lasts as long after a restart of worker and Redis, which comes back empty', { timeout: 120_000 }, async () => {
+  it('lasts as long after a restart of worker and Redis, which comes back empty', async () => {
     model = await provider();
     const home = tempDir('halo-pause');
     const socket = join(home, 'redis.sock');
@@ -120,7 +120,7 @@ describe('a long pause of a model', () => {
     };
     const host = hostOf(home, `unix://${socket}`);
     const open = () =>
-      vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), { timeout: 20_000 });
+      vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), { timeout: 100_000 });
     let redis = startRedis();
     let worker = await open();
     const operations = openLocal({ host });
@@ -163,7 +163,7 @@ describe('a rate per hour', () => {
         expect(state.stories[1]!.waiting?.model).toBe('m');
         return state.stories[1]!.waiting!;
       },
-      { timeout: 60_000, interval: 50 },
+      { timeout: 100_000, interval: 50 },
     );
     expect(waiting.why).toContain('The configured rate per hour allows no request to the model "m" before ');
     // The answer of Redis is counted twice.

@@ -41,7 +41,7 @@ it(
     const redisUrl = `unix://${join(home, 'redis.sock')}`;
     const host = hostOf(home, redisUrl);
     worker = await vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), {
-      timeout: 20_000,
+      timeout: 100_000,
       interval: 100,
     });
     operations = openLocal({ host });

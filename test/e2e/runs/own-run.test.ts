@@ -28,14 +28,14 @@ async function viewOf(runId: string): Promise<RunView> {
   return JSON.parse((await home.halo(['status', runId, '--json'], at)).stdout) as RunView;
 }
 
-it('halo run executes only its own run', { timeout: 120_000 }, async () => {
+it('halo run executes only its own run', async () => {
   const waiting = (await home.halo(['submit', 'prd.json', ...quick], at)).stdout.trim();
   const own = await home.halo(['run', 'prd.json', ...quick], at);
   expect(own.code).toBe(0);
   expect((await viewOf(waiting)).state).toMatchObject({ status: 'queued', epoch: 0 });
 });
 
-it('the run of a killed halo run is adopted by a worker, and not before', { timeout: 180_000 }, async () => {
+it('the run of a killed halo run is adopted by a worker, and not before', async () => {
   const worker = home.start(['worker', '--concurrency', '1'], at);
   await worker.says('running up to');
   const own = home.start(['run', 'prd.json', '--json', ...settings(`echo x >> x; sleep 4; ${OK}`)], at);

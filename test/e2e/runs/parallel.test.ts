@@ -26,7 +26,7 @@ function seqOf(events: JournalEvent[], type: JournalEvent['type'], story: string
   return events.find((event) => event.type === type && 'story' in event && event.story === story)!.seq;
 }
 
-describe('stories that do not depend on each other', { timeout: 120_000 }, () => {
+describe('stories that do not depend on each other', () => {
   it('run at the same time, and a story that needs both builds on both', async () => {
     const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
     const script = each('if [ $story = C ]; then cat A.txt B.txt > C.txt; else sleep 1; echo $story > $story.txt; fi');
@@ -85,7 +85,7 @@ describe('stories that do not depend on each other', { timeout: 120_000 }, () =>
   });
 });
 
-describe('the branch of a run', { timeout: 120_000 }, () => {
+describe('the branch of a run', () => {
   it('hazard 26: is never overwritten where another process has moved it', async () => {
     const foreign = commitTree('main^{tree}', '-p', 'main', '-m', 'by hand');
     const script = each('sleep 3; echo $story > $story.txt');
@@ -117,7 +117,7 @@ describe('the branch of a run', { timeout: 120_000 }, () => {
   });
 });
 
-it('hazard 24: concurrent stories of two runs in one repository are independent', { timeout: 120_000 }, async () => {
+it('hazard 24: concurrent stories of two runs in one repository are independent', async () => {
   const settings = scripted(each('sleep 1; echo $story >> both.txt'));
   const ids = [
     await halo.submit(repository.root, [{ id: 'A' }], settings),
@@ -129,7 +129,7 @@ it('hazard 24: concurrent stories of two runs in one repository are independent'
 });
 
 async function untilJournal(runId: string, text: string): Promise<void> {
-  await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), { timeout: 30_000 });
+  await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), { timeout: 100_000 });
 }
 
 /** A commit that no halo made, without touching the checkout. */

@@ -13,7 +13,7 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 import { serveGit } from '../../support/repository/serve-git.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const PATIENCE = { timeout: 90_000, interval: 200 };
+const PATIENCE = { timeout: 100_000, interval: 200 };
 /** Asks about a port until it is answered, does what feedback asks for, and otherwise writes what its title says. */
 const AGENT = `prompt=$(cat); case "$prompt" in
   *"answered:"*) echo 8080 > port.txt; ${OK};;
@@ -59,7 +59,7 @@ async function startTeam(home: HaloHome, forge: FakeForge) {
   return { url, owner, sam, olga, vera };
 }
 
-describe('the day of a team', { timeout: 300_000 }, () => {
+describe('the day of a team', () => {
   it('has runs in four repositories, an answer, a reworked and merged pull request, all notifications and exact metrics', async () => {
     const forge = await openFakeForge('github');
     onTestFinished(() => forge.close());

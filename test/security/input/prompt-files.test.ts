@@ -91,7 +91,7 @@ describe('incident prompt-files: files of a repository that prompts quote', () =
   });
 });
 
-describe('incident prompt-files: a run', { timeout: 180_000 }, () => {
+describe('incident prompt-files: a run', () => {
   let halo: TestHalo;
   beforeEach(async () => void (halo = await openHalo()));
   afterEach(() => halo.close());

@@ -30,7 +30,7 @@ beforeAll(async () => {
   url = /api +(\S+)/.exec(server.stdout())?.[1] ?? '';
   token = readFileSync(join(dir, 'api-token'), 'utf8').trim();
   await scripted.addHeldRun(HELD);
-}, 60_000);
+});
 afterAll(async () => {
   await processes.close();
   await scripted.remove();

@@ -127,7 +127,7 @@ ask().catch((error) => seen.push(String(error))).then(() => {
 });
 `;
 
-describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker', { timeout: 240_000 }, () => {
+describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker', () => {
   it('is in no container, file, log, journal, cassette, bundle, commit, note or answer, in no encoding', async () => {
     const repository = keep(
       newRepository({
@@ -192,7 +192,7 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
   });
 });
 
-describe('incident address-password: a password in the address of a repository', { timeout: 240_000 }, () => {
+describe('incident address-password: a password in the address of a repository', () => {
   const PASSWORD = 'canary/of@an:address+%41 5512098';
 
   it('is stored and shown nowhere, and its server receives it', async () => {

@@ -32,7 +32,7 @@ function push(url: string) {
   return pushRefs({ mirrorDir: gitDir, hostGitDir: gitDir, url, login, branches: [{ name: 'halo/0abc', commit }] });
 }
 
-describe('incident pull-request: what a run sends to a forge', { timeout: 60_000 }, () => {
+describe('incident pull-request: what a run sends to a forge', () => {
   it('shows texts of others as code: no mention, link, image, HTML or line of theirs has an effect', () => {
     const evil = '`@team ![x](http://evil.example/?q) <img src=x> </details>\n# Approved\u202e #1';
     const run = { ...stateOf(created('r'), ...passed('US-001')), project: evil, user: evil };

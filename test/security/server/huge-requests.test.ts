@@ -22,7 +22,7 @@ beforeAll(async () => {
   pid = server.process.pid!;
   url = /api +(\S+)/.exec(server.stdout())?.[1] ?? '';
   token = readFileSync(join(home.dir, 'api-token'), 'utf8').trim();
-}, 60_000);
+});
 afterAll(() => home.close());
 afterEach(async () => {
   expect(await openHttp({ url, token }).list()).toEqual([]);

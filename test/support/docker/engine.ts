@@ -93,7 +93,7 @@ function describeEngine(dir: string, { liveRestore = false, mirror }: EngineOpti
     ]);
     dockerd = started;
     const isGone = () => started.gone() || containerd.gone();
-    await vi.waitUntil(async () => isGone() || (await answers(docker)), { timeout: 60_000, interval: 50 });
+    await vi.waitUntil(async () => isGone() || (await answers(docker)), { timeout: 100_000, interval: 50 });
     if (isGone())
       throw started.error() ?? containerd.error() ?? new Error(readFileSync(join(dir, 'log'), 'utf8').slice(-2_000));
   };

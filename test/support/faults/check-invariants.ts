@@ -80,7 +80,7 @@ function checkEnd(world: World, { runId, stopReason = 'SUCCESS' }: Promised): vo
 
 async function checkLeftovers({ home, tmp, docker }: World): Promise<void> {
   await vi.waitFor(async () => expect(await findLeftovers(home.dir, docker), 'I2: left behind').toEqual([]), {
-    timeout: 60_000,
+    timeout: 100_000,
     interval: 500,
   });
   expect(readdirSync(tmp), 'I2: temporary files').toEqual([]);

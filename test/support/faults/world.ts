@@ -170,7 +170,7 @@ export async function tidyUp(world: World, ...how: Parameters<World['startWorker
   await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
   // What the engine is still busy with cannot be removed yet: the worker tries again with each of its rounds.
   const clean = async () => expect(await findLeftovers(world.home.dir, world.docker)).toEqual([]);
-  await vi.waitFor(clean, { timeout: 60_000, interval: 500 }).catch(() => undefined);
+  await vi.waitFor(clean, { timeout: 100_000, interval: 500 }).catch(() => undefined);
   await stopWorker(worker);
 }
 

@@ -33,7 +33,7 @@ const BACK_MS = 30_000;
 export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
   const home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
   const server = await openRedisServer();
-  const link = await vi.waitFor(() => connectRedis({ home, redisUrl: server.url }), { timeout: 10_000 });
+  const link = await vi.waitFor(() => connectRedis({ home, redisUrl: server.url }), { timeout: 100_000 });
   const queue = await openQueue(link);
   const proxy = await openTcpProxy(server.socket);
   const near = await connectRedis({ home, redisUrl: `redis://127.0.0.1:${proxy.port}` });
@@ -58,7 +58,7 @@ export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
     queue,
     async occupy() {
       await enqueue(1);
-      await vi.waitFor(() => expect(taken).toHaveLength(1), { timeout: 10_000 });
+      await vi.waitFor(() => expect(taken).toHaveLength(1), { timeout: 100_000 });
     },
     finish,
     async untilNextIsTaken() {

@@ -41,7 +41,7 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
     await tmux.shows('ready$');
     tmux.type(`cd ${shellQuote(repository.root)}; export HALO_URL=${url} HALO_TOKEN=${token}; clear`);
     tmux.type(`${shellQuote(process.execPath)} ${shellQuote(BIN)} top`);
-  }, 120_000);
+  });
   afterEach(async () => {
     tmux.close();
     await processes.close();
@@ -84,5 +84,5 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
     });
     tmux.press('q');
     await tmux.shows('ready$');
-  }, 240_000);
+  });
 });

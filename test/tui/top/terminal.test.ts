@@ -25,7 +25,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     repository = makeRepository();
     tmux = new Tmux({ HALO_HOME: halo.home, TERM: 'screen-256color' });
     await tmux.shows('ready$');
-  }, 120_000);
+  });
   afterEach(async () => {
     tmux.close();
     await halo.close();
@@ -79,7 +79,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     tmux.press('q');
     await isRestored();
     await halo.operations.cancel(runId, undefined);
-  }, 240_000);
+  });
 
   it('lists open circuit breakers, and closes them after y', async () => {
     const settings = scripted('exit 9', ['true'], ['retry.attempts=3', 'breaker.no_change=1']);
@@ -103,7 +103,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     }, PATIENCE);
     tmux.press('q');
     await tmux.shows('ready$');
-  }, 240_000);
+  });
 
   it('restores the terminal after a crash, and leaves the error on it', async () => {
     const crash = "data:text/javascript,process.on('SIGUSR2', () => { throw new Error('boom'); })";
@@ -115,7 +115,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     await tmux.shows('ended with an error\n');
     expect(tmux.screen()).not.toContain('q quit');
     await isRestored();
-  }, 240_000);
+  });
 
   it('restores the terminal after signals, and ends when the terminal is closed', async () => {
     for (const [signal, code] of [
@@ -136,5 +136,5 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     const child = tmux.child();
     tmux.close();
     await vi.waitFor(() => expect(() => process.kill(child, 0)).toThrow(), PATIENCE);
-  }, 240_000);
+  });
 });

@@ -9,7 +9,7 @@ import { addSampleRun, type SampleRun } from '../../support/network/sample-run.t
 import { skipFor } from '../../support/skip.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const PATIENCE = { timeout: 20_000, interval: 100 };
+const PATIENCE = { timeout: 100_000, interval: 100 };
 const STORY = 'run/sample01/story/US-003';
 const HELP = patchOf('docs/help.md', 1, ['+Coupons are described here.']);
 

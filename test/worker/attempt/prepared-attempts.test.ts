@@ -35,11 +35,11 @@ describe('the next story of a run', () => {
         expect(found).toHaveLength(1);
         return found;
       },
-      { timeout: 60_000, interval: 50 },
+      { timeout: 100_000, interval: 50 },
     );
     expect((await halo.operations.get(runId)).state.stories[0]).toMatchObject({ progress: 'in_progress' });
     await vi.waitFor(async () => expect((await halo.operations.get(runId)).state.stories[1]!.phase).toBe('agent'), {
-      timeout: 60_000,
+      timeout: 100_000,
       interval: 20,
     });
     expect(await agentSandboxes(halo, stories[1]!.key), 'the same one').toEqual(ids);
@@ -48,7 +48,7 @@ describe('the next story of a run', () => {
     expect(state.stories.map(({ epoch }) => epoch)).toEqual([1, 2, 3]);
     // The agent of B saw the work of A: its sandbox was empty until A had landed.
     expect(halo.readFile(runId, `artifacts/${stories[1]!.key}/1/events.jsonl`)).toMatch(/^work-\d+$/m);
-    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 100_000 });
   });
 
   it('is not begun, and what was prepared is removed, if the gates fail', SLOW, async ({ halo, repository }) => {
@@ -56,12 +56,12 @@ describe('the next story of a run', () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     const { stories } = (await halo.operations.get(runId)).state;
     await vi.waitFor(async () => expect(await agentSandboxes(halo, stories[1]!.key)).toHaveLength(1), {
-      timeout: 60_000,
+      timeout: 100_000,
       interval: 50,
     });
     const state = await halo.untilEnd(runId);
     expect(state.stories.map(({ attempts }) => attempts)).toEqual([1, 0]);
-    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 30_000 });
+    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 100_000 });
   });
 });
 

@@ -51,8 +51,8 @@ describe('incident notification: notifications', () => {
     configure(endpoint('first', dead.url) + endpoint('second', steady.url));
     const runs = [await addStoppedRun(), await addStoppedRun()];
     const worker = home.start(['worker'], { cwd: side });
-    await vi.waitFor(() => expect(steady.received).toHaveLength(2), { timeout: 20_000 });
-    await vi.waitFor(() => expect(dead.received).toHaveLength(1), { timeout: 20_000 });
+    await vi.waitFor(() => expect(steady.received).toHaveLength(2), { timeout: 100_000 });
+    await vi.waitFor(() => expect(dead.received).toHaveLength(1), { timeout: 100_000 });
     // What the answer or its absence means is written after the receiver has seen the request.
     await vi.waitFor(
       async () =>
@@ -60,7 +60,7 @@ describe('incident notification: notifications', () => {
           { name: 'first', waiting: 2, why: expect.stringContaining('127.0.0.1') as string },
           { name: 'second', waiting: 0 },
         ]),
-      { timeout: 20_000 },
+      { timeout: 100_000 },
     );
     worker.process.kill('SIGKILL');
     await worker.ended;
@@ -69,12 +69,12 @@ describe('incident notification: notifications', () => {
     await retryEndpoint(home.dir, 'first', new Date());
     runs.push(await addStoppedRun());
     const next = home.start(['worker'], { cwd: side });
-    await vi.waitFor(() => expect(revived.received).toHaveLength(3), { timeout: 40_000 });
+    await vi.waitFor(() => expect(revived.received).toHaveLength(3), { timeout: 100_000 });
     expect(revived.received.map(runOf).sort()).toEqual([...runs].sort());
     expect(idOf(dead.received[0]!)).toBe(
       idOf(revived.received.find((each) => runOf(each) === runOf(dead.received[0]!))!),
     );
-    await vi.waitFor(() => expect(steady.received.map(runOf).sort()).toEqual([...runs].sort()), { timeout: 20_000 });
+    await vi.waitFor(() => expect(steady.received.map(runOf).sort()).toEqual([...runs].sort()), { timeout: 100_000 });
     // A delivery is recorded after the receiver has answered.
     await vi.waitFor(
       async () => {
@@ -83,7 +83,7 @@ describe('incident notification: notifications', () => {
         const failed = log.filter(({ result }) => result === 'failed');
         expect(new Set(failed.map(({ endpoint: name }) => name))).toEqual(new Set(['first']));
       },
-      { timeout: 20_000 },
+      { timeout: 100_000 },
     );
     next.process.kill('SIGTERM');
     await next.ended;
@@ -103,7 +103,7 @@ describe('incident notification: notifications', () => {
     ).flatMap((setting) => ['-c', setting]);
     const run = await home.halo(['run', 'asks.json', '--repo', newRepository().root, ...settings], { cwd: side, env });
     expect(run.stdout + run.stderr).not.toContain('canary-8d1f6f2b9c');
-    await vi.waitFor(() => expect(chat.received.length).toBeGreaterThan(0), { timeout: 20_000 });
+    await vi.waitFor(() => expect(chat.received.length).toBeGreaterThan(0), { timeout: 100_000 });
     const text = chat.received.map(({ body }) => (JSON.parse(body) as { text: string }).text).join('\n');
     expect(text).toMatch(/S-1 has a question\*\nIs \*+ &lt;!channel&gt; right\?/);
     expect(text).toContain('has ended with NEEDS_HUMAN');
@@ -223,7 +223,7 @@ describe('the outbox of notifications', () => {
         await pass();
         expect(receiver.received).toHaveLength(2);
       },
-      { timeout: 20_000, interval: 100 },
+      { timeout: 100_000, interval: 100 },
     );
     rest();
     await pass();

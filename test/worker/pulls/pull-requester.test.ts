@@ -15,7 +15,7 @@ function writePrd({ root }: { root: string }, stories = STORIES): string {
   return file;
 }
 
-describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
+describe('a run with land.mode = "pr"', () => {
   it('pushes its branch and records, and has one pull request with all stories', async ({
     forge,
     haloHome,
@@ -78,11 +78,11 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
     ]);
     const runId = submitted.stdout.trim();
     await vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft: false }]), {
-      timeout: 60_000,
+      timeout: 100_000,
       interval: 100,
     });
     expect(isLost).toBe(true);
-    await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'pull-requests'))).toEqual([]), { timeout: 10_000 });
+    await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'pull-requests'))).toEqual([]), { timeout: 100_000 });
     expect((await command(['status', runId])).stdout, 'the failure is over').not.toContain('Tried again');
     expect(forge.pulls.all).toHaveLength(1);
     expect(origin.git('rev-parse', `refs/heads/halo/${runId}`)).toBe(repository.git('rev-parse', `halo/${runId}`));
@@ -102,7 +102,7 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
     const runId = (await command([...submit, ...withAgent(AGENT), ...PR])).stdout.trim();
     const branch = `halo/${runId}`;
     const settled = (isDraft: boolean) =>
-      vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft }]), { timeout: 60_000, interval: 50 });
+      vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft }]), { timeout: 100_000, interval: 50 });
     await settled(false);
     const person = ['-c', 'user.name=Tess', '-c', 'user.email=tess@shop.test'];
     const added = origin.git(...person, 'commit-tree', `${branch}^{tree}`, '-p', branch, '-m', 'fix: typo');
@@ -111,11 +111,11 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
     const rejected = await command(['reject', runId, '--story', 'A', '--feedback', 'Rename it.']);
     expect(rejected.code, rejected.stderr).toBe(0);
     await vi.waitFor(() => expect(repository.git('rev-parse', branch)).not.toBe(before), {
-      timeout: 60_000,
+      timeout: 100_000,
       interval: 100,
     });
     const tip = repository.git('rev-parse', branch);
-    await vi.waitFor(() => expect(forge.pulls.all[0]!.body).toContain(tip), { timeout: 30_000, interval: 100 });
+    await vi.waitFor(() => expect(forge.pulls.all[0]!.body).toContain(tip), { timeout: 100_000, interval: 100 });
     await settled(false);
     expect(origin.git('rev-parse', branch)).toBe(added);
     await vi.waitFor(
@@ -123,7 +123,7 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
         expect((await command(['status', runId])).stdout).toContain(
           `People have pushed to ${branch}, and halo does not overwrite that, so merge ${tip} into it: `,
         ),
-      { timeout: 30_000, interval: 500 },
+      { timeout: 100_000, interval: 500 },
     );
     origin.git('fetch', '-q', repository.root, branch);
     const merged = origin.git(...person, 'commit-tree', `${tip}^{tree}`, '-p', added, '-p', tip, '-m', 'Merge');
@@ -134,7 +134,7 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
         expect(stdout).toContain('#1 ');
         expect(stdout).not.toContain('People have pushed');
       },
-      { timeout: 60_000, interval: 500 },
+      { timeout: 100_000, interval: 500 },
     );
     expect(forge.pulls.statuses.at(-1)).toMatchObject({ commit: tip, context: 'halo/A', state: 'success' });
     worker.process.kill('SIGTERM');
@@ -156,7 +156,7 @@ describe('a run with land.mode = "pr"', { timeout: 120_000 }, () => {
   });
 });
 
-describe('halo pr', { timeout: 120_000 }, () => {
+describe('halo pr', () => {
   it('opens the pull request of a run that did not ask for one, and prints it when called again', async ({
     forge,
     haloHome,

@@ -7,7 +7,7 @@ import { withAgent } from '../../support/forge/issue-home.ts';
 import { it as base } from '../../support/forge/pull-home.ts';
 
 const PR = ['-c', 'land.mode="pr"'];
-const PATIENCE = { timeout: 60_000, interval: 200 };
+const PATIENCE = { timeout: 100_000, interval: 200 };
 /** The first attempt at a story writes "bad"; one with feedback in its prompt writes what the feedback quotes. */
 const AGENT = `prompt=$(cat); case "$prompt" in *"asks for"*) echo "$prompt" > fixed.txt; echo good > pay.txt;; *) echo bad > pay.txt;; esac; ${OK}`;
 
@@ -35,7 +35,7 @@ const it = base.extend('run', async ({ forge, haloHome, repository, command, ori
   };
 });
 
-describe('the pull request of a run that has ended', { timeout: 180_000 }, () => {
+describe('the pull request of a run that has ended', () => {
   it('sends a story back once with a review that asks for changes, and pushes the commit that follows', async ({
     forge,
     run,

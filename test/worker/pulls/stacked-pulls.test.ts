@@ -41,7 +41,7 @@ const it = base.extend('stack', ({ forge, haloHome, repository, command, origin 
   };
 });
 
-describe('a run with a pull request for each story', { timeout: 300_000 }, () => {
+describe('a run with a pull request for each story', () => {
   it('stacks them, changes the base when one is merged, and answers a review of one further up', async ({
     forge,
     stack,

@@ -45,6 +45,6 @@ describe('Redis on a machine without a server program', () => {
     expect((await again.counts()).waiting).toBe(1);
     await again.close();
     await second.close();
-    await vi.waitFor(async () => expect(await redisContainers()).toBe(0), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await redisContainers()).toBe(0), { timeout: 100_000 });
   });
 });

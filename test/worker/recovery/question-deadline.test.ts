@@ -107,7 +107,7 @@ test('a worker answers questions whose deadline has passed, also those of ended 
   const home = tempDir('halo-deadline');
   vi.stubEnv('DOCKER_HOST', `unix://${home}/none.sock`);
   const redis = await openRedisServer();
-  const link = await vi.waitFor(() => connectRedis(hostOf(home, redis.url)), { timeout: 10_000 });
+  const link = await vi.waitFor(() => connectRedis(hostOf(home, redis.url)), { timeout: 100_000 });
   const queue = await openQueue(link);
   const parts = {
     ...{ homeId: 'x', log: pino({ level: 'silent' }), masker: openMasker(), cleaning: new Set<Promise<void>>() },
@@ -133,7 +133,7 @@ test('a worker answers questions whose deadline has passed, also those of ended 
   expect(await progress()).toBe('needs_human');
   now += 1;
   const late = start();
-  await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
+  await expect.poll(() => queue.counts()).toMatchObject({ waiting: 1 });
   await late.close();
   expect((await store.readState(run.runId)).stories[0]!.answered).toMatchObject([{ by: 'halo', default: true }]);
 });

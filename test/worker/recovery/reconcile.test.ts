@@ -23,7 +23,7 @@ async function openParts() {
   vi.stubEnv('DOCKER_HOST', `unix://${join(home, 'docker.sock')}`);
   const redis = await openRedisServer();
   const host = hostOf(home, redis.url);
-  const link = await vi.waitFor(() => connectRedis(host), { timeout: 10_000 });
+  const link = await vi.waitFor(() => connectRedis(host), { timeout: 100_000 });
   const queue = await openQueue(link);
   const parts = {
     homeId: 'x',
@@ -52,7 +52,7 @@ test('an engine that hangs does not prevent the queueing of a lost job', async (
   const { worker, queue, startReconciler } = await openParts();
   await worker.store.createRun(created(), ORIGIN);
   startReconciler();
-  await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
+  await expect.poll(() => queue.counts()).toMatchObject({ waiting: 1 });
 });
 
 test('a reconciler reads no files of runs while no run changes; it still restores lost jobs', async () => {
@@ -81,7 +81,7 @@ test('a reconciler reads no files of runs while no run changes; it still restore
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   startReconciler();
-  await expect.poll(() => queue.counts(), { timeout: 20_000 }).toMatchObject({ waiting: 1 });
+  await expect.poll(() => queue.counts()).toMatchObject({ waiting: 1 });
   /** Waits for a whole turn: the next one begins only after it. */
   const turn = async () => {
     const before = turns;
@@ -90,7 +90,7 @@ test('a reconciler reads no files of runs while no run changes; it still restore
         vi.advanceTimersByTime(10_000);
         expect(turns).toBeGreaterThan(before + 1);
       },
-      { timeout: 20_000 },
+      { timeout: 100_000 },
     );
   };
   settle();

@@ -17,7 +17,7 @@ it(
     expect(stopReason).toBe('SUCCESS');
     const path = join(halo.home, 'runs', runId, 'artifacts', stories[0]!.key, '1', 'events.jsonl');
     await vi.waitFor(() => expect([existsSync(path), existsSync(`${path}.ranges`)]).toEqual([false, true]), {
-      timeout: 30_000,
+      timeout: 100_000,
     });
     const text = readFileSync(join(halo.home, 'runs', runId, 'events.jsonl'), 'utf8');
     expect(text.split('\n').filter((line) => line.includes('output of the agent')).length).toBeGreaterThan(10_000);
@@ -29,7 +29,7 @@ it(
     );
     await vi.waitFor(
       () => expect(existsSync(join(halo.home, 'runs', runId, 'artifacts', `${log?.path}.gz`))).toBe(true),
-      30_000,
+      100_000,
     );
     expect((await halo.operations.artifact(runId, log?.path ?? '')).toString()).toContain('gate\ngate\n');
   },

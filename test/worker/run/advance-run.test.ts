@@ -182,7 +182,10 @@ describe('a job whose run has changed since it was read', () => {
       config: { model: { name: 'nano', fallback: ['gpt', 'mini'] } },
       fallback: { model: 'nano', why: expect.stringContaining('"gpt"') as string },
     });
-    await vi.waitFor(async () => expect(await choose()).toEqual({ config: asked }), { timeout: 20_000, interval: 100 });
+    await vi.waitFor(async () => expect(await choose()).toEqual({ config: asked }), {
+      timeout: 100_000,
+      interval: 100,
+    });
   });
 
   it('waits until the end of a pause, also if Redis answers late', async ({ home, repository, link }) => {

@@ -46,7 +46,7 @@ describe('halo snapshot build', () => {
     expect(types).not.toContain('setup.ended');
     const list = await home.halo(['snapshot', 'ls', '--json'], { cwd });
     expect(JSON.parse(list.stdout)).toMatchObject([{ state: 'ready', onlyRun: null }]);
-  }, 120_000);
+  });
 
   it('ends with 10 if the result cannot be a snapshot, says why, and says it again without setup', async () => {
     const cwd = newProject(`${SETUP} && echo more >> deps.lock`);
@@ -57,12 +57,12 @@ describe('halo snapshot build', () => {
         `${output}no snapshot  setup changes files that git does not ignore: deps.lock\n`,
       ]);
     }
-  }, 120_000);
+  });
 
   it('ends with 10 and the reason if setup fails', async () => {
     const { code, stdout } = await build(newProject('echo broken; exit 3'));
     expect([code, stdout]).toEqual([10, 'broken\nfailed  setup exited 3: `echo broken; exit 3`\n']);
-  }, 60_000);
+  });
 
   it('is refused without a setup, with snapshots off, and outside of a repository', async () => {
     const cwd = newProject(SETUP);
@@ -74,5 +74,5 @@ describe('halo snapshot build', () => {
     expect(refusals.map(({ code }) => code)).toEqual([6, 6, 6]);
     expect(refusals[0]?.stderr).toContain('has no setup, so there is nothing to keep');
     expect(refusals[1]?.stderr).toContain('Snapshots are off');
-  }, 60_000);
+  });
 });

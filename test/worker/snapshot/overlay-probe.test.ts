@@ -25,4 +25,4 @@ it('workspaces begin with a copy if the probe finds that the engine cannot mount
   expect(run.stopReason).toBe('SUCCESS');
   const modes = halo.journal(run.runId).flatMap((event) => (event.type === 'snapshot.used' ? [event.mode] : []));
   expect(modes).toEqual(['copy', 'copy']);
-}, 60_000);
+});

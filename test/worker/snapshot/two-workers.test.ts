@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { IGNORES_INSTALLED, openWorld, stopWorker, WITH_SNAPSHOT } from '../../support/faults/world.ts';
 
-it('a snapshot is made once by two workers whose runs need it at the same time', { timeout: 120_000 }, async () => {
+it('a snapshot is made once by two workers whose runs need it at the same time', async () => {
   const world = openWorld();
   try {
     const repository = world.addRepository(IGNORES_INSTALLED);
