@@ -41,16 +41,18 @@ function modelKey(): TokenPattern {
 }
 
 const KEY_BEGINNING = '-----BEGIN ';
-const BEGINNINGS = [...TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings), KEY_BEGINNING];
-const SEARCH = compileExact(BEGINNINGS.map((text, number) => ({ bytes: Buffer.from(text), number })));
+/** All bytes that do not belong to words. */
+const BREAKS = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !Buffer.from(WORD).includes(byte));
+const BEGINNINGS = TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings);
+const SEARCH = compileExact([
+  ...BEGINNINGS.map((text) => ({ bytes: Buffer.from(text), number: 0, after: BREAKS })),
+  { bytes: Buffer.from(KEY_BEGINNING), number: 0 },
+]);
 
 /** Whether bytes may hold a token or the beginning of a private key: one search instead of one for each shape. */
 export function mayHoldShape(bytes: Buffer): boolean {
   let may = false;
-  SEARCH.find(bytes, (from, _to, number) => {
-    const isWordStart = from === 0 || !WORD.includes(bytes.toString('latin1', from - 1, from));
-    may ||= isWordStart || BEGINNINGS[number] === KEY_BEGINNING;
-  });
+  SEARCH.find(bytes, () => (may = true));
   return may;
 }
 
