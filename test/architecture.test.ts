@@ -44,12 +44,7 @@ const EXCEPTIONS = {
   crowdedFolders: [{ subject: 'cli/commands', reason: 'one file per command, listed in cli/program.ts' }],
   repeatedExports: [{ subject: 'define', reason: 'each command exports it for cli/program.ts' }],
   repeatedNames: [{ subject: 'main.ts', reason: 'the entry points of the command line and of a worker' }],
-  longClosures: [
-    {
-      subject: 'worker/attempt/phases/run-agent.ts',
-      reason: 'folds the lines of the agent into one value as they arrive',
-    },
-  ],
+  longClosures: [],
   wireNames: [
     { subject: 'goesOn', reason: 'a key of the responses of approve and reject, and of the result of halo_approve' },
   ],

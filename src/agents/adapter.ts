@@ -87,6 +87,8 @@ export interface AgentAdapter {
   describeBuild?: BuildDescription;
   /** A reader for the lines of one run, in order. */
   createReader(expected?: ExpectedAnswer): LineReader;
+  /** Whether lines that are expected to hold this answer are only messages, because they lack what all others have. */
+  isTalk?(lines: string, form: ExpectedAnswer['form']): boolean;
   /** Finds `ParsedLine.denied` for a program that reports it only on stderr. */
   findDenial?(stderrTail: string): string | undefined;
   outcome(end: AgentEnd): AgentOutcome;

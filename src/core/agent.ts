@@ -15,15 +15,20 @@ export type AgentActivity =
 
 const MAX_MESSAGE_LENGTH = 4_000;
 
-/** Joins consecutive messages into one of limited length, because an agent may print very many lines. */
-export function joinMessages(activities: readonly AgentActivity[]): AgentActivity[] {
-  const joined: AgentActivity[] = [];
-  for (const activity of activities) {
-    const last = joined.at(-1);
-    if (activity.kind !== 'say' || last?.kind !== 'say') joined.push({ ...activity });
-    else if (last.text.length < MAX_MESSAGE_LENGTH) last.text += `\n${activity.text}`;
-  }
-  return joined;
+/**
+ * Adds an activity to a list, a message to the message at its end up to a limited length, because an agent may print very
+ * many lines.
+ */
+export function addActivity(activities: AgentActivity[], activity: AgentActivity): void {
+  const last = activities.at(-1);
+  if (activity.kind !== 'say' || last?.kind !== 'say') activities.push({ ...activity });
+  else if (!isFull(activities)) last.text += `\n${activity.text}`;
+}
+
+/** Whether the last activity is a message that is too long for more. */
+export function isFull(activities: readonly AgentActivity[]): boolean {
+  const last = activities.at(-1);
+  return last?.kind === 'say' && last.text.length >= MAX_MESSAGE_LENGTH;
 }
 
 /** The result that every agent is asked to report. */

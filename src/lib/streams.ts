@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { ignore } from './async.ts';
 
 /** A growing buffer. Unlike an array of chunks it needs little memory for many tiny chunks. */
 export interface ByteBuffer {
@@ -58,6 +59,69 @@ export function writeAhead(sink: Writable, bytes: Buffer, done: (error?: Error |
   if (sink.write(bytes, once)) once();
 }
 
+/** The parts of a sink that writes to files. They may throw. */
+interface BatchTarget {
+  write(chunks: Buffer[]): Promise<void>;
+  /** Called when all is written. */
+  end?(): Promise<void>;
+  /** Called last, also after an error. */
+  close(): Promise<void>;
+}
+
+/** A larger batch is written immediately. */
+const BATCH_BYTES = 512 * 1024;
+/** How long a smaller batch waits for more. */
+const BATCH_MS = 10;
+
+/**
+ * A sink that writes small chunks together, because starting a write takes longer than copying a chunk. `toError` makes
+ * the error of the sink from what the target throws.
+ */
+export function batchingSink(target: BatchTarget, toError: (error: unknown) => Error): Writable {
+  let batch: Buffer[] = [];
+  let size = 0;
+  let timer: NodeJS.Timeout | undefined;
+  let writing = Promise.resolve();
+  const flush = (): Promise<void> => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (size > 0) {
+      const chunks = batch;
+      batch = [];
+      size = 0;
+      writing = writing.then(() => target.write(chunks));
+    }
+    return writing;
+  };
+  const settle = (promise: Promise<void>, done: (error?: Error) => void) =>
+    void promise.then(
+      () => done(),
+      (error: unknown) => done(toError(error)),
+    );
+  return new Writable({
+    highWaterMark: WRITE_AHEAD_BYTES,
+    write(chunk: Buffer, _encoding, done) {
+      batch.push(chunk);
+      size += chunk.length;
+      if (size >= BATCH_BYTES) return settle(flush(), done);
+      timer ??= setTimeout(() => settle(flush(), (error) => error && this.destroy(error)), BATCH_MS);
+      done();
+    },
+    final: (done) =>
+      settle(
+        flush().then(() => target.end?.()),
+        done,
+      ),
+    destroy(error, done) {
+      clearTimeout(timer);
+      settle(
+        writing.catch(ignore).then(() => target.close()),
+        (failed) => done(error ?? failed),
+      );
+    },
+  });
+}
+
 /** A sink that discards everything. */
 export function discardSink(): Writable {
   return new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -89,15 +153,15 @@ export function tailSink(maxBytes: number): { sink: Writable; text: () => string
 
 const NEWLINE = 0x0a;
 
-/** Receives lines without line ends. Output waits until it resolves. */
-export type OnLines = (lines: string[]) => Promise<void>;
+/** Receives complete lines as one text, without the last line end. Output waits until it resolves. */
+export type OnLines = (lines: string) => Promise<void>;
 
 /** Longer lines are delivered in parts, to keep memory bounded. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 /**
- * A sink that writes all bytes to `keep` unchanged and passes complete lines, without line ends, to `onLines`, while the
- * bytes are still written. Slow consumers apply backpressure. An unterminated last line is included.
+ * A sink that writes all bytes to `keep` unchanged and passes complete lines to `onLines`, while the bytes are still
+ * written. Slow consumers apply backpressure. An unterminated last line is included.
  */
 export function splitLines(options: { keep: Writable; onLines: OnLines }): Writable {
   const { keep, onLines } = options;
@@ -109,10 +173,7 @@ export function splitLines(options: { keep: Writable; onLines: OnLines }): Writa
     const whole = rest.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
     const text = whole === 0 ? '' : decoder.write(rest.takeWith(chunk.subarray(0, whole)));
     rest.add(chunk.subarray(whole));
-    if (text === '') return;
-    const lines = text.split('\n');
-    if (lines.at(-1) === '') lines.pop();
-    await onLines(lines);
+    if (text !== '') await onLines(text.endsWith('\n') ? text.slice(0, -1) : text);
   };
   const sink = new Writable({
     highWaterMark: WRITE_AHEAD_BYTES,
@@ -124,7 +185,7 @@ export function splitLines(options: { keep: Writable; onLines: OnLines }): Writa
     },
     final(done) {
       const last = decoder.write(rest.take()) + decoder.end();
-      const handed = last === '' ? Promise.resolve() : onLines([last]);
+      const handed = last === '' ? Promise.resolve() : onLines(last);
       handed.then(() => keep.end(done), done);
     },
     destroy(error, done) {

@@ -1,13 +1,13 @@
 import { createWriteStream } from 'node:fs';
-import { cp, open, type FileHandle } from 'node:fs/promises';
+import { cp } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Artifact } from '../core/journal/events.ts';
 import { createFolders, readIfExists, readStream, writeAtomic } from '../lib/fs.ts';
 import { maskingSink } from '../lib/secrets/masking-sink.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { withDiskErrors, toDiskError } from './disk-errors.ts';
+import { withDiskErrors } from './disk-errors.ts';
 import { openFileSink } from './file-sink.ts';
 import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
 import { openArtifactFile, listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
@@ -16,7 +16,8 @@ import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
 import { findStored, readChunks, readStored } from './run/stored-file.ts';
 import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
-import { createByteBuffer, splitLines, WRITE_AHEAD_BYTES, type OnLines } from '../lib/streams.ts';
+import { splitLines, type OnLines } from '../lib/streams.ts';
+import { openRawOutput } from './run/raw-output.ts';
 
 /** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface ArtifactStore {
@@ -121,60 +122,5 @@ function writeInFolder(path: string, data: string | Uint8Array, durable = false)
   return withDiskErrors(path, async () => {
     await createFolders(dirname(path), 0o700);
     await writeAtomic(path, data, durable);
-  });
-}
-
-/** Unlike `writeFile`, it does not ask for the size of the file first. */
-async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  for (let at = 0; at < bytes.length;) at += (await file.write(bytes, at)).bytesWritten;
-}
-
-const NEWLINE = 0x0a;
-/** A longer line is written in parts. */
-const MAX_LINE_BYTES = 4 * 1024 * 1024;
-
-/**
- * Opens a stream that writes an agent's output to two files: byte for byte to `own`, the attempt's file, and line by
- * line to the end of `shared`, the run's file. The stream fails with DISK_FAILED.
- */
-function openRawOutput(paths: { own: string; shared: string }, mayWrite?: () => Promise<void>): Writable {
-  let files: { own: FileHandle; shared: FileHandle } | undefined;
-  const line = createByteBuffer();
-
-  const start = async () => {
-    await mayWrite?.();
-    await createFolders(dirname(paths.own), 0o700);
-    return { own: await open(paths.own, 'a', 0o600), shared: await open(paths.shared, 'a', 0o600) };
-  };
-  const write = async (chunk: Buffer) => {
-    files ??= await start();
-    const own = writeAll(files.own, chunk);
-    const cut = chunk.lastIndexOf(NEWLINE) + 1;
-    const whole = line.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
-    const shared = whole > 0 && writeAll(files.shared, line.takeWith(chunk.subarray(0, whole)));
-    line.add(chunk.subarray(whole));
-    // Both have ended when this settles, so that no file is closed during a write.
-    const written = await Promise.allSettled([own, shared]);
-    for (const each of written) if (each.status === 'rejected') throw each.reason;
-  };
-  const end = async () => {
-    if (line.length() === 0) return;
-    line.add(Buffer.from('\n'));
-    await files?.shared.writeFile(line.take());
-  };
-  const close = async () => {
-    await files?.own.close();
-    await files?.shared.close();
-  };
-  const report = (done: (error?: Error | null) => void) => (error: unknown) =>
-    done(toDiskError(paths.own, error) as Error);
-
-  return new Writable({
-    highWaterMark: WRITE_AHEAD_BYTES,
-    write: (chunk: Buffer, _encoding, done) => void write(chunk).then(() => done(), report(done)),
-    writev: (chunks: { chunk: Buffer }[], done) =>
-      void write(Buffer.concat(chunks.map(({ chunk }) => chunk))).then(() => done(), report(done)),
-    final: (done) => void end().then(() => done(), report(done)),
-    destroy: (error, done) => void close().then(() => done(error), report(done)),
   });
 }

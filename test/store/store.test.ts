@@ -260,13 +260,27 @@ describe('raw output and artifacts', () => {
     ).toBe(true);
   });
 
+  test('raw output can be read while more is printed', async () => {
+    const runId = await newRun();
+    const stream = store.openRaw({ runId, storyKey: 's-1', attempt: 1 });
+    stream.write('one\ntwo');
+    await expect.poll(() => read(runId, 'events.jsonl')).toBe('one\n');
+    expect(read(runId, 'artifacts/s-1/1/events.jsonl')).toBe('one\n');
+    const large = 'x'.repeat(3_000_000);
+    stream.write(large);
+    stream.end('\nlast');
+    await finished(stream);
+    expect(read(runId, 'events.jsonl')).toBe(`one\ntwo${large}\nlast\n`);
+    expect(read(runId, 'artifacts/s-1/1/events.jsonl')).toBe(`one\ntwo${large}\nlast`);
+  });
+
   test('raw output is masked across chunks, in both files and in the lines that are passed on', async () => {
     const runId = await newRun();
     const masker = openMasker();
     masker.learn(['correct-horse-battery']);
     const lines: string[] = [];
     const stream = openStore(home, { transcribe, masker }).openRaw({ runId, storyKey: 's-1', attempt: 1 }, (more) => {
-      lines.push(...more);
+      lines.push(...more.split('\n'));
       return Promise.resolve();
     });
     const text = 'one\n{"key":"correct-horse-battery"}\nlast';

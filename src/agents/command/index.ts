@@ -11,5 +11,6 @@ export const command: AgentAdapter = {
   guidanceFiles: ['AGENTS.md'],
   launch: launchCommand,
   createReader: (expected) => (expected?.form === 'signals' ? createSignalReader(expected) : parseCommandLine),
+  isTalk: (lines, form) => form === 'json' && !lines.includes('{'),
   outcome: readCommandOutcome,
 };

@@ -1,5 +1,5 @@
 import { sleep } from '../../lib/async.ts';
-import { joinMessages, type AgentActivity } from '../../core/agent.ts';
+import { addActivity, type AgentActivity } from '../../core/agent.ts';
 
 /** Reports follow each other after this time: each one appends to the journal, and an agent may print very fast. */
 const EVERY_MS = 200;
@@ -18,7 +18,7 @@ export interface ActivityBatcher {
  * report together in the next one.
  */
 export function openActivityBatcher(report: (activities: readonly AgentActivity[]) => Promise<void>): ActivityBatcher {
-  let pending: AgentActivity[] = [];
+  const pending: AgentActivity[] = [];
   let maxPending = MAX_PENDING;
   let reporting: Promise<void> | undefined;
   /** Whether a caller waits for the reports. */
@@ -48,7 +48,7 @@ export function openActivityBatcher(report: (activities: readonly AgentActivity[
   };
   return {
     add: async (activities) => {
-      pending = joinMessages([...pending, ...activities]);
+      for (const activity of activities) addActivity(pending, activity);
       if (pending.length === 0) return;
       reporting ??= begin();
       if (pending.length > maxPending) await finish();

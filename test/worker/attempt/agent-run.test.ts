@@ -5,14 +5,16 @@ import type { AgentActivity, AgentAnswer, AgentOutcome } from '../../../src/core
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { SandboxExit } from '../../../src/sandbox/sandbox.ts';
 import { AttemptEnded } from '../../../src/worker/attempt/attempt-outcome.ts';
-import { collectAgentRun, NO_OUTPUT, type AgentRun } from '../../../src/worker/attempt/phases/collect-agent-run.ts';
+import { openRunCollector, type AgentRun } from '../../../src/worker/attempt/phases/collect-agent-run.ts';
 import { judgeAgentRun, type AgentEndFacts } from '../../../src/worker/attempt/phases/judge-agent-run.ts';
 
 const say: AgentActivity = { kind: 'say', text: 'Looking.' };
 const edit: AgentActivity = { kind: 'edit', path: 'a.ts', change: 'add' };
 const ran: AgentActivity = { kind: 'ran', command: 'ls', exitCode: 0, output: '' };
 
-describe('collectAgentRun', () => {
+const NO_OUTPUT = openRunCollector({ read: () => ({ activities: [] }) }).run();
+
+describe('a run collector', () => {
   const line = (parsed: Partial<ParsedLine>): ParsedLine => ({ activities: [], ...parsed });
 
   it.each<[string, Partial<ParsedLine>[], Partial<AgentRun>]>([
@@ -54,8 +56,35 @@ describe('collectAgentRun', () => {
       { output: 10, denied: 'rm', blockedBy: 'rm' },
     ],
   ])('%s', (_name, lines, run) => {
-    const collected = lines.reduce((before, parsed) => collectAgentRun(before, 10, line(parsed)), NO_OUTPUT);
-    expect(collected).toEqual({ ...NO_OUTPUT, ...run });
+    const script = lines.map(line);
+    const collector = openRunCollector({ read: () => script.shift()! });
+    while (script.length > 0) collector.add('0123456789');
+    expect(collector.run()).toEqual({ ...NO_OUTPUT, ...run });
+  });
+
+  const talk = (text: string): AgentActivity => ({ kind: 'say', text });
+  const read = (text: string) => line({ activities: [text === 'edit' ? edit : talk(text)] });
+
+  it('returns consecutive messages as one, of limited length', () => {
+    const collector = openRunCollector({ read });
+    expect(collector.add('a\nb\nedit\nc')).toEqual([talk('a\nb'), edit, talk('c')]);
+    const long = 'x'.repeat(4_000);
+    expect(collector.add(`${long}\nleft out\nedit`)).toEqual([talk(long), edit]);
+  });
+
+  it('reads no more lines than a message has if all are messages, and counts all of them', () => {
+    let reads = 0;
+    const counting = (text: string) => {
+      reads += 1;
+      return read(text);
+    };
+    const collector = openRunCollector({ read: counting, isTalk: (lines) => !lines.includes('edit') });
+    const long = 'x'.repeat(4_000);
+    const lines = `${long}\n${'y\n'.repeat(1000)}`;
+    expect(collector.add(lines)).toEqual([talk(long)]);
+    expect(reads).toBe(1);
+    expect(collector.run().output).toBe(lines.length);
+    expect(collector.add('a\nedit')).toEqual([talk('a'), edit]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { formatAnswer } from '../../../agents/answer.ts';
-import { NO_USAGE, type AgentActivity, type AgentAnswer, type Usage } from '../../../core/agent.ts';
+import { NO_USAGE, type AgentAnswer, type Usage } from '../../../core/agent.ts';
 import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
 import { defined } from '../../../lib/guards.ts';
 import { tailSink } from '../../../lib/streams.ts';
@@ -11,7 +11,7 @@ import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import type { AgentMeasurements, Measurements } from '../attempt-outcome.ts';
 import type { Candidate } from '../work.ts';
-import { collectAgentRun, NO_OUTPUT, type AgentRun } from './collect-agent-run.ts';
+import { openRunCollector, type AgentRun } from './collect-agent-run.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
 import { answerFormOf } from '../../prompt/story-prompt.ts';
 import { writePrompt } from './write-prompt.ts';
@@ -79,19 +79,11 @@ async function followAgent(
   const { story, state } = attempt.inputs;
   const form = state.planning ? 'json' : answerFormOf(config, adapter);
   const read = adapter.createReader({ story: story.id, form, testsOnly: attempt.task === 'tests' });
-  let run = NO_OUTPUT;
+  const collector = openRunCollector({ read, isTalk: (lines) => adapter.isTalk?.(lines, form) === true });
   const batcher = openActivityBatcher((activities) =>
     journal.report(...activities.map((activity) => ({ type: 'agent.activity' as const, activity }))),
   );
-  const stdout = worker.store.openRaw(location, async (lines) => {
-    const activities: AgentActivity[] = [];
-    for (const line of lines) {
-      const parsed = read(line);
-      run = collectAgentRun(run, line.length, parsed);
-      activities.push(...parsed.activities);
-    }
-    await batcher.add(activities);
-  });
+  const stdout = worker.store.openRaw(location, (lines) => batcher.add(collector.add(lines)));
   const { wallMs, idleMs, outputBytes } = config.limits;
   const exit = await sandbox
     .run({
@@ -110,6 +102,7 @@ async function followAgent(
   const stderrTail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;
   await worker.store.writeArtifact(location, 'agent.stderr.log', `${missing}${stderrTail}`);
+  const run = collector.run();
   const denied = run.denied ?? adapter.findDenial?.(stderrTail);
   const gateway = egress?.channel.gateway;
   const judgement = judgeAgentRun(run, {
