@@ -9,6 +9,7 @@ import { nextSteps } from '../../src/core/run/next-steps.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 let halo: TestHalo;
 
@@ -252,7 +253,7 @@ describe('an attempt that was overtaken', () => {
     }
     const elsewhere = openStore(halo.home, { transcribe });
     await elsewhere.append(runId, [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: 'stopped elsewhere' }]);
-    await vi.waitFor(async () => expect(await leftovers()).toEqual([]), { timeout: 100_000, interval: 200 });
+    await vi.waitFor(async () => expect(await leftovers()).toEqual([]), PATIENCE);
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
     expect((await halo.operations.get(runId)).state).toMatchObject({ stopReason: 'USER_ABORT' });
   });

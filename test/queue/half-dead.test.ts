@@ -4,6 +4,7 @@ import { openQueue } from '../../src/queue/queue.ts';
 import { belowLevel, FULL } from '../support/faults/level.ts';
 import { openWorkerOnRedis, type WorkerOnRedis } from '../support/redis/worker-on-redis.ts';
 import { skipFor } from '../support/skip.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 vi.setConfig({ maxConcurrency: 10 });
 
@@ -83,7 +84,7 @@ describe.concurrent('hazard 7: a connection to Redis that is half dead', () => {
         await expect(queue.enqueue(job)).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
         stage.proxy.forgetAll();
         stage.proxy.turn('clear');
-        await vi.waitFor(() => queue.enqueue(job), { timeout: 100_000, interval: 500 });
+        await vi.waitFor(() => queue.enqueue(job), { ...PATIENCE, interval: 500 });
       } finally {
         await queue.close();
         await stage.close();

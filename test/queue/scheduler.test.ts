@@ -6,6 +6,7 @@ import { type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { NO_LIMITS, type FleetLimits } from '../../src/core/run/fleet-limit.ts';
 import { openScheduler, TAKEOVER_MS, type JobRank } from '../../src/queue/scheduler/scheduler.ts';
 import { test } from '../support/fixtures.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 let link: RedisLink;
 let queue: StoryQueue;
@@ -288,7 +289,7 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
   expect((await scheduler.update(() => ({ worker: worker('alive') }))).granted).toEqual([]);
   await expect
     .poll(async () => (await scheduler.update(() => ({ worker: worker('alive') }))).granted.map(({ id }) => id), {
-      timeout: 100_000,
+      ...PATIENCE,
       interval: 500,
     })
     .toEqual(['s-bbbb0000-0-a1']);

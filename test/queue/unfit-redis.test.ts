@@ -15,6 +15,7 @@ import { openRedisServer, type RedisServer } from '../support/redis/redis-server
 import { tempDir } from '../support/temp-dir.ts';
 import { hostOf } from '../support/halo/host.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const containing = (text: string) => expect.stringContaining(text) as string;
 
@@ -26,7 +27,7 @@ beforeEach(async () => {
   server = await openRedisServer();
   const home = tempDir('halo-unfit');
   host = hostOf(home, server.url);
-  link = await vi.waitFor(() => connectRedis(host), { timeout: 100_000 });
+  link = await vi.waitFor(() => connectRedis(host), PATIENCE);
 });
 afterEach(async () => {
   await link.close();

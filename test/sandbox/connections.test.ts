@@ -4,6 +4,7 @@ import { discardSink } from '../../src/lib/streams.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const engine = openDockerEngine();
 const spec = smallSandbox('connections', 34_567);
@@ -28,7 +29,7 @@ const FATES: Record<string, (sandbox: Sandbox) => Promise<unknown>> = {
 it.for(Object.entries(FATES))('no connection to the engine remains of a sandbox that %s', async ([, end]) => {
   const before = connections();
   await end(await engine.start(spec));
-  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 100_000 });
+  await vi.waitFor(() => expect(connections()).toBe(before), PATIENCE);
 });
 
 it('no connection to the engine remains of a sandbox that is removed before it has started', async () => {
@@ -58,7 +59,7 @@ it('no connection to the engine remains of a sandbox that is removed before it h
     }
     await starting;
   }
-  await vi.waitFor(() => expect(connections()).toBe(before), { timeout: 100_000 });
+  await vi.waitFor(() => expect(connections()).toBe(before), PATIENCE);
 });
 
 /** A process does not end as long as it has one. */

@@ -11,6 +11,7 @@ import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/dock
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 import { skipFor } from '../support/skip.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const spec = smallSandbox('faults', 34_568);
 const LIMITS = { wallMs: 30_000, idleMs: 30_000, outputBytes: 10_000_000 };
@@ -123,7 +124,7 @@ describe('hazard 12: an engine', () => {
     }
     proxy.misbehave(() => undefined);
     await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
-    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), { timeout: 100_000 });
+    await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before), PATIENCE);
   });
 });
 

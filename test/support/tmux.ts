@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { expect, vi } from 'vitest';
 import { shellQuote } from '../../src/lib/text.ts';
+import { PATIENCE } from './patience.ts';
 
-export const PATIENCE = { timeout: 100_000, interval: 300 };
 export const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
 /** A shell in a tmux of its own, in which halo is started like a user does. */

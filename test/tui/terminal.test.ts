@@ -4,6 +4,7 @@ import { JOURNAL_VERSION, type JournalEntry } from '../../src/core/journal/event
 import { paintPlain } from '../../src/tui/paint.ts';
 import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { created, passed } from '../support/journal.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 it('ProgressDisplay shows the whole frame after a longer or shorter one', async () => {
   const screen = Object.assign(new PassThrough(), { columns: 100, rows: 30 });
@@ -15,7 +16,7 @@ it('ProgressDisplay shows the whole frame after a longer or shorter one', async 
   const foot = `halo logs ${runId} -f`;
   const show = async (entry: JournalEntry, seq: number, text: string) => {
     progress.show({ v: JOURNAL_VERSION, seq, at: new Date().toISOString(), ...entry });
-    await vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { interval: 30 });
+    await vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { ...PATIENCE, interval: 30 });
     expect(screenOf(written).filter((line) => line.includes(foot))).toHaveLength(1);
   };
   try {
@@ -36,7 +37,7 @@ describe('a terminal that changes its size', () => {
     screen.on('data', (chunk: Buffer) => (written += chunk.toString()));
     const progress = new ProgressDisplay({ screen, paint: paintPlain, dir: '/runs/x' });
     const shows = (text: string) =>
-      vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { interval: 30 });
+      vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { ...PATIENCE, interval: 30 });
     const entries: JournalEntry[] = [created(), { type: 'run.started' }, ...passed('US-001').slice(0, 1)];
     for (const [index, entry] of entries.entries())
       progress.show({ v: JOURNAL_VERSION, seq: index + 1, at: new Date().toISOString(), ...entry });
@@ -78,10 +79,7 @@ it('shows the last output of setup and gates while they run', async () => {
   const show = (entry: JournalEntry) =>
     progress.show({ v: JOURNAL_VERSION, seq: ++seq, at: new Date().toISOString(), ...entry });
   const shows = (line: string) =>
-    vi.waitFor(() => expect(screenOf(written).map((each) => each.trim())).toContain(line), {
-      interval: 50,
-      timeout: 100_000,
-    });
+    vi.waitFor(() => expect(screenOf(written).map((each) => each.trim())).toContain(line), PATIENCE);
   const ref = { story: 'US-001', attempt: 1 };
   const ran = { command: 'x', exitCode: 0, ms: 1 };
   try {

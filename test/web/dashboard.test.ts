@@ -1,24 +1,22 @@
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { asked, created, failed } from '../support/journal.ts';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 import { skipFor } from '../support/skip.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 /** Part of a URL that works like a password. */
 const TOPIC = 'my-secret-topic';
-const PATIENCE = { timeout: 100_000, interval: 100 };
 
 describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let served: OpenedDashboard['served'];
   let page: OpenedDashboard['page'];
@@ -26,15 +24,9 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
   let signIn: OpenedDashboard['signIn'];
   let show: OpenedDashboard['show'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
-    dashboard = await openDashboard(browser);
+  beforeEach(() => {
     ({ home, served, page, problems, signIn, show } = dashboard);
   });
-  afterEach(() => dashboard.close());
 
   /** Adds a user, and returns a token of theirs. */
   async function addUser(name: string, role: Role): Promise<string> {

@@ -1,31 +1,22 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { asked, created } from '../support/journal.ts';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
-
-const PATIENCE = { timeout: 100_000, interval: 100 };
+import { PATIENCE } from '../support/patience.ts';
 
 describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let signIn: OpenedDashboard['signIn'];
   let show: OpenedDashboard['show'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
-    dashboard = await openDashboard(browser);
+  beforeEach(() => {
     ({ home, page, signIn, show } = dashboard);
   });
-  afterEach(() => dashboard.close());
 
   /** A run of mina that asks for a currency, and proposes two. */
   async function addQuestion(runId: string): Promise<void> {

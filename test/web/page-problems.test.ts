@@ -1,27 +1,16 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
-
-const PATIENCE = { timeout: 100_000, interval: 100 };
+import { PATIENCE } from '../support/patience.ts';
 
 describe(
   'the problems of a page, of which each test expects none',
   skipFor(!hasChromium && 'chromium is missing'),
   () => {
-    let browser: Browser;
-    let dashboard: OpenedDashboard;
+    const dashboard = useDashboard();
 
-    beforeAll(async () => {
-      browser = await startChromium();
-    });
-    afterAll(() => browser.close());
-    beforeEach(async () => {
-      dashboard = await openDashboard(browser);
-      await dashboard.signIn();
-    });
-    afterEach(() => dashboard.close());
+    beforeEach(() => dashboard.signIn());
 
     it.each([
       ['an inline style', 'style-src', `document.body.setAttribute('style', 'color: red')`],

@@ -1,32 +1,25 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { asked, attempted, created } from '../support/journal.ts';
-import { collectProblems, hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { collectProblems, hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let url: string;
   const pages: Page[] = [];
   const problems: string[][] = [];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
-    dashboard = await openDashboard(browser);
+  beforeEach(() => {
     ({ home } = dashboard);
     ({ url } = dashboard.served);
   });
   afterEach(async () => {
     await Promise.all(pages.splice(0).map((page) => page.close()));
-    await dashboard.close();
     expect(takeProblems()).toEqual([]);
   });
 
@@ -39,7 +32,8 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
 
   /** A browser of its own, signed in. */
   async function openPage(token: string): Promise<Page> {
-    const page = await (await browser.newContext()).newPage();
+    const context = await dashboard.page.context().browser()!.newContext();
+    const page = await context.newPage();
     pages.push(page);
     problems.push(await collectProblems(page));
     await page.goto(url);

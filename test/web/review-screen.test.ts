@@ -2,17 +2,17 @@ import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { resolve } from 'node:path';
-import type { Browser, Locator } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Locator } from 'playwright-core';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { HeldChange } from '../support/halo/scripted-home.ts';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { PATIENCE } from '../support/patience.ts';
 import { skipFor } from '../support/skip.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const BUNDLE = resolve(import.meta.dirname, '../../dist/web/main.js');
-const PATIENCE = { timeout: 100_000, interval: 100 };
 const ATTEMPT = { story: 'US-001', attempt: 1 };
 const REVIEW = 'run/heldrun1/diff/US-001';
 
@@ -97,21 +97,14 @@ function usageOf(costUsd: number) {
 }
 
 describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
-    dashboard = await openDashboard(browser);
+  beforeEach(() => {
     ({ home, page, show } = dashboard);
   });
-  afterEach(() => dashboard.close());
 
   /** Opens the review of a held commit. */
   async function openReview(change = CHANGE): Promise<void> {
@@ -161,7 +154,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
       const focused = await page.evaluate('document.activeElement.dataset.line');
       expect(focused, 'the line that names the test').toBe('3');
     }, PATIENCE);
-    expect(await fileOf('src/shop/cart.ts').getByText('criterion 1').count()).toBe(1);
+    await expect.poll(() => fileOf('src/shop/cart.ts').getByText('criterion 1').count()).toBe(1);
   });
 
   it('colors code and the changed part of a line, side by side if the person chose it before', async () => {

@@ -1,11 +1,10 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { registerWorker, type WorkerRegistration } from '../../src/store/process-registry.ts';
 import { asked, attempted, created } from '../support/journal.ts';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 const OWNER = 'the-token-of-the-server';
@@ -44,16 +43,10 @@ const OFFERED: Record<Role | 'owner', Action[]> = {
 };
 
 describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let worker: WorkerRegistration;
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
   beforeEach(async () => {
-    dashboard = await openDashboard(browser);
     const { home } = dashboard;
     worker = await registerWorker(home.host.home, 'any', WORKER);
     await home.addHeldRun('heldrun1');
@@ -66,7 +59,6 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
   });
   afterEach(async () => {
     await worker.leave();
-    await dashboard.close();
   });
 
   async function tokenOf(role: Role | 'owner'): Promise<string> {

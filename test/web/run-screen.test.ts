@@ -1,36 +1,28 @@
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { attempted, created, failed } from '../support/journal.ts';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { addSampleRun } from '../support/network/sample-run.ts';
 import { skipFor } from '../support/skip.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const PATIENCE = { timeout: 100_000, interval: 100 };
 const STORY = 'run/sample01/story/US-003';
 
 describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let served: OpenedDashboard['served'];
   let signIn: OpenedDashboard['signIn'];
   let show: OpenedDashboard['show'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
-    dashboard = await openDashboard(browser);
+  beforeEach(() => {
     ({ home, page, served, signIn, show } = dashboard);
   });
-  afterEach(() => dashboard.close());
 
   function scrollLog(to: number): Promise<unknown> {
     return page.evaluate(`document.querySelector('.log').scrollTo(0, ${to})`);
@@ -194,7 +186,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.getByText('1,000,000 lines').waitFor();
     expect(await log.locator('.log-row').count()).toBeLessThan(150);
     await page.getByRole('searchbox').fill('needle');
-    await page.getByText('1 of 2').waitFor({ timeout: 100_000 });
+    await page.getByText('1 of 2').waitFor(PATIENCE);
     await log.getByText('654321 x').waitFor();
     await page.getByRole('searchbox').press('Enter');
     await page.getByText('2 of 2').waitFor();

@@ -1,30 +1,23 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
 import { skipFor } from '../support/skip.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
   beforeEach(async () => {
-    dashboard = await openDashboard(browser);
     ({ home, page, show } = dashboard);
     await dashboard.signIn();
   });
-  afterEach(() => dashboard.close());
 
   it('shows changed settings with their origins, hides those with secrets, and finds others', async () => {
     const path = join(home.host.home, 'config.toml');
@@ -60,7 +53,7 @@ describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), 
   it('shows the checks of the server that start no container', async () => {
     await show('settings', 'Settings');
     const checks = page.getByRole('region', { name: 'Checks of the server' });
-    await checks.getByText(/GiB free at/).waitFor({ timeout: 100_000 });
+    await checks.getByText(/GiB free at/).waitFor(PATIENCE);
     const { findings, skipped } = await home.operations.doctor();
     expect(findings.map(({ name }) => name)).toContain('git');
     expect(findings.map(({ name }) => name)).not.toContain('sandbox');

@@ -1,28 +1,20 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { created } from '../support/journal.ts';
-import { hasChromium, startChromium } from '../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 import { skipFor } from '../support/skip.ts';
 
 describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
   beforeEach(async () => {
-    dashboard = await openDashboard(browser);
     ({ home, page, show } = dashboard);
     await dashboard.signIn();
   });
-  afterEach(() => dashboard.close());
 
   const PRD = '{"userStories": [{"id": "A", "title": "Add a"}]}';
   const CONFIG = 'agent = "command"\ngates = ["true"]\n[agents.command]\nrun = "true"\n';

@@ -7,6 +7,7 @@ import { startWorker } from '../../src/worker/main.ts';
 import { openRedisServer } from '../support/redis/redis-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { hostOf } from '../support/halo/host.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 test('a worker that cannot register reports it, and leaves no connection that keeps its process alive', async () => {
   // No engine is needed for that.
@@ -14,7 +15,7 @@ test('a worker that cannot register reports it, and leaves no connection that ke
   const server = await openRedisServer();
   const home = tempDir('halo-start');
   const host = hostOf(home, server.url);
-  const link = await vi.waitFor(() => connectRedis(host), { timeout: 100_000 });
+  const link = await vi.waitFor(() => connectRedis(host), PATIENCE);
   onTestFinished(async () => {
     await link.close();
     await server.close();

@@ -18,6 +18,7 @@ import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted
 import { created } from '../../support/journal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { writeAccessPage } from './access-page.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const PAGE = new URL('../../../docs/access.md', import.meta.url);
 const TOKEN = 'a-token-of-the-test';
@@ -314,7 +315,7 @@ describe('a flood of denials', () => {
           ['eve', undefined],
           ['mal', undefined],
         ]),
-      { timeout: 100_000, interval: 100 },
+      PATIENCE,
     );
   });
 
@@ -322,10 +323,7 @@ describe('a flood of denials', () => {
     const log = new AccessLog(tempDir('halo-flood'), { collapseMs: 1_000 });
     for (let count = 0; count < 500; count += 1) await log.append(denial({ reason: `no ${count}` }));
     const read = () => log.read({ limit: 1_000 });
-    await vi.waitFor(async () => expect((await read())[0]?.count).toBeGreaterThan(400), {
-      timeout: 100_000,
-      interval: 100,
-    });
+    await vi.waitFor(async () => expect((await read())[0]?.count).toBeGreaterThan(400), PATIENCE);
     const events = await read();
     expect(events.length).toBeLessThan(20);
     expect(events.reduce((sum, { count = 1 }) => sum + count, 0)).toBe(500);

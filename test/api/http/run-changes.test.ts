@@ -4,9 +4,9 @@ import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import type { RunFrame } from '../../../src/api/runs/run-followers.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { asked, attempted, created, failed, succeeded } from '../../support/journal.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const OWNER = 'the-token-of-the-server';
-const PATIENCE = { timeout: 100_000, interval: 50 };
 const [OLD, NEW] = ['0tbq1aaaaaaaaaaa', '0tbq2bbbbbbbbbbb'];
 const END = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '0 of 1 stories landed' } as const;
 

@@ -12,6 +12,7 @@ import { TlsFiles } from '../../../src/api/http/tls-files.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const FLEET = readFileSync(new URL('../../../docs/fleet.md', import.meta.url), 'utf8');
@@ -189,7 +190,7 @@ describe('nginx with the configuration of docs/fleet.md', skipFor(!hasNginx() &&
     try {
       const url = `https://127.0.0.1:${port}`;
       const ca = readFileSync(certificate);
-      await vi.waitFor(async () => expect(await fetchRuns(url, { ca })).toBe(200), { timeout: 100_000, interval: 100 });
+      await vi.waitFor(async () => expect(await fetchRuns(url, { ca })).toBe(200), PATIENCE);
       await new Promise<void>((resolve, reject) => {
         const headers = { authorization: 'Bearer wrong', 'x-forwarded-for': '203.0.113.9' };
         get(`${url}/v1/runs`, { ca, headers }, (response) => response.resume().on('end', resolve)).on('error', reject);

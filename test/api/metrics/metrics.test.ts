@@ -20,6 +20,7 @@ import { hostOf } from '../../support/halo/host.ts';
 import { created, journalOf, passed, stateOf } from '../../support/journal.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const TOKEN = 'the-token-of-the-server';
@@ -146,22 +147,19 @@ describe('/metrics', () => {
         outputPrice: 0,
       },
     });
-    await vi.waitFor(
-      async () => {
-        const lines = (await ask('/metrics', TOKEN)).text.split('\n');
-        for (const line of [
-          'halo_worker_slots{state="busy"} 1',
-          'halo_worker_slots{state="free"} 2',
-          'halo_budget_remaining_usd{budget="day"} 3.5',
-          'halo_budget_remaining_tokens{budget="day"} 800',
-          'halo_model_paused_seconds{model="a"} 0',
-        ])
-          expect(lines).toContain(line);
-        const paused = lines.find((line) => line.startsWith('halo_model_paused_seconds{model="b"} '));
-        expect(Number(paused?.split(' ')[1])).toBeGreaterThan(500);
-      },
-      { timeout: 100_000, interval: 100 },
-    );
+    await vi.waitFor(async () => {
+      const lines = (await ask('/metrics', TOKEN)).text.split('\n');
+      for (const line of [
+        'halo_worker_slots{state="busy"} 1',
+        'halo_worker_slots{state="free"} 2',
+        'halo_budget_remaining_usd{budget="day"} 3.5',
+        'halo_budget_remaining_tokens{budget="day"} 800',
+        'halo_model_paused_seconds{model="a"} 0',
+      ])
+        expect(lines).toContain(line);
+      const paused = lines.find((line) => line.startsWith('halo_model_paused_seconds{model="b"} '));
+      expect(Number(paused?.split(' ')[1])).toBeGreaterThan(500);
+    }, PATIENCE);
   });
 
   it('remember how far open runs were counted, and only the newest of those that have ended', async () => {

@@ -8,6 +8,7 @@ import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { startTakingWorker, type TakingWorker } from '../../support/halo/taking-worker.ts';
 import { created } from '../../support/journal.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const OWNER = 'the-token-of-the-server';
 const RUN = 'abcdefgh01';
@@ -43,23 +44,22 @@ const as = async (name: string) =>
   openHttp({ url: served.url, token: (await owner.createToken(name, undefined)).token });
 const halo = (...words: string[]) => terminal.halo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
 const shown = async () => (await owner.workers()).find(({ id }) => id === worker.id);
-const WAIT = { timeout: 100_000, interval: 100 };
 
 describe('draining a worker', () => {
   it('is done by an operator, shown to all, and recorded with the name of the operator', async () => {
     const olga = await as('olga');
     await worker.enqueue(RUN);
-    await expect.poll(shown, WAIT).toMatchObject({ draining: false, slots: 2, busy: 1 });
+    await expect.poll(shown, PATIENCE).toMatchObject({ draining: false, slots: 2, busy: 1 });
     expect(await olga.drainWorker(worker.id.slice(4, 12))).toMatchObject({ id: worker.id, draining: true });
     expect(await shown()).toMatchObject({ draining: true, busy: 1 });
     // Repeated, it changes nothing, and is recorded once.
     expect(await olga.drainWorker(worker.id)).toMatchObject({ draining: true });
     worker.finish(RUN);
     await worker.enqueue('abcdefgh02');
-    await expect.poll(shown, WAIT).toMatchObject({ draining: true, busy: 0 });
+    await expect.poll(shown, PATIENCE).toMatchObject({ draining: true, busy: 0 });
     expect(worker.taken).toEqual([RUN]);
     expect(await olga.resumeWorker(worker.id)).toMatchObject({ id: worker.id, draining: false });
-    await expect.poll(() => worker.taken, WAIT).toEqual([RUN, 'abcdefgh02']);
+    await expect.poll(() => worker.taken, PATIENCE).toEqual([RUN, 'abcdefgh02']);
     worker.finish('abcdefgh02');
     const events = (await owner.accessLog({ limit: 100 })).filter(({ type }) => type.startsWith('worker.'));
     expect(events).toMatchObject([

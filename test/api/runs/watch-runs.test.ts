@@ -4,6 +4,7 @@ import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { test as base } from '../../support/fixtures.ts';
 import { created } from '../../support/journal.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const origin = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
 const END = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'Cancelled.' } as const;
@@ -26,7 +27,7 @@ async function eventsDuring(store: Store, wanted: number, work: () => Promise<un
     // Since the first look at the runs.
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     await work();
-    await vi.waitFor(() => expect(events).toHaveLength(wanted), { timeout: 100_000 });
+    await vi.waitFor(() => expect(events).toHaveLength(wanted), PATIENCE);
   } finally {
     watching.abort();
     await watched;

@@ -9,6 +9,7 @@ import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const ENGINE = '/var/run/docker.sock';
 const PATIENT = ['retry.infrastructure.retries=50', 'retry.infrastructure.backoff="200ms"', 'retry.max_backoff="1s"'];
@@ -73,7 +74,7 @@ describe(
       expect(planned).toEqual([]);
       expect(ofType(runId, 'story.disturbed').length).toBeGreaterThan(0);
       expectPatience(runId);
-      await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before + 2), { timeout: 100_000, interval: 200 });
+      await vi.waitFor(() => expect(openFiles()).toBeLessThanOrEqual(before + 2), PATIENCE);
       await stopWorker(worker);
       await tidyUp(world);
       await checkInvariants(world, [

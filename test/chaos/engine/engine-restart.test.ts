@@ -9,6 +9,7 @@ import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const AGENT = `name=$(grep -oE 'Story [A-Z]' | head -n 1 | tr -d ' '); sleep 3; echo x > "$name"; ${OK}`;
 /** The wait is longer than an engine takes to come back. */
@@ -77,13 +78,10 @@ describe.each(RESTARTS)(
       const seen = (story: string, wanted: (event: JournalEvent) => boolean) =>
         world.journal(runId).some((event) => 'story' in event && event.story === story && wanted(event));
       for (const story of STORIES) {
-        await vi.waitUntil(() => seen(story, PLACES[story]!), { timeout: 100_000, interval: 20 });
+        await vi.waitUntil(() => seen(story, PLACES[story]!), { ...PATIENCE, interval: 20 });
         await engine.stop(signal);
         await engine.start();
-        await vi.waitUntil(() => seen(story, ({ type }) => type === 'story.disturbed'), {
-          timeout: 100_000,
-          interval: 50,
-        });
+        await vi.waitUntil(() => seen(story, ({ type }) => type === 'story.disturbed'), PATIENCE);
       }
       await world.untilEnded(runId);
       await stopWorker(worker);
@@ -117,7 +115,7 @@ describe('hazard 48: an engine that is killed twice within ten seconds', skipFor
       const runs = await Promise.all(repositories.map((each) => world.submit(each, stories, settings)));
       const worker = world.startWorker({}, { concurrency: 2 });
       const atWork = (runId: string) => world.journal(runId).some((event) => PLACES.C!(event));
-      await vi.waitUntil(() => runs.every(atWork), { timeout: 100_000, interval: 20 });
+      await vi.waitUntil(() => runs.every(atWork), { ...PATIENCE, interval: 20 });
       for (let times = 0; times < 2; times += 1) {
         await engine.stop('SIGKILL');
         await engine.start();

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { expect, it, vi } from 'vitest';
 import { killWorker, openWorld, stopWorker } from '../../support/faults/world.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const docker = new Docker();
 
@@ -18,12 +19,12 @@ it('hazard 1: the probes of a worker that is killed are removed from the engine'
     const sockets = join(world.home.dir, 'sockets');
     const folders = () => (existsSync(sockets) ? readdirSync(sockets) : []).filter((name) => name.startsWith('probe-'));
     const someAre = async () => expect([(await probes()).length, folders().length]).toEqual([1, 1]);
-    await vi.waitFor(someAre, { timeout: 100_000, interval: 10 });
+    await vi.waitFor(someAre, { ...PATIENCE, interval: 10 });
     await killWorker(first);
     await someAre();
 
     const second = world.startWorker();
-    await vi.waitFor(async () => expect([await probes(), folders()]).toEqual([[], []]), { timeout: 100_000 });
+    await vi.waitFor(async () => expect([await probes(), folders()]).toEqual([[], []]), PATIENCE);
     await stopWorker(second);
   } finally {
     await world.close();

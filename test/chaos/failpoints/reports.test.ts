@@ -23,6 +23,7 @@ import { hostOf } from '../../support/halo/host.ts';
 import { attempted, COMMIT, created, passed } from '../../support/journal.ts';
 import { openRedisServer, type RedisServer } from '../../support/redis/redis-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 vi.setConfig({ maxConcurrency: 2 });
 
@@ -111,7 +112,7 @@ async function reportWithFault(
 ): Promise<void> {
   const { child, stderr, ended } = startReport(home, forge, { at, fault });
   if (fault === 'hang') {
-    await vi.waitFor(() => expect(stderr()).toContain(`failpoint ${at}: hang`), { timeout: 100_000 });
+    await vi.waitFor(() => expect(stderr()).toContain(`failpoint ${at}: hang`), PATIENCE);
     child.kill('SIGKILL');
   }
   await ended;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { prdOf } from '../../support/halo/halo.ts';
 import { openWorld, stopWorker, type World } from '../../support/faults/world.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const TRIES = 20;
 
@@ -17,7 +18,7 @@ it('hazard 1: an incomplete run of a killed submit is invisible, and removed', a
       await killWhileFilling(world, runs);
     }
     const worker = world.startWorker();
-    await vi.waitFor(() => expect(unfinished()).toEqual([]), { timeout: 100_000 });
+    await vi.waitFor(() => expect(unfinished()).toEqual([]), PATIENCE);
     await stopWorker(worker);
   } finally {
     await world.close();

@@ -11,6 +11,7 @@ import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 
@@ -53,7 +54,7 @@ describe(
         expect(reported.summary).toMatch(/disk is full/);
         // Status says so while the run waits for its next try.
         const status = async () => (await world.home.halo(['status', runId], { cwd: '/' })).stdout;
-        await vi.waitFor(async () => expect(await status()).toMatch(/disk is full/), { timeout: 100_000 });
+        await vi.waitFor(async () => expect(await status()).toMatch(/disk is full/), PATIENCE);
         disk.free();
         await finish(runId, worker);
       },
@@ -64,7 +65,7 @@ describe(
       const socket = join(side, 'redis.sock');
       const redis = spawn('redis-server', ['--port', '0', '--unixsocket', socket, '--dir', side], { stdio: 'ignore' });
       try {
-        await vi.waitFor(() => expect(existsSync(socket)).toBe(true), { timeout: 100_000 });
+        await vi.waitFor(() => expect(existsSync(socket)).toBe(true), PATIENCE);
         world = openWorld({ parent: disk.dir, socket });
         repository = makeRepository();
         const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], SETTINGS);

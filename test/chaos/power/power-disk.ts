@@ -3,6 +3,7 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readlinkSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** A journalled file system of its own, whose power can be cut: what was not written through by then is lost. */
 export interface PowerDisk {
@@ -29,8 +30,7 @@ export function openPowerDisk(bytes = 512 * MiB): PowerDisk {
   const mount = () => execFileSync('mount', ['-o', MOUNT, image, dir], { stdio: 'pipe' });
   // Somebody may be starting a container, which sees all mounts of this machine for a moment.
   const unmount = () => execFileSync('umount', ['--lazy', dir], { stdio: 'pipe' });
-  const endUsers = () =>
-    vi.waitFor(() => expect(usersOf(dir).map(kill)).toEqual([]), { timeout: 100_000, interval: 20 });
+  const endUsers = () => vi.waitFor(() => expect(usersOf(dir).map(kill)).toEqual([]), { ...PATIENCE, interval: 20 });
   mount();
   return {
     dir,

@@ -3,6 +3,7 @@ import { expect, vi } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import type { World } from '../../support/faults/world.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** A run as it was when "cancelled" was shown. */
 export interface Cancelled {
@@ -22,7 +23,7 @@ export async function cancelRun(world: World, runId: string, repository: TestRep
   const answeredMs = Date.now() - asked;
   const branch = branchOf(repository, runId);
   expect(said).toMatchObject({ changed: true });
-  await vi.waitFor(() => expect(containersOf(runId), runId).toBe(''), { timeout: 100_000, interval: 50 });
+  await vi.waitFor(() => expect(containersOf(runId), runId).toBe(''), PATIENCE);
   return { runId, repository, answeredMs, stoppedMs: Date.now() - asked, branch };
 }
 

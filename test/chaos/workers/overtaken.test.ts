@@ -6,6 +6,7 @@ import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { belowLevel, FULL } from '../../support/faults/level.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** What happens to the first worker in the middle of story A, and what makes it continue too late. */
 interface Overtaking {
@@ -38,7 +39,7 @@ describe('hazard 3: a worker is stopped for longer than its lock, and continues'
       holdUp: async (first, world, runId) => {
         const run = join(world.home.dir, 'runs', runId);
         const lock = (held: boolean) => expect(readdirSync(run).includes('.lock')).toBe(held);
-        const wait = { timeout: 100_000, interval: 5 };
+        const wait = { ...PATIENCE, interval: 5 };
         await vi.waitFor(() => expect(readFileSync(join(run, 'journal.jsonl'), 'utf8')).toContain(event), wait);
         // Who is stopped while it writes keeps the others from writing.
         await vi.waitFor(() => lock(false), wait);

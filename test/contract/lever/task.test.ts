@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { OK } from '../../support/halo/halo.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
 import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../../support/contracts/lever.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const LONG = { timeout: 180_000 };
 const CI = { 'scripts/ci.sh': '#!/bin/sh\ntest -e A.txt || test -e B.txt\n' };
@@ -39,7 +40,7 @@ it('lever task refuses a second process in the same workspace, which would run t
   work.writeTasks([entry('A'), entry('B')]);
   const slow = agentOf(`sleep 6; ${WRITES}`);
   const first = work.run(['task'], slow);
-  await vi.waitFor(() => expect(work.task('A').status).toBe('started'), { timeout: 100_000 });
+  await vi.waitFor(() => expect(work.task('A').status).toBe('started'), PATIENCE);
   const second = await work.run(['task'], slow);
   expect(second.stderr).toMatch(/error\[TASK_NOT_NEXT\]: Another process \(.+:\d+\) runs a task of /);
   expect(second.code).toBe(6);

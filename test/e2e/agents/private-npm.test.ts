@@ -8,6 +8,7 @@ import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** The newest versions that run on Node 20. */
 const VERDACCIO = '6.8.0';
@@ -42,7 +43,7 @@ beforeAll(async () => {
     cwd: dir,
     stdio: 'ignore',
   });
-  token = await vi.waitFor(signUp, { timeout: 100_000, interval: 200 });
+  token = await vi.waitFor(signUp, PATIENCE);
   publish('base', `module.exports = 'base';`, {});
   publish('widget', `module.exports = () => require('@acme/base') + ' widget';`, { '@acme/base': '1.0.0' });
   writeFileSync(join(dir, 'token'), `${token}\n`);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import Docker from 'dockerode';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const KEY = 'sk-ant-test-session-71';
 const OK = { json: { status: 'ok', summary: 'Wrote the file.' } };
@@ -36,10 +37,7 @@ describe('the session of Claude Code', () => {
     const bodies = server.requests.map(({ body }) => body);
     // The conversation of the first attempt precedes the prompt of the second.
     expect(bodies[2]).toContain('I remember the number 4711.');
-    await vi.waitFor(async () => expect(await sessionVolumes(state.runId)).toEqual([]), {
-      timeout: 100_000,
-      interval: 500,
-    });
+    await vi.waitFor(async () => expect(await sessionVolumes(state.runId)).toEqual([]), { ...PATIENCE, interval: 500 });
   });
 
   it('is a new one for each attempt by default, and after session_expiry', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const FIVE_HOURS_S = 18_000;
 
@@ -20,15 +21,12 @@ describe('a provider’s limit of hours', () => {
     const server = await halo.serve([{ fail: 429, ...answer }]);
     const settings = modelAt(server.url, [`agent=${agent}`]);
     const runId = await halo.submit(halo.newRepository().root, [{ id: 'hello' }], settings);
-    const story = await vi.waitFor(
-      async () => {
-        const { state } = await halo.operations.get(runId);
-        expect(state.status).toBe('running');
-        expect(state.stories[0]?.waiting).toBeDefined();
-        return state.stories[0]!;
-      },
-      { timeout: 100_000, interval: 100 },
-    );
+    const story = await vi.waitFor(async () => {
+      const { state } = await halo.operations.get(runId);
+      expect(state.status).toBe('running');
+      expect(state.stories[0]?.waiting).toBeDefined();
+      return state.stories[0]!;
+    }, PATIENCE);
     expect(story).toMatchObject({ progress: 'in_progress', attempts: 1 });
     expect(story).not.toHaveProperty('failures');
     const left = Date.parse(story.waiting!.notBefore) - Date.now();

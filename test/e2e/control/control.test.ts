@@ -6,6 +6,7 @@ import type { RunState, StoryState } from '../../../src/core/run/state.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -36,14 +37,11 @@ async function stateOf(runId: string): Promise<RunState> {
 }
 
 async function until(runId: string, isSo: (state: RunState) => boolean): Promise<RunState> {
-  return vi.waitFor(
-    async () => {
-      const state = await stateOf(runId);
-      expect(isSo(state)).toBe(true);
-      return state;
-    },
-    { timeout: 100_000, interval: 50 },
-  );
+  return vi.waitFor(async () => {
+    const state = await stateOf(runId);
+    expect(isSo(state)).toBe(true);
+    return state;
+  }, PATIENCE);
 }
 
 const containersOf = (runId: string) =>
@@ -63,7 +61,7 @@ describe('halo cancel', () => {
     await untilPhase(runId, 'agent');
     expect(await person.cancel(runId, undefined)).toMatchObject({ changed: true, stories: ['A'] });
     expect(await stateOf(runId)).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
-    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 100_000, interval: 200 });
+    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), PATIENCE);
     expect(commitsOf(runId)).toBe(0);
     expect(progress(await stateOf(runId))).toEqual(['cancelled', 'pending']);
     expect(halo.readFile(runId, 'debug_bundle/summary.md')).toContain('cancelled by');
@@ -112,7 +110,7 @@ describe('halo pause', () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`test -e x || sleep 3; ${QUICK}`));
     await untilPhase(runId, 'agent');
     await person.pause(runId, { now: true });
-    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), { timeout: 100_000, interval: 200 });
+    await vi.waitFor(() => expect(containersOf(runId)).toBe(''), PATIENCE);
     expect(await stateOf(runId)).toMatchObject({ status: 'running', stories: [{ progress: 'in_progress' }] });
     await person.resume(runId, {});
     const ended = await halo.untilEnd(runId);

@@ -7,13 +7,13 @@ import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/ha
 import { readJournal } from '../../support/halo/read-journal.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** What a process that left holds is taken over soon. */
 const QUICK = { HALO_TAKEOVER: '3s' };
 const CTRL_C = '\u0003';
 /** Keys without a meaning, too many to appear in a random run id. */
 const OTHER_KEYS = 'zqzqzqzqzqzq';
-const PATIENCE = { timeout: 100_000, interval: 200 };
 
 let home: HaloHome;
 let repository: TestRepository;

@@ -3,6 +3,7 @@ import type { WorkerView } from '../../../src/api/operations/requests.ts';
 import { openWorld, stopWorker, type World } from '../../support/faults/world.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let world: World;
 let repository: TestRepository;
@@ -21,13 +22,10 @@ async function list(): Promise<WorkerView[]> {
 }
 
 const untilAgent = (runId: string) =>
-  vi.waitFor(
-    () => {
-      const types = world.journal(runId).map((event) => (event.type === 'phase.started' ? event.phase : event.type));
-      expect(types).toContain('agent');
-    },
-    { timeout: 100_000, interval: 50 },
-  );
+  vi.waitFor(() => {
+    const types = world.journal(runId).map((event) => (event.type === 'phase.started' ? event.phase : event.type));
+    expect(types).toContain('agent');
+  }, PATIENCE);
 
 /** The view of a run waits only seconds for Redis, so it may lack the reason at first. */
 const untilStatus = (runId: string, text: string) =>
@@ -42,10 +40,10 @@ it('a drained worker lands its story, others wait until it is resumed', async ()
   const waiting = await submit(`echo y >> y; ${OK}`);
   await world.untilEnded(running);
   expect((await world.operations.get(running)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
-  await vi.waitFor(async () => expect(await list()).toMatchObject([{ id, draining: true, busy: 0, slots: 2 }]), {
-    timeout: 100_000,
-    interval: 200,
-  });
+  await vi.waitFor(
+    async () => expect(await list()).toMatchObject([{ id, draining: true, busy: 0, slots: 2 }]),
+    PATIENCE,
+  );
   expect(world.journal(waiting).map(({ type }) => type)).not.toContain('story.started');
   await untilStatus(waiting, 'all workers are draining');
   expect(await halo('worker', 'resume', id)).toMatchObject({ code: 0 });

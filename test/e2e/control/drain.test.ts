@@ -8,6 +8,7 @@ import { OK, scripted } from '../../support/halo/halo.ts';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { skipFor } from '../../support/skip.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** Longest that a worker takes to go after the first signal: service managers kill after a minute. */
 const DEADLINE_MS = 50_000;
@@ -25,13 +26,10 @@ afterEach(() => world.close());
 const submit = (script: string) => world.submit(repository, [{ id: 'A' }], scripted(script));
 
 const untilAgent = (runId: string, nth: number) =>
-  vi.waitFor(
-    () => {
-      const agents = world.journal(runId).filter((event) => event.type === 'phase.started' && event.phase === 'agent');
-      expect(agents.length).toBe(nth);
-    },
-    { timeout: 100_000, interval: 50 },
-  );
+  vi.waitFor(() => {
+    const agents = world.journal(runId).filter((event) => event.type === 'phase.started' && event.phase === 'agent');
+    expect(agents.length).toBe(nth);
+  }, PATIENCE);
 
 async function drain({ process, ended }: HaloProcess): Promise<number | null> {
   const asked = Date.now();
@@ -58,15 +56,12 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
     const epoch = DEPLOYMENTS + 1;
     expect(state).toMatchObject({ stopReason: 'SUCCESS', epoch, stories: [{ attempts: 1, starts: 0 }] });
     // The job is done a moment after its run has ended. A reconciler that looks in between queues the end of the run.
-    await vi.waitFor(
-      async () => {
-        const done = await completedJobs(world);
-        const [ofStory, others] = [done.filter(isOfStory), done.filter((job) => !isOfStory(job))];
-        expect(ofStory).toEqual([{ ordinal: 0, stalled: 0 }]);
-        expect([[], [{ ordinal: 1, stalled: 0 }]]).toContainEqual(others);
-      },
-      { timeout: 100_000, interval: 100 },
-    );
+    await vi.waitFor(async () => {
+      const done = await completedJobs(world);
+      const [ofStory, others] = [done.filter(isOfStory), done.filter((job) => !isOfStory(job))];
+      expect(ofStory).toEqual([{ ordinal: 0, stalled: 0 }]);
+      expect([[], [{ ordinal: 1, stalled: 0 }]]).toContainEqual(others);
+    }, PATIENCE);
     await stopWorker(last);
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
   });

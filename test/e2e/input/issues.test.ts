@@ -7,6 +7,7 @@ import { FAKE_PROJECT, type FakeForge } from '../../support/forge/fake-forge.ts'
 import { it as base, report, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
 import { OK } from '../../support/halo/halo.ts';
 import { hostOf } from '../../support/halo/host.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const LONG = { timeout: 180_000 };
 
@@ -166,9 +167,7 @@ describe.concurrent('reports to issues', () => {
       expect(issue.labels).toContain('halo:done');
       forge.fault = () => undefined;
       const worker = haloHome.start(['worker'], at);
-      await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'issue-reports'))).toEqual([]), {
-        timeout: 100_000,
-      });
+      await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'issue-reports'))).toEqual([]), PATIENCE);
       expect(issue).toMatchObject({
         labels: ['halo', 'halo:done'],
         comments: [expect.stringContaining('implemented')],

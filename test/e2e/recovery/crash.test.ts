@@ -6,6 +6,7 @@ import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let home: HaloHome;
 let repository: TestRepository;
@@ -45,7 +46,7 @@ it(
     expect(submitted.stderr).not.toContain('error');
     const runId = submitted.stdout.trim();
     const journal = () => readFileSync(join(home.dir, 'runs', runId, 'journal.jsonl'), 'utf8');
-    await vi.waitFor(() => expect(journal().match(/"phase.started".*"agent"/g)).toHaveLength(2), { timeout: 100_000 });
+    await vi.waitFor(() => expect(journal().match(/"phase.started".*"agent"/g)).toHaveLength(2), PATIENCE);
     first.process.kill('SIGKILL');
     await first.ended;
     expect(await belongings()).toBeGreaterThan(0);
@@ -61,7 +62,7 @@ it(
     const landed = repository.git('log', '--format=%s', `main..halo/${runId}`).split('\n');
     expect(landed.sort()).toEqual(['feat: [A] - Story A', 'feat: [B] - Story B']);
     // The next worker removes what the dead worker left.
-    await vi.waitFor(async () => expect([await belongings(), folders()]).toEqual([0, []]), { timeout: 100_000 });
+    await vi.waitFor(async () => expect([await belongings(), folders()]).toEqual([0, []]), PATIENCE);
     second.process.kill('SIGTERM');
     await second.ended;
   },

@@ -13,6 +13,7 @@ import { startModelServer, type ModelServer, type Turn } from '../../support/mod
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let halo: TestHalo;
 const servers: ModelServer[] = [];
@@ -146,7 +147,7 @@ it('a temporary environment failure is retried, and uses up no attempt', async (
   const settings = scripted(`echo x >> x; ${OK}`, ['true'], ['retry.infrastructure.backoff="100ms"']);
   const first = await halo.run(root, [{ id: 'A' }], settings);
   const attempts = join(halo.home, 'repos', first.repo.mirror, 'attempts');
-  await vi.waitFor(() => expect(readdirSync(attempts)).toEqual([]), { timeout: 100_000 });
+  await vi.waitFor(() => expect(readdirSync(attempts)).toEqual([]), PATIENCE);
   rmSync(attempts, { recursive: true });
   writeFileSync(attempts, 'in the way');
   const runId = await halo.submit(root, [{ id: 'B' }], settings);
@@ -221,7 +222,7 @@ describe('a breaker', () => {
           status: 'ended',
           stopReason: 'SUCCESS',
         }),
-      { timeout: 100_000, interval: 200 },
+      PATIENCE,
     );
   });
 });

@@ -12,6 +12,7 @@ import { readJournal } from '../../support/halo/read-journal.ts';
 import { askingAgent, complete, startChatProvider, type ChatProvider } from '../../support/model/chat-provider.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** An agent without output for this time is stopped, so half of it is the longest pause that it waits for. */
 const IDLE = 'limits.idle="4s"';
@@ -45,14 +46,11 @@ describe('a long pause of a model', () => {
     model = await provider();
     const settings = [...askingAgent(model.url, 1), IDLE, 'run.parallel=2'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
-    const waiting = await vi.waitFor(
-      async () => {
-        const { state } = await halo.operations.get(runId);
-        expect(state.stories.map((story) => story.waiting?.model)).toEqual(['m', 'm']);
-        return state;
-      },
-      { timeout: 100_000, interval: 50 },
-    );
+    const waiting = await vi.waitFor(async () => {
+      const { state } = await halo.operations.get(runId);
+      expect(state.stories.map((story) => story.waiting?.model)).toEqual(['m', 'm']);
+      return state;
+    }, PATIENCE);
     // The only worker is free for other runs.
     const other = await halo.run(newRepository().root, [{ id: 'C' }], scripted(`echo x > x; ${OK}`));
     expect(other.stopReason).toBe('SUCCESS');
@@ -102,7 +100,7 @@ describe('a long pause of a model', () => {
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }], [...askingAgent(model.url, 1), IDLE]);
     await vi.waitFor(
       async () => expect((await halo.operations.get(runId)).state.stories[0]!.waiting?.model).toBe('m'),
-      { timeout: 100_000, interval: 50 },
+      PATIENCE,
     );
     await halo.operations.retry(runId, undefined);
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
@@ -120,7 +118,7 @@ describe('a long pause of a model', () => {
     };
     const host = hostOf(home, `unix://${socket}`);
     const open = () =>
-      vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), { timeout: 100_000 });
+      vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), PATIENCE);
     let redis = startRedis();
     let worker = await open();
     const operations = openLocal({ host });
@@ -157,14 +155,11 @@ describe('a rate per hour', () => {
     // Without IDLE, the attempt itself would wait for an hour that begins in a few minutes.
     const settings = [...askingAgent(model.url, 2), IDLE, 'rate.m={rph=3}'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
-    const waiting = await vi.waitFor(
-      async () => {
-        const { state } = await halo.operations.get(runId);
-        expect(state.stories[1]!.waiting?.model).toBe('m');
-        return state.stories[1]!.waiting!;
-      },
-      { timeout: 100_000, interval: 50 },
-    );
+    const waiting = await vi.waitFor(async () => {
+      const { state } = await halo.operations.get(runId);
+      expect(state.stories[1]!.waiting?.model).toBe('m');
+      return state.stories[1]!.waiting!;
+    }, PATIENCE);
     expect(waiting.why).toContain('The configured rate per hour allows no request to the model "m" before ');
     // The answer of Redis is counted twice.
     expect(Date.parse(waiting.notBefore) % 3_600_000).toBeLessThan(30_000);

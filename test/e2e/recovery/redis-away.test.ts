@@ -12,6 +12,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let home: string;
 let server: ChildProcess;
@@ -40,10 +41,7 @@ it(
     startServer();
     const redisUrl = `unix://${join(home, 'redis.sock')}`;
     const host = hostOf(home, redisUrl);
-    worker = await vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), {
-      timeout: 100_000,
-      interval: 100,
-    });
+    worker = await vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), PATIENCE);
     operations = openLocal({ host });
     const [submitted] = await operations.submit({
       prd: prdOf([{ id: 'A' }, { id: 'B' }]),

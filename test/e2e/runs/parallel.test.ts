@@ -6,6 +6,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let halo: TestHalo;
 let repository: TestRepository;
@@ -129,7 +130,7 @@ it('hazard 24: concurrent stories of two runs in one repository are independent'
 });
 
 async function untilJournal(runId: string, text: string): Promise<void> {
-  await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), { timeout: 100_000 });
+  await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), PATIENCE);
 }
 
 /** A commit that no halo made, without touching the checkout. */

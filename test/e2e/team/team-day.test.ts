@@ -12,8 +12,8 @@ import { startReceiver } from '../../support/network/receiver.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { serveGit } from '../../support/repository/serve-git.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
-const PATIENCE = { timeout: 100_000, interval: 200 };
 /** Asks about a port until it is answered, does what feedback asks for, and otherwise writes what its title says. */
 const AGENT = `prompt=$(cat); case "$prompt" in
   *"answered:"*) echo 8080 > port.txt; ${OK};;

@@ -1,8 +1,7 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { asked, created, failed } from '../../support/journal.ts';
-import { hasChromium, startChromium } from '../../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { hasChromium } from '../../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const XSS = [
@@ -17,8 +16,7 @@ describe(
   'incident dashboard-texts: everything that the dashboard shows was written by an attacker',
   skipFor(!hasChromium && 'chromium is missing'),
   () => {
-    let browser: Browser;
-    let dashboard: OpenedDashboard;
+    const dashboard = useDashboard();
     let home: OpenedDashboard['home'];
     let served: OpenedDashboard['served'];
     let page: OpenedDashboard['page'];
@@ -26,15 +24,9 @@ describe(
     let signIn: OpenedDashboard['signIn'];
     let show: OpenedDashboard['show'];
 
-    beforeAll(async () => {
-      browser = await startChromium();
-    });
-    afterAll(() => browser.close());
-    beforeEach(async () => {
-      dashboard = await openDashboard(browser);
+    beforeEach(() => {
       ({ home, served, page, problems, signIn, show } = dashboard);
     });
-    afterEach(() => dashboard.close());
 
     it('texts of agents and repositories create no element and run no script', async () => {
       const first = created('hostile1', [XSS]);

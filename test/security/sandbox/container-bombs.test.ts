@@ -7,6 +7,7 @@ import { storyKey } from '../../../src/core/run/story-key.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const docker = new Docker();
 const MIB = 1024 ** 2;
@@ -34,17 +35,14 @@ async function attack(script: string, settings: string[], gates = ['true']): Pro
 /** Nothing of a run may stay: no container, no volume, no folder for its sockets. */
 async function residue(run: string): Promise<void> {
   await expect
-    .poll(
-      async () => {
-        const filters = { label: [`dev.halo.run=${run}`] };
-        const [containers, volumes] = await Promise.all([
-          docker.listContainers({ all: true, filters }),
-          docker.listVolumes({ filters: JSON.stringify(filters) }),
-        ]);
-        return [...containers.map(({ Names }) => Names), ...volumes.Volumes.map(({ Name }) => Name)];
-      },
-      { timeout: 100_000 },
-    )
+    .poll(async () => {
+      const filters = { label: [`dev.halo.run=${run}`] };
+      const [containers, volumes] = await Promise.all([
+        docker.listContainers({ all: true, filters }),
+        docker.listVolumes({ filters: JSON.stringify(filters) }),
+      ]);
+      return [...containers.map(({ Names }) => Names), ...volumes.Volumes.map(({ Name }) => Name)];
+    }, PATIENCE)
     .toEqual([]);
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Docker from 'dockerode';
 import { vi } from 'vitest';
 import { PROGRAM_AGENTS } from '../agent-ids.ts';
+import { PATIENCE } from '../patience.ts';
 
 /** A second Docker Engine for one test, with halo's image in it. Faults in it do not affect other tests. */
 export interface TestEngine {
@@ -93,7 +94,7 @@ function describeEngine(dir: string, { liveRestore = false, mirror }: EngineOpti
     ]);
     dockerd = started;
     const isGone = () => started.gone() || containerd.gone();
-    await vi.waitUntil(async () => isGone() || (await answers(docker)), { timeout: 100_000, interval: 50 });
+    await vi.waitUntil(async () => isGone() || (await answers(docker)), PATIENCE);
     if (isGone())
       throw started.error() ?? containerd.error() ?? new Error(readFileSync(join(dir, 'log'), 'utf8').slice(-2_000));
   };

@@ -5,6 +5,7 @@ import { findLeftovers } from './find-leftovers.ts';
 import { filesWith } from '../text/files-with.ts';
 import type { TestRepository } from '../repository/repository.ts';
 import { activeJobs, CANARY, type World } from './world.ts';
+import { PATIENCE } from '../patience.ts';
 
 /** What must hold of a run, whatever happened while it was worked on. */
 export interface Promised {
@@ -80,7 +81,7 @@ function checkEnd(world: World, { runId, stopReason = 'SUCCESS' }: Promised): vo
 
 async function checkLeftovers({ home, tmp, docker }: World): Promise<void> {
   await vi.waitFor(async () => expect(await findLeftovers(home.dir, docker), 'I2: left behind').toEqual([]), {
-    timeout: 100_000,
+    ...PATIENCE,
     interval: 500,
   });
   expect(readdirSync(tmp), 'I2: temporary files').toEqual([]);

@@ -14,6 +14,7 @@ import { findLeftovers } from './find-leftovers.ts';
 import { makeRepository, type TestRepository } from '../repository/repository.ts';
 import { hostOf } from '../halo/host.ts';
 import { readJournal } from '../halo/read-journal.ts';
+import { PATIENCE } from '../patience.ts';
 
 /** A secret that every worker here knows; no file may ever hold it. */
 export const CANARY = 'canary-5f1d0c7e9b3a4826';
@@ -170,7 +171,7 @@ export async function tidyUp(world: World, ...how: Parameters<World['startWorker
   await vi.waitFor(async () => expect(await activeJobs(world)).toEqual([]), { timeout: 120_000, interval: 300 });
   // What the engine is still busy with cannot be removed yet: the worker tries again with each of its rounds.
   const clean = async () => expect(await findLeftovers(world.home.dir, world.docker)).toEqual([]);
-  await vi.waitFor(clean, { timeout: 100_000, interval: 500 }).catch(() => undefined);
+  await vi.waitFor(clean, { ...PATIENCE, interval: 500 }).catch(() => undefined);
   await stopWorker(worker);
 }
 

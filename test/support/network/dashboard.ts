@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { expect } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import { openScriptedHome, type ScriptedHome } from '../halo/scripted-home.ts';
-import { collectProblems } from './chromium.ts';
+import { collectProblems, startChromium } from './chromium.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const OWNER = 'the-token-of-the-server';
@@ -27,7 +27,22 @@ export interface OpenedDashboard {
   close: () => Promise<void>;
 }
 
-export async function openDashboard(browser: Browser): Promise<OpenedDashboard> {
+/** Opens a dashboard for each test of the suite, in one browser, and closes it after the test. */
+export function useDashboard(): OpenedDashboard {
+  let browser: Browser;
+  let opened: OpenedDashboard;
+  beforeAll(async () => {
+    browser = await startChromium();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    opened = await openDashboard(browser);
+  });
+  afterEach(() => opened.close());
+  return new Proxy({} as OpenedDashboard, { get: (_none, key: keyof OpenedDashboard) => opened[key] });
+}
+
+async function openDashboard(browser: Browser): Promise<OpenedDashboard> {
   buildWhenStale(ROOT);
   const home = openScriptedHome();
   const host = { ...home.host, apiToken: OWNER };

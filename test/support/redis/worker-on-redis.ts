@@ -7,6 +7,7 @@ import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../../src/queue/redis/connect-redis.ts';
 import { openRedisServer, type RedisServer } from './redis-server.ts';
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.ts';
+import { PATIENCE } from '../patience.ts';
 
 const RUN = 'abcdefgh01';
 
@@ -33,7 +34,7 @@ const BACK_MS = 30_000;
 export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
   const home = mkdtempSync(join(tmpdir(), 'halo-queue-'));
   const server = await openRedisServer();
-  const link = await vi.waitFor(() => connectRedis({ home, redisUrl: server.url }), { timeout: 100_000 });
+  const link = await vi.waitFor(() => connectRedis({ home, redisUrl: server.url }), PATIENCE);
   const queue = await openQueue(link);
   const proxy = await openTcpProxy(server.socket);
   const near = await connectRedis({ home, redisUrl: `redis://127.0.0.1:${proxy.port}` });
@@ -58,7 +59,7 @@ export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
     queue,
     async occupy() {
       await enqueue(1);
-      await vi.waitFor(() => expect(taken).toHaveLength(1), { timeout: 100_000 });
+      await vi.waitFor(() => expect(taken).toHaveLength(1), PATIENCE);
     },
     finish,
     async untilNextIsTaken() {

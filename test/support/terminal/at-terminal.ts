@@ -6,9 +6,9 @@ import { join, resolve } from 'node:path';
 import { execa } from 'execa';
 import { expect, vi } from 'vitest';
 import { shellQuote } from '../../../src/lib/text.ts';
+import { PATIENCE } from '../patience.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');
-const PATIENCE = { timeout: 100_000, interval: 200 };
 
 /** A halo command in a terminal of its own, of 100 columns and 30 rows. */
 export function startAtTerminal(words: string[], { cwd, env }: { cwd: string; env: Record<string, string> }) {

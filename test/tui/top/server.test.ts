@@ -6,7 +6,8 @@ import { openHalo, OK, prdOf, type TestHalo } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 import { skipFor } from '../../support/skip.ts';
-import { hasTmux, PATIENCE, Tmux } from '../../support/tmux.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { hasTmux, Tmux } from '../../support/tmux.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');
 /** Asks until the prompt has an answer. */

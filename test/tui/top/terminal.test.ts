@@ -4,7 +4,8 @@ import { shellQuote } from '../../../src/lib/text.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { skipFor } from '../../support/skip.ts';
-import { hasTmux, PATIENCE, Tmux } from '../../support/tmux.ts';
+import { PATIENCE } from '../../support/patience.ts';
+import { hasTmux, Tmux } from '../../support/tmux.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');
 

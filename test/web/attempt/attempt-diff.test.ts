@@ -1,38 +1,31 @@
 import { createRequire } from 'node:module';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Locator } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hasChromium, startChromium } from '../../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import type { Locator } from 'playwright-core';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { hasChromium } from '../../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
 import { addSampleRun, type SampleRun } from '../../support/network/sample-run.ts';
 import { skipFor } from '../../support/skip.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const PATIENCE = { timeout: 100_000, interval: 100 };
 const STORY = 'run/sample01/story/US-003';
 const HELP = patchOf('docs/help.md', 1, ['+Coupons are described here.']);
 
 describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
   let write: SampleRun['write'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
   beforeEach(async () => {
-    dashboard = await openDashboard(browser);
     ({ page, show } = dashboard);
     ({ write } = await addSampleRun(dashboard.home, 'sample01'));
     write('US-003', 1, 'diff.patch', patchOf('src/price.js', 7, [' const a = 1;', ' ', '+const tax = 3;']) + HELP);
     write('US-003', 2, 'diff.patch', patchOf('src/price.js', 7, ['-const a = 1;', '+const a = 2;', ' ']) + HELP);
     await dashboard.signIn();
   });
-  afterEach(() => dashboard.close());
 
   function fileOf(path: string): Locator {
     return page.getByRole('region', { name: path, exact: true });
@@ -102,7 +95,8 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
     await show(`${STORY}/compare/1/2`, 'US-003');
     await page.getByRole('button', { name: 'docs/help.md' }).click();
     await page.getByText('Both attempts change it in the same way.').waitFor();
-    expect(await page.getByText('Coupons are described here.').count()).toBe(1);
+    // The rows of a diff are drawn after its place on the page is known.
+    await expect.poll(() => page.getByText('Coupons are described here.').count()).toBe(1);
   });
 
   it('names the attempt that does not change a file', async () => {

@@ -1,9 +1,8 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { asked, COMMIT, created, held } from '../../support/journal.ts';
-import { hasChromium, startChromium } from '../../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { hasChromium } from '../../support/network/chromium.ts';
+import { useDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const FEEDBACK = { commit: COMMIT, text: 'Round it.', comments: [], by: 'lena' };
@@ -32,15 +31,9 @@ const REPLIES: [text: string, first: JournalEntry[], reply: JournalEntry | undef
 ];
 
 describe('an attempt that needed a person', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
   beforeEach(async () => {
-    dashboard = await openDashboard(browser);
     const stories = REPLIES.flatMap(([, first, reply]) => [
       ...first.filter(({ type }) => type !== 'run.ended'),
       ...(reply === undefined ? [] : [reply]),
@@ -48,7 +41,6 @@ describe('an attempt that needed a person', skipFor(!hasChromium && 'chromium is
     await dashboard.home.addRun([created('reply001', REPLIES.length), { type: 'run.started' }, ...stories]);
     await dashboard.signIn();
   });
-  afterEach(() => dashboard.close());
 
   it('shows what the person did, on the page of the run and of the story', async () => {
     const { page, show } = dashboard;

@@ -1,29 +1,21 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { attempted, created, failed } from '../../support/journal.ts';
-import { hasChromium, startChromium } from '../../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { hasChromium } from '../../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const ATTEMPT = { story: 'US-001', attempt: 1 };
 const USAGE = { requests: 3, inputTokens: 1000, cachedTokens: 0, outputTokens: 200, costUsd: 0.36 };
 
 describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
-    dashboard = await openDashboard(browser);
+  beforeEach(() => {
     ({ home, page, show } = dashboard);
   });
-  afterEach(() => dashboard.close());
 
   /** What a list of facts says below a name. */
   async function factOf(name: string): Promise<string> {

@@ -1,31 +1,23 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { holdCommit } from '../../../src/git/commit/held-commits.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
-import { hasChromium, startChromium } from '../../support/network/chromium.ts';
-import { openDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { hasChromium } from '../../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
 
 const USAGE = { requests: 1, inputTokens: 1, cachedTokens: 0, outputTokens: 1 };
 const FIRST = { 'src/cart.ts': 'one\nsecond\n', 'src/total.ts': 'total\n' };
 
 describe('the change since a commit was sent back', skipFor(!hasChromium && 'chromium is missing'), () => {
-  let browser: Browser;
-  let dashboard: OpenedDashboard;
+  const dashboard = useDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
 
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
-    dashboard = await openDashboard(browser);
+  beforeEach(() => {
     ({ home, page } = dashboard);
   });
-  afterEach(() => dashboard.close());
 
   /** A story whose second commit waits, on a base on which another story may have landed. */
   async function addSecondRound(other?: Record<string, string>): Promise<string> {

@@ -7,6 +7,7 @@ import { attempted, created, failed, stateOf } from '../../support/journal.ts';
 import { findLeftovers } from '../../support/faults/find-leftovers.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const docker = new Docker();
 const SLOW = { timeout: 120_000 };
@@ -29,17 +30,14 @@ describe('the next story of a run', () => {
       scripted(`ls; sleep 1; ${WORK}`, ['sleep 2', 'test "$(ls work-* | wc -l)" -le 3']),
     );
     const { stories } = (await halo.operations.get(runId)).state;
-    const ids = await vi.waitFor(
-      async () => {
-        const found = await agentSandboxes(halo, stories[1]!.key);
-        expect(found).toHaveLength(1);
-        return found;
-      },
-      { timeout: 100_000, interval: 50 },
-    );
+    const ids = await vi.waitFor(async () => {
+      const found = await agentSandboxes(halo, stories[1]!.key);
+      expect(found).toHaveLength(1);
+      return found;
+    }, PATIENCE);
     expect((await halo.operations.get(runId)).state.stories[0]).toMatchObject({ progress: 'in_progress' });
     await vi.waitFor(async () => expect((await halo.operations.get(runId)).state.stories[1]!.phase).toBe('agent'), {
-      timeout: 100_000,
+      ...PATIENCE,
       interval: 20,
     });
     expect(await agentSandboxes(halo, stories[1]!.key), 'the same one').toEqual(ids);
@@ -48,20 +46,17 @@ describe('the next story of a run', () => {
     expect(state.stories.map(({ epoch }) => epoch)).toEqual([1, 2, 3]);
     // The agent of B saw the work of A: its sandbox was empty until A had landed.
     expect(halo.readFile(runId, `artifacts/${stories[1]!.key}/1/events.jsonl`)).toMatch(/^work-\d+$/m);
-    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 100_000 });
+    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), PATIENCE);
   });
 
   it('is not begun, and what was prepared is removed, if the gates fail', SLOW, async ({ halo, repository }) => {
     const settings = scripted(WORK, ['sleep 2; false'], ['run.on_failure="stop"']);
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     const { stories } = (await halo.operations.get(runId)).state;
-    await vi.waitFor(async () => expect(await agentSandboxes(halo, stories[1]!.key)).toHaveLength(1), {
-      timeout: 100_000,
-      interval: 50,
-    });
+    await vi.waitFor(async () => expect(await agentSandboxes(halo, stories[1]!.key)).toHaveLength(1), PATIENCE);
     const state = await halo.untilEnd(runId);
     expect(state.stories.map(({ attempts }) => attempts)).toEqual([1, 0]);
-    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), { timeout: 100_000 });
+    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), PATIENCE);
   });
 });
 

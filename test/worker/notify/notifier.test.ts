@@ -15,6 +15,7 @@ import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { startReceiver, type Received } from '../../support/network/receiver.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let home: HaloHome;
 let side: string;
@@ -51,8 +52,8 @@ describe('incident notification: notifications', () => {
     configure(endpoint('first', dead.url) + endpoint('second', steady.url));
     const runs = [await addStoppedRun(), await addStoppedRun()];
     const worker = home.start(['worker'], { cwd: side });
-    await vi.waitFor(() => expect(steady.received).toHaveLength(2), { timeout: 100_000 });
-    await vi.waitFor(() => expect(dead.received).toHaveLength(1), { timeout: 100_000 });
+    await vi.waitFor(() => expect(steady.received).toHaveLength(2), PATIENCE);
+    await vi.waitFor(() => expect(dead.received).toHaveLength(1), PATIENCE);
     // What the answer or its absence means is written after the receiver has seen the request.
     await vi.waitFor(
       async () =>
@@ -60,7 +61,7 @@ describe('incident notification: notifications', () => {
           { name: 'first', waiting: 2, why: expect.stringContaining('127.0.0.1') as string },
           { name: 'second', waiting: 0 },
         ]),
-      { timeout: 100_000 },
+      PATIENCE,
     );
     worker.process.kill('SIGKILL');
     await worker.ended;
@@ -69,22 +70,19 @@ describe('incident notification: notifications', () => {
     await retryEndpoint(home.dir, 'first', new Date());
     runs.push(await addStoppedRun());
     const next = home.start(['worker'], { cwd: side });
-    await vi.waitFor(() => expect(revived.received).toHaveLength(3), { timeout: 100_000 });
+    await vi.waitFor(() => expect(revived.received).toHaveLength(3), PATIENCE);
     expect(revived.received.map(runOf).sort()).toEqual([...runs].sort());
     expect(idOf(dead.received[0]!)).toBe(
       idOf(revived.received.find((each) => runOf(each) === runOf(dead.received[0]!))!),
     );
-    await vi.waitFor(() => expect(steady.received.map(runOf).sort()).toEqual([...runs].sort()), { timeout: 100_000 });
+    await vi.waitFor(() => expect(steady.received.map(runOf).sort()).toEqual([...runs].sort()), PATIENCE);
     // A delivery is recorded after the receiver has answered.
-    await vi.waitFor(
-      async () => {
-        const log = await new NotificationOutbox(home.dir).deliveries(20);
-        expect(log.filter(({ result }) => result === 'delivered')).toHaveLength(6);
-        const failed = log.filter(({ result }) => result === 'failed');
-        expect(new Set(failed.map(({ endpoint: name }) => name))).toEqual(new Set(['first']));
-      },
-      { timeout: 100_000 },
-    );
+    await vi.waitFor(async () => {
+      const log = await new NotificationOutbox(home.dir).deliveries(20);
+      expect(log.filter(({ result }) => result === 'delivered')).toHaveLength(6);
+      const failed = log.filter(({ result }) => result === 'failed');
+      expect(new Set(failed.map(({ endpoint: name }) => name))).toEqual(new Set(['first']));
+    }, PATIENCE);
     next.process.kill('SIGTERM');
     await next.ended;
     await Promise.all([steady.close(), revived.close()]);
@@ -103,7 +101,7 @@ describe('incident notification: notifications', () => {
     ).flatMap((setting) => ['-c', setting]);
     const run = await home.halo(['run', 'asks.json', '--repo', newRepository().root, ...settings], { cwd: side, env });
     expect(run.stdout + run.stderr).not.toContain('canary-8d1f6f2b9c');
-    await vi.waitFor(() => expect(chat.received.length).toBeGreaterThan(0), { timeout: 100_000 });
+    await vi.waitFor(() => expect(chat.received.length).toBeGreaterThan(0), PATIENCE);
     const text = chat.received.map(({ body }) => (JSON.parse(body) as { text: string }).text).join('\n');
     expect(text).toMatch(/S-1 has a question\*\nIs \*+ &lt;!channel&gt; right\?/);
     expect(text).toContain('has ended with NEEDS_HUMAN');
@@ -218,13 +216,10 @@ describe('the outbox of notifications', () => {
     await pass();
     expect(receiver.received).toHaveLength(0);
     await outbox.add('x', notification('0tbq4m8k2dhe7w1-30'), given.addedAt);
-    await vi.waitFor(
-      async () => {
-        await pass();
-        expect(receiver.received).toHaveLength(2);
-      },
-      { timeout: 100_000, interval: 100 },
-    );
+    await vi.waitFor(async () => {
+      await pass();
+      expect(receiver.received).toHaveLength(2);
+    }, PATIENCE);
     rest();
     await pass();
     clock.ms += 15 * DAY_MS;

@@ -4,6 +4,7 @@ import { describe, expect, vi } from 'vitest';
 import { runIdOf, withAgent } from '../../support/forge/issue-home.ts';
 import { it } from '../../support/forge/pull-home.ts';
 import { OK, prdOf } from '../../support/halo/halo.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const STORIES = [{ id: 'A', title: 'Pay @team' }, { id: 'B' }];
 const AGENT = `echo "$(date +%N)" > "$(date +%N)"; ${OK}`;
@@ -77,12 +78,9 @@ describe('a run with land.mode = "pr"', () => {
       ...PR,
     ]);
     const runId = submitted.stdout.trim();
-    await vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft: false }]), {
-      timeout: 100_000,
-      interval: 100,
-    });
+    await vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft: false }]), PATIENCE);
     expect(isLost).toBe(true);
-    await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'pull-requests'))).toEqual([]), { timeout: 100_000 });
+    await vi.waitFor(() => expect(readdirSync(join(haloHome.dir, 'pull-requests'))).toEqual([]), PATIENCE);
     expect((await command(['status', runId])).stdout, 'the failure is over').not.toContain('Tried again');
     expect(forge.pulls.all).toHaveLength(1);
     expect(origin.git('rev-parse', `refs/heads/halo/${runId}`)).toBe(repository.git('rev-parse', `halo/${runId}`));
@@ -102,7 +100,7 @@ describe('a run with land.mode = "pr"', () => {
     const runId = (await command([...submit, ...withAgent(AGENT), ...PR])).stdout.trim();
     const branch = `halo/${runId}`;
     const settled = (isDraft: boolean) =>
-      vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft }]), { timeout: 100_000, interval: 50 });
+      vi.waitFor(() => expect(forge.pulls.all).toMatchObject([{ isDraft }]), PATIENCE);
     await settled(false);
     const person = ['-c', 'user.name=Tess', '-c', 'user.email=tess@shop.test'];
     const added = origin.git(...person, 'commit-tree', `${branch}^{tree}`, '-p', branch, '-m', 'fix: typo');
@@ -110,12 +108,9 @@ describe('a run with land.mode = "pr"', () => {
     const before = repository.git('rev-parse', branch);
     const rejected = await command(['reject', runId, '--story', 'A', '--feedback', 'Rename it.']);
     expect(rejected.code, rejected.stderr).toBe(0);
-    await vi.waitFor(() => expect(repository.git('rev-parse', branch)).not.toBe(before), {
-      timeout: 100_000,
-      interval: 100,
-    });
+    await vi.waitFor(() => expect(repository.git('rev-parse', branch)).not.toBe(before), PATIENCE);
     const tip = repository.git('rev-parse', branch);
-    await vi.waitFor(() => expect(forge.pulls.all[0]!.body).toContain(tip), { timeout: 100_000, interval: 100 });
+    await vi.waitFor(() => expect(forge.pulls.all[0]!.body).toContain(tip), PATIENCE);
     await settled(false);
     expect(origin.git('rev-parse', branch)).toBe(added);
     await vi.waitFor(
@@ -123,7 +118,7 @@ describe('a run with land.mode = "pr"', () => {
         expect((await command(['status', runId])).stdout).toContain(
           `People have pushed to ${branch}, and halo does not overwrite that, so merge ${tip} into it: `,
         ),
-      { timeout: 100_000, interval: 500 },
+      { ...PATIENCE, interval: 500 },
     );
     origin.git('fetch', '-q', repository.root, branch);
     const merged = origin.git(...person, 'commit-tree', `${tip}^{tree}`, '-p', added, '-p', tip, '-m', 'Merge');
@@ -134,7 +129,7 @@ describe('a run with land.mode = "pr"', () => {
         expect(stdout).toContain('#1 ');
         expect(stdout).not.toContain('People have pushed');
       },
-      { timeout: 100_000, interval: 500 },
+      { ...PATIENCE, interval: 500 },
     );
     expect(forge.pulls.statuses.at(-1)).toMatchObject({ commit: tip, context: 'halo/A', state: 'success' });
     worker.process.kill('SIGTERM');

@@ -5,9 +5,9 @@ import { OK, prdOf } from '../../support/halo/halo.ts';
 import { readJournal } from '../../support/halo/read-journal.ts';
 import { withAgent } from '../../support/forge/issue-home.ts';
 import { it as base } from '../../support/forge/pull-home.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const PR = ['-c', 'land.mode="pr"'];
-const PATIENCE = { timeout: 100_000, interval: 200 };
 /** The first attempt at a story writes "bad"; one with feedback in its prompt writes what the feedback quotes. */
 const AGENT = `prompt=$(cat); case "$prompt" in *"asks for"*) echo "$prompt" > fixed.txt; echo good > pay.txt;; *) echo bad > pay.txt;; esac; ${OK}`;
 

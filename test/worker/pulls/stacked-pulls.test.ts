@@ -5,8 +5,8 @@ import { OK, prdOf } from '../../support/halo/halo.ts';
 import { readJournal } from '../../support/halo/read-journal.ts';
 import { withAgent } from '../../support/forge/issue-home.ts';
 import { it as base } from '../../support/forge/pull-home.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
-const PATIENCE = { timeout: 120_000, interval: 200 };
 const STACKED = ['-c', 'land.mode="pr"', '-c', 'land.pull_requests="story"'];
 const AGENT = `cat > "prompt-$(date +%N)"; ${OK}`;
 

@@ -7,6 +7,7 @@ import { buildServerImage } from '../../../src/sandbox/docker/image/server-image
 import { connectHostRedis } from '../../../src/worker/recovery/find-redis.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const docker = new Docker();
 const PATH = process.env.PATH;
@@ -45,6 +46,6 @@ describe('Redis on a machine without a server program', () => {
     expect((await again.counts()).waiting).toBe(1);
     await again.close();
     await second.close();
-    await vi.waitFor(async () => expect(await redisContainers()).toBe(0), { timeout: 100_000 });
+    await vi.waitFor(async () => expect(await redisContainers()).toBe(0), PATIENCE);
   });
 });

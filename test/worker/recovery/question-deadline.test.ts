@@ -15,6 +15,7 @@ import { asked, created } from '../../support/journal.ts';
 import { openRedisServer } from '../../support/redis/redis-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { openIdleRun, type IdleRun } from '../idle-run.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const STORY = 'US-001';
 const UNTIL = '2030-01-01T08:00:00.000Z';
@@ -107,7 +108,7 @@ test('a worker answers questions whose deadline has passed, also those of ended 
   const home = tempDir('halo-deadline');
   vi.stubEnv('DOCKER_HOST', `unix://${home}/none.sock`);
   const redis = await openRedisServer();
-  const link = await vi.waitFor(() => connectRedis(hostOf(home, redis.url)), { timeout: 100_000 });
+  const link = await vi.waitFor(() => connectRedis(hostOf(home, redis.url)), PATIENCE);
   const queue = await openQueue(link);
   const parts = {
     ...{ homeId: 'x', log: pino({ level: 'silent' }), masker: openMasker(), cleaning: new Set<Promise<void>>() },

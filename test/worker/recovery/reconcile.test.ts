@@ -12,6 +12,7 @@ import { openRedisServer } from '../../support/redis/redis-server.ts';
 import { created } from '../../support/journal.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const ORIGIN = { haloVersion: '', agent: { name: 'codex' }, args: [], config: {} };
 
@@ -23,7 +24,7 @@ async function openParts() {
   vi.stubEnv('DOCKER_HOST', `unix://${join(home, 'docker.sock')}`);
   const redis = await openRedisServer();
   const host = hostOf(home, redis.url);
-  const link = await vi.waitFor(() => connectRedis(host), { timeout: 100_000 });
+  const link = await vi.waitFor(() => connectRedis(host), PATIENCE);
   const queue = await openQueue(link);
   const parts = {
     homeId: 'x',
@@ -85,13 +86,10 @@ test('a reconciler reads no files of runs while no run changes; it still restore
   /** Waits for a whole turn: the next one begins only after it. */
   const turn = async () => {
     const before = turns;
-    await vi.waitFor(
-      () => {
-        vi.advanceTimersByTime(10_000);
-        expect(turns).toBeGreaterThan(before + 1);
-      },
-      { timeout: 100_000 },
-    );
+    await vi.waitFor(() => {
+      vi.advanceTimersByTime(10_000);
+      expect(turns).toBeGreaterThan(before + 1);
+    }, PATIENCE);
   };
   settle();
   await turn();

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 it(
   'a worker keeps the output of an agent once, and compresses long logs, when the run has ended',
@@ -16,9 +17,7 @@ it(
     );
     expect(stopReason).toBe('SUCCESS');
     const path = join(halo.home, 'runs', runId, 'artifacts', stories[0]!.key, '1', 'events.jsonl');
-    await vi.waitFor(() => expect([existsSync(path), existsSync(`${path}.ranges`)]).toEqual([false, true]), {
-      timeout: 100_000,
-    });
+    await vi.waitFor(() => expect([existsSync(path), existsSync(`${path}.ranges`)]).toEqual([false, true]), PATIENCE);
     const text = readFileSync(join(halo.home, 'runs', runId, 'events.jsonl'), 'utf8');
     expect(text.split('\n').filter((line) => line.includes('output of the agent')).length).toBeGreaterThan(10_000);
     const parts: Uint8Array[] = [];

@@ -15,6 +15,7 @@ import { BASE, passed } from '../../support/journal.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { openIdleRun, type IdleRun } from '../idle-run.ts';
 import { openIdleWorker } from '../idle-worker.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const { config } = resolveConfig({ cwd: '/', set: ['gates=[]'] });
 const FIRST = 'US-001';
@@ -182,10 +183,7 @@ describe('a job whose run has changed since it was read', () => {
       config: { model: { name: 'nano', fallback: ['gpt', 'mini'] } },
       fallback: { model: 'nano', why: expect.stringContaining('"gpt"') as string },
     });
-    await vi.waitFor(async () => expect(await choose()).toEqual({ config: asked }), {
-      timeout: 100_000,
-      interval: 100,
-    });
+    await vi.waitFor(async () => expect(await choose()).toEqual({ config: asked }), PATIENCE);
   });
 
   it('waits until the end of a pause, also if Redis answers late', async ({ home, repository, link }) => {

@@ -12,6 +12,7 @@ import { makeRoom, readSnapshotLimits, trimSnapshots } from '../../../src/worker
 import { hostOf } from '../../support/halo/host.ts';
 import { removeSnapshots } from '../../support/halo/remove-snapshots.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const MIRROR = 'shop-01234567';
 /** More than any disk has. */
@@ -102,7 +103,7 @@ describe('snapshots beyond their limits', () => {
     configure(`[limits]\nfree_disk = "${HUGE}"\n`);
     const worker = await startWorker({ host: hostOf(home), concurrency: 1, log });
     try {
-      await vi.waitFor(async () => expect(await remaining(added)).toEqual(only()), { timeout: 100_000, interval: 100 });
+      await vi.waitFor(async () => expect(await remaining(added)).toEqual(only()), PATIENCE);
     } finally {
       await worker.close();
     }
