@@ -87,7 +87,10 @@ export interface AgentAdapter {
   describeBuild?: BuildDescription;
   /** A reader for the lines of one run, in order. */
   createReader(expected?: ExpectedAnswer): LineReader;
-  /** Whether lines that are expected to hold this answer are only messages, because they lack what all others have. */
+  /**
+   * Whether each of these lines is a message: none can hold an answer of this form, an error or a denial. Only the first
+   * messages are then read, so the reader must not remember lines.
+   */
   isTalk?(lines: string, form: ExpectedAnswer['form']): boolean;
   /** Finds `ParsedLine.denied` for a program that reports it only on stderr. */
   findDenial?(stderrTail: string): string | undefined;

@@ -68,14 +68,14 @@ interface BatchTarget {
   close(): Promise<void>;
 }
 
-/** A larger batch is written immediately. */
+/** A batch of this size is complete. */
 const BATCH_BYTES = 512 * 1024;
 /** How long a smaller batch waits for more. */
 const BATCH_MS = 10;
 
 /**
- * A sink that writes small chunks together, because starting a write takes longer than copying a chunk. `toError` makes
- * the error of the sink from what the target throws.
+ * A sink that writes small chunks together, because starting a write takes longer than copying a chunk, and one batch
+ * after the other. `toError` makes the error of the sink from what the target throws.
  */
 export function batchingSink(target: BatchTarget, toError: (error: unknown) => Error): Writable {
   let batch: Buffer[] = [];
@@ -85,12 +85,13 @@ export function batchingSink(target: BatchTarget, toError: (error: unknown) => E
   const flush = (): Promise<void> => {
     clearTimeout(timer);
     timer = undefined;
-    if (size > 0) {
+    // While a batch is written, the next one grows.
+    writing = writing.then(() => {
       const chunks = batch;
       batch = [];
       size = 0;
-      writing = writing.then(() => target.write(chunks));
-    }
+      return chunks.length === 0 ? undefined : target.write(chunks);
+    });
     return writing;
   };
   const settle = (promise: Promise<void>, done: (error?: Error) => void) =>
@@ -112,13 +113,13 @@ export function batchingSink(target: BatchTarget, toError: (error: unknown) => E
         flush().then(() => target.end?.()),
         done,
       ),
-    destroy(error, done) {
-      clearTimeout(timer);
+    destroy: (error, done) =>
       settle(
-        writing.catch(ignore).then(() => target.close()),
+        flush()
+          .catch(ignore)
+          .then(() => target.close()),
         (failed) => done(error ?? failed),
-      );
-    },
+      ),
   });
 }
 

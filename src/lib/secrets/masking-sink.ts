@@ -2,8 +2,6 @@ import { Writable } from 'node:stream';
 import { writeAhead, WRITE_AHEAD_BYTES } from '../streams.ts';
 import type { Masker } from './masker.ts';
 
-const NEWLINE = 0x0a;
-
 /** A sink that masks secrets and writes to another sink, which it ends or destroys together with itself. */
 export function maskingSink(masker: Masker, sink: Writable): Writable {
   const cleaner = masker.cleaner();
@@ -11,17 +9,9 @@ export function maskingSink(masker: Masker, sink: Writable): Writable {
     if (bytes.length === 0) done();
     else writeAhead(sink, bytes, done);
   };
-  /** The end of a line is masked with its beginning in the chunk before, which is copied; what follows is not. */
-  const mask = (chunk: Buffer, done: (error?: Error | null) => void) => {
-    const lineEnd = chunk.indexOf(NEWLINE) + 1;
-    pass(cleaner.push(chunk.subarray(0, lineEnd)), (error) => {
-      if (error) done(error);
-      else pass(cleaner.push(chunk.subarray(lineEnd)), done);
-    });
-  };
   const masked = new Writable({
     highWaterMark: WRITE_AHEAD_BYTES,
-    write: (chunk: Buffer, _encoding, done) => mask(chunk, done),
+    write: (chunk: Buffer, _encoding, done) => pass(cleaner.push(chunk), done),
     final: (done) =>
       pass(cleaner.end(), (error) => {
         if (error) done(error);

@@ -12,7 +12,7 @@ export interface Needle {
   bytes: Buffer;
   /** Of the text that it comes from. */
   number: number;
-  /** The needle is only found after one of these bytes, or at the beginning of the data. */
+  /** `find` finds the needle only after one of these bytes, or at the beginning of the data. */
   after?: readonly number[];
 }
 
@@ -120,7 +120,7 @@ function endsLine(data: Buffer): boolean {
   return last === 0x0a || last === 0x0d;
 }
 
-/** The pairs that may be where the window has its byte `last` and the one before, if it begins like the needle. */
+/** The pairs of bytes that may end at `last` in a window that begins with the needle, or with the byte before it. */
 function pairsOf({ bytes, after }: Needle, last: number): number[] {
   if (after === undefined) return [pairAt(bytes, last - 1)];
   return last === 1 ? after.map((before) => (before << 8) | bytes[0]!) : [pairAt(bytes, last - 2)];

@@ -1,7 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
-import { ignore } from '../../lib/async.ts';
 import { createFolders } from '../../lib/fs.ts';
 import { batchingSink, createByteBuffer } from '../../lib/streams.ts';
 import { toDiskError } from '../disk-errors.ts';
@@ -10,8 +9,8 @@ const NEWLINE = 0x0a;
 /** A longer line is written in parts. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 /**
- * After each such amount, the disk begins to store it. Otherwise the next process that waits for the disk would wait for
- * the whole output: Docker, which then reports the end of a container seconds later.
+ * After such an amount, the disk stores what is written so far. Otherwise the next process that waits for the disk would
+ * wait for the whole output: Docker, which then reports the end of a container seconds later.
  */
 const SYNC_BYTES = 32 * 1024 * 1024;
 
@@ -38,6 +37,7 @@ class RawOutput {
   readonly #line = createByteBuffer();
   #unsynced = 0;
   #syncing: Promise<void> | undefined;
+  #syncError: unknown;
 
   constructor(paths: RawPaths, mayWrite: (() => Promise<void>) | undefined) {
     this.#paths = paths;
@@ -47,25 +47,24 @@ class RawOutput {
   async write(chunks: Buffer[]): Promise<void> {
     this.#files ??= await this.#open();
     const lines = chunks.flatMap((chunk) => this.#takeLines(chunk));
-    const own = writeAll(this.#files.own, chunks);
-    const shared = lines.length > 0 && writeAll(this.#files.shared, lines);
-    // Both have ended when this settles, so that no file is closed during a write.
-    const written = await Promise.allSettled([own, shared]);
-    for (const each of written) if (each.status === 'rejected') throw each.reason;
+    await all([writeAll(this.#files.own, chunks), writeAll(this.#files.shared, lines)]);
+    if (this.#syncError !== undefined) throw this.#syncError as Error;
     this.#unsynced += sizeOf(chunks);
     if (this.#unsynced >= SYNC_BYTES) this.#syncing ??= this.#sync();
   }
 
   async end(): Promise<void> {
-    if (this.#line.length() === 0) return;
-    this.#line.add(Buffer.from('\n'));
-    await this.#files?.shared.writeFile(this.#line.take());
+    if (this.#line.length() > 0) {
+      this.#line.add(Buffer.from('\n'));
+      await this.#files?.shared.writeFile(this.#line.take());
+    }
+    await this.#syncing;
+    if (this.#syncError !== undefined) throw this.#syncError as Error;
   }
 
   async close(): Promise<void> {
     await this.#syncing;
-    await this.#files?.own.close();
-    await this.#files?.shared.close();
+    await all([this.#files?.own.close(), this.#files?.shared.close()]);
   }
 
   async #open(): Promise<{ own: FileHandle; shared: FileHandle }> {
@@ -86,13 +85,22 @@ class RawOutput {
 
   async #sync(): Promise<void> {
     this.#unsynced = 0;
-    await Promise.all([this.#files?.own.datasync(), this.#files?.shared.datasync()]).catch(ignore);
+    await all([this.#files?.own.datasync(), this.#files?.shared.datasync()]).catch((error: unknown) => {
+      this.#syncError ??= error;
+    });
     this.#syncing = undefined;
   }
 }
 
+/** Waits until all have settled, so that no file is closed while it is used. Throws the first error. */
+async function all(steps: (Promise<void> | undefined)[]): Promise<void> {
+  const settled = await Promise.allSettled(steps.filter((step) => step !== undefined));
+  for (const each of settled) if (each.status === 'rejected') throw each.reason;
+}
+
 /** Writes chunks at the end of a file. */
 async function writeAll(file: FileHandle, chunks: Buffer[]): Promise<void> {
+  if (chunks.length === 0) return;
   const { bytesWritten } = await file.writev(chunks);
   if (bytesWritten < sizeOf(chunks)) await file.writeFile(Buffer.concat(chunks).subarray(bytesWritten));
 }

@@ -7,7 +7,7 @@ import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { hasTmux, Tmux } from '../../support/tmux.ts';
+import { hasTmux, Tmux } from '../../support/terminal/tmux.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');
 /** Asks until the prompt has an answer. */

@@ -5,7 +5,7 @@ import { makeRepository, type TestRepository } from '../../support/repository/re
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
-import { hasTmux, Tmux } from '../../support/tmux.ts';
+import { hasTmux, Tmux } from '../../support/terminal/tmux.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');
 

@@ -58,7 +58,7 @@ describe('a run collector', () => {
   ])('%s', (_name, lines, run) => {
     const script = lines.map(line);
     const collector = openRunCollector({ read: () => script.shift()! });
-    while (script.length > 0) collector.add('0123456789');
+    while (script.length > 0) collector.add('012345678');
     expect(collector.run()).toEqual({ ...NO_OUTPUT, ...run });
   });
 
@@ -83,7 +83,7 @@ describe('a run collector', () => {
     const lines = `${long}\n${'y\n'.repeat(1000)}`;
     expect(collector.add(lines)).toEqual([talk(long)]);
     expect(reads).toBe(1);
-    expect(collector.run().output).toBe(lines.length);
+    expect(collector.run().output).toBe(lines.length + 1);
     expect(collector.add('a\nedit')).toEqual([talk('a'), edit]);
   });
 });

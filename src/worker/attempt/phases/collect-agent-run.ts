@@ -3,7 +3,7 @@ import { addActivity, isFull, type AgentActivity } from '../../../core/agent.ts'
 
 /** What the output of an agent says about its run. */
 export interface AgentRun {
-  /** Characters that it printed; undefined if it printed none. */
+  /** Characters that it printed, with line ends; undefined if it printed none. */
   output: number | undefined;
   /** The last candidate for its answer. */
   answerText: string | undefined;
@@ -55,7 +55,7 @@ export function openRunCollector({ read, isTalk }: OutputReader): RunCollector {
         run.blockedBy = parsed.denied ?? run.blockedBy;
         from = to + 1;
       }
-      run.output = (run.output ?? 0) + lines.length;
+      run.output = (run.output ?? 0) + lines.length + 1;
       return activities;
     },
     run: () => ({ ...run }),

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, vi } from 'vitest';
-import { shellQuote } from '../../src/lib/text.ts';
-import { PATIENCE } from './patience.ts';
+import { shellQuote } from '../../../src/lib/text.ts';
+import { PATIENCE } from '../patience.ts';
 
 export const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
