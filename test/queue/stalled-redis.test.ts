@@ -12,7 +12,7 @@ import { newRepository } from '../support/repository/new-repository.ts';
 
 it.for([2, 3])(
   'submit ends with a sentence if Redis answers on %i connections and on no more',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async (count) => {
     const home = openHome();
     const server = await openRedisServer();

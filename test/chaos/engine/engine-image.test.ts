@@ -22,7 +22,7 @@ afterEach(async () => {
 
 it(
   'hazard 34: a run whose image is missing ends with a clear error, and another one lands',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     world = openWorld();
     const [poor, rich] = [world.addRepository(), world.addRepository()];
@@ -50,7 +50,7 @@ describe('hazard 34: the one image that halo downloads, that of Redis', skipFor(
     ['never answers', undefined],
   ] as const)(
     'is not downloaded from a registry that %s: a clear error',
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async ([, status], { skip }) => {
       const asked: string[] = [];
       const registry = createServer(({ url }, answer) => {

@@ -246,7 +246,7 @@ describe('incident address-password: a password in the address of a repository',
 
 it(
   'text that only looks like a secret is reported, and waits for approval if configured',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const repository = keep(newRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' }));
     const story = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`).flatMap((s) => [

@@ -9,10 +9,11 @@ import type { World } from './world.ts';
 export interface CompletedJob {
   /** The story, counted from 0; the number of stories: the end of the run. */
   ordinal: number;
-  /** How often it lost its worker without a word. */
+  /** How often its worker stopped without giving it back. */
   stalled: number;
 }
 
+/** The jobs of a home that are done, in no certain order. */
 export async function completedJobs({ home, redisSocket }: World): Promise<CompletedJob[]> {
   const prefix = `halo-${readFileSync(join(home.dir, 'id'), 'utf8').trim()}`;
   const connection = new Redis({ path: redisSocket, maxRetriesPerRequest: null });

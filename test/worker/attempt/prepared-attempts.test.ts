@@ -10,7 +10,7 @@ import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const docker = new Docker();
-const SLOW = { timeout: 120_000 };
+const SLOW = { timeout: 300_000 };
 
 /** Names of the sandboxes of a story in which its agent will work. */
 async function agentSandboxes({ home }: TestHalo, story: string): Promise<string[]> {

@@ -7,7 +7,7 @@ import { PATIENCE } from '../../support/patience.ts';
 
 it(
   'a worker keeps the output of an agent once, and compresses long logs, when the run has ended',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async ({ halo, repository }) => {
     const noisy = `date +%N > work.txt; yes 'output of the agent' | head -n 20000; ${OK}`;
     const { runId, stopReason, stories } = await halo.run(
