@@ -8,12 +8,10 @@ export interface PatternMatcher {
   beginning(data: Buffer): number;
 }
 
-export interface Needle {
+interface Needle {
   bytes: Buffer;
   /** Of the text that it comes from. */
   number: number;
-  /** `find` finds the needle only after one of these bytes, or at the beginning of the data. */
-  after?: readonly number[];
 }
 
 const NOTHING: PatternMatcher = { find: () => {}, beginning: (data) => data.length };
@@ -22,36 +20,32 @@ const NOTHING: PatternMatcher = { find: () => {}, beginning: (data) => data.leng
  * Wu and Manber's search: a table says for two bytes how far the window can move on. Every byte string must have at
  * least two bytes; a short one makes the search slow.
  */
-export function compileExact(all: readonly Needle[]): PatternMatcher {
-  const window = Math.min(...all.map(({ bytes, after }) => bytes.length + (after ? 1 : 0)), 255);
+function compileExact(all: readonly Needle[]): PatternMatcher {
+  const window = Math.min(...all.map(({ bytes }) => bytes.length), 255);
   const longest = Math.max(...all.map(({ bytes }) => bytes.length));
   const moves = new Uint8Array(65_536).fill(window - 1);
   // Most candidates end here, without a lookup in a map.
   const starts = new Uint8Array(65_536);
-  for (const needle of all)
-    for (let last = 1; last < window; last++)
-      for (const pair of pairsOf(needle, last)) {
-        moves[pair] = Math.min(moves[pair]!, window - 1 - last);
-        if (last === 1) starts[pair] = 1;
-      }
-  const byEnd = group(all, (needle) => pairsOf(needle, window - 1));
-  const byStart = group(all, ({ bytes }) => [pairAt(bytes, 0)]);
+  for (const { bytes } of all) {
+    starts[pairAt(bytes, 0)] = 1;
+    for (let last = 1; last < window; last++) {
+      const pair = pairAt(bytes, last - 1);
+      moves[pair] = Math.min(moves[pair]!, window - 1 - last);
+    }
+  }
+  const byEnd = group(all, ({ bytes }) => pairAt(bytes, window - 2));
+  const byStart = group(all, ({ bytes }) => pairAt(bytes, 0));
   const firsts = new Set(all.map(({ bytes }) => bytes[0]!));
-  const bound = all.filter(({ after }) => after);
   return {
     find(data, onHit) {
-      for (const { bytes, number } of bound) if (agree(data, 0, bytes, bytes.length)) onHit(0, bytes.length, number);
       /** How far the window can move from where it ends at `last`. */
       const step = (last: number): number => {
         const move = moves[pairAt(data, last - 1)]!;
         if (move > 0) return move;
         const from = last - window + 1;
         if (starts[pairAt(data, from)] === 0) return 1;
-        for (const { bytes, number, after } of byEnd.get(pairAt(data, last - 1)) ?? []) {
-          const at = after ? from + 1 : from;
-          if ((!after || after.includes(data[from]!)) && agree(data, at, bytes, bytes.length))
-            onHit(at, at + bytes.length, number);
-        }
+        for (const { bytes, number } of byEnd.get(pairAt(data, last - 1)) ?? [])
+          if (agree(data, from, bytes, bytes.length)) onHit(from, from + bytes.length, number);
         return 1;
       };
       // Two windows, each in one half of the data: one moves while the other waits for memory.
@@ -120,12 +114,6 @@ function endsLine(data: Buffer): boolean {
   return last === 0x0a || last === 0x0d;
 }
 
-/** The pairs of bytes that may end at `last` in a window that begins with the needle, or with the byte before it. */
-function pairsOf({ bytes, after }: Needle, last: number): number[] {
-  if (after === undefined) return [pairAt(bytes, last - 1)];
-  return last === 1 ? after.map((before) => (before << 8) | bytes[0]!) : [pairAt(bytes, last - 2)];
-}
-
 function pairAt(bytes: Buffer, from: number): number {
   return (bytes[from]! << 8) | bytes[from + 1]!;
 }
@@ -136,13 +124,12 @@ function agree(data: Buffer, from: number, bytes: Buffer, length: number): boole
   return true;
 }
 
-function group(all: readonly Needle[], keysOf: (needle: Needle) => number[]): Map<number, Needle[]> {
+function group(all: readonly Needle[], keyOf: (needle: Needle) => number): Map<number, Needle[]> {
   const groups = new Map<number, Needle[]>();
-  for (const needle of all)
-    for (const key of keysOf(needle)) {
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, [needle]);
-      else group.push(needle);
-    }
+  for (const needle of all) {
+    const group = groups.get(keyOf(needle));
+    if (group === undefined) groups.set(keyOf(needle), [needle]);
+    else group.push(needle);
+  }
   return groups;
 }

@@ -1,11 +1,11 @@
-import { compileExact } from './multi-pattern-matcher.ts';
+import { compileShapeFilter, type ByteShape } from './shape-filter.ts';
 
 /** A kind of secret that is known by what it looks like. */
 export interface TokenPattern {
   name: string;
   /** Global, and linear in the text: each begins at the start of a word and has no choice on the way. */
   pattern: RegExp;
-  /** What matches begin with. At least four characters, so that few other texts begin alike. */
+  /** What matches begin with. At least three characters, so that few other texts begin alike. */
   beginnings: readonly string[];
 }
 
@@ -37,23 +37,22 @@ export const TOKEN_PATTERNS: readonly TokenPattern[] = [
 /** A digit within reach distinguishes a key from a name like sk-spinner-fading-circle. */
 function modelKey(): TokenPattern {
   const pattern = new RegExp(`${WORD_START}sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}`, 'g');
-  return { name: 'a key of a model provider', beginnings: [...WORD].map((next) => `sk-${next}`), pattern };
+  return { name: 'a key of a model provider', beginnings: ['sk-'], pattern };
 }
 
-const KEY_BEGINNING = '-----BEGIN ';
-/** All bytes that do not belong to words. */
-const BREAKS = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !Buffer.from(WORD).includes(byte));
-const BEGINNINGS = TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings);
-const SEARCH = compileExact([
-  ...BEGINNINGS.map((text) => ({ bytes: Buffer.from(text), number: 0, after: BREAKS })),
-  { bytes: Buffer.from(KEY_BEGINNING), number: 0 },
-]);
+const WORD_BYTES = [...Buffer.from(WORD)];
+const BREAKS = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !WORD_BYTES.includes(byte));
 
 /** Whether bytes may hold a token or the beginning of a private key: one search instead of one for each shape. */
-export function mayHoldShape(bytes: Buffer): boolean {
-  let may = false;
-  SEARCH.find(bytes, () => (may = true));
-  return may;
+export const mayHoldShape = compileShapeFilter([
+  ...TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings.map(toShape)),
+  [...'BEGIN'].map((char) => [char.charCodeAt(0)]),
+]);
+
+/** The beginning of a word, as far as it fits. */
+function toShape(beginning: string): ByteShape {
+  const at = (index: number) => (index < beginning.length ? [beginning.charCodeAt(index)] : WORD_BYTES);
+  return [BREAKS, at(0), at(1), at(2), at(3)];
 }
 
 /** What a line looks like: a token, the beginning of a private key. Each once. */
