@@ -88,10 +88,10 @@ export interface AgentAdapter {
   /** A reader for the lines of one run, in order. */
   createReader(expected?: ExpectedAnswer): LineReader;
   /**
-   * Whether each of these lines is a message: none can hold an answer of this form, an error or a denial. Only the first
+   * Whether each of these lines of UTF-8 is a message: none can hold an answer of this form, an error or a denial. Only the first
    * messages are then read, so the reader must not remember lines.
    */
-  isTalk?(lines: string, form: ExpectedAnswer['form']): boolean;
+  isTalk?(lines: Buffer, form: ExpectedAnswer['form']): boolean;
   /** Finds `ParsedLine.denied` for a program that reports it only on stderr. */
   findDenial?(stderrTail: string): string | undefined;
   outcome(end: AgentEnd): AgentOutcome;

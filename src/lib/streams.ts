@@ -1,5 +1,4 @@
 import { Writable } from 'node:stream';
-import { StringDecoder } from 'node:string_decoder';
 import { ignore } from './async.ts';
 
 /** A growing buffer. Unlike an array of chunks it needs little memory for many tiny chunks. */
@@ -150,50 +149,4 @@ export function tailSink(maxBytes: number): { sink: Writable; text: () => string
     text: () => Buffer.concat(chunks).subarray(-maxBytes).toString('utf8'),
     missing: () => Math.max(0, total - maxBytes),
   };
-}
-
-const NEWLINE = 0x0a;
-
-/** Receives complete lines as one text, without the last line end. Output waits until it resolves. */
-export type OnLines = (lines: string) => Promise<void>;
-
-/** Longer lines are delivered in parts, to keep memory bounded. */
-const MAX_LINE_BYTES = 8 * 1024 * 1024;
-
-/**
- * A sink that writes all bytes to `keep` unchanged and passes complete lines to `onLines`, while the bytes are still
- * written. Slow consumers apply backpressure. An unterminated last line is included.
- */
-export function splitLines(options: { keep: Writable; onLines: OnLines }): Writable {
-  const { keep, onLines } = options;
-  const decoder = new StringDecoder('utf8');
-  const rest = createByteBuffer();
-  /** Searches each chunk for a line end once, so that a long line costs linear time. */
-  const handOn = async (chunk: Buffer) => {
-    const cut = chunk.lastIndexOf(NEWLINE) + 1;
-    const whole = rest.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
-    const text = whole === 0 ? '' : decoder.write(rest.takeWith(chunk.subarray(0, whole)));
-    rest.add(chunk.subarray(whole));
-    if (text !== '') await onLines(text.endsWith('\n') ? text.slice(0, -1) : text);
-  };
-  const sink = new Writable({
-    highWaterMark: WRITE_AHEAD_BYTES,
-    write(chunk: Buffer, _encoding, done) {
-      writeAhead(keep, chunk, (error) => {
-        if (error) done(error);
-        else handOn(chunk).then(() => done(), done);
-      });
-    },
-    final(done) {
-      const last = decoder.write(rest.take()) + decoder.end();
-      const handed = last === '' ? Promise.resolve() : onLines(last);
-      handed.then(() => keep.end(done), done);
-    },
-    destroy(error, done) {
-      keep.destroy();
-      done(error);
-    },
-  });
-  keep.on('error', (error) => sink.destroy(error));
-  return sink;
 }

@@ -16,8 +16,7 @@ import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
 import { findStored, readChunks, readStored } from './run/stored-file.ts';
 import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
-import { splitLines, type OnLines } from '../lib/streams.ts';
-import { openRawOutput } from './run/raw-output.ts';
+import { openRawOutput, type OnLines } from './run/raw-output.ts';
 
 /** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface ArtifactStore {
@@ -101,8 +100,7 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
     },
     openRaw: (location, onLines, mayWrite) => {
       const files = { own: artifactPath(home, location, 'events.jsonl'), shared: paths(location.runId).raw };
-      const keep = openRawOutput(files, mayWrite);
-      return maskingSink(masker, onLines === undefined ? keep : splitLines({ keep, onLines }));
+      return maskingSink(masker, openRawOutput({ ...files, onLines, mayWrite }));
     },
     followRaw: (runId, how) => followRawOutput(paths(runId), how),
     listArtifacts: (runId) => listArtifacts(paths(runId)),

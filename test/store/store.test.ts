@@ -278,9 +278,9 @@ describe('raw output and artifacts', () => {
     const runId = await newRun();
     const masker = openMasker();
     masker.learn(['correct-horse-battery']);
-    const lines: string[] = [];
+    let lines = '';
     const stream = openStore(home, { transcribe, masker }).openRaw({ runId, storyKey: 's-1', attempt: 1 }, (more) => {
-      lines.push(...more.split('\n'));
+      lines += Buffer.concat(more).toString();
       return Promise.resolve();
     });
     const text = 'one\n{"key":"correct-horse-battery"}\nlast';
@@ -288,7 +288,7 @@ describe('raw output and artifacts', () => {
     stream.end();
     await finished(stream);
     const masked = `one\n{"key":"${'*'.repeat(21)}"}\nlast`;
-    expect(lines).toEqual(masked.split('\n'));
+    expect(lines).toBe(masked);
     expect(read(runId, 'artifacts/s-1/1/events.jsonl')).toBe(masked);
     expect(read(runId, 'events.jsonl')).toBe(`${masked}\n`);
   });

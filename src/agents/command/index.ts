@@ -4,6 +4,8 @@ import { readCommandOutcome } from './outcome.ts';
 import { createSignalReader } from '../signals.ts';
 import { parseCommandLine } from './parse.ts';
 
+const BRACE = '{'.charCodeAt(0);
+
 /** Any program as an agent: prompt on stdin, answer in the file HALO_RESULT or on a line of stdout. */
 export const command: AgentAdapter = {
   id: 'command',
@@ -11,6 +13,6 @@ export const command: AgentAdapter = {
   guidanceFiles: ['AGENTS.md'],
   launch: launchCommand,
   createReader: (expected) => (expected?.form === 'signals' ? createSignalReader(expected) : parseCommandLine),
-  isTalk: (lines, form) => form === 'json' && !lines.includes('{'),
+  isTalk: (lines, form) => form === 'json' && !lines.includes(BRACE),
   outcome: readCommandOutcome,
 };

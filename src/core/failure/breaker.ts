@@ -26,7 +26,7 @@ export interface FailureSign {
   changed: boolean | undefined;
   /** Whether all changed files are tests; absent if nothing was changed or it is unknown. */
   testOnly?: boolean | undefined;
-  /** Characters of the agent's output. */
+  /** Bytes of the agent's output. */
   output?: number | undefined;
   /** Whether a permission was denied. */
   denied: boolean;

@@ -23,7 +23,7 @@ export interface FailedAttempt extends AttemptRef {
   testOnly?: boolean | undefined;
   /** Paths in conflict with another story that landed first. */
   conflicts?: readonly string[] | undefined;
-  /** Characters of the agent's output. */
+  /** Bytes of the agent's output. */
   output?: number | undefined;
   /** The permission that the agent reported as denied. */
   denied?: string | undefined;

@@ -4,7 +4,15 @@ import type { Artifact } from '../../core/journal/events.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { UnreadableFileError, readRegularFileEnd, readRegularFile, readStream } from '../../lib/fs.ts';
 import { toDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
-import { findStored, openRegular, plainName, readStored, sizeBefore, type StoredContent } from './stored-file.ts';
+import {
+  findStored,
+  openRegular,
+  PLACED,
+  plainName,
+  readStored,
+  sizeBefore,
+  type StoredContent,
+} from './stored-file.ts';
 import type { RunPaths } from '../run-layout.ts';
 
 /** Larger files are not read, because a file is read into memory as a whole. */
@@ -72,7 +80,7 @@ export function readArtifactFile(paths: RunPaths, path: string): Promise<Buffer>
 /** Reads the last 64 KiB of such a file, whatever its size. Throws ARTIFACT_UNREADABLE. */
 export function readArtifactEnd(paths: RunPaths, path: string): Promise<Buffer> {
   return read(paths, path, async (real) =>
-    isCompressed(real, path) ? endOf(readStored(real)) : readRegularFileEnd(real, END_BYTES),
+    isCompressed(real, path) ? endOf(real) : readRegularFileEnd(real, END_BYTES),
   );
 }
 
@@ -107,6 +115,8 @@ async function read<T>(paths: RunPaths, path: string, readReal: (real: string) =
   } catch (error) {
     if (error instanceof HaloError) throw error;
     if (error instanceof UnreadableFileError) throw unreadable(path, `is not served: ${error.message}`);
+    // It may have been replaced since it was found.
+    if (isMissing(error) && compressed === undefined && (await findStored(plain))) return read(paths, path, readReal);
     if (isMissing(error)) throw unreadable(path, 'does not exist');
     if ((error as NodeJS.ErrnoException).code === 'EISDIR') throw unreadable(path, 'is a folder');
     throw toDiskError(place, error);
@@ -117,9 +127,11 @@ function isCompressed(real: string, path: string): boolean {
   return basename(real) !== basename(path);
 }
 
-async function endOf(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+async function endOf(stored: string): Promise<Buffer> {
   let end = Buffer.alloc(0);
-  for await (const chunk of chunks) end = Buffer.concat([end, chunk]).subarray(-END_BYTES);
+  const from = stored.endsWith(PLACED) ? (await sizeBefore(stored)) - END_BYTES : 0;
+  for await (const chunk of readStored(stored, Math.max(0, from)))
+    end = Buffer.concat([end, chunk]).subarray(-END_BYTES);
   return end;
 }
 

@@ -9,16 +9,16 @@ import { isMissing, withDiskErrors } from '../disk-errors.ts';
 import { lockRun } from '../journal/lock-run.ts';
 import { loadRun } from '../journal/load-run.ts';
 import { runPaths, type RunPaths } from '../run-layout.ts';
-import { findRanges } from './output-ranges.ts';
+import { findRanges, sizeOfRanges } from './output-ranges.ts';
 import {
   COMPRESSED,
+  formatPlace,
   OUTPUT,
   openRegular,
   PLACED,
   plainName,
   UNFINISHED,
   unlessGone,
-  type PlacedOutput,
 } from './stored-file.ts';
 
 /** Compression of smaller files frees next to nothing. */
@@ -29,7 +29,7 @@ const MAX_DEPTH = 4;
 
 /**
  * Frees the space of files of an ended run that exist twice or can be compressed. The raw output of an attempt is also in
- * `events.jsonl` of the run: only its place there is kept. Logs, patches and cassettes are compressed. Readers get
+ * `events.jsonl` of the run: only its place there is kept, as it is for large output from the beginning. Logs, patches and cassettes are compressed. Readers get
  * identical content before, during and after it. Safe to repeat after a crash. Returns how many bytes it has freed.
  */
 export async function compressOutput(home: string, runId: string): Promise<number> {
@@ -83,10 +83,10 @@ async function place(paths: RunPaths, path: string, from: number): Promise<(Smal
     if (own === undefined || shared === undefined) return undefined;
     const { size } = await own.stat();
     const ranges = (await findRanges(own, shared, from)) ?? (from > 0 && (await findRanges(own, shared, 0)));
-    if (!ranges || ranges.reduce((sum, [begin, end]) => sum + end - begin, 0) !== size) return undefined;
+    if (!ranges || sizeOfRanges(ranges) !== size) return undefined;
     await shared.sync();
     const aside = `${path}${PLACED}.${randomBytes(4).toString('hex')}.tmp`;
-    const text = JSON.stringify({ v: 1, bytes: size, ranges } satisfies PlacedOutput);
+    const text = formatPlace(ranges);
     await writeAtomic(aside, text, true);
     return { path: aside, form: PLACED, from: size, to: text.length, begin: ranges[0]?.[0] ?? from };
   } finally {

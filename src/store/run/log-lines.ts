@@ -1,4 +1,4 @@
-import { readChunks, type StoredContent } from './stored-file.ts';
+import { COMPRESSED, readChunks, type StoredContent } from './stored-file.ts';
 
 /** Lines of a log, from one number on. */
 export interface LogLines {
@@ -67,7 +67,7 @@ class LineIndex {
       this.#endsLine = chunk.at(-1) === NEWLINE;
     }
     // Only files of ended runs are compressed.
-    this.#isComplete = content.isStored;
+    this.#isComplete = content.path.endsWith(COMPRESSED);
   }
 
   #restart(): void {

@@ -23,9 +23,7 @@ export async function findRanges(own: FileHandle, shared: FileHandle, from: numb
     if (wanted.length === 0) return ranges;
     const same = lengthOfSameLines(wanted, found, wanted.length < size);
     if (same > 0) {
-      const last = ranges.at(-1);
-      if (last?.[1] === all.position) last[1] += same;
-      else ranges.push([all.position, all.position + same]);
+      addRange(ranges, [all.position, all.position + same]);
       if (ranges.length > MAX_RANGES) return undefined;
       mine.advance(same);
       all.advance(same);
@@ -38,6 +36,18 @@ export async function findRanges(own: FileHandle, shared: FileHandle, from: numb
     else if (line === 0) return undefined;
     else all.advance(line);
   }
+}
+
+/** Adds a range behind the others, and joins it with the last one if nothing is between them. */
+export function addRange(ranges: ByteRange[], [from, to]: ByteRange): void {
+  const last = ranges.at(-1);
+  if (last?.[1] === from) last[1] = to;
+  else ranges.push([from, to]);
+}
+
+/** In bytes. */
+export function sizeOfRanges(ranges: readonly ByteRange[]): number {
+  return ranges.reduce((sum, [from, to]) => sum + to - from, 0);
 }
 
 /** Whether a line may be the same beyond the end of both parts. */

@@ -1,9 +1,13 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { fstatSync } from 'node:fs';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
-import { createFolders } from '../../lib/fs.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { createFolders, writeAtomic } from '../../lib/fs.ts';
 import { batchingSink, createByteBuffer } from '../../lib/streams.ts';
 import { toDiskError } from '../disk-errors.ts';
+import { addRange, type ByteRange } from './output-ranges.ts';
+import { formatPlace, PLACED, readPlace } from './stored-file.ts';
 
 const NEWLINE = 0x0a;
 /** A longer line is written in parts. */
@@ -12,83 +16,149 @@ const MAX_LINE_BYTES = 4 * 1024 * 1024;
  * After such an amount, the disk stores what is written so far. Otherwise the next process that waits for the disk would
  * wait for the whole output: Docker, which then reports the end of a container seconds later.
  */
-const SYNC_BYTES = 32 * 1024 * 1024;
+const STORE_BYTES = 32 * 1024 * 1024;
+/** How often the place of less output is written. */
+const PLACE_MS = 1_000;
 
-interface RawPaths {
+/** Receives complete lines of UTF-8, in order; only the last one may have no line end. Output waits until it resolves. */
+export type OnLines = (lines: readonly Buffer[]) => Promise<void>;
+
+interface RawOutputOptions {
   /** The file of the attempt. */
   own: string;
   /** The file of the run. */
   shared: string;
+  /** Called before anything is written. */
+  mayWrite?: (() => Promise<void>) | undefined;
+  /** Not called after the stream was destroyed. */
+  onLines?: OnLines | undefined;
 }
 
 /**
  * Opens a stream that writes an agent's output to two files: byte for byte to `own`, and line by line to the end of
- * `shared`. It fails with DISK_FAILED, and with the error of `mayWrite`, which is called first.
+ * `shared`. Once it is large, only its place in `shared` is kept, in `<own>.ranges`, so that the disk writes it once. It
+ * fails with DISK_FAILED, and with the errors of `mayWrite` and `onLines`.
  */
-export function openRawOutput(paths: RawPaths, mayWrite?: () => Promise<void>): Writable {
-  return batchingSink(new RawOutput(paths, mayWrite), (error) => toDiskError(paths.own, error) as Error);
+export function openRawOutput({ onLines, ...options }: RawOutputOptions): Writable {
+  const passOn: OnLines = async (lines) => (sink.destroyed ? undefined : onLines?.(lines));
+  const output = new RawOutput({ ...options, onLines: passOn });
+  const sink: Writable = batchingSink(output, (error) => toDiskError(options.own, error) as Error);
+  return sink;
 }
 
 class RawOutput {
-  readonly #paths: RawPaths;
-  readonly #mayWrite: (() => Promise<void>) | undefined;
-  #files: { own: FileHandle; shared: FileHandle } | undefined;
+  readonly #options: RawOutputOptions;
+  #shared: FileHandle | undefined;
+  /** Undefined once only the place of the output is kept. */
+  #own: FileHandle | undefined;
+  /** The place of the output in the file of the run; undefined if it is not known. */
+  #ranges: ByteRange[] | undefined;
   /** A line that has only begun. */
   readonly #line = createByteBuffer();
-  #unsynced = 0;
-  #syncing: Promise<void> | undefined;
-  #syncError: unknown;
+  /** What was written since the disk was asked to store it. */
+  #unstored = 0;
+  #storing: Promise<void> | undefined;
+  #storeError: unknown;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(paths: RawPaths, mayWrite: (() => Promise<void>) | undefined) {
-    this.#paths = paths;
-    this.#mayWrite = mayWrite;
+  constructor(options: RawOutputOptions) {
+    this.#options = options;
   }
 
   async write(chunks: Buffer[]): Promise<void> {
-    this.#files ??= await this.#open();
+    const shared = (this.#shared ??= await this.#open());
     const lines = chunks.flatMap((chunk) => this.#takeLines(chunk));
-    await all([writeAll(this.#files.own, chunks), writeAll(this.#files.shared, lines)]);
-    if (this.#syncError !== undefined) throw this.#syncError as Error;
-    this.#unsynced += sizeOf(chunks);
-    if (this.#unsynced >= SYNC_BYTES) this.#syncing ??= this.#sync();
+    await all([this.#own && writeAll(this.#own, chunks), this.#append(shared, lines), this.#options.onLines?.(lines)]);
+    if (this.#storeError !== undefined) throw this.#storeError as Error;
+    this.#unstored += sizeOf(chunks);
+    if (this.#unstored >= STORE_BYTES) this.#startStoring();
+    // A longer list of ranges is written less often.
+    else if (this.#isPlaced())
+      this.#timer ??= setTimeout(() => this.#startStoring(), Math.max(PLACE_MS, this.#ranges?.length ?? 0));
   }
 
   async end(): Promise<void> {
-    if (this.#line.length() > 0) {
-      this.#line.add(Buffer.from('\n'));
-      await this.#files?.shared.writeFile(this.#line.take());
+    if (this.#shared !== undefined && this.#line.length() > 0) {
+      const last = this.#line.take();
+      await all([this.#append(this.#shared, [last, Buffer.from('\n')], last.length), this.#options.onLines?.([last])]);
     }
-    await this.#syncing;
-    if (this.#syncError !== undefined) throw this.#syncError as Error;
+    await this.#storeAll();
   }
 
   async close(): Promise<void> {
-    await this.#syncing;
-    await all([this.#files?.own.close(), this.#files?.shared.close()]);
+    try {
+      await this.#storeAll();
+    } finally {
+      await all([this.#own?.close(), this.#shared?.close()]);
+    }
   }
 
-  async #open(): Promise<{ own: FileHandle; shared: FileHandle }> {
-    const { own, shared } = this.#paths;
-    await this.#mayWrite?.();
+  async #open(): Promise<FileHandle> {
+    const { own, shared, mayWrite } = this.#options;
+    await mayWrite?.();
     await createFolders(dirname(own), 0o700);
-    return { own: await open(own, 'a', 0o600), shared: await open(shared, 'a', 0o600) };
+    // Several agents of an attempt may write to it, one after the other.
+    this.#ranges = await readPlace(`${own}${PLACED}`);
+    if (this.#ranges === undefined) {
+      this.#own = await open(own, 'a', 0o600);
+      if ((await this.#own.stat()).size === 0) this.#ranges = [];
+    }
+    return open(shared, 'a+', 0o600);
+  }
+
+  /** Whether only the place of the output is kept. */
+  #isPlaced(): boolean {
+    return this.#shared !== undefined && this.#own === undefined;
   }
 
   /** The complete lines in a chunk and before it. */
   #takeLines(chunk: Buffer): Buffer[] {
     const cut = chunk.lastIndexOf(NEWLINE) + 1;
     const whole = this.#line.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
-    const lines = whole === 0 ? [] : [this.#line.take(), chunk.subarray(0, whole)];
+    const lines = whole === 0 ? [] : [this.#line.takeWith(chunk.subarray(0, whole))];
     this.#line.add(chunk.subarray(whole));
     return lines;
   }
 
-  async #sync(): Promise<void> {
-    this.#unsynced = 0;
-    await all([this.#files?.own.datasync(), this.#files?.shared.datasync()]).catch((error: unknown) => {
-      this.#syncError ??= error;
-    });
-    this.#syncing = undefined;
+  /** Writes lines to the file of the run; the first `size` bytes are output of the agent. */
+  async #append(shared: FileHandle, lines: Buffer[], size = sizeOf(lines)): Promise<void> {
+    const ranges = await append(shared, lines);
+    if (ranges === undefined && this.#isPlaced())
+      throw new HaloError('DISK_FAILED', `Another program changed ${this.#options.shared}.`);
+    if (ranges === undefined) this.#ranges = undefined;
+    let left = size;
+    for (const [from, to] of ranges ?? []) {
+      if (left > 0 && this.#ranges !== undefined) addRange(this.#ranges, [from, Math.min(to, from + left)]);
+      left -= to - from;
+    }
+  }
+
+  #startStoring(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#storing ??= this.#store()
+      .catch((error: unknown) => (this.#storeError ??= error))
+      .then(() => (this.#storing = undefined));
+  }
+
+  async #storeAll(): Promise<void> {
+    await this.#storing;
+    if (this.#isPlaced() && this.#unstored > 0) this.#startStoring();
+    await this.#storing;
+    if (this.#storeError !== undefined) throw this.#storeError as Error;
+  }
+
+  /** Stores what is written so far, and then where it is: after a power cut, no range may name bytes of other output. */
+  async #store(): Promise<void> {
+    const own = this.#own;
+    const place = this.#ranges && formatPlace(this.#ranges);
+    this.#unstored = 0;
+    if (place === undefined) return all([own?.datasync(), this.#shared?.datasync()]);
+    this.#own = undefined;
+    await this.#shared?.datasync();
+    await writeAtomic(`${this.#options.own}${PLACED}`, place, true);
+    await own?.close();
+    if (own !== undefined) await rm(this.#options.own);
   }
 }
 
@@ -103,6 +173,37 @@ async function writeAll(file: FileHandle, chunks: Buffer[]): Promise<void> {
   if (chunks.length === 0) return;
   const { bytesWritten } = await file.writev(chunks);
   if (bytesWritten < sizeOf(chunks)) await file.writeFile(Buffer.concat(chunks).subarray(bytesWritten));
+}
+
+/**
+ * Writes chunks at the end of a file to which other processes append too. Returns where they are; undefined if they are
+ * not found, because the file was cut.
+ */
+async function append(file: FileHandle, chunks: Buffer[]): Promise<ByteRange[] | undefined> {
+  const ranges: ByteRange[] = [];
+  let isKnown = true;
+  for (let rest = chunks; sizeOf(rest) > 0;) {
+    // The size of an open file is known without waiting, unlike a call in another thread.
+    const before = fstatSync(file.fd).size;
+    const { bytesWritten } = await file.writev(rest);
+    const after = fstatSync(file.fd).size;
+    const isAlone = after - before === bytesWritten;
+    const from = isAlone
+      ? before
+      : await findBytes(file, [before, after], Buffer.concat(rest).subarray(0, bytesWritten));
+    if (from === undefined) isKnown = false;
+    else ranges.push([from, from + bytesWritten]);
+    rest = bytesWritten === sizeOf(rest) ? [] : [Buffer.concat(rest).subarray(bytesWritten)];
+  }
+  return isKnown ? ranges : undefined;
+}
+
+/** The offset of bytes within a part of a file. Equal bytes elsewhere in it are as good. */
+async function findBytes(file: FileHandle, [from, to]: ByteRange, bytes: Buffer): Promise<number | undefined> {
+  const part = Buffer.alloc(Math.max(0, to - from));
+  const { bytesRead } = await file.read(part, 0, part.length, from);
+  const at = part.subarray(0, bytesRead).indexOf(bytes);
+  return at < 0 ? undefined : from + at;
 }
 
 function sizeOf(chunks: readonly Buffer[]): number {

@@ -6,7 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { HaloError } from '../../core/failure/errors.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { isMissing } from '../disk-errors.ts';
-import type { ByteRange } from './output-ranges.ts';
+import { sizeOfRanges, type ByteRange } from './output-ranges.ts';
 
 /** What the name of a file ends with once it is compressed, or once only its place in the output of the run is kept. */
 export const COMPRESSED = '.gz';
@@ -20,10 +20,23 @@ const CHUNK_BYTES = 256 * 1024;
 const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
 
 /** The content of a file `events.jsonl.ranges`: where the output of the attempt is in `events.jsonl` of its run. */
-export interface PlacedOutput {
+interface PlacedOutput {
   v: 1;
   bytes: number;
   ranges: ByteRange[];
+}
+
+export function formatPlace(ranges: ByteRange[]): string {
+  return JSON.stringify({ v: 1, bytes: sizeOfRanges(ranges), ranges } satisfies PlacedOutput);
+}
+
+/** The ranges in a file `events.jsonl.ranges`; undefined if it does not exist. Throws ARTIFACT_UNREADABLE. */
+export async function readPlace(path: string): Promise<ByteRange[] | undefined> {
+  const file = await openRegular(path).catch(unlessGone);
+  if (file === undefined) return undefined;
+  return parsePlace(file, path)
+    .then(({ ranges }) => ranges)
+    .finally(() => file.close());
 }
 
 /** The name of a file before it was compressed; undefined for a file that is being written. */
@@ -47,7 +60,7 @@ export async function findStored(path: string): Promise<string | undefined> {
 export async function sizeBefore(path: string): Promise<number> {
   const file = await openRegular(path);
   try {
-    if (path.endsWith(PLACED)) return (await readPlace(file, path)).bytes;
+    if (path.endsWith(PLACED)) return (await parsePlace(file, path)).bytes;
     const { size } = await file.stat();
     const { buffer } = await file.read(Buffer.alloc(4), 0, 4, Math.max(0, size - 4));
     return buffer.readUInt32LE(0);
@@ -79,7 +92,16 @@ export async function* readChunks({ path, isStored }: StoredContent, from = 0): 
     yield* readStored(path, from);
     return;
   }
-  const file = await openRegular(path);
+  const file = await openRegular(path).catch(async (error: unknown) => {
+    // It may have been replaced since it was found.
+    const stored = isMissing(error) ? await findStored(path) : undefined;
+    if (stored === undefined) throw error;
+    return stored;
+  });
+  if (typeof file === 'string') {
+    yield* readStored(file, from);
+    return;
+  }
   try {
     for (let at = from; ;) {
       const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, at);
@@ -94,7 +116,7 @@ export async function* readChunks({ path, isStored }: StoredContent, from = 0): 
 
 async function* readPlaced(path: string, from: number): AsyncGenerator<Buffer> {
   const place = await openRegular(path);
-  const { ranges } = await readPlace(place, path).finally(() => place.close());
+  const { ranges } = await parsePlace(place, path).finally(() => place.close());
   // artifacts/<story>/<attempt>/events.jsonl.ranges
   const output = resolve(path, '..', '..', '..', '..', OUTPUT);
   const file = await openRegular(output).catch((error: unknown) => {
@@ -122,7 +144,7 @@ async function* readPlaced(path: string, from: number): AsyncGenerator<Buffer> {
   }
 }
 
-async function readPlace(file: FileHandle, path: string): Promise<PlacedOutput> {
+async function parsePlace(file: FileHandle, path: string): Promise<PlacedOutput> {
   const place = tryParseJson(await file.readFile('utf8')) as Partial<PlacedOutput> | null | undefined;
   const isNumber = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
   const isRange = (range: unknown) => Array.isArray(range) && range.length === 2 && range.every(isNumber);

@@ -65,7 +65,7 @@ export interface AgentMeasurements {
   changed?: boolean | undefined;
   /** The changed files, if its work reached the gates. */
   files?: readonly { path: string }[] | undefined;
-  /** Characters that the agent printed; undefined if it printed nothing. */
+  /** Bytes that the agent printed; undefined if it printed nothing. */
   output?: number | undefined;
   /** The first action that the agent's own permission rules denied. */
   denied?: string | undefined;

@@ -19,7 +19,7 @@ describe('a run collector', () => {
 
   it.each<[string, Partial<ParsedLine>[], Partial<AgentRun>]>([
     ['no line leaves everything open', [], {}],
-    ['lines are counted in characters', [{}, { activities: [say] }], { output: 20 }],
+    ['lines are counted in bytes', [{}, { activities: [say] }], { output: 20 }],
     [
       'the last candidate is the answer',
       [{ answerText: 'a' }, { answerText: 'b' }, {}],
@@ -58,7 +58,7 @@ describe('a run collector', () => {
   ])('%s', (_name, lines, run) => {
     const script = lines.map(line);
     const collector = openRunCollector({ read: () => script.shift()! });
-    while (script.length > 0) collector.add('012345678');
+    while (script.length > 0) collector.add([Buffer.from('012345678\n')]);
     expect(collector.run()).toEqual({ ...NO_OUTPUT, ...run });
   });
 
@@ -67,9 +67,9 @@ describe('a run collector', () => {
 
   it('returns consecutive messages as one, of limited length', () => {
     const collector = openRunCollector({ read });
-    expect(collector.add('a\nb\nedit\nc')).toEqual([talk('a\nb'), edit, talk('c')]);
+    expect(collector.add([Buffer.from('a\nb\nedit\nc')])).toEqual([talk('a\nb'), edit, talk('c')]);
     const long = 'x'.repeat(4_000);
-    expect(collector.add(`${long}\nleft out\nedit`)).toEqual([talk(long), edit]);
+    expect(collector.add([Buffer.from(`${long}\nleft out\nedit`)])).toEqual([talk(long), edit]);
   });
 
   it('reads no more lines than a message has if all are messages, and counts all of them', () => {
@@ -81,10 +81,10 @@ describe('a run collector', () => {
     const collector = openRunCollector({ read: counting, isTalk: (lines) => !lines.includes('edit') });
     const long = 'x'.repeat(4_000);
     const lines = `${long}\n${'y\n'.repeat(1000)}`;
-    expect(collector.add(lines)).toEqual([talk(long)]);
+    expect(collector.add([Buffer.from(lines)])).toEqual([talk(long)]);
     expect(reads).toBe(1);
-    expect(collector.run().output).toBe(lines.length + 1);
-    expect(collector.add('a\nedit')).toEqual([talk('a'), edit]);
+    expect(collector.run().output).toBe(lines.length);
+    expect(collector.add([Buffer.from('a\nedit')])).toEqual([talk('a'), edit]);
   });
 });
 

@@ -1,9 +1,11 @@
 import type { LineReader } from '../../../agents/adapter.ts';
 import { addActivity, isFull, type AgentActivity } from '../../../core/agent.ts';
 
+const NEWLINE = 0x0a;
+
 /** What the output of an agent says about its run. */
 export interface AgentRun {
-  /** Characters that it printed, with line ends; undefined if it printed none. */
+  /** Bytes that it printed, with line ends; undefined if it printed none. */
   output: number | undefined;
   /** The last candidate for its answer. */
   answerText: string | undefined;
@@ -16,8 +18,8 @@ export interface AgentRun {
 }
 
 export interface RunCollector {
-  /** Reads the next lines, a text without the last line end, and returns their activities, consecutive messages joined. */
-  add(lines: string): AgentActivity[];
+  /** Reads the next lines of UTF-8, and returns their activities, consecutive messages joined. */
+  add(lines: readonly Buffer[]): AgentActivity[];
   /** What is known so far. */
   run(): AgentRun;
 }
@@ -25,7 +27,7 @@ export interface RunCollector {
 interface OutputReader {
   read: LineReader;
   /** Whether lines are only messages, of which the first ones are enough. */
-  isTalk?: ((lines: string) => boolean) | undefined;
+  isTalk?: ((lines: Buffer) => boolean) | undefined;
 }
 
 /** Collects what an agent prints. It does little for each line, because an agent may print very many. */
@@ -37,25 +39,30 @@ export function openRunCollector({ read, isTalk }: OutputReader): RunCollector {
     denied: undefined,
     blockedBy: undefined,
   };
+  const readLine = (line: string, activities: AgentActivity[]) => {
+    const parsed = read(line);
+    run.answerText = parsed.answerText ?? run.answerText;
+    run.error = parsed.error ?? run.error;
+    for (const activity of parsed.activities) {
+      if (activity.kind === 'ran' || activity.kind === 'edit') run.blockedBy = undefined;
+      addActivity(activities, activity);
+    }
+    run.denied ??= parsed.denied;
+    run.blockedBy = parsed.denied ?? run.blockedBy;
+  };
   return {
-    add(lines) {
+    add(parts) {
       const activities: AgentActivity[] = [];
-      const isOnlyTalk = isTalk?.(lines) === true;
-      for (let from = 0; from <= lines.length && !(isOnlyTalk && isFull(activities));) {
-        const end = lines.indexOf('\n', from);
-        const to = end < 0 ? lines.length : end;
-        const parsed = read(lines.slice(from, to));
-        run.answerText = parsed.answerText ?? run.answerText;
-        run.error = parsed.error ?? run.error;
-        for (const activity of parsed.activities) {
-          if (activity.kind === 'ran' || activity.kind === 'edit') run.blockedBy = undefined;
-          addActivity(activities, activity);
+      for (const lines of parts) {
+        const isOnlyTalk = isTalk?.(lines) === true;
+        for (let from = 0; from < lines.length && !(isOnlyTalk && isFull(activities));) {
+          const end = lines.indexOf(NEWLINE, from);
+          const to = end < 0 ? lines.length : end;
+          readLine(lines.toString('utf8', from, to), activities);
+          from = to + 1;
         }
-        run.denied ??= parsed.denied;
-        run.blockedBy = parsed.denied ?? run.blockedBy;
-        from = to + 1;
+        run.output = (run.output ?? 0) + lines.length;
       }
-      run.output = (run.output ?? 0) + lines.length + 1;
       return activities;
     },
     run: () => ({ ...run }),

@@ -1,0 +1,153 @@
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { transcribe } from '../../src/core/transcript/transcript.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { created } from '../support/journal.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const MIB = 2 ** 20;
+const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: ['run', 'prd.json'], config: { image: 'x' } };
+const PATH = 's-1/1/events.jsonl';
+
+let home: string;
+let store: Store;
+let runId: string;
+beforeEach(async () => {
+  home = tempDir('halo-output');
+  store = openStore(home, { transcribe });
+  const entry = created();
+  await store.createRun(entry, ORIGIN);
+  runId = entry.runId;
+});
+
+const openOutput = (storyKey = 's-1') => store.openRaw({ runId, storyKey, attempt: 1 });
+const shared = () => join(home, 'runs', runId, 'events.jsonl');
+const own = (storyKey = 's-1') => store.artifactPath({ runId, storyKey, attempt: 1 }, 'events.jsonl');
+const isPlaced = (storyKey = 's-1') => existsSync(`${own(storyKey)}.ranges`) && !existsSync(own(storyKey));
+const read = (storyKey = 's-1') => store.readArtifact({ runId, storyKey, attempt: 1 }, 'events.jsonl');
+
+/** Lines that are different from each other. */
+function linesOf(name: string, bytes: number): string {
+  const lines: string[] = [];
+  for (let size = 0; size < bytes;) {
+    const line = `${name} ${lines.length} ${'x'.repeat(lines.length % 1_500)}\n`;
+    size += line.length;
+    lines.push(line);
+  }
+  return lines.join('');
+}
+
+/** Without printing both texts if they differ. */
+function expectSame(actual: string | undefined, expected: string): void {
+  expect({ length: actual?.length, isSame: actual === expected }).toEqual({ length: expected.length, isSame: true });
+}
+
+async function print(output: Writable, text: string): Promise<void> {
+  for (let at = 0; at < text.length; at += 60_000)
+    if (!output.write(text.slice(at, at + 60_000))) await once(output, 'drain');
+}
+
+describe('output of an attempt that is large', () => {
+  const large = linesOf('large', 40 * MIB);
+
+  it('is kept once: in the output of the run, of which the attempt knows its part', async () => {
+    appendFileSync(shared(), 'another line\n');
+    const output = openOutput();
+    await print(output, large);
+    output.end('without a line end');
+    await finished(output);
+    expect(isPlaced()).toBe(true);
+    expectSame(readFileSync(shared(), 'utf8'), `another line\n${large}without a line end\n`);
+    const whole = `${large}without a line end`;
+    expectSame(await read(), whole);
+    expect(await store.listArtifacts(runId)).toMatchObject([{ path: PATH, bytes: whole.length }]);
+    expectSame((await store.readArtifactEnd(runId, PATH)).toString(), whole.slice(-64 * 1024));
+  });
+
+  it('can be read in all ways while the agent prints a little more', async () => {
+    const output = openOutput();
+    const stop = new AbortController();
+    let followed = '';
+    const following = (async () => {
+      for await (const part of store.followRaw(runId, { storyKey: 's-1', follow: true, signal: stop.signal }))
+        followed += Buffer.from(part).toString();
+    })();
+    await print(output, large);
+    output.write('one more\nhalf a ');
+    await expect.poll(isPlaced).toBe(true);
+    await expect.poll(async () => (await read())?.slice(large.length)).toBe('one more\n');
+    await expect.poll(() => followed.length).toBe(large.length + 'one more\n'.length);
+    output.write('line\n');
+    const whole = `${large}one more\nhalf a line\n`;
+    await expect.poll(() => followed.length).toBe(whole.length);
+    expectSame(followed, whole);
+    const total = whole.split('\n').length - 1;
+    const page = await store.readLogLines(runId, PATH, { from: total - 2, count: 5 });
+    expect({ total: page.total, lines: page.lines.map(String) }).toEqual({ total, lines: ['one more', 'half a line'] });
+    stop.abort();
+    await following;
+    output.end();
+    await finished(output);
+    expectSame(await read(), whole);
+  });
+
+  it('is not mixed up with that of other attempts and processes that print at the same time', async () => {
+    const texts = { 's-1': linesOf('first', 36 * MIB), 's-2': linesOf('second', 48 * MIB) };
+    let isPrinting = true;
+    const others = (async () => {
+      for (let line = 0; isPrinting; line += 1) {
+        appendFileSync(shared(), `other ${line}\n`);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    })();
+    await Promise.all(
+      (['s-1', 's-2'] as const).map(async (key) => {
+        const output = openOutput(key);
+        await print(output, texts[key]);
+        output.end();
+        await finished(output);
+      }),
+    );
+    isPrinting = false;
+    await others;
+    for (const key of ['s-1', 's-2'] as const) {
+      expect(isPlaced(key)).toBe(true);
+      expectSame(await read(key), texts[key]);
+    }
+  });
+
+  it('is continued by the next agent of the attempt', async () => {
+    for (const text of [large, 'of the next agent\n']) {
+      const output = openOutput();
+      await print(output, text);
+      output.end();
+      await finished(output);
+    }
+    expect(isPlaced()).toBe(true);
+    expectSame(await read(), `${large}of the next agent\n`);
+  });
+
+  it('is kept whole if the agent is stopped', async () => {
+    const output = openOutput();
+    await print(output, large);
+    output.destroy();
+    await once(output, 'close');
+    await expect.poll(async () => (await read()) === readFileSync(shared(), 'utf8')).toBe(true);
+    expect(isPlaced()).toBe(true);
+    expect(large.startsWith((await read()) ?? '-')).toBe(true);
+  });
+});
+
+it('small output of an attempt is a file of its own', async () => {
+  const output = openOutput();
+  const text = linesOf('small', 2 * MIB);
+  await print(output, text);
+  output.end();
+  await finished(output);
+  expect(readFileSync(own(), 'utf8')).toBe(text);
+  expect(existsSync(`${own()}.ranges`)).toBe(false);
+});
