@@ -41,6 +41,17 @@ export function createByteBuffer(): ByteBuffer {
   return buffer;
 }
 
+/** Joins buffers, without a copy if they follow each other in memory. The result shares it with them: change none of them. */
+export function joinBuffers(pieces: readonly Buffer[]): Buffer {
+  const [first = Buffer.alloc(0)] = pieces;
+  let end = first.byteOffset;
+  for (const { buffer, byteOffset, length } of pieces) {
+    if (buffer !== first.buffer || byteOffset !== end) return Buffer.concat(pieces);
+    end += length;
+  }
+  return Buffer.from(first.buffer, first.byteOffset, end - first.byteOffset);
+}
+
 /** How much a sink for large output may hold while what was written before is still on its way. */
 export const WRITE_AHEAD_BYTES = 1024 * 1024;
 

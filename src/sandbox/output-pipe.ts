@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync } from 'node:fs';
-import { Socket } from 'node:net';
+import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net';
 import { execa } from 'execa';
 import { HaloError } from '../core/failure/errors.ts';
 import { ignore } from '../lib/async.ts';
@@ -28,9 +28,7 @@ export interface PipeReader {
 /** Opens a pipe on the host. From now on, a sandbox can open it for writing. Throws DISK_FAILED. */
 export function openPipeReader(path: string): PipeReader {
   const [reading, writing] = openBoth(path);
-  const socket = new Socket({ fd: reading, readable: true, writable: false });
-  // `chunks` reports it.
-  socket.on('error', ignore);
+  const blocks = new BlockReader(reading);
   let isReleased = false;
   const release = () => {
     if (!isReleased) closeSync(writing);
@@ -38,9 +36,66 @@ export function openPipeReader(path: string): PipeReader {
   };
   const destroy = () => {
     release();
-    socket.destroy();
+    blocks.destroy();
   };
-  return { chunks: socket as AsyncIterable<Buffer>, release, destroy };
+  return { chunks: blocks.chunks(), release, destroy };
+}
+
+const BLOCK_BYTES = 512 * 1024;
+const READ_BYTES = 64 * 1024;
+
+/** Reads into blocks, so that chunks which follow each other do so in memory too, and are joined without a copy. */
+class BlockReader {
+  readonly #socket: Socket;
+  #block = Buffer.allocUnsafeSlow(0);
+  #free = 0;
+  #chunks: Buffer[] = [];
+  #isClosed = false;
+  #error: Error | undefined;
+  #wake: () => void = ignore;
+
+  constructor(fd: number) {
+    const onread = { buffer: () => this.#room(), callback: (bytes: number) => this.#take(bytes) };
+    // `onread` is missing in the types of this constructor: https://nodejs.org/docs/latest-v20.x/api/net.html#new-netsocketoptions
+    const options: SocketConstructorOpts & { onread: OnReadOpts } = { fd, readable: true, writable: false, onread };
+    this.#socket = new Socket(options);
+    this.#socket.on('error', (error) => (this.#error = error));
+    this.#socket.on('close', () => {
+      this.#isClosed = true;
+      this.#wake();
+    });
+  }
+
+  async *chunks(): AsyncGenerator<Buffer, void, void> {
+    for (;;) {
+      yield* this.#chunks.splice(0);
+      if (this.#error !== undefined) throw this.#error;
+      if (this.#chunks.length > 0) continue;
+      if (this.#isClosed) return;
+      this.#socket.resume();
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #room(): Buffer {
+    if (this.#block.length - this.#free < READ_BYTES) {
+      this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+      this.#free = 0;
+    }
+    return this.#block.subarray(this.#free, this.#free + READ_BYTES);
+  }
+
+  /** Whether to continue without waiting for the consumer. */
+  #take(bytes: number): boolean {
+    this.#chunks.push(this.#block.subarray(this.#free, this.#free + bytes));
+    this.#free += bytes;
+    this.#wake();
+    return this.#chunks.length < BLOCK_BYTES / READ_BYTES;
+  }
 }
 
 /** Also for writing: a pipe without a writer is at its end. */

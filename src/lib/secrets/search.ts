@@ -1,3 +1,4 @@
+import { joinBuffers } from '../streams.ts';
 import type { PatternMatcher } from './multi-pattern-matcher.ts';
 import { openPrivateKeyFinder, MAX_TOKEN_LENGTH, mayHoldShape, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
 import type { Pattern } from './user-patterns.ts';
@@ -44,7 +45,7 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
     pending.push(chunk);
     size += chunk.length;
     if (!isLast && size <= MAX_LINE_BYTES && !chunk.includes(LF)) return { bytes: Buffer.alloc(0), found: [] };
-    const cover = openCover(pending.length === 1 ? chunk : Buffer.concat(pending));
+    const cover = openCover(joinBuffers(pending));
     wanted.needles.find(cover.bytes(), (from, to, secret) => cover.add('known', `secret ${secret}`, [from, to]));
     const done = isLast ? size : endOfDone(cover.bytes(), wanted);
     const rest = cover.bytes().subarray(done);
