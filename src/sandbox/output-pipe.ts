@@ -17,7 +17,7 @@ export async function makeOutputPipe(path: string): Promise<void> {
 
 /** The reading end of a pipe that a sandbox writes to. */
 export interface PipeReader {
-  /** Ends when the sandbox has ended and everything that it wrote has been read. */
+  /** Ends when the sandbox has ended and everything that it wrote has been read, or when the pipe is closed. */
   chunks: AsyncIterable<Buffer>;
   /** Call it when the sandbox has ended. Safe to repeat. */
   release(): void;
@@ -69,8 +69,8 @@ class BlockReader {
   async *chunks(): AsyncGenerator<Buffer, void, void> {
     for (;;) {
       yield* this.#chunks.splice(0);
-      if (this.#error !== undefined) throw this.#error;
       if (this.#chunks.length > 0) continue;
+      if (this.#error !== undefined) throw this.#error;
       if (this.#isClosed) return;
       this.#socket.resume();
       await new Promise<void>((resolve) => (this.#wake = resolve));

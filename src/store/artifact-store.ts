@@ -1,10 +1,9 @@
 import { createWriteStream } from 'node:fs';
-import { cp } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Artifact } from '../core/journal/events.ts';
-import { createFolders, readIfExists, readStream, writeAtomic } from '../lib/fs.ts';
+import { createFolders, readStream, writeAtomic } from '../lib/fs.ts';
 import { maskingSink } from '../lib/secrets/masking-sink.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import { withDiskErrors } from './disk-errors.ts';
@@ -13,7 +12,7 @@ import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-
 import { openArtifactFile, listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
 import { followLogSize, type FollowLogOptions } from './run/follow-log.ts';
 import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
-import { findStored, readChunks, readStored } from './run/stored-file.ts';
+import { findContent, readChunks } from './run/stored-file.ts';
 import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
 import { openRawOutput, type OnLines } from './run/raw-output.ts';
@@ -85,17 +84,15 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
     readArtifact(location, name) {
       const path = artifactPath(home, location, name);
       return withDiskErrors(path, async () => {
-        const text = await readIfExists(path);
-        const stored = text === undefined ? await findStored(path) : undefined;
-        return stored === undefined ? text : (await readStream(readStored(stored), Infinity)).toString();
+        const content = await findContent(path);
+        return content && (await readStream(readChunks(content), Infinity)).toString();
       });
     },
     copyArtifact(location, name, target) {
       const path = artifactPath(home, location, name);
       return withDiskErrors(path, async () => {
-        const stored = await findStored(path);
-        if (stored === undefined) await cp(path, target);
-        else await pipeline(readStored(stored), createWriteStream(target, { mode: 0o600 }));
+        const content = (await findContent(path)) ?? { path, isStored: false };
+        await pipeline(readChunks(content), createWriteStream(target, { mode: 0o600 }));
       });
     },
     openRaw: (location, onLines, mayWrite) => {

@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
@@ -14,9 +15,9 @@ const engine = openDockerEngine();
 const INSIDE = '/halo/output';
 const LIMITS = { wallMs: 60_000, idleMs: 60_000, outputBytes: 100_000_000 };
 
-const open: Sandbox[] = [];
+const started: Sandbox[] = [];
 afterEach(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.remove()));
+  await Promise.all(started.splice(0).map((sandbox) => sandbox.remove()));
 });
 
 /** A sandbox whose output goes through a pipe. */
@@ -25,7 +26,7 @@ async function start() {
   await makeOutputPipe(path);
   const mounts = [{ kind: 'bind', source: path, target: INSIDE, readOnly: true } as const];
   const sandbox = await engine.start({ ...smallSandbox('pipe', 34_568), mounts });
-  open.push(sandbox);
+  started.push(sandbox);
   const run = async (script: string, changes: Partial<Command> = {}) => {
     const [stdout, stderr] = [tailSink(10_000), tailSink(10_000)];
     const outputPipe = { path, inside: INSIDE };
@@ -44,6 +45,54 @@ describe('a reader of a pipe', () => {
     // A folder can be opened for reading only.
     for (let nth = 0; nth < 20; nth++) expect(() => openPipeReader(dir)).toThrow(/cannot be opened/);
     expect(openFiles()).toBeLessThan(before + 20);
+  });
+});
+
+describe('a reader of an open pipe', () => {
+  const openPipe = async () => {
+    const path = join(tempDir('halo-pipe'), 'output');
+    await makeOutputPipe(path);
+    const reader = openPipeReader(path);
+    const writer = await open(path, 'w');
+    const readAll = async (pause?: () => Promise<unknown>) => {
+      let text = '';
+      for await (const chunk of reader.chunks) {
+        text += chunk.toString();
+        await pause?.();
+      }
+      return text;
+    };
+    return { reader, writer, readAll };
+  };
+
+  it('delivers many small parts in order to a slow consumer, also those from before its first read', async () => {
+    const { reader, writer, readAll } = await openPipe();
+    const parts = Array.from({ length: 300 }, (_, at) => `part ${at} ${'x'.repeat(at)}\n`);
+    for (const part of parts.slice(0, 20)) await writer.write(part);
+    const reading = readAll(() => sleep(1));
+    for (const part of parts.slice(20)) await writer.write(part);
+    await writer.close();
+    reader.release();
+    expect(await reading).toBe(parts.join(''));
+  });
+
+  it('ends without output', async () => {
+    const { reader, writer, readAll } = await openPipe();
+    await writer.close();
+    reader.release();
+    expect(await readAll()).toBe('');
+  });
+
+  it.each([
+    ['before the first read', async () => {}],
+    ['while it waits', () => sleep(20)],
+  ])('ends when it is closed %s', async (_when, wait) => {
+    const { reader, writer, readAll } = await openPipe();
+    const reading = readAll();
+    await wait();
+    reader.destroy();
+    expect(await reading).toBe('');
+    await writer.close();
   });
 });
 

@@ -174,6 +174,10 @@ describe('the raw output of an attempt', () => {
     symlinkSync(outside, `${path}.gz`);
     expect(await raw()).toBe('');
     await expect(read()).rejects.toMatchObject({ code: 'ARTIFACT_UNREADABLE' });
+    symlinkSync('nowhere', path);
+    unlinkSync(`${path}.gz`);
+    writeFileSync(`${path}.gz`, gzipSync('compressed'));
+    expect([await raw(), await read()]).toEqual(['compressed', 'compressed']);
   });
 });
 

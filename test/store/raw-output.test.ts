@@ -1,10 +1,20 @@
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
+import { compressOutput } from '../../src/store/run/compress-output.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { created } from '../support/journal.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -44,6 +54,18 @@ function linesOf(name: string, bytes: number): string {
 /** Without printing both texts if they differ. */
 function expectSame(actual: string | undefined, expected: string): void {
   expect({ length: actual?.length, isSame: actual === expected }).toEqual({ length: expected.length, isSame: true });
+}
+
+/** The open files of this process in the home. */
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).startsWith(home);
+    } catch {
+      // It was closed meanwhile.
+      return false;
+    }
+  });
 }
 
 async function print(output: Writable, text: string): Promise<void> {
@@ -131,15 +153,105 @@ describe('output of an attempt that is large', () => {
     expectSame(await read(), `${large}of the next agent\n`);
   });
 
-  it('is kept whole if the agent is stopped', async () => {
+  it('is the same in both files if the agent is stopped', async () => {
     const output = openOutput();
     await print(output, large);
     output.destroy();
     await once(output, 'close');
     await expect.poll(async () => (await read()) === readFileSync(shared(), 'utf8')).toBe(true);
     expect(isPlaced()).toBe(true);
-    expect(large.startsWith((await read()) ?? '-')).toBe(true);
+    const kept = (await read()) ?? '';
+    expect(large.startsWith(kept)).toBe(true);
+    expect(kept.length).toBeGreaterThan(32 * MIB);
   });
+
+  it('has a last line that only began when all lines before it were stored', async () => {
+    const output = openOutput();
+    await print(output, large);
+    const last = 'word '.repeat(40_000);
+    output.write(last);
+    await expect.poll(async () => (await read())?.length).toBe(large.length);
+    output.end();
+    await finished(output);
+    expectSame(await read(), large + last);
+  });
+
+  it('is kept if a worker frees space at the same time', async () => {
+    const output = openOutput();
+    let isPrinting = true;
+    const compressing = (async () => {
+      while (isPrinting) await compressOutput(home, runId);
+    })();
+    for (let part = 0; part < 3; part += 1) {
+      await print(output, large);
+      await expect.poll(async () => (await read())?.length).toBe((part + 1) * large.length);
+    }
+    output.end();
+    await finished(output);
+    isPrinting = false;
+    await compressing;
+    expectSame(await read(), large.repeat(3));
+  });
+
+  it('is complete after a worker died before it removed the file that the ranges replace', async () => {
+    const output = openOutput();
+    await print(output, large);
+    output.end();
+    await finished(output);
+    writeFileSync(own(), large.slice(0, 32 * MIB));
+    expectSame(await read(), large);
+    expect(await store.listArtifacts(runId)).toMatchObject([{ path: PATH, bytes: large.length }]);
+    await store.append(runId, [{ type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' }]);
+    await compressOutput(home, runId);
+    expect(isPlaced()).toBe(true);
+    expectSame(await read(), large);
+    writeFileSync(own(), large.slice(0, 32 * MIB));
+    const next = openOutput();
+    next.end('of the next agent\n');
+    await finished(next);
+    expect(isPlaced()).toBe(true);
+    expectSame(await read(), `${large}of the next agent\n`);
+  });
+
+  it('stays in one file for two workers, of which one was taken for dead', async () => {
+    const [first, second] = [openOutput(), openOutput()];
+    const half = linesOf('half', 20 * MIB);
+    for (const [before, output] of [first, second, first].entries()) {
+      await print(output, half);
+      await expect.poll(() => statSync(own()).size).toBe((before + 1) * half.length);
+    }
+    for (const output of [second, first]) {
+      output.end();
+      await finished(output);
+    }
+    expect(existsSync(`${own()}.ranges`)).toBe(false);
+    expectSame(await read(), half.repeat(3));
+  });
+
+  it('ends with DISK_FAILED if its place cannot be written, and leaves no file open', async () => {
+    mkdirSync(`${own()}.ranges`, { recursive: true });
+    const output = openOutput();
+    const failed = expect(finished(output)).rejects.toMatchObject({ code: 'DISK_FAILED' });
+    await print(output, large.repeat(2)).catch(() => undefined);
+    await failed;
+    await expect.poll(openFiles).toEqual([]);
+  });
+});
+
+it('a line of several MiB is passed on whole', async () => {
+  const lines: string[] = [];
+  const output = store.openRaw({ runId, storyKey: 's-1', attempt: 1 }, (parts) => {
+    lines.push(...parts.map(String).filter((part) => part !== ''));
+    return Promise.resolve();
+  });
+  const long = `{"text":"${'ä'.repeat(2.5 * MIB)}"}\n`;
+  const bytes = Buffer.from(long);
+  for (let at = 0; at < bytes.length; at += 60_001)
+    if (!output.write(bytes.subarray(at, at + 60_001))) await once(output, 'drain');
+  output.end('the next\n');
+  await finished(output);
+  expect(lines.map((line) => line.length)).toEqual([long.length, 'the next\n'.length]);
+  expectSame(lines[0], long);
 });
 
 it('small output of an attempt is a file of its own', async () => {

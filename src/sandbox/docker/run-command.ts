@@ -105,6 +105,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
   const leaveDisk = attached.watchDisk?.((why) => watch.end(why));
   const forks = watchPidsLimit(container.id);
   let pipe: PipeReader | undefined;
+  let pipedOutput: Promise<void> | undefined;
   try {
     pipe = command.outputPipe && openPipeReader(command.outputPipe.path);
     const feeding = feed(stream, command);
@@ -117,7 +118,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
       });
     const { stdout, stderr } = command;
     const attachedOutput = write(withoutBegun(pieces, begun), pipe ? { stdout: discardSink(), stderr } : command);
-    const pipedOutput = pipe && write(stdoutOf(pipe), { stdout, stderr: discardSink() });
+    pipedOutput = pipe && write(stdoutOf(pipe), { stdout, stderr: discardSink() });
     await waitForExit(attached, attachedOutput, watch);
     pipe?.release();
     const output = Promise.all([attachedOutput, pipedOutput]);
@@ -140,6 +141,8 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     forks.stop();
     stream.destroy();
     pipe?.destroy();
+    // Nothing is written after the end.
+    await pipedOutput;
   }
 }
 

@@ -1,11 +1,10 @@
-import { open, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { isMissing } from '../disk-errors.ts';
 import type { RunPaths } from '../run-layout.ts';
-import { findStored, readStored } from '../run/stored-file.ts';
+import { findContent, readChunks } from '../run/stored-file.ts';
 import { openJournal, type JournalTails } from './journal-tail.ts';
 import { catchUp, loadRun } from './load-run.ts';
 import { watchFolder } from './watch-files.ts';
@@ -24,8 +23,6 @@ export interface FollowOutputOptions {
   follow: boolean;
   signal?: AbortSignal;
 }
-
-const CHUNK_BYTES = 64 * 1024;
 
 /** Yields the events of a run as any process appends them. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
 export function followJournal(
@@ -84,7 +81,9 @@ export async function* followRawOutput(paths: RunPaths, options: FollowOutputOpt
       const ended = watching === undefined || known.state.status === 'ended';
       const files = storyKey === undefined ? [paths.raw] : await attemptFiles(join(paths.artifacts, storyKey));
       for (const path of files) {
-        for await (const part of readFrom(path, offsets.get(path) ?? 0)) {
+        const content = await findContent(path);
+        if (content === undefined) continue;
+        for await (const part of readChunks(content, offsets.get(path) ?? 0)) {
           offsets.set(path, (offsets.get(path) ?? 0) + part.length);
           yield part;
         }
@@ -102,23 +101,4 @@ async function attemptFiles(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => []);
   const attempts = names.map(Number).filter(Number.isInteger);
   return attempts.sort((a, b) => a - b).map((attempt) => join(dir, String(attempt), 'events.jsonl'));
-}
-
-async function* readFrom(path: string, from: number): AsyncGenerator<Uint8Array> {
-  const file = await open(path, 'r').catch((error: unknown) => {
-    if (isMissing(error)) return undefined;
-    throw error;
-  });
-  const stored = file === undefined ? await findStored(path) : undefined;
-  if (stored !== undefined) yield* readStored(stored, from);
-  try {
-    for (let at = from; file !== undefined;) {
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, at);
-      if (bytesRead === 0) return;
-      at += bytesRead;
-      yield buffer.subarray(0, bytesRead);
-    }
-  } finally {
-    await file?.close();
-  }
 }

@@ -1,11 +1,12 @@
-import { lstat, readdir, realpath, stat } from 'node:fs/promises';
-import { basename, join, relative } from 'node:path';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import type { Artifact } from '../../core/journal/events.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { UnreadableFileError, readRegularFileEnd, readRegularFile, readStream } from '../../lib/fs.ts';
 import { toDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
 import {
-  findStored,
+  COMPRESSED,
+  findContent,
   openRegular,
   PLACED,
   plainName,
@@ -37,8 +38,10 @@ async function listFolder(folder: string): Promise<Artifact[]> {
   return withDiskErrors(folder, async () => {
     const paths: string[] = [];
     await collect(folder, [], paths);
+    // If a file has two forms, the last one counts: see `findContent`.
+    const rank = (path: string) => (path.endsWith(COMPRESSED) ? 0 : path.endsWith(PLACED) ? 2 : 1);
+    paths.sort((a, b) => rank(a) - rank(b));
     const found = await Promise.all(paths.map((path) => describeFile(folder, path)));
-    // Both forms exist for a moment while a file is being compressed.
     return [...new Map(found.flatMap((file) => (file === undefined ? [] : [[file.path, file]]))).values()];
   });
 }
@@ -72,24 +75,24 @@ async function describeFile(folder: string, path: string): Promise<Artifact | un
  * are not followed, and only regular files of at most 16 MiB are read. Throws ARTIFACT_UNREADABLE.
  */
 export function readArtifactFile(paths: RunPaths, path: string): Promise<Buffer> {
-  return read(paths, path, async (real) =>
-    isCompressed(real, path) ? readStream(readStored(real), MAX_BYTES) : readRegularFile(real, MAX_BYTES),
+  return read(paths, path, ({ path: real, isStored }) =>
+    isStored ? readStream(readStored(real), MAX_BYTES) : readRegularFile(real, MAX_BYTES),
   );
 }
 
 /** Reads the last 64 KiB of such a file, whatever its size. Throws ARTIFACT_UNREADABLE. */
 export function readArtifactEnd(paths: RunPaths, path: string): Promise<Buffer> {
-  return read(paths, path, async (real) =>
-    isCompressed(real, path) ? endOf(real) : readRegularFileEnd(real, END_BYTES),
+  return read(paths, path, ({ path: real, isStored }) =>
+    isStored ? endOf(real) : readRegularFileEnd(real, END_BYTES),
   );
 }
 
 /** Finds the content of such a file, whatever its size. Throws ARTIFACT_UNREADABLE. */
 export function openArtifactFile(paths: RunPaths, path: string): Promise<StoredContent> {
-  return read(paths, path, async (real) => {
-    const file = await openRegular(real);
-    const { size } = await file.stat().finally(() => file.close());
-    return isCompressed(real, path) ? { path: real, isStored: true } : { path: real, isStored: false, bytes: size };
+  return read(paths, path, async (content) => {
+    const file = await openRegular(content.path);
+    await file.close();
+    return content;
   });
 }
 
@@ -101,30 +104,24 @@ export function locateArtifact({ artifacts, bundle }: RunPaths, path: string): {
   return { folder, plain: join(folder, ...parts) };
 }
 
-async function read<T>(paths: RunPaths, path: string, readReal: (real: string) => Promise<T>): Promise<T> {
+async function read<T>(paths: RunPaths, path: string, readReal: (content: StoredContent) => Promise<T>): Promise<T> {
   const { folder, plain } = locateArtifact(paths, path);
-  const compressed = await lstat(plain).then(
-    () => undefined,
-    () => findStored(plain),
-  );
-  const place = compressed ?? plain;
-  try {
-    const [root, real] = await Promise.all([realpath(folder), realpath(place)]);
-    if (real !== join(root, relative(folder, place))) throw unreadable(path, 'is a link');
-    return await readReal(real);
-  } catch (error) {
-    if (error instanceof HaloError) throw error;
-    if (error instanceof UnreadableFileError) throw unreadable(path, `is not served: ${error.message}`);
-    // It may have been replaced since it was found.
-    if (isMissing(error) && compressed === undefined && (await findStored(plain))) return read(paths, path, readReal);
-    if (isMissing(error)) throw unreadable(path, 'does not exist');
-    if ((error as NodeJS.ErrnoException).code === 'EISDIR') throw unreadable(path, 'is a folder');
-    throw toDiskError(place, error);
+  for (let hasChanged = false; ;) {
+    const content = (await findContent(plain)) ?? { path: plain, isStored: false };
+    try {
+      const [root, real] = await Promise.all([realpath(folder), realpath(content.path)]);
+      if (real !== join(root, relative(folder, content.path))) throw unreadable(path, 'is a link');
+      return await readReal({ ...content, path: real });
+    } catch (error) {
+      if (error instanceof HaloError) throw error;
+      if (error instanceof UnreadableFileError) throw unreadable(path, `is not served: ${error.message}`);
+      if ((error as NodeJS.ErrnoException).code === 'EISDIR') throw unreadable(path, 'is a folder');
+      if (!isMissing(error)) throw toDiskError(content.path, error);
+      // It may have been replaced since it was found.
+      if (hasChanged || content.bytes === undefined) throw unreadable(path, 'does not exist');
+      hasChanged = true;
+    }
   }
-}
-
-function isCompressed(real: string, path: string): boolean {
-  return basename(real) !== basename(path);
 }
 
 async function endOf(stored: string): Promise<Buffer> {

@@ -17,6 +17,7 @@ import {
   openRegular,
   PLACED,
   plainName,
+  readPlace,
   UNFINISHED,
   unlessGone,
 } from './stored-file.ts';
@@ -29,20 +30,26 @@ const MAX_DEPTH = 4;
 
 /**
  * Frees the space of files of an ended run that exist twice or can be compressed. The raw output of an attempt is also in
- * `events.jsonl` of the run: only its place there is kept, as it is for large output from the beginning. Logs, patches and cassettes are compressed. Readers get
+ * `events.jsonl` of the run: only its place there is kept, like that of large output from the beginning. Logs, patches and cassettes are compressed. Readers get
  * identical content before, during and after it. Safe to repeat after a crash. Returns how many bytes it has freed.
  */
 export async function compressOutput(home: string, runId: string): Promise<number> {
   const paths = runPaths(home, runId);
   return withDiskErrors(paths.dir, async () => {
+    if ((await loadRun(paths)).state.status !== 'ended') return 0;
     const found = await findFiles(paths.artifacts, 1);
     const files = found.sort((a, b) => a.born - b.born).map(({ path }) => path);
-    if (files.length === 0 || (await loadRun(paths)).state.status !== 'ended') return 0;
     let freed = 0;
     /** Outputs begin in `events.jsonl` in the order in which attempts began. */
     let from = 0;
     for (const path of files) {
-      const placed = basename(path) === OUTPUT ? await place(paths, path, from) : undefined;
+      const isOutput = basename(path) === OUTPUT;
+      if (isOutput && (await readPlace(`${path}${PLACED}`)) !== undefined) {
+        // A worker died before it removed it.
+        await rm(path, { force: true });
+        continue;
+      }
+      const placed = isOutput ? await place(paths, path, from) : undefined;
       from = placed?.begin ?? from;
       const made = placed ?? (await compress(path));
       if (made === undefined) continue;
@@ -125,7 +132,7 @@ async function findFiles(dir: string, depth: number): Promise<{ path: string; bo
     if (entry.isDirectory() && depth < MAX_DEPTH) found.push(...(await findFiles(path, depth + 1)));
     if (!entry.isFile()) continue;
     if (UNFINISHED.test(entry.name) && [COMPRESSED, PLACED].some((form) => entry.name.includes(`${form}.`)))
-      await rm(path);
+      await rm(path, { force: true });
     if (entry.name === PROOF || plainName(entry.name) !== entry.name) continue;
     const facts = await lstat(path).catch(unlessGone);
     if (facts?.isFile() === true && facts.size >= MIN_BYTES) found.push({ path, born: facts.birthtimeMs });

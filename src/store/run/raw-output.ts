@@ -10,8 +10,8 @@ import { addRange, type ByteRange } from './output-ranges.ts';
 import { formatPlace, PLACED, readPlace } from './stored-file.ts';
 
 const NEWLINE = 0x0a;
-/** A longer line is written in parts. */
-const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** A longer line is written and passed on in parts. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
 /**
  * After such an amount, the disk stores what is written so far. Otherwise the next process that waits for the disk would
  * wait for the whole output: Docker, which then reports the end of a container seconds later.
@@ -20,7 +20,10 @@ const STORE_BYTES = 32 * 1024 * 1024;
 /** How often the place of less output is written. */
 const PLACE_MS = 1_000;
 
-/** Receives complete lines of UTF-8, in order; only the last one may have no line end. Output waits until it resolves. */
+/**
+ * Receives complete lines of UTF-8, in order; only the last one, and parts of a line above 8 MiB, have no line end. Output
+ * waits until it resolves.
+ */
 export type OnLines = (lines: readonly Buffer[]) => Promise<void>;
 
 interface RawOutputOptions {
@@ -55,7 +58,9 @@ class RawOutput {
   #ranges: ByteRange[] | undefined;
   /** A line that has only begun. */
   readonly #line = createByteBuffer();
-  /** What was written since the disk was asked to store it. */
+  /** The size of the attempt's file if only this stream writes to it. */
+  #ownBytes = 0;
+  /** What was written to the file of the run since the disk was asked to store it. */
   #unstored = 0;
   #storing: Promise<void> | undefined;
   #storeError: unknown;
@@ -68,13 +73,10 @@ class RawOutput {
   async write(chunks: Buffer[]): Promise<void> {
     const shared = (this.#shared ??= await this.#open());
     const lines = chunks.flatMap((chunk) => this.#takeLines(chunk));
+    this.#ownBytes += sizeOf(chunks);
     await all([this.#own && writeAll(this.#own, chunks), this.#append(shared, lines), this.#options.onLines?.(lines)]);
     if (this.#storeError !== undefined) throw this.#storeError as Error;
-    this.#unstored += sizeOf(chunks);
-    if (this.#unstored >= STORE_BYTES) this.#startStoring();
-    // A longer list of ranges is written less often.
-    else if (this.#isPlaced())
-      this.#timer ??= setTimeout(() => this.#startStoring(), Math.max(PLACE_MS, this.#ranges?.length ?? 0));
+    this.#scheduleStoring();
   }
 
   async end(): Promise<void> {
@@ -82,12 +84,15 @@ class RawOutput {
       const last = this.#line.take();
       await all([this.#append(this.#shared, [last, Buffer.from('\n')], last.length), this.#options.onLines?.([last])]);
     }
-    await this.#storeAll();
+    await this.#storing;
+    if (this.#isPlaced() && this.#unstored > 0 && this.#storeError === undefined) this.#startStoring();
+    await this.#storing;
+    if (this.#storeError !== undefined) throw this.#storeError as Error;
   }
 
   async close(): Promise<void> {
     try {
-      await this.#storeAll();
+      await this.end();
     } finally {
       await all([this.#own?.close(), this.#shared?.close()]);
     }
@@ -99,7 +104,9 @@ class RawOutput {
     await createFolders(dirname(own), 0o700);
     // Several agents of an attempt may write to it, one after the other.
     this.#ranges = await readPlace(`${own}${PLACED}`);
-    if (this.#ranges === undefined) {
+    // A worker may have died before it removed it.
+    if (this.#ranges !== undefined) await rm(own, { force: true });
+    else {
       this.#own = await open(own, 'a', 0o600);
       if ((await this.#own.stat()).size === 0) this.#ranges = [];
     }
@@ -114,7 +121,8 @@ class RawOutput {
   /** The complete lines in a chunk and before it. */
   #takeLines(chunk: Buffer): Buffer[] {
     const cut = chunk.lastIndexOf(NEWLINE) + 1;
-    const whole = this.#line.length() + chunk.length > MAX_LINE_BYTES ? chunk.length : cut;
+    const isTooLong = cut === 0 && this.#line.length() + chunk.length > MAX_LINE_BYTES;
+    const whole = isTooLong ? chunk.length : cut;
     const lines = whole === 0 ? [] : [this.#line.takeWith(chunk.subarray(0, whole))];
     this.#line.add(chunk.subarray(whole));
     return lines;
@@ -124,8 +132,11 @@ class RawOutput {
   async #append(shared: FileHandle, lines: Buffer[], size = sizeOf(lines)): Promise<void> {
     const ranges = await append(shared, lines);
     if (ranges === undefined && this.#isPlaced())
-      throw new HaloError('DISK_FAILED', `Another program changed ${this.#options.shared}.`);
+      throw new HaloError('DISK_FAILED', `Another program changed ${this.#options.shared}.`, {
+        hint: 'Do not change the files of a run while it is running.',
+      });
     if (ranges === undefined) this.#ranges = undefined;
+    this.#unstored += size;
     let left = size;
     for (const [from, to] of ranges ?? []) {
       if (left > 0 && this.#ranges !== undefined) addRange(this.#ranges, [from, Math.min(to, from + left)]);
@@ -133,32 +144,45 @@ class RawOutput {
     }
   }
 
+  #scheduleStoring(): void {
+    if (this.#unstored >= STORE_BYTES) this.#startStoring();
+    // A longer list of ranges is written less often.
+    else if (this.#isPlaced() && this.#unstored > 0)
+      this.#timer ??= setTimeout(() => this.#startStoring(), Math.max(PLACE_MS, this.#ranges?.length ?? 0));
+  }
+
   #startStoring(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#storing ??= this.#store()
-      .catch((error: unknown) => (this.#storeError ??= error))
-      .then(() => (this.#storing = undefined));
-  }
-
-  async #storeAll(): Promise<void> {
-    await this.#storing;
-    if (this.#isPlaced() && this.#unstored > 0) this.#startStoring();
-    await this.#storing;
-    if (this.#storeError !== undefined) throw this.#storeError as Error;
+    this.#storing ??= this.#store().then(
+      () => {
+        this.#storing = undefined;
+        this.#scheduleStoring();
+      },
+      (error: unknown) => {
+        this.#storing = undefined;
+        this.#storeError = error;
+      },
+    );
   }
 
   /** Stores what is written so far, and then where it is: after a power cut, no range may name bytes of other output. */
   async #store(): Promise<void> {
     const own = this.#own;
+    // Another worker has taken over the attempt, and also writes to its file.
+    if (own !== undefined && fstatSync(own.fd).size !== this.#ownBytes) this.#ranges = undefined;
     const place = this.#ranges && formatPlace(this.#ranges);
     this.#unstored = 0;
     if (place === undefined) return all([own?.datasync(), this.#shared?.datasync()]);
     this.#own = undefined;
-    await this.#shared?.datasync();
-    await writeAtomic(`${this.#options.own}${PLACED}`, place, true);
-    await own?.close();
-    if (own !== undefined) await rm(this.#options.own);
+    try {
+      await this.#shared?.datasync();
+      await this.#options.mayWrite?.();
+      await writeAtomic(`${this.#options.own}${PLACED}`, place, true);
+      if (own !== undefined) await rm(this.#options.own, { force: true });
+    } finally {
+      await own?.close();
+    }
   }
 }
 
@@ -177,7 +201,7 @@ async function writeAll(file: FileHandle, chunks: Buffer[]): Promise<void> {
 
 /**
  * Writes chunks at the end of a file to which other processes append too. Returns where they are; undefined if they are
- * not found, because the file was cut.
+ * not found, because another program cut the file.
  */
 async function append(file: FileHandle, chunks: Buffer[]): Promise<ByteRange[] | undefined> {
   const ranges: ByteRange[] = [];

@@ -46,17 +46,27 @@ export function plainName(name: string): string | undefined {
   return name.endsWith(COMPRESSED) ? name.slice(0, -COMPRESSED.length) : name;
 }
 
-/** The file that has the content of a file that was compressed; undefined if there is none. */
-export async function findStored(path: string): Promise<string | undefined> {
-  const forms = basename(path) === OUTPUT ? [PLACED, COMPRESSED] : [COMPRESSED];
+/** The content of a file: the file itself, or another one that is stored in its place. */
+export interface StoredContent {
+  path: string;
+  isStored: boolean;
+  /** The size of a file that is not stored otherwise. */
+  bytes?: number;
+}
+
+/** Finds the content of a file in any form; undefined if there is none. */
+export async function findContent(path: string): Promise<StoredContent | undefined> {
+  // A worker may have died between two forms: the ranges are those of all output, but a compressed file may be another one.
+  const forms = basename(path) === OUTPUT ? [PLACED, '', COMPRESSED] : ['', COMPRESSED];
   for (const form of forms) {
     const found = await lstat(`${path}${form}`).catch(unlessGone);
-    if (found?.isFile() === true) return `${path}${form}`;
+    if (found?.isFile() !== true) continue;
+    return form === '' ? { path, isStored: false, bytes: found.size } : { path: `${path}${form}`, isStored: true };
   }
   return undefined;
 }
 
-/** The size of the content of a file that `findStored` found: https://www.rfc-editor.org/rfc/rfc1952, modulo 4 GiB. */
+/** The size of content that is stored otherwise: https://www.rfc-editor.org/rfc/rfc1952, modulo 4 GiB. */
 export async function sizeBefore(path: string): Promise<number> {
   const file = await openRegular(path);
   try {
@@ -70,23 +80,14 @@ export async function sizeBefore(path: string): Promise<number> {
 }
 
 /**
- * The content of a file that `findStored` found, from an offset on. Throws ARTIFACT_UNREADABLE after the content that is
- * intact.
+ * Content that is stored otherwise, from an offset on. Throws ARTIFACT_UNREADABLE after the content that is intact.
  */
 export async function* readStored(path: string, from = 0): AsyncGenerator<Buffer> {
   if (path.endsWith(PLACED)) yield* readPlaced(path, from);
   else yield* readCompressed(path, from);
 }
 
-/** A regular file, or one that `findStored` found. */
-export interface StoredContent {
-  path: string;
-  isStored: boolean;
-  /** The size of a file that is not stored otherwise. */
-  bytes?: number;
-}
-
-/** The content of a file in any form, from an offset on, as far as it was written. Throws like `readStored`. */
+/** Content in any form, from an offset on, as far as it was written. Throws like `readStored`. */
 export async function* readChunks({ path, isStored }: StoredContent, from = 0): AsyncGenerator<Buffer> {
   if (isStored) {
     yield* readStored(path, from);
@@ -94,23 +95,29 @@ export async function* readChunks({ path, isStored }: StoredContent, from = 0): 
   }
   const file = await openRegular(path).catch(async (error: unknown) => {
     // It may have been replaced since it was found.
-    const stored = isMissing(error) ? await findStored(path) : undefined;
-    if (stored === undefined) throw error;
-    return stored;
+    const now = isMissing(error) ? await findContent(path) : undefined;
+    if (now?.isStored !== true) throw error;
+    return now.path;
   });
   if (typeof file === 'string') {
     yield* readStored(file, from);
     return;
   }
   try {
-    for (let at = from; ;) {
-      const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, at);
-      if (bytesRead === 0) return;
-      at += bytesRead;
-      yield buffer.subarray(0, bytesRead);
-    }
+    yield* readRange(file, [from, Infinity]);
   } finally {
     await file.close();
+  }
+}
+
+/** The bytes of a range, or fewer at the end of the file. */
+async function* readRange(file: FileHandle, [from, to]: ByteRange): AsyncGenerator<Buffer> {
+  for (let at = from; at < to;) {
+    const size = Math.min(CHUNK_BYTES, to - at);
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(size), 0, size, at);
+    if (bytesRead === 0) return;
+    at += bytesRead;
+    yield buffer.subarray(0, bytesRead);
   }
 }
 
@@ -125,19 +132,13 @@ async function* readPlaced(path: string, from: number): AsyncGenerator<Buffer> {
   try {
     let skip = from;
     for (const [start, end] of ranges) {
-      const begin = start + Math.min(skip, end - start);
-      skip -= begin - start;
-      for (let at = begin; at < end;) {
-        const { bytesRead, buffer } = await file.read(
-          Buffer.alloc(CHUNK_BYTES),
-          0,
-          Math.min(CHUNK_BYTES, end - at),
-          at,
-        );
-        if (bytesRead === 0) throw damaged(output);
-        at += bytesRead;
-        yield buffer.subarray(0, bytesRead);
+      let at = start + Math.min(skip, end - start);
+      skip -= at - start;
+      for await (const chunk of readRange(file, [at, end])) {
+        at += chunk.length;
+        yield chunk;
       }
+      if (at < end) throw damaged(output);
     }
   } finally {
     await file.close();
