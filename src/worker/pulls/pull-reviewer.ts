@@ -149,6 +149,11 @@ export class PullReviewer implements FeedConsumer {
       given.push(...(checks?.given ?? []));
       unused.push(...(checks?.unused ?? []));
     }
+    if (given.length > 0) {
+      // Somebody may have set the label, and then given a review, between the two requests.
+      const now = await this.#readPulls(state, { reviews, stopLabel });
+      if (now.stopped.length > stopped.length || now.open.length < open.length) return false;
+    }
     let sent = 0;
     for (const each of given) {
       if (this.#isClosing) return false;
