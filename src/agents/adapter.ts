@@ -88,8 +88,8 @@ export interface AgentAdapter {
   /** A reader for the lines of one run, in order. */
   createReader(expected?: ExpectedAnswer): LineReader;
   /**
-   * Whether each of these lines of UTF-8 is a message: none can hold an answer of this form, an error or a denial. Only the first
-   * messages are then read, so the reader must not remember lines.
+   * Whether each of these lines, in UTF-8, is a message: none can hold an answer of this form, an error or a denial. Only
+   * the first messages are then read, so the reader must not remember lines.
    */
   isTalk?(lines: Buffer, form: ExpectedAnswer['form']): boolean;
   /** Finds `ParsedLine.denied` for a program that reports it only on stderr. */

@@ -129,7 +129,7 @@ export class PullReviewer implements FeedConsumer {
     // Of a stack, halo has to know what was merged.
     if (rounds === 0 && pullRequests === 'run') return this.#files.remove(runId).then(() => false);
     const { reviews, project } = await this.#forges.openReviews(state);
-    const { open, stopped } = await this.#readPulls(state, { reviews, stopLabel });
+    const { open, stopped } = await this.#readPulls(runId, openPulls(state), { reviews, stopLabel });
     if (open.length === 0) return this.#files.remove(runId).then(() => false);
     const branches = planBranches(await this.#context.store.readWithoutActivities(runId), state, pullRequests);
     const given: PlannedFeedback[] = [];
@@ -150,8 +150,8 @@ export class PullReviewer implements FeedConsumer {
       unused.push(...(checks?.unused ?? []));
     }
     if (given.length > 0) {
-      // Somebody may have set the label, and then given a review, between the two requests.
-      const now = await this.#readPulls(state, { reviews, stopLabel });
+      // A person may have set the label, and then given a review, between the two requests.
+      const now = await this.#readPulls(runId, open, { reviews, stopLabel });
       if (now.stopped.length > stopped.length || now.open.length < open.length) return false;
     }
     let sent = 0;
@@ -174,14 +174,15 @@ export class PullReviewer implements FeedConsumer {
     return sent > 0;
   }
 
-  /** The pull requests that are open, and those of them that people have stopped. Records those that are not open any more. */
+  /** Those of `pulls` that are open, and those of them that people have stopped. Records those that are not open any more. */
   async #readPulls(
-    state: RunState,
+    runId: string,
+    pulls: readonly RunPull[],
     { reviews, stopLabel }: { reviews: PullReviews; stopLabel: string },
   ): Promise<{ open: RunPull[]; stopped: RunPull[] }> {
     const open: RunPull[] = [];
     const stopped: RunPull[] = [];
-    for (const each of openPulls(state)) {
+    for (const each of pulls) {
       const { number } = each;
       const pull = await reviews.readPull(number);
       if (pull === undefined)
@@ -190,7 +191,7 @@ export class PullReviewer implements FeedConsumer {
         });
       if (pull.state !== 'open') {
         const merged = pull.state === 'merged';
-        await this.#context.store.append(state.runId, [
+        await this.#context.store.append(runId, [
           { type: 'pull.closed', number, merged, ...defined({ head: pull.head }) },
         ]);
         continue;
