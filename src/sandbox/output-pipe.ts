@@ -42,7 +42,8 @@ export function openPipeReader(path: string): PipeReader {
 }
 
 const BLOCK_BYTES = 512 * 1024;
-const READ_BYTES = 64 * 1024;
+/** With less room than that, the next block begins. */
+const MIN_READ_BYTES = 64 * 1024;
 
 /** Reads into blocks, so that chunks which follow each other do so in memory too, and are joined without a copy. */
 class BlockReader {
@@ -50,6 +51,8 @@ class BlockReader {
   #block = Buffer.allocUnsafeSlow(0);
   #free = 0;
   #chunks: Buffer[] = [];
+  /** The size of the chunks that wait for the consumer. */
+  #waiting = 0;
   #isClosed = false;
   #error: Error | undefined;
   #wake: () => void = ignore;
@@ -68,6 +71,7 @@ class BlockReader {
 
   async *chunks(): AsyncGenerator<Buffer, void, void> {
     for (;;) {
+      this.#waiting = 0;
       yield* this.#chunks.splice(0);
       if (this.#chunks.length > 0) continue;
       if (this.#error !== undefined) throw this.#error;
@@ -82,19 +86,20 @@ class BlockReader {
   }
 
   #room(): Buffer {
-    if (this.#block.length - this.#free < READ_BYTES) {
+    if (this.#block.length - this.#free < MIN_READ_BYTES) {
       this.#block = Buffer.allocUnsafeSlow(BLOCK_BYTES);
       this.#free = 0;
     }
-    return this.#block.subarray(this.#free, this.#free + READ_BYTES);
+    return this.#block.subarray(this.#free);
   }
 
   /** Whether to continue without waiting for the consumer. */
   #take(bytes: number): boolean {
     this.#chunks.push(this.#block.subarray(this.#free, this.#free + bytes));
     this.#free += bytes;
+    this.#waiting += bytes;
     this.#wake();
-    return this.#chunks.length < BLOCK_BYTES / READ_BYTES;
+    return this.#waiting < BLOCK_BYTES;
   }
 }
 

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { discardSink, tailSink } from '../../src/lib/streams.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { makeOutputPipe, openPipeReader } from '../../src/sandbox/output-pipe.ts';
@@ -120,6 +120,28 @@ describe('a sandbox whose output goes through a pipe', () => {
     expect(exit.exitCode).toBe(0);
     const expected = Array.from({ length: 2_500_000 }, (_, at) => `${at + 1}\n`).join('');
     expect(Buffer.concat(received).equals(Buffer.from(expected))).toBe(true);
+  });
+
+  it('can continue while the reader is busy, for as long as its output fits into 1 MiB', async () => {
+    const { run } = await start();
+    let size = 0;
+    let isWritten = false;
+    const stdout = new Writable({
+      highWaterMark: 1,
+      write(chunk: Buffer, _encoding, done) {
+        size += chunk.length;
+        void vi.waitUntil(() => isWritten, { timeout: 10_000 }).then(() => done(), done);
+      },
+    });
+    const stderr = new Writable({
+      write(_chunk, _encoding, done) {
+        isWritten = true;
+        done();
+      },
+    });
+    const { exit } = await run('head -c 1300000 /dev/zero; echo written >&2', { stdout, stderr });
+    expect(exit).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(size).toBe(1_300_000);
   });
 
   it('lets programs open /dev/stdout', async () => {

