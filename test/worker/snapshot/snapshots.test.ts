@@ -34,6 +34,11 @@ function installs(events: JournalEvent[]): string[] {
   return events.flatMap((event) => (event.type === 'setup.ended' ? [`${event.story} ${event.phase}`] : []));
 }
 
+/** Why attempts were repeated that reached no verdict. */
+function disturbances(events: JournalEvent[]): string[] {
+  return events.flatMap((event) => (event.type === 'story.disturbed' ? [event.summary] : []));
+}
+
 function uses(events: JournalEvent[]): string[] {
   return events.flatMap((event) =>
     event.type === 'snapshot.used' ? [`${event.story} ${event.phase}${event.made ? ' made' : ''} ${event.mode}`] : [],
@@ -48,6 +53,7 @@ describe.for(['overlay', 'copy'])('with %s, a snapshot of what setup installed',
     const run = await halo.run(newProject().root, STORIES, settings(agent, { more }));
     expect(run.stopReason).toBe('SUCCESS');
     const events = journal(run.runId);
+    expect(disturbances(events)).toEqual([]);
     expect(installs(events)).toEqual(['A setup']);
     expect(uses(events)).toEqual([`A setup made ${mode}`, `A gates ${mode}`, `B setup ${mode}`, `B gates ${mode}`]);
   });
