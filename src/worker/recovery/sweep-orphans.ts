@@ -31,11 +31,17 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
     return state;
   };
   const now = new Date().toISOString();
-  const isOrphan = async (resource: { run: string; epoch: number } | LabelledResource) =>
+  const seemsOrphan = async (resource: { run: string; epoch: number } | LabelledResource) =>
     'phase' in resource && resource.phase === SESSION_PHASE && resource.kind === 'volume'
       ? wasSessionAbandoned(await stateOf(resource.run), resource, now)
       : worker.preparedEpochs.get(resource.run) !== resource.epoch &&
         wasAbandoned(await stateOf(resource.run), resource.epoch);
+  const isOrphan = async (resource: { run: string; epoch: number } | LabelledResource) => {
+    if (!(await seemsOrphan(resource))) return false;
+    // Removing others takes time, in which an attempt may have begun with what was prepared for it.
+    states.delete(resource.run);
+    return seemsOrphan(resource);
+  };
   let swept = 0;
   for (const resource of resources) {
     if (!(await isOrphan(resource))) continue;

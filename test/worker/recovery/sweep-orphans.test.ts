@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { toExposition } from '../../../src/core/metrics/exposition.ts';
 import { newRunId } from '../../../src/lib/run-id.ts';
@@ -14,6 +14,8 @@ import { wasSessionAbandoned } from '../../../src/worker/workspace/story-session
 import { hostOf } from '../../support/halo/host.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { asked, attempted, created, failed, passed, stateOf } from '../../support/journal.ts';
+
+const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
 
 const after = (...entries: JournalEntry[]) => stateOf(created('r'), ...entries);
 
@@ -70,17 +72,48 @@ describe('the session of a story', () => {
 });
 
 describe('a sweep', () => {
+  const openWorker = (home: string) => {
+    const [log, masker] = [pino({ level: 'silent' }), openMasker()];
+    const cleaning = new Set<Promise<void>>();
+    const parts = { host: hostOf(home), homeId: randomUUID(), log, masker, cleaning, shared: undefined, now: Date.now };
+    return createWorkerContext(parts);
+  };
+  const makeFolders = (home: string, runId: string, epochs: readonly number[]) => {
+    const folders = epochs.map((epoch) => join(home, 'sockets', `${runId}-e${epoch}-a1`));
+    for (const folder of folders) mkdirSync(folder, { recursive: true });
+    return { left: () => folders.map((folder) => existsSync(folder)) };
+  };
+
   it('counts what it removed in the metrics of the home', async () => {
     const home = tempDir('halo-sweep');
-    const cleaning = new Set<Promise<void>>();
-    const [log, masker] = [pino({ level: 'silent' }), openMasker()];
-    const parts = { host: hostOf(home), homeId: randomUUID(), log, masker, cleaning, shared: undefined, now: Date.now };
-    const worker = createWorkerContext(parts);
-    const folders = [1, 2].map((epoch) => join(home, 'sockets', `${newRunId(new Date(), randomBytes)}-e${epoch}-a1`));
-    for (const folder of folders) mkdirSync(folder, { recursive: true });
+    const worker = openWorker(home);
+    const folders = makeFolders(home, newRunId(new Date(), randomBytes), [1, 2]);
     for (let sweep = 0; sweep < 2; sweep++) await sweepOrphans(worker);
-    expect(folders.filter((folder) => existsSync(folder))).toEqual([]);
+    expect(folders.left()).toEqual([false, false]);
     const { totals } = await new MetricsFile(home).read();
     expect(toExposition(totals, [])).toContain('\nhalo_orphans_swept_total 2\n');
+  });
+
+  it('keeps what was prepared for an attempt that begins during the sweep', async () => {
+    const home = tempDir('halo-sweep');
+    const worker = openWorker(home);
+    const entry = created();
+    await worker.store.createRun(entry, ORIGIN);
+    const { runId } = entry;
+    const append = (entries: JournalEntry[]) => worker.store.transact(runId, () => ({ entries, result: undefined }));
+    await append(passed('US-001'));
+    const folders = makeFolders(home, runId, [1, 2]);
+    worker.preparedEpochs.set(runId, 2);
+    const readState = worker.store.readState.bind(worker.store);
+    let reads = 0;
+    vi.spyOn(worker.store, 'readState').mockImplementation(async (run) => {
+      const state = await readState(run);
+      if (reads++ > 0) return state;
+      await append([begun('US-002', 2)]);
+      worker.preparedEpochs.delete(runId);
+      return state;
+    });
+    await sweepOrphans(worker);
+    expect(folders.left()).toEqual([false, true]);
   });
 });
