@@ -47,12 +47,15 @@ export class PreparedAttempts {
   /** Opens the requested attempt: the prepared one if it is the same. Another one is removed. */
   async open(request: AttemptRequest): Promise<{ attempt: Attempt; prepared: Workspace | undefined }> {
     const { runId, state, signal } = request;
-    const found = await this.#byRun.get(runId);
+    const expected = this.#byRun.get(runId);
+    // Before anything is awaited: what is opened must not expire meanwhile.
+    this.#byRun.delete(runId);
+    const found = await expected;
+    this.#worker.preparedEpochs.delete(runId);
     if (found === undefined || !isSame(found.request, request)) {
-      this.drop(runId);
+      if (expected !== undefined) this.#remove(expected);
       return { attempt: await openRunAttempt(this.#worker, request), prepared: undefined };
     }
-    this.#forget(runId);
     const { attempt, workspace, stop } = found;
     if (signal.aborted) stop.abort(signal.reason);
     signal.addEventListener('abort', () => stop.abort(signal.reason), { once: true });
@@ -72,8 +75,9 @@ export class PreparedAttempts {
   /** Removes what was prepared for a run. */
   drop(runId: string): void {
     const dropped = this.#byRun.get(runId);
-    this.#forget(runId);
-    if (dropped !== undefined) this.#worker.inBackground(dropped.then((found) => found?.attempt.resources.close()));
+    this.#byRun.delete(runId);
+    this.#worker.preparedEpochs.delete(runId);
+    if (dropped !== undefined) this.#remove(dropped);
   }
 
   /** Removes everything. */
@@ -81,9 +85,8 @@ export class PreparedAttempts {
     for (const runId of this.#byRun.keys()) this.drop(runId);
   }
 
-  #forget(runId: string): void {
-    this.#byRun.delete(runId);
-    this.#worker.preparedEpochs.delete(runId);
+  #remove(prepared: Promise<Prepared | undefined>): void {
+    this.#worker.inBackground(prepared.then((found) => found?.attempt.resources.close()));
   }
 }
 
