@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { planAfterPass } from '../../core/run/plan.ts';
@@ -5,6 +6,7 @@ import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import { planWorkSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { findLayer } from '../snapshot/open-layer.ts';
+import { ignore } from '../../lib/async.ts';
 import { onLayer } from '../snapshot/snapshot-layer.ts';
 import { countWorkersFor } from '../run/run-ownership.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -28,6 +30,8 @@ interface Prepared {
 export class PreparedAttempts {
   readonly #worker: WorkerContext;
   readonly #byRun = new Map<string, Promise<Prepared | undefined>>();
+  /** Removals that have not ended. */
+  readonly #removing = new Map<string, Promise<void>>();
 
   constructor(worker: WorkerContext) {
     this.#worker = worker;
@@ -46,20 +50,22 @@ export class PreparedAttempts {
 
   /** Opens the requested attempt: the prepared one if it is the same. Another one is removed. */
   async open(request: AttemptRequest): Promise<{ attempt: Attempt; prepared: Workspace | undefined }> {
-    const { runId, state, signal } = request;
+    const { runId, state, hostGitDir, signal } = request;
     const expected = this.#byRun.get(runId);
     // Before anything is awaited: what is opened must not expire meanwhile.
     this.#byRun.delete(runId);
     const found = await expected;
     this.#worker.preparedEpochs.delete(runId);
-    if (found === undefined || !isSame(found.request, request)) {
-      if (expected !== undefined) this.#remove(expected);
+    if (found === undefined || found.workspace.hasFailed || !isSame(found.request, request)) {
+      if (expected !== undefined) this.#remove(runId, expected);
+      // What is removed may have the id of the attempt that is opened.
+      await this.#removing.get(runId);
       return { attempt: await openRunAttempt(this.#worker, request), prepared: undefined };
     }
     const { attempt, workspace, stop } = found;
     if (signal.aborted) stop.abort(signal.reason);
     signal.addEventListener('abort', () => stop.abort(signal.reason), { once: true });
-    const inputs = Object.freeze({ ...attempt.inputs, state, startedAt: new Date().toISOString() });
+    const inputs = Object.freeze({ ...attempt.inputs, state, hostGitDir, startedAt: new Date().toISOString() });
     return { attempt: { ...attempt, inputs, signal }, prepared: workspace };
   }
 
@@ -77,7 +83,7 @@ export class PreparedAttempts {
     const dropped = this.#byRun.get(runId);
     this.#byRun.delete(runId);
     this.#worker.preparedEpochs.delete(runId);
-    if (dropped !== undefined) this.#remove(dropped);
+    if (dropped !== undefined) this.#remove(runId, dropped);
   }
 
   /** Removes everything. */
@@ -85,8 +91,17 @@ export class PreparedAttempts {
     for (const runId of this.#byRun.keys()) this.drop(runId);
   }
 
-  #remove(prepared: Promise<Prepared | undefined>): void {
-    this.#worker.inBackground(prepared.then((found) => found?.attempt.resources.close()));
+  #remove(runId: string, prepared: Promise<Prepared | undefined>): void {
+    const closing = prepared.then(async (found) => {
+      // It may have been prepared since.
+      if (!this.#byRun.has(runId)) this.#worker.preparedEpochs.delete(runId);
+      await found?.attempt.resources.close();
+    });
+    this.#worker.inBackground(closing);
+    const removing = Promise.all([this.#removing.get(runId), closing.catch(ignore)]).then(() => {
+      if (this.#removing.get(runId) === removing) this.#removing.delete(runId);
+    });
+    this.#removing.set(runId, removing);
   }
 }
 
@@ -126,9 +141,11 @@ function isPlain({ approval, agentOptions }: Config): boolean {
   return approval.mode !== 'story' && agentOptions.sessionMs === undefined;
 }
 
-function isSame(prepared: AttemptRequest, { story, number, epoch, base, config, location }: AttemptRequest): boolean {
+/** A user may have changed the PRD since. */
+function isSame(prepared: AttemptRequest, request: AttemptRequest): boolean {
+  const { story, prd, number, epoch, base, config, location } = request;
   return (
-    prepared.story.id === story.id &&
+    isDeepStrictEqual([prepared.story, prepared.prd], [story, prd]) &&
     prepared.number === number &&
     prepared.epoch === epoch &&
     prepared.base === base &&

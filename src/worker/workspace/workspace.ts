@@ -1,6 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
-import { ignore } from '../../lib/async.ts';
 import { tailSink, discardSink } from '../../lib/streams.ts';
 import type { Mount, OutputPipe, Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
 import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
@@ -65,6 +64,8 @@ export class Workspace {
   private readonly name: string;
   private readonly steps: readonly Step[];
   private readonly created: Promise<void>;
+  /** Whether the volume or a sandbox could not be prepared; then `checkOut` or `takeNext` throws. */
+  hasFailed = false;
   private taken = 0;
   private ahead: Promise<StartedStep> | undefined;
   private restore: Restorer | undefined;
@@ -80,7 +81,7 @@ export class Workspace {
     this.volume = disk.volume;
     this.layerKey = context.layer?.key;
     this.created = disk.create();
-    this.created.catch(ignore); // observed by `checkOut`; this avoids an unhandled rejection
+    this.created.catch(() => (this.hasFailed = true)); // observed by `checkOut`; this avoids an unhandled rejection
     this.ahead = this.startNext();
   }
 
@@ -117,7 +118,7 @@ export class Workspace {
     const step = this.steps[this.taken];
     if (step === undefined) return undefined;
     const started = this.start(step);
-    started.catch(ignore); // observed by `takeNext`; this avoids an unhandled rejection
+    started.catch(() => (this.hasFailed = true)); // observed by `takeNext`; this avoids an unhandled rejection
     return started;
   }
 

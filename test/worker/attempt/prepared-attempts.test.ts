@@ -6,7 +6,7 @@ import { planAfterPass } from '../../../src/core/run/plan.ts';
 import { attempted, created, failed, stateOf } from '../../support/journal.ts';
 import { findLeftovers } from '../../support/faults/find-leftovers.ts';
 import { it } from '../../support/fixtures.ts';
-import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { OK, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const docker = new Docker();
@@ -56,6 +56,20 @@ describe('the next story of a run', () => {
     await vi.waitFor(async () => expect(await agentSandboxes(halo, stories[1]!.key)).toHaveLength(1), PATIENCE);
     const state = await halo.untilEnd(runId);
     expect(state.stories.map(({ attempts }) => attempts)).toEqual([1, 0]);
+    await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), PATIENCE);
+  });
+
+  it('follows a PRD that was changed after it was prepared', SLOW, async ({ halo, repository }) => {
+    const settings = scripted(`cat; ${WORK}`, ['sleep 4']);
+    const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B', title: 'Old title' }], settings);
+    const { stories } = (await halo.operations.get(runId)).state;
+    await vi.waitFor(async () => expect(await agentSandboxes(halo, stories[1]!.key)).toHaveLength(1), PATIENCE);
+    await halo.operations.resume(runId, { replan: { prd: prdOf([{ id: 'A' }, { id: 'B', title: 'New title' }]) } });
+    const state = await halo.untilEnd(runId);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(halo.journal(runId).filter(({ type }) => type === 'story.disturbed')).toEqual([]);
+    const prompt = halo.readFile(runId, `artifacts/${stories[1]!.key}/1/events.jsonl`);
+    expect([prompt.includes('Old title'), prompt.includes('New title')]).toEqual([false, true]);
     await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), PATIENCE);
   });
 });
