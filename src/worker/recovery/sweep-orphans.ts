@@ -30,12 +30,12 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
     states.set(run, state);
     return state;
   };
-  const now = new Date().toISOString();
+  const now = worker.now();
   const seemsOrphan = async (resource: { run: string; epoch: number } | LabelledResource) =>
     'phase' in resource && resource.phase === SESSION_PHASE && resource.kind === 'volume'
-      ? wasSessionAbandoned(await stateOf(resource.run), resource, now)
+      ? wasSessionAbandoned(await stateOf(resource.run), resource, new Date(now).toISOString())
       : worker.preparedEpochs.get(resource.run) !== resource.epoch &&
-        wasAbandoned(await stateOf(resource.run), resource.epoch);
+        wasAbandoned(await stateOf(resource.run), resource.epoch, now);
   const isOrphan = async (resource: { run: string; epoch: number } | LabelledResource) => {
     if (!(await seemsOrphan(resource))) return false;
     // Removing others takes time, in which an attempt may have begun with what was prepared for it.
@@ -84,15 +84,25 @@ function toMissing(error: unknown): 'gone' | 'unreadable' {
   return error instanceof HaloError && error.code === 'RUN_NOT_FOUND' ? 'gone' : 'unreadable';
 }
 
-/** Whether no attempt can use the resources of an epoch any longer. Another worker may have prepared the next attempt. */
+/** How long another worker may keep what it prepared for the next attempt after the one before has ended, in ms. */
+const PREPARED_MS = 60_000;
+
+/**
+ * Whether no attempt can use the resources of an epoch any longer. Another worker may have prepared the next attempt. `now`:
+ * in ms since 1970.
+ */
 export function wasAbandoned(
-  state: Pick<RunState, 'status' | 'stories' | 'epoch'> | 'gone' | 'unreadable',
+  state: Pick<RunState, 'status' | 'stories' | 'epoch' | 'createdAt'> | 'gone' | 'unreadable',
   epoch: number,
+  now: number,
 ): boolean {
   if (state === 'unreadable') return false;
   if (state === 'gone' || state.status === 'ended') return true;
   const running = state.stories.filter(({ progress }) => progress === 'in_progress');
-  if (epoch === state.epoch + 1) return running.length === 0;
+  if (epoch === state.epoch + 1) {
+    const lastEnd = Math.max(...state.stories.map(({ endedAt }) => Date.parse(endedAt ?? state.createdAt)));
+    return running.length === 0 && now - lastEnd > PREPARED_MS;
+  }
   return !running.some((story) => story.epoch === epoch);
 }
 

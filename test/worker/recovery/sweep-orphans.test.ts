@@ -21,28 +21,34 @@ const after = (...entries: JournalEntry[]) => stateOf(created('r'), ...entries);
 
 const begun = (story: string, epoch: number): JournalEntry => ({ ...attempted(story)[0]!, epoch }) as JournalEntry;
 
+const wasAbandonedLater = (state: Parameters<typeof wasAbandoned>[0], epoch: number) =>
+  wasAbandoned(state, epoch, Date.UTC(2030, 0, 1, 1));
+
 describe('a resource of an attempt', () => {
   it('is abandoned when its run has ended or does not exist', () => {
     const ended: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' };
-    expect(wasAbandoned(after(begun('US-001', 1), ended), 1)).toBe(true);
-    expect(wasAbandoned('gone', 1)).toBe(true);
+    expect(wasAbandonedLater(after(begun('US-001', 1), ended), 1)).toBe(true);
+    expect(wasAbandonedLater('gone', 1)).toBe(true);
   });
 
   it('is abandoned when its story was taken over or has ended', () => {
-    expect(wasAbandoned(after(begun('US-001', 1), begun('US-001', 2)), 1)).toBe(true);
-    expect(wasAbandoned(after(...passed('US-001')), 1)).toBe(true);
+    expect(wasAbandonedLater(after(begun('US-001', 1), begun('US-001', 2)), 1)).toBe(true);
+    expect(wasAbandonedLater(after(...passed('US-001')), 1)).toBe(true);
   });
 
   it('is kept while its attempt may still run', () => {
     const both = after(begun('US-001', 1), begun('US-002', 2));
-    expect([wasAbandoned(both, 1), wasAbandoned(both, 2)]).toEqual([false, false]);
-    expect(wasAbandoned('unreadable', 3)).toBe(false);
+    expect([wasAbandonedLater(both, 1), wasAbandonedLater(both, 2)]).toEqual([false, false]);
+    expect(wasAbandonedLater('unreadable', 3)).toBe(false);
   });
 
-  it('is kept while a story runs after which a worker may have prepared the next attempt', () => {
-    expect(wasAbandoned(after(begun('US-001', 1)), 2)).toBe(false);
-    expect(wasAbandoned(after(begun('US-001', 1)), 3)).toBe(true);
-    expect(wasAbandoned(after(...passed('US-001')), 2)).toBe(true);
+  it('is kept while a story runs after which a worker may have prepared the next attempt, and shortly after', () => {
+    expect(wasAbandonedLater(after(begun('US-001', 1)), 2)).toBe(false);
+    expect(wasAbandonedLater(after(begun('US-001', 1)), 3)).toBe(true);
+    const ended = after(...passed('US-001'));
+    const end = Date.parse(ended.stories[0]!.endedAt!);
+    expect(wasAbandoned(ended, 2, end + 20_000)).toBe(false);
+    expect(wasAbandonedLater(ended, 2)).toBe(true);
   });
 });
 
@@ -75,7 +81,8 @@ describe('a sweep', () => {
   const openWorker = (home: string) => {
     const [log, masker] = [pino({ level: 'silent' }), openMasker()];
     const cleaning = new Set<Promise<void>>();
-    const parts = { host: hostOf(home), homeId: randomUUID(), log, masker, cleaning, shared: undefined, now: Date.now };
+    const now = () => Date.now() + 3_600_000;
+    const parts = { host: hostOf(home), homeId: randomUUID(), log, masker, cleaning, shared: undefined, now };
     return createWorkerContext(parts);
   };
   const makeFolders = (home: string, runId: string, epochs: readonly number[]) => {
