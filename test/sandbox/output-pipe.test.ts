@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { discardSink, tailSink } from '../../src/lib/streams.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
@@ -142,6 +142,35 @@ describe('a sandbox whose output goes through a pipe', () => {
     const { exit } = await run('head -c 1300000 /dev/zero; echo written >&2', { stdout, stderr });
     expect(exit).toMatchObject({ ended: 'exited', exitCode: 0 });
     expect(size).toBe(1_300_000);
+  });
+
+  it('loses nothing if the reader takes longer than the container', async () => {
+    const { run } = await start();
+    let size = 0;
+    const stdout = new Writable({
+      highWaterMark: 1,
+      write(chunk: Buffer, _encoding, done) {
+        const isFirst = size === 0;
+        size += chunk.length;
+        if (isFirst) void sleep(8_000).then(() => done());
+        else done();
+      },
+    });
+    const { exit } = await run('head -c 1300000 /dev/zero', { stdout });
+    expect(exit).toMatchObject({ ended: 'exited', exitCode: 0 });
+    expect(size).toBe(1_300_000);
+  });
+
+  it('ends with the error of its stdin', async () => {
+    const { run } = await start();
+    const stdin = Readable.from(
+      (async function* () {
+        yield 'begin\n';
+        await sleep(200);
+        throw new Error('git died');
+      })(),
+    );
+    await expect(run('cat; sleep 2', { stdin })).rejects.toThrow('git died');
   });
 
   it('lets programs open /dev/stdout', async () => {

@@ -16,6 +16,9 @@ import { Readable, type Duplex } from 'node:stream';
 /** How long to wait for remaining output after the main process is gone: another process may hold the pipe. */
 const DRAIN_MS = 5_000;
 
+/** The same for a pipe that is mounted: no process of a container that has ended holds it, but the disk may be slow. */
+const PIPE_DRAIN_MS = 60_000;
+
 /** How long to wait for the engine to report the exit after the output has ended. */
 const EXIT_WAIT_MS = 10_000;
 
@@ -109,6 +112,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
   try {
     pipe = command.outputPipe && openPipeReader(command.outputPipe.path);
     const feeding = feed(stream, command);
+    feeding.catch(ignore); // observed at the end; this avoids an unhandled rejection
     const begun = { seen: false };
     let broken: unknown;
     const write = (from: AsyncGenerator<OutputChunk, void, void>, sinks: Pick<Command, 'stdout' | 'stderr'>) =>
@@ -121,14 +125,15 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     pipedOutput = pipe && write(stdoutOf(pipe), { stdout, stderr: discardSink() });
     await waitForExit(attached, attachedOutput, watch);
     pipe?.release();
-    const output = Promise.all([attachedOutput, pipedOutput]);
-    if ((await withTimeout(DRAIN_MS, output)) === 'late') {
-      stream.destroy();
+    const isLate = (await withTimeout(DRAIN_MS, attachedOutput)) === 'late';
+    if (isLate) stream.destroy();
+    if (pipedOutput !== undefined && (await withTimeout(PIPE_DRAIN_MS, pipedOutput)) === 'late') {
+      broken ??= lostOutput();
       pipe?.destroy();
-    } else if (broken !== undefined && watch.reason() === undefined) {
-      throw toDockerError(broken, 'read the output of a container');
     }
-    await output;
+    if (!isLate && broken !== undefined && watch.reason() === undefined)
+      throw toDockerError(broken, 'read the output of a container');
+    await Promise.all([attachedOutput, pipedOutput]);
     await feeding;
     const exit = watch.reason() === undefined ? await readExit(attached) : undefined;
     if (exit !== undefined && !begun.seen && !endsBeforeShell(exit)) throw lostOutput();
