@@ -152,7 +152,7 @@ export class PullReviewer implements FeedConsumer {
     if (given.length > 0) {
       // A person may have set the label, and then given a review, between the two requests.
       const now = await this.#readPulls(runId, open, { reviews, stopLabel });
-      if (now.stopped.length > stopped.length || now.open.length < open.length) return false;
+      if (now.stopped.some((each) => !stopped.includes(each)) || now.open.length < open.length) return false;
     }
     let sent = 0;
     for (const each of given) {
