@@ -7,7 +7,7 @@ const CHUNK_BYTES = 256 * 1024;
 /** The longest line that is compared. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 /** More of them take more space than they save. */
-const MAX_RANGES = 10_000;
+export const MAX_RANGES = 10_000;
 const NEWLINE = 0x0a;
 
 /**

@@ -6,7 +6,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { createFolders, writeAtomic } from '../../lib/fs.ts';
 import { batchingSink, createByteBuffer } from '../../lib/streams.ts';
 import { toDiskError } from '../disk-errors.ts';
-import { addRange, type ByteRange } from './output-ranges.ts';
+import { addRange, MAX_RANGES, type ByteRange } from './output-ranges.ts';
 import { formatPlace, PLACED, readPlace } from './stored-file.ts';
 
 const NEWLINE = 0x0a;
@@ -19,6 +19,9 @@ const MAX_LINE_BYTES = 8 * 1024 * 1024;
 const STORE_BYTES = 32 * 1024 * 1024;
 /** How often the place of less output is written. */
 const PLACE_MS = 1_000;
+const MAX_PLACE_MS = 10_000;
+/** Linux writes more buffers in several steps, between which other processes may write. */
+const MAX_BUFFERS = 1_000;
 
 /**
  * Receives complete lines of UTF-8, in order; only the last one, and parts of a line above 8 MiB, have no line end. Output
@@ -94,6 +97,7 @@ class RawOutput {
     try {
       await this.end();
     } finally {
+      clearTimeout(this.#timer);
       await all([this.#own?.close(), this.#shared?.close()]);
     }
   }
@@ -148,7 +152,11 @@ class RawOutput {
     if (this.#unstored >= STORE_BYTES) this.#startStoring();
     // A longer list of ranges is written less often.
     else if (this.#isPlaced() && this.#unstored > 0)
-      this.#timer ??= setTimeout(() => this.#startStoring(), Math.max(PLACE_MS, this.#ranges?.length ?? 0));
+      this.#timer ??= setTimeout(() => this.#startStoring(), this.#placeMs());
+  }
+
+  #placeMs(): number {
+    return Math.min(Math.max(PLACE_MS, this.#ranges?.length ?? 0), MAX_PLACE_MS);
   }
 
   #startStoring(): void {
@@ -169,6 +177,7 @@ class RawOutput {
   /** Stores what is written so far, and then where it is: after a power cut, no range may name bytes of other output. */
   async #store(): Promise<void> {
     const own = this.#own;
+    if (own !== undefined && (this.#ranges?.length ?? 0) > MAX_RANGES) this.#ranges = undefined;
     // Another worker has taken over the attempt, and also writes to its file.
     if (own !== undefined && fstatSync(own.fd).size !== this.#ownBytes) this.#ranges = undefined;
     const place = this.#ranges && formatPlace(this.#ranges);
@@ -206,7 +215,7 @@ async function writeAll(file: FileHandle, chunks: Buffer[]): Promise<void> {
 async function append(file: FileHandle, chunks: Buffer[]): Promise<ByteRange[] | undefined> {
   const ranges: ByteRange[] = [];
   let isKnown = true;
-  for (let rest = chunks; sizeOf(rest) > 0;) {
+  for (let rest = chunks.length > MAX_BUFFERS ? [Buffer.concat(chunks)] : chunks; sizeOf(rest) > 0;) {
     // The size of an open file is known without waiting, unlike a call in another thread.
     const before = fstatSync(file.fd).size;
     const { bytesWritten } = await file.writev(rest);
