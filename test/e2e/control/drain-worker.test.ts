@@ -29,7 +29,7 @@ const untilAgent = (runId: string) =>
 
 /** The view of a run waits only seconds for Redis, so it may lack the reason at first. */
 const untilStatus = (runId: string, text: string) =>
-  vi.waitFor(async () => expect((await halo('status', runId)).stdout).toContain(text), 60_000);
+  vi.waitFor(async () => expect((await halo('status', runId)).stdout).toContain(text), PATIENCE);
 
 it('a drained worker lands its story, others wait until it is resumed', async () => {
   const running = await submit(`sleep 5; echo x >> x; ${OK}`);
