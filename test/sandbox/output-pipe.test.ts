@@ -130,7 +130,7 @@ describe('a sandbox whose output goes through a pipe', () => {
       highWaterMark: 1,
       write(chunk: Buffer, _encoding, done) {
         size += chunk.length;
-        void vi.waitUntil(() => isWritten, { timeout: 10_000 }).then(() => done(), done);
+        void vi.waitUntil(() => isWritten, { timeout: 30_000 }).then(() => done(), done);
       },
     });
     const stderr = new Writable({

@@ -6,6 +6,7 @@ import { hasChromium } from '../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
 import { skipFor } from '../support/skip.ts';
+import { PATIENCE } from '../support/patience.ts';
 
 describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is missing'), () => {
   const dashboard = useDashboard();
@@ -133,7 +134,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.getByLabel('90 days').check();
     await page.waitForURL(/#\/failures\?days=90$/);
     await page.reload();
-    await vi.waitFor(async () => expect(await isChosen('90 days')).toBe(true), 10_000);
+    await vi.waitFor(async () => expect(await isChosen('90 days')).toBe(true), PATIENCE);
   });
 
   it('says that a cost is not metered, which is not a cost of $0', async () => {
@@ -169,7 +170,7 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     expect(bar?.y).toBeGreaterThan(figure?.y ?? Infinity);
     expect(bar?.width).toBeGreaterThan((figure?.width ?? 0) / 10);
     await page.getByLabel('30 days').check();
-    await vi.waitFor(async () => expect(await days.locator('.day-bar').count()).toBe(30), 10_000);
+    await vi.waitFor(async () => expect(await days.locator('.day-bar').count()).toBe(30), PATIENCE);
     expect(await days.locator('figcaption span').count()).toBe(2);
   });
 

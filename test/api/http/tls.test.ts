@@ -120,7 +120,7 @@ describe('a server with a certificate', () => {
       expect(renewed).toEqual([]);
       const next = makeCertificate('two');
       for (const name of ['certificate', 'key'] as const) writeFileSync(files[name], readFileSync(next[name]));
-      await vi.waitFor(() => expect(renewed).toHaveLength(1), 30_000);
+      await vi.waitFor(() => expect(renewed).toHaveLength(1), PATIENCE);
       expect(renewed[0]).not.toBe(first.cert);
       await new Promise((resolve) => setTimeout(resolve, 100));
       expect(renewed, 'once for each certificate').toHaveLength(1);

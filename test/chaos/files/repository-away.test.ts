@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readFolder } from '../../../src/lib/fs.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let world: World;
 beforeEach(() => {
@@ -24,7 +25,7 @@ it(
     const aside = `${repository.root}.away`;
     renameSync(repository.root, aside);
     const worker = world.startWorker();
-    await vi.waitFor(() => expect(world.journal(runId).map(({ type }) => type)).toContain('retry.scheduled'), 60_000);
+    await vi.waitFor(() => expect(world.journal(runId).map(({ type }) => type)).toContain('retry.scheduled'), PATIENCE);
     renameSync(aside, repository.root);
     await world.untilEnded(runId);
     await stopWorker(worker);

@@ -7,6 +7,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, remotelyScripted, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 let home: HaloHome;
 
@@ -152,7 +153,7 @@ describe('stopping in the middle of a story', () => {
     const runId = end.stdout.trimEnd().split('/').at(-1)!;
     expect(await halo('status', runId)).toContain('USER_ABORT');
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
-    await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]), 30_000);
+    await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]), PATIENCE);
   });
 });
 
@@ -173,7 +174,7 @@ it('halo run exits cleanly when its reader closes the pipe', async () => {
   run.process.stderr!.destroy();
   await run.ended;
   expect((await stopped).stdout).toContain('USER_ABORT');
-  await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]), 30_000);
+  await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]), PATIENCE);
 });
 
 it('halo up serves Redis, API and workers to commands that only know its address and token', async () => {
@@ -181,7 +182,7 @@ it('halo up serves Redis, API and workers to commands that only know its address
   const up = home.start(['up', '--listen', '127.0.0.1:0'], { cwd: home.dir });
   await up.says('token');
   const said = (name: string) => new RegExp(`^${name} +(\\S+)$`, 'm').exec(up.stdout())?.[1];
-  await vi.waitFor(() => expect(said('home')).toBeDefined(), 30_000);
+  await vi.waitFor(() => expect(said('home')).toBeDefined(), PATIENCE);
   // The token itself is not printed, only where it is.
   const token = readFileSync(said('token')!, 'utf8').trim();
   const env = { HALO_HOME: join(home.dir, 'elsewhere'), HALO_URL: said('api'), HALO_TOKEN: token };

@@ -4,6 +4,7 @@ import { connect as connectTls, createServer as createTlsServer } from 'node:tls
 import { describe, expect, it, vi } from 'vitest';
 import { ask, connectTo } from '../client.ts';
 import { gateway, httpServer, listening, localhost } from '../fixture.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** Sends back everything, and ends when the client has ended. */
 const echoServer = () =>
@@ -127,7 +128,7 @@ describe('a tunnel', () => {
     const first = (await connectTo(gate.socket, target)).socket;
     await new Promise((resolve) => first.once('data', resolve));
     first.destroy();
-    await vi.waitFor(() => expect(ended).toEqual(['server']), 30_000);
+    await vi.waitFor(() => expect(ended).toEqual(['server']), PATIENCE);
     const second = (await connectTo(gate.socket, target)).socket;
     await new Promise((resolve) => second.once('data', resolve));
     const closed = new Promise((resolve) => second.on('error', () => {}).once('close', resolve));
@@ -149,7 +150,7 @@ describe('a tunnel', () => {
     const closed = new Promise((resolve) => socket.on('error', () => {}).once('close', resolve));
     await gate.close();
     await closed;
-    await vi.waitFor(() => expect(open).toBe(0), 30_000);
+    await vi.waitFor(() => expect(open).toBe(0), PATIENCE);
   });
 });
 

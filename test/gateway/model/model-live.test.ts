@@ -7,6 +7,7 @@ import { startGateway } from '../../../src/gateway/gateway.ts';
 import type { ModelRoute } from '../../../src/gateway/model/model-route.ts';
 import { ask, open } from '../client.ts';
 import { gateway, httpServer, listening, localhost, modelServer, OPENAI, TOKEN } from '../fixture.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const KEY = 'sk-canary-0123456789abcdef';
 const live = (baseUrl: string, key: string | undefined = KEY): ModelRoute => ({
@@ -217,7 +218,7 @@ describe('the live model route', () => {
     // The first event arrives although the stream has not ended.
     await new Promise((resolve) => res.once('data', resolve));
     res.destroy();
-    await vi.waitFor(() => expect(left).toBe(1), 30_000);
+    await vi.waitFor(() => expect(left).toBe(1), PATIENCE);
   });
 
   it('ends open streams when it closes, and removes the socket', async () => {
@@ -234,7 +235,7 @@ describe('the live model route', () => {
     res.resume();
     await gate.close();
     await ended;
-    await vi.waitFor(() => expect(left).toBe(1), 30_000);
+    await vi.waitFor(() => expect(left).toBe(1), PATIENCE);
     await expect(stat(gate.socket)).rejects.toMatchObject({ code: 'ENOENT' });
     await gate.close();
   });

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { git, gitText, openGitLauncher, tryGit } from '../../../src/git/process/git.ts';
 import { makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/git/process/launch.mjs');
 
@@ -72,7 +73,7 @@ it('reports git as failed if its process is killed, and starts another one for t
   const command = waitForever();
   const running = git(command);
   running.catch(() => undefined);
-  await vi.waitFor(() => expect(processes()).toContain(command.at(-1)), 5000);
+  await vi.waitFor(() => expect(processes()).toContain(command.at(-1)), PATIENCE);
   process.kill(pid!, 'SIGKILL');
   await expect(running).rejects.toMatchObject({ code: 'GIT_FAILED' });
   expect(await gitText(['--version'])).toMatch(/^git version/);
@@ -89,8 +90,8 @@ it('ends with the process that started it, also after kill -9, and ends the comm
   const sleeps = () => processes().includes('sleep 4711');
   expect(sleeps()).toBe(true);
   parent.kill('SIGKILL');
-  await vi.waitFor(() => expect(() => process.kill(pid!, 0)).toThrow(), 5000);
-  await vi.waitFor(() => expect(sleeps()).toBe(false), 5000);
+  await vi.waitFor(() => expect(() => process.kill(pid!, 0)).toThrow(), PATIENCE);
+  await vi.waitFor(() => expect(sleeps()).toBe(false), PATIENCE);
 });
 
 it('does not keep its parent alive', async () => {
@@ -98,6 +99,6 @@ it('does not keep its parent alive', async () => {
   await git(['--version']);
   expect(launched(pid)).toHaveLength(1);
   launcher.close();
-  await vi.waitFor(() => expect(launched(pid)).toHaveLength(0), 5000);
+  await vi.waitFor(() => expect(launched(pid)).toHaveLength(0), PATIENCE);
   launcher = openGitLauncher();
 });

@@ -7,6 +7,7 @@ import { secretEncodings } from '../../../src/lib/secrets/encodings.ts';
 import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer, type ModelServer } from '../../support/model/model-server.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** Attacks by an agent on its only way out, each by a whole run: the program in the sandbox does what `plan` says. */
 
@@ -113,7 +114,7 @@ describe('attack 1, incident environ: the provider’s key', () => {
     const { answers } = await attack([ask(), { look: true }], server.url, { settings: ['model.mode=record'] });
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}`);
     for (const answer of answers) expectNoCanary(answer);
-    await vi.waitFor(() => expect(leaks()).toEqual([]), 30_000);
+    await vi.waitFor(() => expect(leaks()).toEqual([]), PATIENCE);
   });
 });
 
@@ -328,7 +329,7 @@ describe('attack 7: a provider that repeats the key', () => {
     });
     expect(answers.map(statusOf)).toEqual([401, 502, 400, 200]);
     for (const answer of answers) expectNoCanary(answer);
-    await vi.waitFor(() => expect(leaks()).toEqual([]), 30_000);
+    await vi.waitFor(() => expect(leaks()).toEqual([]), PATIENCE);
   });
 });
 
