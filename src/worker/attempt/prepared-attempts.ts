@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { planAfterPass } from '../../core/run/plan.ts';
+import { ignore } from '../../lib/async.ts';
 import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import { planWorkSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { findLayer } from '../snapshot/open-layer.ts';
-import { ignore } from '../../lib/async.ts';
 import { onLayer } from '../snapshot/snapshot-layer.ts';
 import { countWorkersFor } from '../run/run-ownership.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -51,14 +51,14 @@ export class PreparedAttempts {
   /** Opens the requested attempt: the prepared one if it is the same. Another one is removed. */
   async open(request: AttemptRequest): Promise<{ attempt: Attempt; prepared: Workspace | undefined }> {
     const { runId, state, hostGitDir, signal } = request;
-    const expected = this.#byRun.get(runId);
     // Before anything is awaited: what is opened must not expire meanwhile.
+    const preparing = this.#byRun.get(runId);
     this.#byRun.delete(runId);
-    const found = await expected;
+    const found = await preparing;
     this.#worker.preparedEpochs.delete(runId);
     if (found === undefined || found.workspace.hasFailed || !isSame(found.request, request)) {
-      if (expected !== undefined) this.#remove(runId, expected);
-      // What is removed may have the id of the attempt that is opened.
+      if (preparing !== undefined) this.#remove(runId, preparing);
+      // What is removed may have the same id, and so the same folders, as the attempt that is opened.
       await this.#removing.get(runId);
       return { attempt: await openRunAttempt(this.#worker, request), prepared: undefined };
     }
@@ -91,9 +91,9 @@ export class PreparedAttempts {
     for (const runId of this.#byRun.keys()) this.drop(runId);
   }
 
-  #remove(runId: string, prepared: Promise<Prepared | undefined>): void {
-    const closing = prepared.then(async (found) => {
-      // It may have been prepared since.
+  #remove(runId: string, preparing: Promise<Prepared | undefined>): void {
+    const closing = preparing.then(async (found) => {
+      // Unless another attempt has been prepared since.
       if (!this.#byRun.has(runId)) this.#worker.preparedEpochs.delete(runId);
       await found?.attempt.resources.close();
     });
@@ -141,7 +141,7 @@ function isPlain({ approval, agentOptions }: Config): boolean {
   return approval.mode !== 'story' && agentOptions.sessionMs === undefined;
 }
 
-/** A user may have changed the PRD since. */
+/** Whether the attempt was prepared from the same inputs: a user may have changed the PRD since, or another story may have landed. */
 function isSame(prepared: AttemptRequest, request: AttemptRequest): boolean {
   const { story, prd, number, epoch, base, config, location } = request;
   return (
