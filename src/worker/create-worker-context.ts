@@ -1,14 +1,12 @@
-import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config, Host } from '../config/config.ts';
 import { processEnv, proxySecrets, readSecret } from '../config/environment/host.ts';
 import { transcribe } from '../core/transcript/transcript.ts';
-import { memoizeAsync } from '../lib/async.ts';
 import { openRegistryCache } from '../gateway/registry/registry-cache.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import { openDockerEngine } from '../sandbox/docker/engine.ts';
-import { openIsolationCheck } from '../sandbox/isolation-check/check-isolation.ts';
+import { openEngineProbes } from '../sandbox/engine-probes.ts';
 import { openBreakerStore } from '../store/breaker-files.ts';
 import { SnapshotFiles } from '../store/snapshot-files.ts';
 import { openStore } from '../store/store.ts';
@@ -39,15 +37,12 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
   const secretReader = openSecretReader((name) => readSecret(env, name));
   const readKeys = openProviderKeys(secretReader);
   const readCredentials = openRegistryCredentials(secretReader, (secrets) => masker.learn(secrets));
-  const mountable = memoizeAsync((dir: string) => engine.canMount(dir));
-  const mounts = memoizeAsync(() => engine.canOverlay());
-  const overlays = () => mounts(undefined);
-  const checkIsolation = openIsolationCheck(engine, host.home);
-  const reachable = memoizeAsync((runtime: string | undefined) => engine.canReach(join(host.home, 'sockets'), runtime));
+  const probes = openEngineProbes(engine, host.home);
+  const reach = async ({ sandbox }: Config) => probes.canReach((await probes.isolation(sandbox.runtime)).runtime);
   // In advance of the first story, which reports a failure.
   const proving = Promise.allSettled([
-    mountable(host.home),
-    checkIsolation('auto').then(({ runtime }) => reachable(runtime)),
+    probes.canMount(),
+    probes.isolation('auto').then(({ runtime }) => probes.canReach(runtime)),
   ]).then(() => void cleaning.delete(proving));
   // A worker that closes immediately still removes the probes.
   cleaning.add(proving);
@@ -71,7 +66,7 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
     snapshots: new SnapshotFiles(host.home),
     layerMode: async ({ snapshot }) => {
       if (snapshot.mode === 'overlay' || snapshot.mode === 'copy') return snapshot.mode;
-      return (await overlays()) ? 'overlay' : 'copy';
+      return (await probes.canOverlay()) ? 'overlay' : 'copy';
     },
     findRoutes: openRoutes(host.home, readCredentials),
     readCredentials,
@@ -79,19 +74,18 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
     caFile: readSecret(env, 'NODE_EXTRA_CA_CERTS'),
     transport: async ({ workspace }: Config) => {
       if (workspace.transport !== 'auto') return workspace.transport;
-      return (await mountable(host.home)) ? 'mount' : 'stream';
+      return (await probes.canMount()) ? 'mount' : 'stream';
     },
-    channel: async ({ network, sandbox }) => {
-      if (network.channel !== 'auto') return network.channel;
-      const { runtime } = await checkIsolation(sandbox.runtime);
-      return (await reachable(runtime)).socket ? 'socket' : 'stdio';
+    channel: async (config) => {
+      if (config.network.channel !== 'auto') return config.network.channel;
+      return (await reach(config)).socket ? 'socket' : 'stdio';
     },
-    pipesOutput: async ({ workspace, network, sandbox }) => {
-      if (workspace.transport === 'stream' || network.channel === 'stdio') return false;
-      const { runtime } = await checkIsolation(sandbox.runtime);
-      return (await reachable(runtime)).pipe;
+    pipesOutput: async (config) => {
+      if (config.workspace.transport === 'stream' || config.network.channel === 'stdio') return false;
+      return (await reach(config)).pipe;
     },
-    checkIsolation: ({ sandbox }) => checkIsolation(sandbox.runtime),
+    checkIsolation: ({ sandbox }) => probes.isolation(sandbox.runtime),
+    accounts: (image) => probes.accounts(image),
     env,
     unrecorded: new Map(),
     inBackground: (work) => {

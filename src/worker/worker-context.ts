@@ -58,6 +58,8 @@ export interface WorkerContext {
   pipesOutput(config: Config): Promise<boolean>;
   /** The result of the isolation check of the engine, which runs once, before the first sandbox. Throws DOCKER_UNSAFE. */
   checkIsolation(config: Config): Promise<IsolationReport>;
+  /** The texts of /etc/passwd and /etc/group of an image; the first call for an image starts a sandbox. Throws IMAGE_MISSING, DOCKER_FAILED. */
+  accounts(image: string): Promise<{ passwd: string; group: string }>;
   /**
    * Failures of attempts that this worker could not write into the journal, by `attemptKey`: the next start of the story
    * reports them.

@@ -9,6 +9,7 @@ import { diagnose } from '../../src/api/doctor/diagnose.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { findUpgradeHint } from '../../src/sandbox/docker/engine-info.ts';
 import { openIsolationCheck } from '../../src/sandbox/isolation-check/check-isolation.ts';
+import { ProbeCache } from '../../src/sandbox/probe-cache.ts';
 import { OK, prdOf } from '../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
@@ -98,10 +99,8 @@ describe('any other engine', () => {
   });
 
   it('is queried without a fixed API version, so that the newest engines respond', async () => {
-    await openIsolationCheck(
-      openDockerEngine(new Docker({ socketPath: engine.socket })),
-      dir,
-    )('auto').catch(() => undefined);
+    const halo = openDockerEngine(new Docker({ socketPath: engine.socket }));
+    await openIsolationCheck(halo, new ProbeCache(halo, dir))('auto').catch(() => undefined);
     expect(engine.asked.length).toBeGreaterThan(0);
     expect(engine.asked.filter((line) => /^[A-Z]+ \/v\d/.test(line))).toEqual([]);
   });

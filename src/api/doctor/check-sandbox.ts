@@ -1,6 +1,8 @@
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isOlderVersion } from '../../lib/version.ts';
 import { runIsolationScript } from '../../sandbox/isolation-check/check-isolation.ts';
+import { probeCachePath } from '../../sandbox/probe-cache.ts';
 import type { DiskLimitMethod, EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import type { Finding } from './doctor-finding.ts';
 
@@ -9,9 +11,10 @@ const MIN_MAINTAINED_ENGINE = '25.0';
 
 /**
  * Checks the isolation of the engine in a test sandbox, also with runsc if it is installed. `home` is the HALO_HOME from
- * which sandboxes reach their gateways.
+ * which sandboxes reach their gateways. Clears its cached results of such checks, so that the next worker repeats them too.
  */
 export async function checkSandbox(engine: SandboxEngine, home: string): Promise<Finding[]> {
+  await rm(probeCachePath(home), { force: true });
   const facts = await engine.info();
   const runtimes = [undefined, ...facts.runtimes.filter((name) => name === 'runsc')];
   const proven = await Promise.all(runtimes.map((runtime) => checkRuntime(engine, runtime)));

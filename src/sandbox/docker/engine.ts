@@ -24,7 +24,7 @@ import { buildContainer } from './container-spec.ts';
 import { openDockerClient } from './docker-client.ts';
 import { readAccounts } from './accounts.ts';
 import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
-import { memoizeAsync, ignore } from '../../lib/async.ts';
+import { ignore } from '../../lib/async.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { ContainerCreateOptions } from 'dockerode';
 import type Docker from 'dockerode';
@@ -39,8 +39,6 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
   const tools = openToolsVolume(docker);
   const space = openDiskSpace(docker);
   const diskLimiter = new DiskLimiter(space);
-  const accountsOf = memoizeAsync((id: string) => readAccounts({ start }, id));
-  const accounts = async (image: string) => accountsOf(await lookUp(image));
   const start = async (spec: SandboxSpec) => {
     const volumes = watchedVolumes(spec);
     const { freeDiskBytes = 0 } = spec.limits;
@@ -91,7 +89,7 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
         if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;
         throw error;
       }),
-    accounts,
+    accounts: (image) => readAccounts({ start }, image),
     canMount: (dir) => canMount({ start }, dir),
     canReach: (dir, runtime) => canReach({ start }, dir, runtime),
     canBridge: () => canBridge({ start }),

@@ -1,52 +1,34 @@
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import { memoizeAsync } from '../../lib/async.ts';
-import { createFolders, writeAtomic } from '../../lib/fs.ts';
-import { seccompProfile } from '../docker/seccomp.ts';
-import { HALO_IMAGE } from '../docker/image/halo-image.ts';
 import { findUpgradeHint } from '../docker/engine-info.ts';
 import { judgeIsolation } from './judge-isolation.ts';
 import { ISOLATION_LIMITS, ISOLATION_SCRIPT } from './isolation-script.ts';
 import type { IsolationReport, IsolationFinding } from './isolation-report.ts';
 import type { EngineInfo, SandboxEngine } from '../sandbox.ts';
 import { runOneOffSandbox } from '../one-off-sandbox.ts';
+import { shortHash, type ProbeCache } from '../probe-cache.ts';
 
 /** The runtime that `auto` prefers: gVisor isolates sandboxes from the host's kernel. */
 const PREFERRED = 'runsc';
 
 /**
  * Checks that the engine enforces the isolation of sandboxes under the wanted runtime. The check runs once per engine,
- * runtime and version of halo; its report is cached in `home`. Throws DOCKER_UNSAFE with what is not enforced, for an
- * unknown runtime, and for an engine that is too old.
+ * runtime and version of halo; its report is cached. Throws DOCKER_UNSAFE with what is not enforced, for an unknown runtime,
+ * and for an engine that is too old.
  */
-export function openIsolationCheck(engine: SandboxEngine, home: string): (wanted: string) => Promise<IsolationReport> {
+export function openIsolationCheck(
+  engine: SandboxEngine,
+  cache: ProbeCache,
+): (wanted: string) => Promise<IsolationReport> {
   // Failures are not cached: an engine may be fixed while a worker runs.
-  return memoizeAsync((wanted: string) => readOrCheckIsolation(engine, home, wanted));
-}
-
-async function readOrCheckIsolation(engine: SandboxEngine, home: string, wanted: string): Promise<IsolationReport> {
-  const [facts, key] = await describeEngine(engine, wanted);
-  const file = join(home, 'sandbox-proof.json');
-  const kept = await readCachedReports(file);
-  const known = kept[key];
-  if (known !== undefined) return { ...known, runtime: known.runtime ?? undefined };
-  const report = await checkIsolation(engine, facts, wanted);
-  await createFolders(dirname(file), 0o700);
-  const last = Object.entries(kept).slice(-9);
-  await writeAtomic(file, JSON.stringify({ ...Object.fromEntries(last), [key]: report }, null, 2));
-  return report;
-}
-
-/** Reads the engine's properties and the cache key, which covers everything that may change the result. */
-async function describeEngine(engine: SandboxEngine, wanted: string): Promise<[EngineInfo, string]> {
-  const [facts, image, seccomp] = await Promise.all([engine.info(), engine.imageId(HALO_IMAGE), seccompProfile()]);
-  const { id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security } = facts;
-  const parts = [id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security, image];
-  const text = JSON.stringify([...parts, seccomp, ISOLATION_SCRIPT, wanted]);
-  return [facts, createHash('sha256').update(text).digest('hex').slice(0, 32)];
+  return memoizeAsync((wanted: string) =>
+    cache.get({
+      name: `isolation ${wanted} ${shortHash(ISOLATION_SCRIPT)}`,
+      schema: Report,
+      run: async () => checkIsolation(engine, await engine.info(), wanted),
+    }),
+  );
 }
 
 /** Runs the check without the cache; `auto` falls back to the engine's default runtime. Throws DOCKER_UNSAFE. */
@@ -136,31 +118,17 @@ function describeBroken(broken: IsolationFinding[]): string {
   return broken.map(({ name, says }) => `${name}: ${says}`).join('; ');
 }
 
-const Fact = z
+const Fact = z.object({
+  name: z.string(),
+  ok: z.enum(['ok', 'warn', 'fail']),
+  says: z.string(),
+  fix: z.string().exactOptional(),
+});
+const Report = z
   .object({
-    name: z.string(),
-    ok: z.enum(['ok', 'warn', 'fail']),
-    says: z.string(),
-    fix: z.string().exactOptional(),
-    // Reports of older versions have this key.
-    mend: z.string().exactOptional(),
-  })
-  .transform(({ mend, fix = mend, ...fact }) => (fix === undefined ? fact : { ...fact, fix }));
-const CachedReports = z.record(
-  z.string(),
-  z.object({
     runtime: z.string().optional(),
     disk: z.enum(['quota', 'watch', 'sample']),
     ptys: z.boolean(),
     facts: z.array(Fact),
-  }),
-);
-
-/** Reads the cached reports; an unreadable file counts as empty and is overwritten. */
-async function readCachedReports(file: string): Promise<z.output<typeof CachedReports>> {
-  try {
-    return CachedReports.parse(JSON.parse(await readFile(file, 'utf8')));
-  } catch {
-    return {};
-  }
-}
+  })
+  .transform(({ runtime, ...report }) => ({ ...report, runtime }));

@@ -82,7 +82,7 @@ export class AttemptResources {
       worker.checkIsolation(config),
       worker.engine.usersInUse(),
       // Cached for mountAccounts: the first call starts a sandbox.
-      worker.transport(config).then((found) => (found === 'mount' ? worker.engine.accounts(config.image) : undefined)),
+      worker.transport(config).then((found) => (found === 'mount' ? worker.accounts(config.image) : undefined)),
     ]);
     // The files of a session belong to the user of the attempt that wrote them.
     const ofStory =
@@ -91,7 +91,7 @@ export class AttemptResources {
     const closers: (() => unknown)[] = [() => removeScratch(scratchDir), release];
     try {
       const accounts = { image: config.image, user, dir: scratchDir };
-      const accountMounts = transport === 'mount' ? await mountAccounts(worker.engine, accounts) : [];
+      const accountMounts = transport === 'mount' ? await mountAccounts(worker, accounts) : [];
       const opened = { transport, channel, pipesOutput, user, mirror, mirrorDir, scratchDir, accountMounts, isolation };
       return new AttemptResources({ worker, identity, limits: config.limits, opened, closers });
     } catch (error) {

@@ -1,6 +1,7 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AGENT_HOME, type Mount, type SandboxEngine } from '../../sandbox/sandbox.ts';
+import { AGENT_HOME, type Mount } from '../../sandbox/sandbox.ts';
+import type { WorkerContext } from '../worker-context.ts';
 
 /** The user name in every sandbox. */
 const NAME = 'agent';
@@ -15,10 +16,10 @@ const HOSTS = `127.0.0.1\tlocalhost
  * their mounts. Programs such as ssh, initdb and whoami refuse a user without an entry.
  */
 export async function mountAccounts(
-  engine: Pick<SandboxEngine, 'accounts'>,
+  worker: Pick<WorkerContext, 'accounts'>,
   { image, user, dir }: { image: string; user: number; dir: string },
 ): Promise<Mount[]> {
-  const { passwd, group } = await engine.accounts(image);
+  const { passwd, group } = await worker.accounts(image);
   const files = [
     ['passwd', `${endLine(passwd)}${NAME}:x:${user}:${user}::${AGENT_HOME}:/bin/sh\n`],
     ['group', `${endLine(group)}${NAME}:x:${user}:\n`],

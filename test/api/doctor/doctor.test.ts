@@ -1,4 +1,4 @@
-import { symlinkSync } from 'node:fs';
+import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -10,6 +10,7 @@ import { addDeadLetter } from '../../../src/queue/dead-letters.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { parseOpenFiles } from '../../../src/sandbox/docker/engine-info.ts';
+import { probeCachePath } from '../../../src/sandbox/probe-cache.ts';
 import type { EngineInfo, SandboxEngine } from '../../../src/sandbox/sandbox.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
 import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
@@ -131,6 +132,14 @@ it('reports that a runtime which fails the check is not used', async () => {
     engine.start({ ...spec, limits: { ...spec.limits, pids: runtime === undefined ? spec.limits.pids : 500 } });
   const found = await findings({ runtimes: ['runc', 'runsc'] }, { start });
   expect(found.find(({ name }) => name === 'runtime runsc')).toMatchObject({ ok: 'warn' });
+});
+
+it('clears the cached results of the probes, so that the next worker probes again', async () => {
+  const home = tempDir('halo-doctor');
+  writeFileSync(probeCachePath(home), '{}');
+  const offline = { ...engine, info: () => Promise.reject(new Error('no engine')) };
+  await expect(checkSandbox(offline, home)).rejects.toThrow('no engine');
+  expect(existsSync(probeCachePath(home))).toBe(false);
 });
 
 it('reports how sandboxes reach the gateway: over stdio if no socket can be mounted', async () => {

@@ -67,7 +67,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     how: 'appended; damaged lines are left out',
   }),
   row('sandbox-proof.json', 'sandbox-proof\\.json', {
-    what: 'results of the isolation check of each engine',
+    what: 'results of the isolation check and other probes of each engine',
     damaged: 'rebuilt',
     how: 'atomic; checked again',
   }),
