@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/support/docker/probed-engine.ts',
     // A busy machine is several times slower. A condition that a test waits for gives up first, because its error says more.
     testTimeout: 300_000,
     hookTimeout: 300_000,

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { addProbeResults } from '../docker/probed-engine.ts';
 import { removeSnapshots } from './remove-snapshots.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');
@@ -48,6 +49,7 @@ export interface HaloHome {
 /** A new one in `parent`. */
 export function openHome(parent = tmpdir()): HaloHome {
   const dir = mkdtempSync(join(parent, 'halo-home-'));
+  addProbeResults(dir);
   const running = new Set<HaloProcess>();
   const start = (words: string[], options: Start): HaloProcess => {
     const started = startHalo(words, { ...options, env: { HALO_HOME: dir, ...options.env } });

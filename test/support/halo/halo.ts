@@ -9,6 +9,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { sleep } from '../../../src/lib/async.ts';
 import { startWorker, type Worker } from '../../../src/worker/main.ts';
+import { addProbeResults } from '../docker/probed-engine.ts';
 import { hostOf } from './host.ts';
 import { removeSnapshots } from './remove-snapshots.ts';
 import { readJournal } from './read-journal.ts';
@@ -82,6 +83,7 @@ export const OK = `echo '{"status":"ok","summary":"Did it."}'`;
 
 export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
   const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
+  addProbeResults(home);
   const host = hostOf(home);
   const worker = await startWorker({ host, concurrency, log: pino({ level: 'silent' }) });
   const operations = openLocal({ host });
