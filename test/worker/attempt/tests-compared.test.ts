@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { it as base } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
@@ -7,12 +9,37 @@ import { newRepository } from '../../support/repository/new-repository.ts';
 /** A gate that says in TAP what the file `tests` lists, and fails where it lists `bad`. */
 const TAP_GATE = `echo TAP version 13; while read -r t; do echo "ok 1 - $t"; done < tests; echo "1..9"; ! grep -q bad tests`;
 
-const it = base.extend('run', ({ halo }) => {
-  return (repository: TestRepository, agent: string, gates: string[], more: string[] = [], ids = ['A']) => {
-    const stories = ids.map((id) => ({ id }));
-    return halo.run(repository.root, stories, scripted(`${agent}; ${OK}`, gates, more));
-  };
-});
+const xmlOf = (...names: string[]) =>
+  `<testsuite>${names.map((name) => `<testcase name="${name}"/>`).join('')}</testsuite>`;
+
+/** What the agent does in each story, which it finds in the first line of its prompt. */
+const agentOf = (scripts: Record<string, string>) =>
+  `case "$(head -n 1)" in ${Object.entries(scripts)
+    .map(([id, script]) => `*'"${id}"'*) ${script};;`)
+    .join(' ')} esac`;
+
+const it = base
+  .extend('run', { scope: 'file' }, ({ halo }) => {
+    return (repository: TestRepository, agent: string, gates: string[], more: string[] = [], ids = ['A']) => {
+      const stories = ids.map((id) => ({ id }));
+      return halo.run(repository.root, stories, scripted(`${agent}; ${OK}`, gates, more));
+    };
+  })
+  .extend('blocked', { scope: 'file' }, async ({ run }) => {
+    const repository = newRepository({ tests: 'adds\nsubtracts\n', 'run.sh': TAP_GATE });
+    const scripts = { removes: 'echo adds > tests', silences: 'echo true > run.sh', breaks: 'echo bad >> tests' };
+    const more = ['tests.removed=block', 'run.on_failure="continue"'];
+    const state = await run(repository, agentOf(scripts), ['sh run.sh'], more, Object.keys(scripts));
+    return { repository, stories: new Map(state.stories.map((story) => [story.id, story])) };
+  })
+  .extend('reporting', { scope: 'file' }, async ({ run }) => {
+    const repository = newRepository({ 'names.xml': xmlOf('a', 'b') });
+    const gate = `mkdir -p out; if test -f names.xml; then cp names.xml out/junit.xml; else ln -sf /etc/passwd out/junit.xml; fi`;
+    const next = (agent: string, ids?: string[]) =>
+      run(repository, agent, [gate], ['tests.reports=["out/junit.xml"]'], ids);
+    const scripts = { honest: `echo '${xmlOf('b')}' > names.xml`, astray: 'rm names.xml' };
+    return { first: await next(agentOf(scripts), Object.keys(scripts)), second: await next('date +%N > file') };
+  });
 
 describe('a story that removes tests', () => {
   it('lands, and its logs report the loss', async ({ halo, run }) => {
@@ -31,62 +58,42 @@ describe('a story that removes tests', () => {
     expect(halo.readFile(state.runId, 'progress.md')).toContain(`- tests: ${reported}`);
   });
 
-  it('does not land with tests.removed=block', async ({ run }) => {
-    const repository = newRepository({ tests: 'adds\nsubtracts\n' });
-    const state = await run(repository, 'echo adds > tests', [TAP_GATE], ['tests.removed=block']);
-    expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
-    expect(state.detail).toContain('tests that were there before are gone: 1 removed (subtracts)');
-    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+  it('does not land with tests.removed=block', ({ blocked }) => {
+    const story = blocked.stories.get('removes')!;
+    expect(story).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
+    expect(story.summary).toContain('tests that were there before are gone: 1 removed (subtracts)');
+    expect(blocked.repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
   });
 
-  it('is detected if it silences the gate as a whole', async ({ run }) => {
-    const repository = newRepository({ tests: 'adds\n', 'run.sh': TAP_GATE });
-    const state = await run(repository, 'echo true > run.sh', ['sh run.sh'], ['tests.removed=block']);
-    expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
+  it('is detected if it silences the gate as a whole', ({ blocked }) => {
+    const story = blocked.stories.get('silences')!;
+    expect(story).toMatchObject({ progress: 'failed', stopReason: 'GATE_FAILED' });
+    expect(story.summary).toContain('tests that were there before are gone: ');
   });
 
-  it('is detected by a report file, and no link can redirect it', async ({ halo, run }) => {
-    const xml = (...names: string[]) =>
-      `<testsuite>${names.map((name) => `<testcase name="${name}"/>`).join('')}</testsuite>`;
-    const repository = newRepository({ 'names.xml': xml('a', 'b') });
-    const gates = ['mkdir -p out && cp names.xml out/junit.xml'];
-    const reports = 'tests.reports=["out/junit.xml"]';
-    const honest = await run(repository, `echo '${xml('b')}' > names.xml`, gates, [reports]);
-    expect(honest.stories[0]!.tests).toMatchObject({ before: 2, after: 1, removed: ['a'] });
-    const astray = await run(
-      repository,
-      'rm names.xml; ln -s ../etc/passwd names.xml; rm names.xml; date +%N > names.xml',
-      ['mkdir -p out && ln -sf /etc/passwd out/junit.xml'],
-      [reports],
-    );
-    expect(halo.readFile(astray.runId, 'journal.jsonl')).not.toContain('root:x');
+  it('is detected by a report file, and no link can redirect it', ({ halo, reporting }) => {
+    const { runId, stories } = reporting.first;
+    expect(stories[0]!.tests).toMatchObject({ before: 2, after: 1, removed: ['a'] });
+    expect(stories[1]).toMatchObject({ attempts: 1 });
+    expect(halo.readFile(runId, 'journal.jsonl')).not.toContain('root:x');
   });
 });
 
 describe('the baseline', () => {
-  it('distinguishes a broken base from a broken story', async ({ run }) => {
+  it('distinguishes a broken base from a broken story', async ({ run, blocked }) => {
     const broken = newRepository({ tests: 'bad\n' });
     const state = await run(broken, 'date +%N > file', ['true', TAP_GATE]);
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
     expect(state.detail).toContain('; it fails on the base commit as well');
-    const good = newRepository({ tests: 'adds\n' });
-    const story = await run(good, 'echo bad > tests', ['true', TAP_GATE]);
+    const story = blocked.stories.get('breaks')!;
     expect(story.stopReason).toBe('GATE_FAILED');
-    expect(story.detail).not.toContain('base commit');
+    expect(story.summary).toContain('exit');
+    expect(story.summary).not.toContain('base commit');
   });
 
-  it('runs once for a commit, and never for one that has landed by the same gates', async ({ halo, run }) => {
-    const repository = newRepository({ tests: 'adds\n', log: '' });
-    const first = await run(repository, 'date +%N > file', [TAP_GATE], [], ['A', 'B']);
-    const second = await run(repository, 'date +%N > file', [TAP_GATE]);
-    const baselines = [first, second].map(({ runId, stories }) =>
-      stories.map(({ key }) => {
-        try {
-          return halo.readFile(runId, `artifacts/${key}/1/baseline/1.log`) !== '';
-        } catch {
-          return false;
-        }
-      }),
+  it('runs once for a commit, and never for one that has landed by the same gates', ({ halo, reporting }) => {
+    const baselines = [reporting.first, reporting.second].map(({ runId, stories }) =>
+      stories.map(({ key }) => existsSync(join(halo.home, 'runs', runId, `artifacts/${key}/1/baseline/1.log`))),
     );
     expect(baselines).toEqual([[true, false], [false]]);
   });

@@ -1,12 +1,12 @@
 import { describe, expect } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
-import { readHomeId } from '../../../src/queue/redis/home-id.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { runOneOffSandbox } from '../../../src/sandbox/one-off-sandbox.ts';
 import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
-import { it } from '../../support/fixtures.ts';
-import { OK, scripted } from '../../support/halo/halo.ts';
+import { it as base } from '../../support/fixtures.ts';
+import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
@@ -25,10 +25,10 @@ function newProject(): TestRepository {
 }
 
 function settings(agent: string, { gate = 'cat deps/version', setup = INSTALL, more = [] as string[] } = {}): string[] {
-  return scripted(`${agent} && ${OK}`, [gate, 'ls deps'], [`setup=${JSON.stringify([setup])}`, 'snapshot.inputs=["deps.lock"]', 'snapshot.recheck=0', ...more]); // prettier-ignore
+  return scripted(`${agent} && ${OK}`, [gate], [`setup=${JSON.stringify([setup])}`, 'snapshot.inputs=["deps.lock"]', 'snapshot.recheck=0', 'tests.baseline="never"', ...more]); // prettier-ignore
 }
 
-const STORIES = [{ id: 'A' }, { id: 'B' }];
+const STORY = [{ id: 'A' }];
 
 function installs(events: JournalEvent[]): string[] {
   return events.flatMap((event) => (event.type === 'setup.ended' ? [`${event.story} ${event.phase}`] : []));
@@ -45,64 +45,127 @@ function uses(events: JournalEvent[]): string[] {
   );
 }
 
-describe.for(['overlay', 'copy'])('with %s, a snapshot of what setup installed', (mode) => {
-  const more = [`snapshot.mode="${mode}"`];
+type Mode = 'overlay' | 'copy';
 
-  it('serves the agent and the gates of all stories: setup runs once', async ({ halo, journal }) => {
-    const agent = `test "$(cat deps/version)" = one && ${CHANGE}`;
-    const run = await halo.run(newProject().root, STORIES, settings(agent, { more }));
+/** A project and a run of it. */
+interface Served {
+  root: string;
+  run: RunState;
+}
+
+/**
+ * A run of stories each of which requires of its agent and its gate that they begin with what the lockfile says. The agent
+ * of A damages what setup installed, that of B changes the lockfile, and each gate damages what it got.
+ */
+async function serve(halo: TestHalo, mode: Mode, ids: string[]): Promise<Served> {
+  const { root } = newProject();
+  const harm =
+    'chmod -R u+w deps; echo harm > deps/version; ln -f deps/nonce deps/link; echo x >> deps/link; mv deps/nonce deps/gone';
+  const agent = `cat > /tmp/prompt; cmp deps.lock deps/version || exit 1
+case "$(head -n 1 /tmp/prompt)" in *'"A"'*) ${harm};; *'"B"'*) echo two > deps.lock;; esac; ${CHANGE}`;
+  const gate =
+    'cmp deps.lock deps/version && test -f deps/nonce && ! test -e deps/link && echo tampered > deps/version';
+  const stories = ids.map((id) => ({ id }));
+  const run = await halo.run(root, stories, settings(agent, { gate, more: [`snapshot.mode="${mode}"`] }));
+  return { root, run };
+}
+
+/** Runs of one project, whose stories make the same change of the lockfile: */
+async function changeInRuns(halo: TestHalo) {
+  const { root } = newProject();
+  const setup = `${INSTALL} && if test -f extra.sh; then sh extra.sh; fi`;
+  const change = 'echo two > deps.lock; date > x.txt';
+  const next = (agent: string, gate?: string) => halo.run(root, STORY, settings(agent, { setup, gate }));
+  return {
+    // One of which no snapshot can be made, because setup changes a file with it,
+    spoiled: await next('echo two > deps.lock; echo "echo x >> README.md" > extra.sh'),
+    // one that does not land, and two that do.
+    failed: await next(change, 'false'),
+    landed: await next(change),
+    last: await next(change),
+  };
+}
+
+/** Two runs that start at the same time, with a setup that always makes the same. */
+async function startTogether(halo: TestHalo) {
+  const { root } = newProject();
+  const setup = `sleep 1; ${PURE}`;
+  const request = settings(CHANGE, { setup, gate: 'grep -qx one deps/version' });
+  return { root, setup, runs: await Promise.all([1, 2].map(() => halo.run(root, STORY, request))) };
+}
+
+/** A run whose snapshots have all files by name as their inputs. */
+async function dependOnAll(halo: TestHalo): Promise<Served> {
+  const { root } = newProject();
+  const request = settings(CHANGE, { setup: PURE, more: ['snapshot.inputs=["**"]'] });
+  return { root, run: await halo.run(root, STORY, request) };
+}
+
+const it = base
+  .extend('served', { scope: 'file' }, ({ halo }) => {
+    const known = new Map<Mode, Promise<Served>>();
+    const stories = { overlay: ['A', 'B', 'C'], copy: ['A', 'C'] };
+    return (mode: Mode) => {
+      const served = known.get(mode) ?? serve(halo, mode, stories[mode]);
+      known.set(mode, served);
+      return served;
+    };
+  })
+  .extend('changed', { scope: 'file' }, ({ halo }) => changeInRuns(halo))
+  .extend('together', { scope: 'file' }, ({ halo }) => startTogether(halo))
+  .extend('ofAllFiles', { scope: 'file' }, ({ halo }) => dependOnAll(halo));
+
+describe.for<Mode>(['overlay', 'copy'])('with %s, a snapshot of what setup installed', (mode) => {
+  it('serves the agent and the gates of all stories: setup runs once', async ({ served, journal }) => {
+    const { run } = await served(mode);
     expect(run.stopReason).toBe('SUCCESS');
     const events = journal(run.runId);
     expect(disturbances(events)).toEqual([]);
-    expect(installs(events)).toEqual(['A setup']);
-    expect(uses(events)).toEqual([`A setup made ${mode}`, `A gates ${mode}`, `B setup ${mode}`, `B gates ${mode}`]);
+    // The gates of B have another lockfile.
+    expect(installs(events).filter((each) => each !== 'B gates')).toEqual(['A setup']);
+    const second = run.stories[1]!.id;
+    expect(uses(events).slice(0, 3)).toEqual([`A setup made ${mode}`, `A gates ${mode}`, `${second} setup ${mode}`]);
+    expect(uses(events).slice(-2)).toEqual([`C setup ${mode}`, `C gates ${mode}`]);
   });
 
-  it('serves the next run of the same repository', async ({ halo, journal }) => {
-    const { root } = newProject();
-    const stories = [{ id: 'A' }];
-    await halo.run(root, stories, settings(CHANGE, { more }));
-    const second = await halo.run(root, stories, settings(CHANGE, { more }));
-    expect(installs(journal(second.runId))).toEqual([]);
-  });
-
-  it('is not changed by an agent, whose gates begin with the original', async ({ halo, journal }) => {
-    const harm =
-      'chmod -R u+w deps; echo harm > deps/version; ln -f deps/nonce deps/link; echo x >> deps/link; mv deps/nonce deps/gone';
-    const gate =
-      'test "$(cat deps/version)" = one && test -f deps/nonce && ! test -e deps/link && echo tampered > deps/version';
-    const run = await halo.run(newProject().root, STORIES, settings(`test "$(cat deps/version)" = one && ${harm}; ${CHANGE}`, { gate, more })); // prettier-ignore
-    expect(run.stopReason).toBe('SUCCESS');
-    expect(installs(journal(run.runId))).toEqual(['A setup']);
-  });
-
-  it('is made once in the gates of a story that changes an input, and serves the next story', async ({
-    halo,
-    journal,
-  }) => {
-    const agent = `echo two > deps.lock; ${CHANGE}`;
-    const run = await halo.run(newProject().root, STORIES, settings(agent, { gate: 'cmp deps.lock deps/version', more })); // prettier-ignore
-    expect(run.stopReason).toBe('SUCCESS');
-    expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
-    expect(uses(journal(run.runId)).slice(2)).toEqual([`B setup ${mode}`, `B gates ${mode}`]);
+  it('is not changed by an agent, whose gates begin with the original', async ({ served }) => {
+    const { run } = await served(mode);
+    expect(run.stories.map(({ id, progress }) => [id, progress])).toContainEqual(['A', 'passed']);
+    expect(run.stories.every(({ attempts }) => attempts === 1)).toBe(true);
   });
 });
 
 describe('a snapshot', () => {
-  it('a snapshot of a tree that a story made serves only its run until the story has landed', async ({
-    halo,
+  it('is made once in the gates of a story that changes an input, and serves the next story', async ({
+    served,
     journal,
   }) => {
-    const { root } = newProject();
-    const stories = [{ id: 'A' }];
-    const agent = 'echo two > deps.lock; date > x.txt';
-    const failed = await halo.run(root, stories, settings(agent, { gate: 'false' }));
+    const { run } = await served('overlay');
+    expect(run.stopReason).toBe('SUCCESS');
+    expect(installs(journal(run.runId))).toEqual(['A setup', 'B gates']);
+    expect(uses(journal(run.runId)).slice(3)).toEqual(['B gates made overlay', 'C setup overlay', 'C gates overlay']);
+  });
+
+  it('serves the next run of the same repository', ({ changed, journal }) => {
+    expect(installs(journal(changed.last.runId))).toEqual([]);
+    expect(uses(journal(changed.last.runId))).toEqual(['A setup overlay', 'A gates overlay']);
+  });
+
+  it('a snapshot of a tree that a story made serves only its run until the story has landed', ({
+    changed,
+    journal,
+  }) => {
+    const { failed, landed, last } = changed;
     expect(failed.stopReason).toBe('GATE_FAILED');
-    expect(installs(journal(failed.runId))).toEqual(['A setup', 'A gates']);
-    const next = await halo.run(root, stories, settings(agent));
-    expect(installs(journal(next.runId))).toEqual(['A gates']);
-    const third = await halo.run(root, stories, settings(agent));
-    expect(installs(journal(third.runId))).toEqual([]);
+    expect(installs(journal(failed.runId))).toEqual(['A gates']);
+    expect(landed.stopReason).toBe('SUCCESS');
+    expect(installs(journal(landed.runId))).toEqual(['A gates']);
+    expect(installs(journal(last.runId))).toEqual([]);
+  });
+
+  it('is refused for its own run alone if the tree of a story makes it impossible', ({ changed, journal }) => {
+    expect(journal(changed.spoiled.runId).map(({ type }) => type)).toContain('snapshot.refused');
+    expect(uses(journal(changed.failed.runId))).toEqual(['A setup overlay', 'A gates made overlay']);
   });
 
   it('is not made of setup that changes files of the repository; setup then runs for each workspace', async ({
@@ -110,7 +173,7 @@ describe('a snapshot', () => {
     journal,
   }) => {
     const setup = `${INSTALL} && echo more >> README.md`;
-    const run = await halo.run(newProject().root, STORIES, settings(CHANGE, { setup }));
+    const run = await halo.run(newProject().root, [{ id: 'A' }, { id: 'B' }], settings(CHANGE, { setup }));
     expect(run.stopReason).toBe('SUCCESS');
     const events = journal(run.runId);
     const refused = events.flatMap((event) => (event.type === 'snapshot.refused' ? [event.reason] : []));
@@ -120,55 +183,39 @@ describe('a snapshot', () => {
     expect(uses(events)).toEqual([]);
   });
 
-  it('is refused for its own run alone if the tree of a story makes it impossible', async ({ halo, journal }) => {
-    const { root } = newProject();
-    const stories = [{ id: 'A' }];
-    const setup = `${INSTALL} && if test -f extra.sh; then sh extra.sh; fi`;
-    const spoil = 'echo two > deps.lock; echo "echo x >> README.md" > extra.sh';
-    const spoiled = await halo.run(root, stories, settings(spoil, { setup }));
-    expect(journal(spoiled.runId).map(({ type }) => type)).toContain('snapshot.refused');
-    const next = await halo.run(root, stories, settings('echo two > deps.lock', { setup }));
-    expect(uses(journal(next.runId))).toContainEqual(expect.stringMatching(/^A gates made /));
+  it('is made once by runs that start at the same time', ({ together, journal }) => {
+    expect(together.runs.map(({ stopReason }) => stopReason)).toEqual(['SUCCESS', 'SUCCESS']);
+    expect(together.runs.flatMap(({ runId }) => installs(journal(runId)))).toEqual(['A setup']);
   });
 
-  it('is made once by runs that start at the same time', async ({ halo, journal }) => {
-    const { root } = newProject();
-    const request = settings(CHANGE, { setup: `sleep 1; ${INSTALL}` });
-    const runs = await Promise.all([1, 2].map(() => halo.run(root, [{ id: 'A' }], request)));
-    expect(runs.map(({ stopReason }) => stopReason)).toEqual(['SUCCESS', 'SUCCESS']);
-    expect(runs.flatMap(({ runId }) => installs(journal(runId)))).toEqual(['A setup']);
-  });
-
-  it('is made again if its volume is gone', async ({ halo, journal }) => {
-    const { root } = newProject();
-    await halo.run(root, [{ id: 'A' }], settings(CHANGE));
+  it('is made again if its volume is gone', async ({ halo, served, journal }) => {
+    const { root, run } = await served('overlay');
     const engine = openDockerEngine();
-    const home = await readHomeId(halo.home);
-    for (const volume of await engine.listSnapshotVolumes(home)) await engine.removeVolume(volume).catch(() => {});
-    const run = await halo.run(root, [{ id: 'A' }], settings(CHANGE));
-    expect(run.stopReason).toBe('SUCCESS');
-    expect(installs(journal(run.runId))).toEqual(['A setup']);
+    for (const { record } of await new SnapshotFiles(halo.home).list())
+      if (record.run === run.runId && 'volume' in record) await engine.removeVolume(record.volume);
+    const next = await halo.run(root, STORY, settings(CHANGE));
+    expect(next.stopReason).toBe('SUCCESS');
+    expect(installs(journal(next.runId))).toEqual(['A setup']);
   });
 
-  it('is named in the proof of the commit', async ({ halo, journal }) => {
-    const run = await halo.run(newProject().root, [{ id: 'A' }], settings(CHANGE));
+  it('is named in the proof of the commit', async ({ halo, served, journal }) => {
+    const { run } = await served('overlay');
     const used = journal(run.runId).find(({ type }) => type === 'snapshot.used') as { key: string; digest: string };
     const { key } = run.stories[0]!;
     const proof = JSON.parse(halo.readFile(run.runId, `artifacts/${key}/1/proof.json`)) as { snapshot: unknown };
     expect(proof.snapshot).toEqual({ key: used.key, digest: used.digest });
   });
 
-  it('is not used by halo verify, which installs', async ({ halo }) => {
-    const { root } = newProject();
-    const gate = 'grep -qx one deps/version';
-    const run = await halo.run(root, [{ id: 'A' }], settings(CHANGE, { setup: PURE, gate }));
-    const made = (await new SnapshotFiles(halo.home).list()).find(({ record }) => record.run === run.runId)?.record;
+  it('is not used by halo verify, which installs', async ({ halo, together }) => {
+    const { root, runs } = together;
+    const stored = (await new SnapshotFiles(halo.home).list()).map(({ record }) => record);
+    const made = stored.find((record) => runs.some(({ runId }) => runId === record.run));
     const source = made !== undefined && 'volume' in made ? made.volume : '';
     const mounts = [{ kind: 'volume' as const, source, target: '/workspace', readOnly: false, copyUp: false }];
     const script = 'cd /workspace/deps && echo two > version && cat version';
     const { text } = await runOneOffSandbox(openDockerEngine(), { purpose: 'change', mounts, script });
     expect(text).toBe('two\n');
-    const query = { target: run.runId, folder: root, trustRecord: true, signal: new AbortController().signal };
+    const query = { target: runs[0]!.runId, folder: root, trustRecord: true, signal: new AbortController().signal };
     const checks = [];
     for await (const verified of verify(halo.host, query)) checks.push(...verified.checks);
     expect(checks.filter(({ ok }) => ok === false)).toEqual([]);
@@ -185,27 +232,27 @@ describe('a snapshot', () => {
     repository.write('package-lock.json', '{"name":"shop","version":"1.0.0","lockfileVersion":3,"packages":{"":{"name":"shop","version":"1.0.0"}}}'); // prettier-ignore
     repository.write('examples/package.json', '{"name":"examples","dependencies":{"shop":"file:.."}}');
     repository.commit('manifests');
-    const npm = scripted(`${CHANGE} && ${OK}`, ['true'], ['setup=["npm ci"]', 'snapshot.recheck=0']);
-    const run = await halo.run(repository.root, STORIES, npm);
+    const more = ['setup=["npm ci"]', 'snapshot.recheck=0', 'tests.baseline="never"'];
+    const run = await halo.run(repository.root, STORY, scripted(`${CHANGE} && ${OK}`, ['true'], more));
+    // The gates have the tree of the story, as the next story would.
     expect(installs(journal(run.runId))).toEqual(['A setup']);
+    expect(uses(journal(run.runId))).toEqual(['A setup made overlay', 'A gates overlay']);
   });
 
-  it('a snapshot with inputs that are not set depends on the whole tree, unless setup is a known installer', async ({
-    halo,
+  it('a snapshot with inputs that are not set depends on the whole tree, unless setup is a known installer', ({
+    ofAllFiles,
     journal,
   }) => {
-    const run = await halo.run(newProject().root, STORIES, settings(CHANGE, { more: ['snapshot.inputs=["**"]'] }));
-    expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates', 'B gates']);
+    expect(installs(journal(ofAllFiles.run.runId))).toEqual(['A setup', 'A gates']);
   });
 });
 
 describe('a repeated check of a snapshot', () => {
   const recheck = ['snapshot.recheck=1'];
 
-  it('keeps one that setup makes again', async ({ halo, journal }) => {
-    const { root } = newProject();
-    await halo.run(root, [{ id: 'A' }], settings(CHANGE, { setup: PURE }));
-    const run = await halo.run(root, [{ id: 'A' }], settings(CHANGE, { setup: PURE, more: recheck }));
+  it('keeps one that setup makes again', async ({ halo, together, journal }) => {
+    const { root, setup } = together;
+    const run = await halo.run(root, STORY, settings(CHANGE, { setup, more: recheck }));
     expect(run.stopReason).toBe('SUCCESS');
     expect(uses(journal(run.runId))).toEqual(['A setup overlay', 'A gates overlay']);
     expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
@@ -213,31 +260,30 @@ describe('a repeated check of a snapshot', () => {
 
   it('keeps one of the whole tree that setup makes again in less than the time worth a snapshot', async ({
     halo,
+    ofAllFiles,
     journal,
   }) => {
-    const { root } = newProject();
     // All files by name give the same key as the whole tree, without its rule about short setups.
-    await halo.run(root, [{ id: 'A' }], settings('true', { setup: PURE, more: ['snapshot.inputs=["**"]'] }));
-    const tree = scripted(OK, ['ls deps'], [`setup=${JSON.stringify([PURE])}`, ...recheck]);
-    const run = await halo.run(root, [{ id: 'A' }], tree);
+    const { root } = ofAllFiles;
+    const tree = scripted(OK, ['ls deps'], [`setup=${JSON.stringify([PURE])}`, 'tests.baseline="never"', ...recheck]);
+    const run = await halo.run(root, STORY, tree);
     expect(uses(journal(run.runId))).toEqual(['A setup overlay', 'A gates overlay']);
     expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
     expect(await halo.operations.breakers()).toEqual([]);
   });
 
-  it('drops one that setup makes differently, and opens a breaker', async ({ halo, journal }) => {
-    const { root } = newProject();
-    await halo.run(root, [{ id: 'A' }], settings(CHANGE));
-    const run = await halo.run(root, [{ id: 'A' }], settings(CHANGE, { more: recheck }));
+  it('drops one that setup makes differently, and opens a breaker', async ({ halo, served, journal }) => {
+    const { root } = await served('overlay');
+    const run = await halo.run(root, STORY, settings(CHANGE, { more: recheck }));
     expect(run.stopReason).toBe('SUCCESS');
     const refused = journal(run.runId).flatMap((event) => (event.type === 'snapshot.refused' ? [event.reason] : []));
     expect(refused).toEqual([expect.stringMatching(/^setup no longer makes what it made at /)]);
     const [breaker] = await halo.operations.breakers();
     expect(breaker).toMatchObject({ key: expect.stringMatching(/^snapshot:/) as string, status: 'open' });
-    const cold = await halo.run(root, [{ id: 'A' }], settings(CHANGE));
+    const cold = await halo.run(root, STORY, settings(CHANGE));
     expect(uses(journal(cold.runId))).toEqual([]);
     await halo.operations.resetBreaker(breaker!.key);
-    const warm = await halo.run(root, [{ id: 'A' }], settings(CHANGE));
+    const warm = await halo.run(root, STORY, settings(CHANGE));
     expect(uses(journal(warm.runId))).toEqual(['A setup made overlay', 'A gates overlay']);
   });
 });
