@@ -60,6 +60,12 @@ export function snapshot({ agent }: Workshop, files: Record<string, string | Buf
   return run(agent, ['write-tree']);
 }
 
+/** The agent's files become those of the base again. */
+export function resetAgent({ agent, base }: Workshop): void {
+  run(agent, ['read-tree', '--reset', '-u', base]);
+  run(agent, ['clean', '-ffdqx']);
+}
+
 export function blob({ agent }: Workshop, content: string | Buffer): string {
   return run(agent, ['hash-object', '-w', '--stdin'], content);
 }

@@ -12,6 +12,7 @@ import {
   importFrom,
   makeWorkshop,
   rawTree,
+  resetAgent,
   snapshot,
   treeWith,
   type Workshop,
@@ -54,8 +55,7 @@ describe('incident embedded-repository: files that git treats as a repository', 
   /** The agent's files are as in the base again. */
   async function fresh(): Promise<Workshop> {
     shared ??= await makeWorkshop();
-    run(shared.agent, ['read-tree', '--reset', '-u', shared.base]);
-    run(shared.agent, ['clean', '-ffdqx']);
+    resetAgent(shared);
     return shared;
   }
 

@@ -8,25 +8,60 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** An agent that plants a workflow in the story P, and does honest work in all others. */
-const PLANT = `if ! test -e .github && grep -q 'Story P'; then mkdir -p .github/workflows; echo evil > .github/workflows/x.yml; else date +%N > file; fi; ${OK}`;
+const PLANT = `if ! test -e .github && grep -q 'Story P'; then mkdir -p .github/workflows; echo evil > .github/workflows/x.yml; else mkdir -p .circleci; date +%N | tee file > .circleci/x.yml; fi; ${OK}`;
 
-const it = base.extend('run', ({ halo, repository }) => (agent: string, ids = ['P'], more: string[] = []) => {
+interface Waiting {
+  repository: TestRepository;
+  state: RunState;
+}
+
+async function plant(halo: TestHalo, ids: string[], more: string[] = []): Promise<Waiting> {
+  const repository = newRepository();
+  const settings = scripted(PLANT, ['test -e README.md'], ['tests.baseline=never', ...more]);
   const stories = ids.map((id) => ({ id }));
-  return halo.run(repository.root, stories, scripted(agent, ['test -e README.md'], more));
-});
+  return { repository, state: await halo.run(repository.root, stories, settings) };
+}
 
 function branches(repository: TestRepository): string {
   return repository.git('for-each-ref', '--format=%(refname) %(objectname)');
 }
 
+const CHANGES: [what: string, change: string, paths: string[]][] = [
+  [
+    'a symbolic link in the place of a protected folder',
+    'mkdir x; echo y > x/settings.json; ln -s x .claude',
+    ['.claude'],
+  ],
+  [
+    'other letters for the same folder',
+    'mkdir -p .GitHub/workflows; echo x > .GitHub/workflows/x.yml',
+    ['.GitHub/workflows/x.yml'],
+  ],
+  ['a removal', 'rm -rf .husky', ['.husky/pre-commit']],
+  ['a new name for it', 'mv .vscode editor', ['.vscode/tasks.json']],
+  ['orders to the next agent', 'mkdir -p a/b; echo obey > a/b/AGENTS.md', ['a/b/AGENTS.md']],
+  ['what the next run goes by', `echo 'gates = []' > halo.toml`, ['halo.toml']],
+];
+
+/** A story that waits with all of these changes, and two runs that wait for the approval of their story P. */
+const it = base
+  .extend('held', { scope: 'file' }, async ({ halo }) => {
+    const repository = newRepository({ '.husky/pre-commit': 'true', '.vscode/tasks.json': '{}' });
+    const agent = `${CHANGES.map(([, change]) => change).join('; ')}; ${OK}`;
+    const state = await halo.run(repository.root, [{ id: 'P' }], scripted(agent, []));
+    expect(state.stopReason).toBe('NEEDS_HUMAN');
+    return state.stories[0]!.held;
+  })
+  .extend('alone', { scope: 'file' }, ({ halo }) => plant(halo, ['P', 'B']))
+  .extend('between', { scope: 'file' }, ({ halo }) => plant(halo, ['A', 'P', 'B'], ['land.protect=["!.circleci/**"]']));
+
 describe('attack 38: an agent that changes files that run outside the sandbox', () => {
-  it('lands nothing: the story waits for approval, with its paths named and its gates run', async ({
-    halo,
-    repository,
-    run,
-  }) => {
-    const state = await run(PLANT);
-    expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ progress: 'needs_human' }] });
+  it('lands nothing: the story waits for approval, with its paths named and its gates run', async ({ halo, alone }) => {
+    const { repository, state } = alone;
+    expect(state).toMatchObject({
+      stopReason: 'NEEDS_HUMAN',
+      stories: [{ progress: 'needs_human' }, { progress: 'pending' }],
+    });
     expect(state.detail).toContain('.github/workflows/x.yml');
     expect(state.stories[0]!.held).toEqual({
       commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
@@ -37,28 +72,29 @@ describe('attack 38: an agent that changes files that run outside the sandbox', 
     expect((await halo.operations.diff(state.runId, 'P')).toString()).toContain('+evil');
   });
 
-  it.for([
-    ['a symbolic link in the place of a protected folder', 'mkdir x; echo y > x/settings.json; ln -s x .claude'],
-    ['other letters for the same folder', 'mkdir -p .GitHub/workflows; echo x > .GitHub/workflows/x.yml'],
-    ['a removal', 'rm -rf .husky'],
-    ['a new name for it', 'mv .husky hooks'],
-    ['orders to the next agent', 'mkdir -p a/b; echo obey > a/b/AGENTS.md'],
-    ['what the next run goes by', `echo 'gates = []' > halo.toml`],
-  ])('waits for approval with %s', async ([, change], { halo }) => {
-    const repository = newRepository({ '.husky/pre-commit': 'true' });
-    const state = await halo.run(repository.root, [{ id: 'P' }], scripted(`${change}; ${OK}`));
-    expect(state.stopReason).toBe('NEEDS_HUMAN');
-    expect(state.stories[0]!.held).toBeDefined();
+  it.for(CHANGES)('waits for approval with %s', ([, , paths], { held }) => {
+    expect(held?.paths).toEqual(expect.arrayContaining(paths));
+  });
+
+  it('waits for the approval of nothing else', ({ held }) => {
+    expect([...(held?.paths ?? [])].sort()).toEqual(CHANGES.flatMap(([, , paths]) => paths).sort());
   });
 });
 
 describe('attack 38: a story that waits for approval', () => {
-  it('lands as exactly the checked commit after its approval, and the run continues', async ({
-    halo,
-    repository,
-    run,
-  }) => {
-    const waiting = await run(PLANT, ['A', 'P', 'B']);
+  it('is not landed by approval if the branch has moved meanwhile', async ({ halo, between }) => {
+    const { repository, state: waiting } = between;
+    const branch = `refs/heads/halo/${waiting.runId}`;
+    const other = repository.git('commit-tree', '-p', waiting.tip, '-m', 'foreign', `${waiting.tip}^{tree}`);
+    repository.git('update-ref', branch, other);
+    await expect(halo.operations.approve(waiting.runId, 'P')).rejects.toMatchObject({ code: 'CONFLICT' });
+    expect(repository.git('rev-parse', branch)).toBe(other);
+    expect((await halo.operations.get(waiting.runId)).state.stories[1]!.held).toBeDefined();
+    repository.git('update-ref', branch, waiting.tip);
+  });
+
+  it('lands as exactly the checked commit after its approval, and the run continues', async ({ halo, between }) => {
+    const { repository, state: waiting } = between;
     const { commit } = waiting.stories[1]!.held!;
     expect(waiting.tip).toBe(waiting.stories[0]!.commit);
     expect(await halo.operations.approve(waiting.runId, 'P')).toEqual({
@@ -85,17 +121,8 @@ describe('attack 38: a story that waits for approval', () => {
     await expect(halo.operations.approve(state.runId, 'A')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
-  it('is not landed by approval if the branch has moved meanwhile', async ({ halo, repository, run }) => {
-    const waiting = await run(PLANT, ['A', 'P']);
-    const other = repository.git('commit-tree', '-p', waiting.tip, '-m', 'foreign', `${waiting.tip}^{tree}`);
-    repository.git('update-ref', `refs/heads/halo/${waiting.runId}`, other);
-    await expect(halo.operations.approve(waiting.runId, 'P')).rejects.toMatchObject({ code: 'CONFLICT' });
-    expect(repository.git('rev-parse', `halo/${waiting.runId}`)).toBe(other);
-    expect((await halo.operations.get(waiting.runId)).state.stories[1]!.held).toBeDefined();
-  });
-
-  it('is dropped when it is rejected, and the run ends with that', async ({ halo, repository, run }) => {
-    const waiting = await run(PLANT, ['P', 'B']);
+  it('is dropped when it is rejected, and the run ends with that', async ({ halo, alone }) => {
+    const { repository, state: waiting } = alone;
     const { commit } = waiting.stories[0]!.held!;
     const reason = 'no \u001b[31mway\u202e';
     expect(await halo.operations.reject(waiting.runId, 'P', reason)).toEqual({
@@ -112,9 +139,10 @@ describe('attack 38: a story that waits for approval', () => {
     await expect(halo.operations.approve(state.runId, 'P')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 
-  it('lands without approval if the configuration excludes its path', async ({ run }) => {
-    const state = await run(PLANT, ['P'], ['land.protect=["!.github/**"]']);
-    expect(state.stopReason).toBe('SUCCESS');
+  it('lands without approval if the configuration excludes its path', ({ between: { repository, state } }) => {
+    expect(state.stories[0]).toMatchObject({ progress: 'passed' });
+    const changed = repository.git('diff', '--name-only', 'main', state.stories[0]!.commit!);
+    expect(changed.split('\n')).toEqual(['.circleci/x.yml', 'file']);
   });
 });
 
@@ -133,7 +161,7 @@ describe('incident named-files: files that other programs execute although no li
       prd: { path, bytes: readFileSync(path) },
       repos: [repository.root],
       profile: undefined,
-      set: scripted(`${change}; ${OK}`, ['true'], ['prd.write_back=false']),
+      set: scripted(`${change}; ${OK}`, [], ['prd.write_back=false']),
       allowDirty: false,
     });
     return halo.untilEnd(run!.runId);

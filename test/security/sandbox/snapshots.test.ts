@@ -1,113 +1,168 @@
 import { describe, expect } from 'vitest';
-import { it } from '../../support/fixtures.ts';
-import { OK, scripted } from '../../support/halo/halo.ts';
+import { buildRepositorySnapshot } from '../../../src/api/snapshots/build-repository-snapshot.ts';
+import { resolveConfig } from '../../../src/config/resolve.ts';
+import { snapshotKey } from '../../../src/worker/snapshot/snapshot-key.ts';
+import { it as base } from '../../support/fixtures.ts';
+import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
-/** Makes what an install makes: files that git ignores, from a lockfile. */
-const INSTALL = 'mkdir -p deps/bin && cp deps.lock deps/version && echo genuine > deps/bin/tool';
-const GENUINE = 'test "$(cat deps/bin/tool)" = genuine';
+/** What an agent does to a folder `$d` that setup installed, each to its own. */
+const ATTACKS: Record<string, string> = {
+  'writes into its files': 'echo evil > $d/bin/tool; cp /bin/true $d/bin/tool2',
+  'replaces them through hard links':
+    'ln $d/bin/tool /workspace/link && echo evil > /workspace/link; rm -f /workspace/link',
+  'renames and removes folders': 'mv $d/bin $d/old; rm -rf $d',
+  'makes links in the place of folders': 'rm -rf $d/bin; ln -s /etc $d/bin',
+  'mounts and remounts': 'mount -o remount,rw /workspace; mount -t overlay overlay /mnt; echo evil > $d/bin/tool; true',
+  'makes files of other users programs':
+    'chmod 6777 $d/bin/tool; chown 0 $d/bin/tool; echo evil > $d/bin/tool; chmod 6777 $d/bin/tool',
+};
+const NAMES = Object.keys(ATTACKS);
 
-function project(files: Record<string, string> = {}) {
-  const repository = newRepository();
-  repository.write('.gitignore', 'deps/\nnode_modules/\n');
-  repository.write('deps.lock', 'one\n');
-  for (const [path, text] of Object.entries(files)) repository.write(path, text);
-  repository.commit('project');
-  return repository;
+/** The lockfile is changed and changed back; what is installed is not. */
+const WORKED = 'echo two > deps.lock; echo evil > deps-worked/bin/tool; echo one > deps.lock';
+const CACHES = 'mkdir -p ~/.npm ~/.cache; echo evil > ~/.npm/evil; echo evil > /tmp/evil';
+
+const folderOf = (attack: string) => `deps-${NAMES.indexOf(attack)}`;
+const FOLDERS = [...NAMES.map(folderOf), 'deps-worked'];
+
+const FILES = {
+  '.gitignore': 'deps*/\nnode_modules/\n',
+  'deps.lock': 'one\n',
+  /** Makes what an install makes: files that git ignores, from a lockfile. */
+  'install.sh': `for d in ${FOLDERS.join(' ')}; do
+    mkdir -p $d/bin && cp deps.lock $d/version && echo genuine > $d/bin/tool || exit 1
+  done
+  mkdir deps-setuid && cp /bin/true deps-setuid/tool && chmod 6755 deps-setuid/tool`,
+  /** Names what is not as it was installed. */
+  'look.sh': `for d in ${FOLDERS.join(' ')}; do
+    test "$(cat $d/bin/tool) $(cat $d/version) $(find $d | wc -l)" = 'genuine one 4' && ! test -u $d/bin/tool || echo $d
+  done 2>/dev/null
+  test -x deps-setuid/tool && ! test -u deps-setuid/tool && ! test -g deps-setuid/tool || echo deps-setuid
+  ! test -e ~/.npm/evil || echo npm; ! test -e /tmp/evil || echo tmp`,
+  'attack.sh': [...NAMES.map((name) => `d=${folderOf(name)}; ${ATTACKS[name]}`), WORKED, CACHES].join('\n'),
+};
+
+const SETUP = [
+  'setup=["sh install.sh"]',
+  'snapshot.inputs=["deps.lock"]',
+  'snapshot.recheck=0',
+  'tests.baseline=never',
+];
+
+interface Attacked {
+  /** What was changed when the agent began, after its attacks, and in its gates. */
+  start: string[];
+  end: string[];
+  gates: string[];
+  /** How often setup ran, and the modes of the snapshots that were used. */
+  installs: number;
+  modes: string[];
 }
 
-function settings(agent: string, gate = GENUINE, more: string[] = []): string[] {
-  return scripted(
-    `${agent}; ${OK}`,
-    [gate],
-    [`setup=${JSON.stringify([INSTALL])}`, 'snapshot.inputs=["deps.lock"]', 'snapshot.recheck=0', ...more],
+async function attack(halo: TestHalo, { root, git }: TestRepository, mode: string): Promise<Attacked> {
+  const agent = `sh look.sh > start.txt; sh attack.sh 2>/dev/null; sh look.sh > end.txt; ${OK}`;
+  const state = await halo.run(
+    root,
+    [{ id: 'A' }],
+    scripted(agent, ['sh look.sh'], [...SETUP, `snapshot.mode="${mode}"`]),
   );
+  expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+  const events = halo.journal(state.runId);
+  const linesOf = (text: string) => text.split('\n').filter(Boolean);
+  return {
+    start: linesOf(git('show', `halo/${state.runId}:start.txt`)),
+    end: linesOf(git('show', `halo/${state.runId}:end.txt`)),
+    gates: linesOf(halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/1/gates/1.log`)),
+    installs: events.filter(({ type }) => type === 'setup.ended').length,
+    modes: events.flatMap((event) => (event.type === 'snapshot.used' ? [event.mode] : [])),
+  };
 }
-
-const WORK = 'date +%N > work.txt';
-const ONE = [{ id: 'A' }];
 
 const MODES = ['overlay', 'copy'] as const;
 
+/** One run after the other in the same repository; each one finds what the attacks of the one before have left. */
+const it = base.extend('runs', { scope: 'file' }, async ({ halo }) => {
+  const project = newRepository(FILES);
+  const runs: Attacked[] = [];
+  for (const mode of [...MODES, MODES[0]]) runs.push(await attack(halo, project, mode));
+  return runs;
+});
+
+/** What is changed in the workspaces that begin with the snapshot after the attacks of a run. */
+function changedAfter(runs: Attacked[], index: number): string[] {
+  const [run, next] = runs.slice(index, index + 2);
+  return [...run!.gates, ...next!.start, ...next!.gates];
+}
+
 describe.for(MODES)('incident snapshot-write: with %s', (mode) => {
-  it.for([
-    ['writes into its files', 'echo evil > deps/bin/tool; cp /bin/true deps/bin/tool2'],
-    ['replaces them through hard links', 'ln deps/bin/tool /workspace/link && echo evil > /workspace/link; rm -f link'],
-    ['renames and removes folders', 'mv deps/bin deps/old; rm -rf deps'],
-    ['makes links in the place of folders', 'rm -rf deps/bin; ln -s /etc deps/bin'],
-    ['mounts and remounts', 'mount -o remount,rw /workspace; mount -t overlay overlay /mnt; echo evil > deps/bin/tool'],
-    [
-      'makes files of other users programs',
-      'chmod 6777 deps/bin/tool; chown 0 deps/bin/tool; echo evil > deps/bin/tool',
-    ],
-  ] as const)('a snapshot stays as it is if an agent %s', async ([, attack], { halo, journal }) => {
-    const { root } = project();
-    const more = [`snapshot.mode="${mode}"`];
-    const first = await halo.run(root, ONE, settings(`{ ${attack}; } 2>/dev/null; ${WORK}`, GENUINE, more));
-    expect(first).toMatchObject({ stopReason: 'SUCCESS' });
-    const next = await halo.run(root, ONE, settings(`${GENUINE} || exit 9; ${WORK}`, GENUINE, more));
-    expect(next).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(journal(next.runId).some(({ type }) => type === 'setup.ended')).toBe(false);
+  const index = MODES.indexOf(mode);
+
+  it.for(NAMES)('a snapshot stays as it is if an agent %s', (name, { runs }) => {
+    expect(runs[index]!.end, 'the agent changed its own workspace').toContain(folderOf(name));
+    expect(changedAfter(runs, index)).not.toContain(folderOf(name));
+    expect(runs[index]!.modes).toEqual([mode, mode]);
+    expect(runs[index + 1]!.installs).toBe(0);
   });
 });
 
 describe('incident snapshot-poison: a snapshot', () => {
-  it('is never made of a workspace in which an agent has worked', async ({ halo }) => {
-    const { root } = project();
-    // The lockfile is changed and changed back; what is installed is not.
-    const agent = `echo two > deps.lock; echo evil > deps/bin/tool; echo one > deps.lock; ${WORK}`;
-    const run = await halo.run(root, ONE, settings(agent));
-    expect(run.stopReason).toBe('SUCCESS');
-    const next = await halo.run(root, ONE, settings(`${GENUINE} || exit 9; ${WORK}`));
-    expect(next.stopReason).toBe('SUCCESS');
+  it('is never made of a workspace in which an agent has worked', ({ runs }) => {
+    expect(runs[0]!.installs).toBe(1);
+    expect(runs[0]!.end).toContain('deps-worked');
+    for (const index of [0, 1]) expect(changedAfter(runs, index)).not.toContain('deps-worked');
   });
 
   it('a snapshot of a story that does not land serves no other run', async ({ halo }) => {
-    const { root } = project({ 'install.sh': INSTALL });
-    const more = ['setup=["sh install.sh"]', 'snapshot.inputs=["deps.lock"]'];
+    const install = 'mkdir -p deps/bin && cp deps.lock deps/version && echo genuine > deps/bin/tool';
+    const { root } = newRepository({ ...FILES, 'install.sh': install });
+    const run = (agent: string, gate: string) => halo.run(root, [{ id: 'A' }], scripted(`${agent}; ${OK}`, [gate], SETUP)); // prettier-ignore
     // The inputs that the user names lack the script that the story changes together with the lockfile.
     const evil = `echo two > deps.lock; echo "mkdir -p deps/bin; echo evil > deps/bin/tool" > install.sh`;
-    expect((await halo.run(root, ONE, settings(evil, 'false', more))).stopReason).toBe('GATE_FAILED');
-    const honest = await halo.run(root, ONE, settings(`echo two > deps.lock`, GENUINE, more));
+    expect((await run(evil, 'false')).stopReason).toBe('GATE_FAILED');
+    const honest = await run(`echo two > deps.lock`, 'test "$(cat deps/bin/tool)" = genuine');
     expect(honest.stopReason).toBe('SUCCESS');
   });
 
-  it('does not contain what a script of a story installs: a postinstall makes the whole tree an input', async ({
-    halo,
-  }) => {
+  it('does not contain what a script of a story installs: a postinstall makes the whole tree an input', async () => {
     const lock = { name: 'x', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': { name: 'x', version: '1.0.0' } } }; // prettier-ignore
-    const repository = project({
+    const repository = newRepository({
       'package.json': '{"name":"x","version":"1.0.0"}\n',
       'package-lock.json': `${JSON.stringify(lock)}\n`,
     });
-    const more = ['setup=["npm ci"]', 'snapshot.recheck=0'];
-    const npm = (agent: string, gate: string) => scripted(`${agent}; ${OK}`, [gate], more);
-    const evil = `echo '{"name":"x","version":"1.0.0","scripts":{"postinstall":"mkdir -p node_modules; echo evil > node_modules/evil"}}' > package.json`;
-    const clean = 'test ! -e node_modules/evil';
-    expect((await halo.run(repository.root, ONE, npm(evil, clean))).stopReason).toBe('GATE_FAILED');
-    expect((await halo.run(repository.root, ONE, npm(`${clean} || exit 9; ${WORK}`, clean))).stopReason).toBe(
-      'SUCCESS',
-    );
+    const { config } = resolveConfig({ cwd: '/', set: ['setup=["npm ci"]'] });
+    const at = { gitDir: `${repository.root}/.git`, signal: new AbortController().signal };
+    const keyOf = (commit: string) => snapshotKey({ ...at, commit }, { config, image: 'sha256:1' });
+    const honest = await keyOf(repository.git('rev-parse', 'HEAD'));
+    expect(honest.inputs).toEqual(expect.arrayContaining(['package.json', 'package-lock.json']));
+    const evil = { name: 'x', version: '1.0.0', scripts: { postinstall: 'sh evil.sh' } };
+    repository.write('package.json', `${JSON.stringify(evil)}\n`);
+    const poisoned = await keyOf(repository.commit('evil'));
+    expect(poisoned.inputs).toEqual({ why: expect.stringContaining('package.json') as string });
+    repository.write('evil.sh', 'mkdir -p node_modules; echo evil > node_modules/evil');
+    const keys = [honest, poisoned, await keyOf(repository.commit('more evil'))].map(({ key }) => key);
+    expect(new Set(keys).size).toBe(3);
   });
 
-  it('contains nothing of the caches of package managers, which are in the memory of each sandbox', async ({
-    halo,
-  }) => {
-    const { root } = project();
-    const poison = `mkdir -p ~/.npm ~/.cache && echo evil > ~/.npm/evil && echo evil > /tmp/evil; ${WORK}`;
-    const gate = `${GENUINE} && test ! -e ~/.npm/evil && test ! -e /tmp/evil`;
-    expect((await halo.run(root, ONE, settings(poison, gate))).stopReason).toBe('SUCCESS');
-    expect((await halo.run(root, ONE, settings(`${gate} || exit 9; ${WORK}`, gate))).stopReason).toBe('SUCCESS');
+  it('contains nothing of the caches of package managers, which are in the memory of each sandbox', ({ runs }) => {
+    expect(runs[0]!.end).toEqual(expect.arrayContaining(['npm', 'tmp']));
+    for (const index of [0, 1]) {
+      expect(changedAfter(runs, index)).not.toContain('npm');
+      expect(changedAfter(runs, index)).not.toContain('tmp');
+    }
   });
 
-  it('is not made of pipes, sockets or set-user-id programs', async ({ halo, journal }) => {
-    const { root } = project();
-    const refused = await halo.run(root, ONE, settings(WORK, GENUINE, [`setup=${JSON.stringify([`${INSTALL} && mkfifo deps/pipe`])}`])); // prettier-ignore
-    expect(refused.stopReason).toBe('SUCCESS');
-    expect(journal(refused.runId)).toContainEqual(expect.objectContaining({ type: 'snapshot.refused' }));
-    const setuid = `${INSTALL} && cp /bin/true deps/bin/suid && chmod 6755 deps/bin/suid`;
-    const gate = 'test ! -u deps/bin/suid && test ! -g deps/bin/suid';
-    const run = await halo.run(root, ONE, settings(WORK, gate, [`setup=${JSON.stringify([setuid])}`]));
-    expect(run.stopReason).toBe('SUCCESS');
+  it('is not made of pipes, sockets or set-user-id programs', async ({ halo, runs }) => {
+    const { root } = newRepository({ '.gitignore': 'deps/\n' });
+    const built = await buildRepositorySnapshot(halo.host, {
+      folder: root,
+      profile: undefined,
+      set: ['setup=["mkdir deps && mkfifo deps/pipe"]', 'snapshot.inputs=[".gitignore"]'],
+      signal: new AbortController().signal,
+      onOutput: () => Promise.resolve(),
+    });
+    expect(built).toMatchObject({ state: 'refused', reason: expect.stringContaining('deps/pipe') as string });
+    expect([...runs[0]!.start, ...changedAfter(runs, 0)]).not.toContain('deps-setuid');
   });
 });
