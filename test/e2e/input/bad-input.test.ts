@@ -7,7 +7,7 @@ import { expectOneError, leftovers } from '../../support/halo/refusal.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
-import { haloHere } from '../../support/terminal/halo-here.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { LISTED_AGENTS } from '../../support/agent-ids.ts';
 
 let home: HaloHome;
@@ -43,7 +43,7 @@ function hanuman(stories: object[]): string {
 }
 
 function run(words: string[], env: Record<string, string | undefined> = {}, cwd = repository.root): Promise<Ended> {
-  return haloHere(words, { cwd, env: { HALO_HOME: home.dir, ...env } });
+  return callHalo(words, { cwd, env: { HALO_HOME: home.dir, ...env } });
 }
 
 /** A file system that refuses every new file. */
