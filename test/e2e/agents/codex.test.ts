@@ -2,7 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { filesWith } from '../../support/text/files-with.ts';
-import { modelAt, openModelHalo, replaying, treeOf, type ModelHalo } from '../../support/halo/model-halo.ts';
+import {
+  modelAt,
+  openModelHalo,
+  replaying,
+  treeOf,
+  type Implemented,
+  type ModelHalo,
+} from '../../support/halo/model-halo.ts';
 import type { Lane, Turn } from '../../support/model/model-server.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
@@ -146,13 +153,17 @@ describe.concurrent('a story that Codex does not finish', () => {
 });
 
 describe('record and replay', () => {
-  it('lands the same tree again from the cassette, without a provider and without a key', async () => {
-    const recorded = await run(GREET, ['model.mode=record']);
-    expect(recorded.state).toMatchObject({ stopReason: 'SUCCESS' });
-    const cassettes = halo.keepCassette(recorded.state);
-    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
+  let recorded: Implemented;
+  let cassettes: string;
+  beforeAll(async () => {
+    recorded = await run(GREET, ['model.mode=record']);
+    cassettes = halo.keepCassette(recorded.state);
     await recorded.server.close();
+  });
 
+  it('lands the same tree again from the cassette, without a provider and without a key', async () => {
+    expect(recorded.state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
     const repository = halo.newRepository();
     const state = await halo.run(repository.root, [{ id: 'hello' }], replaying(cassettes, [CODEX]));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -163,8 +174,6 @@ describe('record and replay', () => {
   });
 
   it('reports where an agent diverged from the cassette', async () => {
-    const recorded = await run(GREET, ['model.mode=record']);
-    const cassettes = halo.keepCassette(recorded.state);
     const lines = readFileSync(join(cassettes, 'hello.jsonl'), 'utf8').split('\n');
     const replayOf = async (name: string, kept: string[], more: string[] = []) => {
       const folder = join(cassettes, name);

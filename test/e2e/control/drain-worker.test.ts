@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { WorkerView } from '../../../src/api/operations/requests.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { openWorld, stopWorker, type World } from '../../support/faults/world.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -15,7 +16,7 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 const submit = (script: string) => world.submit(repository, [{ id: 'A' }], scripted(script));
-const halo = (...words: string[]) => world.home.halo(words, { cwd: repository.root });
+const halo = (...words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: world.home.dir } });
 
 async function list(): Promise<WorkerView[]> {
   return JSON.parse((await halo('worker', 'ls', '--json')).stdout) as WorkerView[];

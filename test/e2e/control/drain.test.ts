@@ -7,6 +7,7 @@ import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -74,7 +75,7 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
     await stopped.says('shutting down cleanly');
     stopped.process.kill('SIGTERM');
     expect((await stopped.ended).code).toBe(130);
-    const halo = (...words: string[]) => world.home.halo(words, { cwd: repository.root });
+    const halo = (...words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: world.home.dir } });
     const status = await halo('status', runId);
     expect(status.stdout).toContain('start one with `halo worker`');
     expect((await halo('status')).stderr).toContain('no worker is running');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 
@@ -24,6 +25,7 @@ afterEach(async () => {
   repository.remove();
 });
 
+const halo = (words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: home.dir } });
 const done = () => (existsSync(join(folder, 'done')) ? readdirSync(join(folder, 'done')).sort() : []);
 const add = (name: string, id: string) => writeFileSync(join(folder, name), prdOf([{ id }]).bytes);
 
@@ -61,44 +63,39 @@ it(
   },
 );
 
-it('a folder of PRDs is run by the queue itself if no worker is running', LONG, async () => {
-  add('1.json', 'ONE');
-  add('2.json', 'TWO');
-  const words = scripted(`grep -oE 'ONE|TWO' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
-    '-c',
-    pair,
-  ]);
-  const { code, stderr } = await home.halo(['queue', 'prds', ...words], { cwd: repository.root });
-  expect(code, stderr).toBe(0);
-  expect(stderr).toContain('no worker is running: this process executes the runs');
-  expect(stderr).toContain('2 done, 0 failed');
-  expect(done()).toEqual(['1.json', '2.json']);
-  const [tip = ''] = repository
-    .git('for-each-ref', '--sort=-refname', '--format=%(refname)', 'refs/heads/halo')
-    .split('\n');
-  expect(repository.git('show', `${tip}:order.txt`)).toBe('ONE\nTWO');
-});
-
-it('a folder of PRDs is continued by the next queue after a stop', LONG, async () => {
-  add('1.json', 'ONE');
-  add('2.json', 'TWO');
-  const settings = (agent: string) => scripted(agent, ['true']).flatMap((pair) => ['-c', pair]);
-  const at = { cwd: repository.root };
-  const first = home.start(['queue', 'prds', ...settings(`sleep 12; date +%N > file.txt; ${OK}`)], at);
-  await first.says('this process executes the runs');
-  const [runId = ''] = home.runIds();
-  await vi.waitFor(async () => expect((await home.halo(['status', runId], at)).stdout).toMatch(/agent/), WAIT);
-  first.process.kill('SIGTERM');
-  const stopped = await first.ended;
-  expect(stopped.code, stopped.stderr).toBe(130);
-  expect(stopped.stderr).toContain('the next `halo queue` repeats it');
-  expect(done()).toEqual([]);
-  const next = await home.halo(['queue', 'prds', ...settings(`date +%N > file.txt; ${OK}`)], at);
-  expect(next.code, next.stderr).toBe(0);
-  expect(done()).toEqual(['1.json', '2.json']);
-  expect(home.runIds()).toHaveLength(2);
-  expect(home.runIds()[0]).toBe(runId);
-});
+it(
+  'a folder of PRDs is run by the queue itself if no worker is running, and continued by the next queue after a stop',
+  LONG,
+  async () => {
+    add('1.json', 'ONE');
+    add('2.json', 'TWO');
+    const settings = (seconds: number) =>
+      scripted(`sleep ${seconds}; grep -oE 'ONE|TWO' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
+        '-c',
+        pair,
+      ]);
+    const first = home.start(['queue', 'prds', ...settings(12)], { cwd: repository.root });
+    await first.says('no worker is running: this process executes the runs');
+    const [runId = ''] = home.runIds();
+    await vi.waitFor(async () => expect((await halo(['status', runId])).stdout).toMatch(/agent/), WAIT);
+    first.process.kill('SIGTERM');
+    const stopped = await first.ended;
+    expect(stopped.code, stopped.stderr).toBe(130);
+    expect(stopped.stderr).toContain('the next `halo queue` repeats it');
+    expect(done()).toEqual([]);
+    const next = await halo(['queue', 'prds', ...settings(0)]);
+    expect(next.code, next.stderr).toBe(0);
+    expect(next.stderr).toContain('no worker is running: this process executes the runs');
+    expect(next.stderr).toContain('2 done, 0 failed');
+    expect(done()).toEqual(['1.json', '2.json']);
+    expect(home.runIds()).toHaveLength(2);
+    expect(home.runIds()[0]).toBe(runId);
+    const [tip = ''] = repository
+      .git('for-each-ref', '--sort=-refname', '--format=%(refname)', 'refs/heads/halo')
+      .split('\n');
+    expect(repository.git('show', `${tip}:order.txt`)).toBe('ONE\nTWO');
+  },
+);
 
 it(
   'a folder of PRDs at a terminal finishes the running story at Ctrl-C, and the next queue continues',
@@ -110,14 +107,14 @@ it(
     const queue = startAtTerminal(['queue', 'prds', ...agent], at);
     await queue.shows('this process executes the runs');
     const [runId = ''] = home.runIds();
-    const status = async () => (await home.halo(['status', runId], at)).stdout;
+    const status = async () => (await halo(['status', runId])).stdout;
     await vi.waitFor(async () => expect(await status()).toMatch(/agent/), WAIT);
     queue.press('\u0003');
     await queue.shows('stopping after A: no other story starts');
     expect(await queue.ended, queue.shown()).toBe(130);
     expect(await status()).toMatch(/A +passed[^]*B +pending/);
     expect(await status()).not.toContain('paused');
-    const next = await home.halo(['queue', 'prds', ...agent], at);
+    const next = await halo(['queue', 'prds', ...agent]);
     expect(next.code, next.stderr).toBe(0);
     expect(done()).toEqual(['1.json']);
     expect(home.runIds()).toEqual([runId]);

@@ -7,6 +7,7 @@ import { expectOneError, leftovers } from '../../support/halo/refusal.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { LISTED_AGENTS } from '../../support/agent-ids.ts';
 
 let home: HaloHome;
@@ -21,7 +22,8 @@ afterEach(async () => {
 });
 
 const STORY = { id: 'S-1', title: 'One', size: 'S', acceptance: ['It works.'] };
-const AGENT = settings(scripted(`echo x > x; ${OK}`));
+const NO_BASELINE = ['tests.baseline="never"'];
+const AGENT = settings(scripted(`echo x > x; ${OK}`, ['true'], NO_BASELINE));
 
 function settings(pairs: string[]): string[] {
   return pairs.flatMap((pair) => ['-c', pair]);
@@ -41,7 +43,7 @@ function hanuman(stories: object[]): string {
 }
 
 function run(words: string[], env: Record<string, string | undefined> = {}, cwd = repository.root): Promise<Ended> {
-  return home.halo(words, { cwd, env });
+  return callHalo(words, { cwd, env: { HALO_HOME: home.dir, ...env } });
 }
 
 /** A file system that refuses every new file. */
@@ -231,7 +233,9 @@ describe('halo run refuses a machine', () => {
   });
 
   it('halo run refuses a machine without git', async () => {
-    await expectRefusal(await run(['run', prd(), ...AGENT], { PATH: pathWith('node') }), 5, 'no git on the PATH');
+    // In its own process, because the one that starts git has the PATH of its beginning.
+    const end = await home.halo(['run', prd(), ...AGENT], { cwd: repository.root, env: { PATH: pathWith('node') } });
+    await expectRefusal(end, 5, 'no git on the PATH');
   });
 
   it('halo run refuses a machine without a key for the model', async () => {
@@ -272,7 +276,9 @@ describe('commands refuse', () => {
 
 describe('halo land refuses', () => {
   it('a run without commits, a branch that diverged and a changed checkout, and moves nothing', async () => {
-    expect(await run(['run', prd(), ...settings(scripted(`echo x > bad; ${OK}`, ['test ! -e bad']))])).toMatchObject({
+    expect(
+      await run(['run', prd(), ...settings(scripted(`echo x > bad; ${OK}`, ['test ! -e bad'], NO_BASELINE))]),
+    ).toMatchObject({
       code: 10,
     });
     expect(await run(['run', prd(), ...AGENT], {}, join(repository.root, '.git', '..'))).toMatchObject({ code: 0 });

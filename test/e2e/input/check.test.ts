@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 const TEST = `const test = require('node:test'); test('adds', () => require('node:assert').equal(1 + 1, 3));`;
@@ -22,12 +23,14 @@ afterAll(async () => {
   await home.close();
 });
 
-const check = (...words: string[]) => home.halo(['check', ...words], { cwd: repository.root });
+const halo = (words: string[], { root }: TestRepository) =>
+  callHalo(words, { cwd: root, env: { HALO_HOME: home.dir } });
+const check = (...words: string[]) => halo(['check', ...words], repository);
 
 describe('halo init', () => {
   it('checks the image for the guessed tools, and names the next step', async () => {
     const other = newRepository({ 'go.mod': 'module x\n', 'package.json': '{"scripts": {"test": "node --test"}}' });
-    const { code, stdout, stderr } = await home.halo(['init'], { cwd: other.root });
+    const { code, stdout, stderr } = await halo(['init'], other);
     expect(code).toBe(0);
     expect(stdout).toContain('gate     npm test (package.json)\ngate     go vet ./... (go.mod)\n');
     expect(stderr).toContain(
@@ -38,7 +41,7 @@ describe('halo init', () => {
 
   it('checks the image for what a virtual environment of Python needs', async () => {
     const python = newRepository({ 'requirements.txt': 'pytest\n', '.gitignore': '.venv/\n' });
-    const { stderr } = await home.halo(['init'], { cwd: python.root });
+    const { stderr } = await halo(['init'], python);
     expect(stderr).toContain('! python3-venv is not in the image halo-sandbox: build an image that has it');
   });
 });
@@ -50,8 +53,8 @@ describe('halo check', () => {
       '.gitignore': 'node_modules/\n',
     });
     const started = performance.now();
-    expect((await home.halo(['init'], { cwd: fresh.root })).code).toBe(0);
-    const { code, stderr } = await home.halo(['check'], { cwd: fresh.root });
+    expect((await halo(['init'], fresh)).code).toBe(0);
+    const { code, stderr } = await halo(['check'], fresh);
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(performance.now() - started).toBeLessThan(60_000);
   });
@@ -97,7 +100,7 @@ describe('halo check', () => {
     const settings = ['setup=["npm install"]', 'gates=["true"]', 'network.registries=["npm"]'];
     const away = 'network.upstreams.npm="http://127.0.0.1:1/"';
     const words = [...settings, away].flatMap((each) => ['-c', each]);
-    const { code, stdout } = await home.halo(['check', ...words], { cwd: other.root });
+    const { code, stdout } = await halo(['check', ...words], other);
     expect(stdout.trimEnd().split('\n').at(-1)).toBe(
       'setup failed: the registry npm could not be reached: the connection was refused (ECONNREFUSED); setup exited 1: `npm install`; no gate ran',
     );

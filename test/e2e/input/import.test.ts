@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices } from '../../../src/cli/compose.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openMemory } from '../../support/memory-operations.ts';
@@ -35,8 +36,12 @@ function agentOf(script: string): string[] {
   return settings.flatMap((each) => ['-c', each]);
 }
 
+function halo(words: string[]): Promise<Ended> {
+  return callHalo(words, { cwd: folder, env: { HALO_HOME: home.dir } });
+}
+
 function importWith(script: string, words: string[] = ['idea.md', '--yes']): Promise<Ended> {
-  return home.halo(['import', ...words, ...agentOf(script)], { cwd: folder });
+  return halo(['import', ...words, ...agentOf(script)]);
 }
 
 /** The same with a person at the terminal. */
@@ -52,10 +57,10 @@ describe('halo import', () => {
     expect(ended.stdout).toContain('+{"project":"Shop"');
     expect(ended.stderr).toContain('Next: halo prd validate prd.json');
     expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe(PRD);
-    expect(await home.halo(['prd', 'validate', 'prd.json'], { cwd: folder })).toMatchObject({ code: 0 });
+    expect(await halo(['prd', 'validate', 'prd.json'])).toMatchObject({ code: 0 });
     expect(readdirSync(join(home.dir, 'imports'))).toEqual([]);
     expect(`${ended.stdout}${ended.stderr}`).not.toMatch(/halo land|fast-forward/);
-    expect((await home.halo(['status'], { cwd: folder })).stdout).not.toMatch(/halo land|halo retry/);
+    expect((await halo(['status'])).stdout).not.toMatch(/halo land|halo retry/);
   });
 
   it('lets the agent change the existing PRD, with the settings of this folder', async () => {
@@ -76,7 +81,7 @@ describe('halo import', () => {
     expect(existsSync(join(folder, '.halo'))).toBe(false);
     const ended = await importWith(`printf %s '${PRD}' > prd.json`, words);
     expect(ended.stderr).toContain(`Next: halo prd validate ${out}\n`);
-    expect(await home.halo(['prd', 'validate', 'shop'], { cwd: folder })).toMatchObject({ code: 0 });
+    expect(await halo(['prd', 'validate', 'shop'])).toMatchObject({ code: 0 });
   });
 
   it('asks at the terminal, and writes nothing without a confirmation or over a file that has changed', async () => {
@@ -112,7 +117,7 @@ describe('halo import', () => {
     expect(ended.stdout).not.toContain('SUCCESS');
     expect(ended.stderr).toContain('FAILED  the agent wrote no valid PRD; nothing was written\n');
     expect(ended.stderr).toContain('prd.json:1: userStories[0].title: is missing');
-    expect((await home.halo(['ls'], { cwd: folder })).stdout.split('\n')[1]).toContain('SUCCESS, rejected');
+    expect((await halo(['ls'])).stdout.split('\n')[1]).toContain('SUCCESS, rejected');
     const idle = await importWith('echo idle > notes.txt');
     expect(idle.code).toBe(10);
     expect(idle.stderr).toMatch(/^FAILED {2}no PRD was written: .*test -s prd\.json/m);

@@ -4,7 +4,7 @@ import { describe, expect, vi } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import { exitCodeOf } from '../../../src/core/failure/stop-reason.ts';
 import { FAKE_PROJECT, type FakeForge } from '../../support/forge/fake-forge.ts';
-import { it as base, report, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
+import { itInProcess as base, report, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
 import { OK } from '../../support/halo/halo.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -18,10 +18,7 @@ const it = base.extend('command', ({ command }) => (words: string[], env?: Recor
   return command(words[0] === 'run' ? [...words, ...withAgent(AGENT)] : words, env);
 });
 
-// Each test waits for processes and containers of its own.
-vi.setConfig({ maxConcurrency: 3 });
-
-describe.concurrent('halo run --source', () => {
+describe('halo run --source', () => {
   it(
     'works on the open issues with the label, in the order of their priority',
     LONG,
@@ -66,7 +63,7 @@ describe.concurrent('halo run --source', () => {
   });
 });
 
-describe.concurrent('an issue that changes after it was submitted', () => {
+describe('an issue that changes after it was submitted', () => {
   /** Changes the issues when a worker reads the first of them again. */
   const onFirstRead = (forge: FakeForge, number: number, change: () => void) => {
     let isFirst = true;
@@ -122,7 +119,7 @@ describe.concurrent('an issue that changes after it was submitted', () => {
   );
 });
 
-describe.concurrent('halo submit --source', () => {
+describe('halo submit --source', () => {
   it('finds the project in the remote of the repository', LONG, async ({ forge, haloHome, repository, command }) => {
     forge.add({ number: 3 });
     repository.git('remote', 'add', 'origin', `git@github.com:${FAKE_PROJECT}.git`);
@@ -135,7 +132,7 @@ describe.concurrent('halo submit --source', () => {
   });
 });
 
-describe.concurrent('reports to issues', () => {
+describe('reports to issues', () => {
   it('show the result of each story when the run has ended', LONG, async ({ forge, haloHome, command }) => {
     report(haloHome);
     const issue = forge.add({ number: 7, title: 'Later' });

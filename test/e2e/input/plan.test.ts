@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openPlan } from '../../../src/api/repository/open-plan.ts';
 import { composeServices } from '../../../src/cli/compose.ts';
-import { modelAt, openModelHalo } from '../../support/halo/model-halo.ts';
+import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openMemory } from '../../support/memory-operations.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import { agentAdapter } from '../../../src/agents/registry.ts';
@@ -56,8 +57,10 @@ function agentOf(answer: unknown, check = 'true'): string[] {
   return settings.flatMap((each) => ['-c', each]);
 }
 
+const halo = (words: string[], env: Record<string, string> = {}): Promise<Ended> =>
+  callHalo(words, { cwd: repository.root, env: { HALO_HOME: home.dir, ...env } });
 const plan = (words: string[], agent = agentOf(NEW), env: Record<string, string> = {}): Promise<Ended> =>
-  home.halo(['plan', ...words, ...agent], { cwd: repository.root, env });
+  halo(['plan', ...words, ...agent], env);
 
 describe('halo plan', () => {
   it('makes a PRD from the repository, a goal and documents, which halo run accepts', async () => {
@@ -67,9 +70,9 @@ describe('halo plan', () => {
     expect(ended).toMatchObject({ code: 0 });
     expect(ended.stdout).toContain('+      "title": "Show the total",');
     expect(ended.stderr).toContain('The cart exists; the total is missing.\n2 added: US-002, US-003\n');
-    expect((await home.halo(['prd', 'validate', 'prd.json'], { cwd: repository.root })).code).toBe(0);
+    expect((await halo(['prd', 'validate', 'prd.json'])).code).toBe(0);
     expect(repository.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main');
-    const [run] = JSON.parse((await home.halo(['ls', '--json'], { cwd: repository.root })).stdout) as object[];
+    const [run] = JSON.parse((await halo(['ls', '--json'])).stdout) as object[];
     expect(run).toMatchObject({ dry: true, planning: true, agent: 'command', repo: { source: repository.root } });
   });
 
@@ -205,39 +208,38 @@ describe('halo plan', () => {
 });
 
 describe('halo plan with a real agent', () => {
+  const KEY = 'sk-test-plan';
+  let halo: ModelHalo;
+  beforeAll(async () => (halo = await openModelHalo(KEY)));
+  afterAll(() => halo.close());
+
   it.each(PROGRAM_AGENTS)('gets the plan of %s, with usage and model', async (agent) => {
-    const KEY = 'sk-test-plan';
-    const halo = await openModelHalo(KEY);
-    try {
-      const server = await halo.serve([
-        { run: 'ls; echo x > new.txt', expect: ['Plan work', 'Show a total'] },
-        { json: NEW, expect: ['Read-only file system'] },
-      ]);
-      const target = halo.newRepository({ 'README.md': 'hello' });
-      const session = await openPlan({
-        repo: target.root,
-        goal: 'Show a total',
-        documents: [],
-        prd: join(target.root, 'prd.json'),
-        output: undefined,
-        format: 'json',
-        profile: undefined,
-        set: modelAt(server.url, [`agent=${agent}`]),
-      });
-      const [submitted] = await halo.operations.submit(session.request);
-      const state = await halo.untilEnd(submitted!.runId);
-      expect(state).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: 2 } });
-      const [story] = state.stories;
-      const result = await halo.operations.artifact(state.runId, `${story!.key}/1/result.json`);
-      expect(await session.read(result)).toMatchObject({ added: ['US-002', 'US-003'] });
-      expect(server.remaining()).toBe(0);
-      if (agentAdapter(agent).hasAnswerSchema === true)
-        expect(server.requests[0]!.body).toMatch(/additionalProperties[^]*dependsOn|dependsOn[^]*additionalProperties/);
-      const models = halo.journal(state.runId).flatMap((event) => (event.type === 'model.used' ? [event.model] : []));
-      expect(models.length).toBeGreaterThan(0);
-      expect(await filesWith(halo.home, KEY)).toEqual([]);
-    } finally {
-      await halo.close();
-    }
+    const server = await halo.serve([
+      { run: 'ls; echo x > new.txt', expect: ['Plan work', 'Show a total'] },
+      { json: NEW, expect: ['Read-only file system'] },
+    ]);
+    const target = halo.newRepository({ 'README.md': 'hello' });
+    const session = await openPlan({
+      repo: target.root,
+      goal: 'Show a total',
+      documents: [],
+      prd: join(target.root, 'prd.json'),
+      output: undefined,
+      format: 'json',
+      profile: undefined,
+      set: modelAt(server.url, [`agent=${agent}`]),
+    });
+    const [submitted] = await halo.operations.submit(session.request);
+    const state = await halo.untilEnd(submitted!.runId);
+    expect(state).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: 2 } });
+    const [story] = state.stories;
+    const result = await halo.operations.artifact(state.runId, `${story!.key}/1/result.json`);
+    expect(await session.read(result)).toMatchObject({ added: ['US-002', 'US-003'] });
+    expect(server.remaining()).toBe(0);
+    if (agentAdapter(agent).hasAnswerSchema === true)
+      expect(server.requests[0]!.body).toMatch(/additionalProperties[^]*dependsOn|dependsOn[^]*additionalProperties/);
+    const models = halo.journal(state.runId).flatMap((event) => (event.type === 'model.used' ? [event.model] : []));
+    expect(models.length).toBeGreaterThan(0);
+    expect(await filesWith(halo.home, KEY)).toEqual([]);
   });
 });

@@ -1,10 +1,11 @@
 import { appendFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, vi } from 'vitest';
+import { describe, expect } from 'vitest';
 import { FORGES } from '../../../src/core/issues/issue-source.ts';
 import { exitCodeOf } from '../../../src/core/failure/stop-reason.ts';
 import { FAKE_PROJECT, openFakeForge } from '../../support/forge/fake-forge.ts';
-import { it, runIdOf, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
+import { itInProcess as it, runIdOf, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { OK } from '../../support/halo/halo.ts';
 
 const LONG = { timeout: 180_000 };
@@ -14,10 +15,7 @@ const RUN = ['run', '--source', SOURCE, ...withAgent(AGENT)];
 const SUBMIT = ['submit', '--source', SOURCE, '-c', 'gates=[]'];
 const NOTHING = exitCodeOf('NOTHING_RUNNABLE');
 
-// Each test waits for processes and containers of its own.
-vi.setConfig({ maxConcurrency: 3 });
-
-describe.concurrent('a second run of the same issues', () => {
+describe('a second run of the same issues', () => {
   it(
     'works on the new ones alone, and continues from what the first run landed',
     LONG,
@@ -77,7 +75,7 @@ describe.concurrent('a second run of the same issues', () => {
   });
 });
 
-describe.concurrent('a second submit of the same issues', () => {
+describe('a second submit of the same issues', () => {
   it('leaves out those of an open run, and names it', LONG, async ({ forge, command }) => {
     forge.add({ number: 3 });
     const runId = (await command(SUBMIT)).stdout.trim();
@@ -92,9 +90,10 @@ describe.concurrent('a second submit of the same issues', () => {
     expect((await command(SUBMIT)).stderr).toContain('Issues left out: #4');
   });
 
-  it('creates no second run if it starts at the same time', LONG, async ({ forge, haloHome, command }) => {
+  it('creates no second run if it starts at the same time', LONG, async ({ forge, haloHome, repository }) => {
     forge.add({ number: 3 });
-    const ends = await Promise.all([command(SUBMIT), command(SUBMIT), command(SUBMIT)]);
+    const at = { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } };
+    const ends = await Promise.all([1, 2, 3].map(() => haloHome.halo(SUBMIT, at)));
     expect(ends.map(({ code }) => code).sort()).toEqual([0, NOTHING, NOTHING]);
     expect(haloHome.runIds()).toHaveLength(1);
   });
@@ -132,19 +131,19 @@ describe.concurrent('a second submit of the same issues', () => {
       onTestFinished(() => forge.close());
       const table = `[forge.${name}]\nurl = ${JSON.stringify(forge.url)}\ntoken_env = "TEST_FORGE_TOKEN"\n`;
       writeFileSync(join(haloHome.dir, 'config.toml'), table);
-      const at = { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } };
+      const at = { cwd: repository.root, env: { HALO_HOME: haloHome.dir, TEST_FORGE_TOKEN: forge.token } };
       const words = ['submit', '--source', `${name}:${FAKE_PROJECT}`, '-c', 'gates=[]'];
       forge.add({ number: 3 });
-      const runId = (await haloHome.halo(words, at)).stdout.trim();
+      const runId = (await callHalo(words, at)).stdout.trim();
       forge.add({ number: 4 });
-      const end = await haloHome.halo(words, at);
+      const end = await callHalo(words, at);
       expect(end.stderr).toContain(`Issues left out: #3 (in run ${runId}, which is queued).`);
       expect(readdirSync(join(haloHome.dir, 'issue-runs'))).toHaveLength(1);
     },
   );
 });
 
-describe.concurrent('the priority of issues', () => {
+describe('the priority of issues', () => {
   it('follows labels that begin with the label of the run', LONG, async ({ forge, haloHome, command }) => {
     const labels = ['hank'];
     forge.add({ number: 3, labels });
@@ -160,7 +159,7 @@ describe.concurrent('the priority of issues', () => {
   });
 });
 
-describe.concurrent('halo prd validate --source', () => {
+describe('halo prd validate --source', () => {
   it(
     'shows the stories of the issues as a run would take them, and creates nothing',
     LONG,

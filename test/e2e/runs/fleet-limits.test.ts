@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: HaloHome;
@@ -12,7 +13,7 @@ beforeEach(() => void (home = openHome()));
 afterEach(() => home.close());
 
 async function halo(...words: string[]): Promise<string> {
-  const end = await home.halo(words, { cwd: home.dir });
+  const end = await callHalo(words, { cwd: home.dir, env: { HALO_HOME: home.dir } });
   expect(end).toMatchObject({ code: 0 });
   return end.stdout.trimEnd();
 }
@@ -21,7 +22,7 @@ test('hazard 31: three worker processes reach the limit of the fleet and never e
   writeFileSync(join(home.dir, 'config.toml'), '[fleet]\nmax = 2\n');
   const prd = join(home.dir, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
-  const repositories = Array.from({ length: 4 }, () => newRepository());
+  const repositories = Array.from({ length: 3 }, () => newRepository());
   const settings = scripted(`echo x >> log.txt; ${OK}`).flatMap((pair) => ['-c', pair]);
   const repos = repositories.flatMap(({ root }) => ['--repo', root]);
   const runIds = (await halo('submit', prd, ...repos, ...settings)).split('\n');
@@ -35,7 +36,7 @@ test('hazard 31: three worker processes reach the limit of the fleet and never e
 test('a user with more runs than workers finishes each run before the next one starts, according to the journals', async () => {
   const prd = join(home.dir, 'prd.json');
   writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
-  const repositories = Array.from({ length: 3 }, () => newRepository());
+  const repositories = [newRepository(), newRepository()];
   const settings = scripted(`echo x >> log.txt; ${OK}`).flatMap((pair) => ['-c', pair]);
   const repos = repositories.flatMap(({ root }) => ['--repo', root]);
   const runIds = (await halo('submit', prd, ...repos, ...settings)).split('\n');
@@ -47,13 +48,13 @@ test('a user with more runs than workers finishes each run before the next one s
 });
 
 /** The journals of the runs, once all have ended. */
-function journalsOf(runIds: string[]): Promise<JournalEvent[][]> {
-  return Promise.all(
-    runIds.map(async (runId) => {
-      const lines = (await halo('logs', runId, '-f', '--json')).split('\n');
-      return lines.map((line) => JSON.parse(line) as JournalEvent);
-    }),
-  );
+async function journalsOf(runIds: string[]): Promise<JournalEvent[][]> {
+  const journals: JournalEvent[][] = [];
+  for (const runId of runIds) {
+    const lines = (await halo('logs', runId, '-f', '--json')).split('\n');
+    journals.push(lines.map((line) => JSON.parse(line) as JournalEvent));
+  }
+  return journals;
 }
 
 test('halo ls and halo status name the limit that holds a run back, and say that no worker is running', async () => {
@@ -64,7 +65,7 @@ test('halo ls and halo status name the limit that holds a run back, and say that
   const submit = (script: string) =>
     halo('submit', prd, '--repo', root, ...scripted(script).flatMap((pair) => ['-c', pair]));
   const [first, second] = [await submit('echo "I begin."; sleep 600'), await submit(`echo x >> log.txt; ${OK}`)];
-  const listed = await home.halo(['ls'], { cwd: home.dir });
+  const listed = await callHalo(['ls'], { cwd: home.dir, env: { HALO_HOME: home.dir } });
   expect(listed.stderr).toContain('no worker is running');
   expect(await halo('status', second)).toContain('no worker is running');
   const worker = home.start(['worker'], { cwd: home.dir });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { RunView } from '../../../src/api/operations/requests.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
@@ -24,13 +25,15 @@ afterEach(async () => {
 const settings = (script: string) => scripted(script).flatMap((setting) => ['-c', setting]);
 const quick = settings(`echo x >> x; ${OK}`);
 
+const halo = (words: string[]) => callHalo(words, { ...at, env: { HALO_HOME: home.dir } });
+
 async function viewOf(runId: string): Promise<RunView> {
-  return JSON.parse((await home.halo(['status', runId, '--json'], at)).stdout) as RunView;
+  return JSON.parse((await halo(['status', runId, '--json'])).stdout) as RunView;
 }
 
 it('halo run executes only its own run', async () => {
-  const waiting = (await home.halo(['submit', 'prd.json', ...quick], at)).stdout.trim();
-  const own = await home.halo(['run', 'prd.json', ...quick], at);
+  const waiting = (await halo(['submit', 'prd.json', ...quick])).stdout.trim();
+  const own = await halo(['run', 'prd.json', ...quick]);
   expect(own.code).toBe(0);
   expect((await viewOf(waiting)).state).toMatchObject({ status: 'queued', epoch: 0 });
 });

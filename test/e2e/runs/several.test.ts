@@ -5,7 +5,8 @@ import Docker from 'dockerode';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, remotelyScripted, scripted } from '../../support/halo/halo.ts';
-import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
+import { openHome, type Ended, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -24,8 +25,12 @@ function agent(script: string): string[] {
   return scripted(script).flatMap((pair) => ['-c', pair]);
 }
 
+function callHere(words: string[], env: Record<string, string | undefined> = {}): Promise<Ended> {
+  return callHalo(words, { cwd: home.dir, env: { HALO_HOME: home.dir, ...env } });
+}
+
 async function halo(...words: string[]): Promise<string> {
-  const end = await home.halo(words, { cwd: home.dir });
+  const end = await callHere(words);
   expect(end).toMatchObject({ code: 0 });
   return end.stdout;
 }
@@ -48,32 +53,33 @@ async function containersOf(runId: string): Promise<string[]> {
 
 describe('several repositories', () => {
   it('are executed concurrently by two workers, followed live, inspected and landed', async () => {
-    const three = [newRepository(), newRepository(), newRepository()];
+    const two = [newRepository(), newRepository()];
     const script = `echo "I begin."; sleep 2; echo x >> log.txt; ${OK}`;
-    const repos = three.flatMap(({ root }) => ['--repo', root]);
+    const repos = two.flatMap(({ root }) => ['--repo', root]);
     const runIds = (await halo('submit', prd(['A', 'B']), ...repos, ...agent(script))).trimEnd().split('\n');
-    expect(runIds).toHaveLength(3);
+    expect(runIds).toHaveLength(2);
     const logs = home.start(['logs', runIds[0]!, '-f'], { cwd: home.dir });
-    const workers = [await startWorker(2), await startWorker(2)];
+    const workers = [await startWorker(), await startWorker()];
 
     await logs.says('I begin.');
     expect(logs.stdout()).not.toContain('SUCCESS');
     expect(logs.process.exitCode).toBeNull();
     expect(await logs.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/SUCCESS.*\n$/) as string });
 
-    const journals = await Promise.all(runIds.map(journal));
+    const journals: JournalEvent[][] = [];
+    for (const runId of runIds) journals.push(await journal(runId));
     const spans = journals.map(
       (events) => [at(events, 'story.started'), at(events.toReversed(), 'story.ended')] as const,
     );
     const latestStart = Math.max(...spans.map(([start]) => start));
     expect(latestStart).toBeLessThan(Math.min(...spans.map(([, end]) => end)));
 
-    expect(await halo('ls')).toMatch(/(?:^\w+ +SUCCESS +2\/2 .*\n){3}/m);
+    expect(await halo('ls')).toMatch(/(?:^\w+ +SUCCESS +2\/2 .*\n){2}/m);
     for (const [index, runId] of runIds.entries()) {
       expect(await halo('status', runId)).toContain('2 of 2 stories landed');
       expect(await halo('diff', runId)).toContain('+++ b/log.txt');
       expect(await halo('land', runId)).toMatch(/^landed {2}main/);
-      expect(three[index]!.git('show', 'main:log.txt')).toBe('x\nx');
+      expect(two[index]!.git('show', 'main:log.txt')).toBe('x\nx');
       expect(await containersOf(runId)).toEqual([]);
     }
     for (const worker of workers) {
@@ -96,7 +102,7 @@ describe('several repositories', () => {
     expect(await halo('diff', runId)).toContain('+++ b/x');
     const hook = join(bare, 'hooks', 'update');
     writeFileSync(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
-    const refused = await home.halo(['land', runId], { cwd: home.dir });
+    const refused = await callHere(['land', runId]);
     expect(refused).toMatchObject({ code: 6 });
     const [, fetch = ''] = /git fetch (\S+ halo\/\w+)\./.exec(refused.stderr) ?? [];
     const copy = join(root, '..', 'copy');
@@ -187,7 +193,7 @@ it('halo up serves Redis, API and workers to commands that only know its address
   const token = readFileSync(said('token')!, 'utf8').trim();
   const env = { HALO_HOME: join(home.dir, 'elsewhere'), HALO_URL: said('api'), HALO_TOKEN: token };
   const there = async (...words: string[]) => {
-    const end = await home.halo(words, { cwd: home.dir, env });
+    const end = await callHere(words, env);
     expect(end, end.stderr).toMatchObject({ code: 0 });
     return end.stdout;
   };

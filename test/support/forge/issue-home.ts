@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test as base } from '../fixtures.ts';
 import { scripted } from '../halo/halo.ts';
 import { openHome, type HaloHome } from '../halo/halo-process.ts';
+import { callHalo } from '../terminal/call-halo.ts';
 import { FAKE_PROJECT, openFakeForge } from './fake-forge.ts';
 
 export const SOURCE = `github:${FAKE_PROJECT}`;
@@ -25,7 +26,13 @@ const test = base
     return haloHome.halo(words, { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token, ...env } });
   });
 
-export { test as it };
+/** The same with commands in this process instead of one of their own, one at a time. */
+const quick = test.extend('command', ({ forge, haloHome, repository }) => (words: string[], env = {}) => {
+  const variables = { HALO_HOME: haloHome.dir, TEST_FORGE_TOKEN: forge.token, ...env };
+  return callHalo(words, { cwd: repository.root, env: variables });
+});
+
+export { test as it, quick as itInProcess };
 
 /** The options of a run with a scripted agent. */
 export function withAgent(script: string): string[] {
