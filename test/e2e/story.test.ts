@@ -200,7 +200,10 @@ describe('a story that does not pass', () => {
   it('names the failed tests in the log, the report and the next prompt', async () => {
     const printed = 'TAP version 13\\nnot ok 1 - adds up\\n  ---\\n  error: 1 is not 2\\n  ...\\n1..1\\n';
     const gate = `printf '${printed}'; yes counters | head -n 100; exit 1`;
-    const state = await run(newRepository(), scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2']));
+    const state = await run(
+      newRepository(),
+      scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2', 'tests.baseline=auto']),
+    );
     expect(state.detail).toMatch(
       /^US-001: 1 test failed: adds up; gate exited 1; it fails on the base commit as well: `/,
     );

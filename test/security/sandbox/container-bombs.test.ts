@@ -24,9 +24,15 @@ afterEach(async () => {
 });
 
 /** Runs one story with a hostile agent, which is a shell script, to its end. */
-async function attack(script: string, settings: string[], gates = ['true']): Promise<RunState> {
+async function attack(script: string, settings: string[], gates: string[] = []): Promise<RunState> {
   repository = newRepository({});
-  const limits = ['limits.memory="256m"', 'limits.pids=64', 'limits.wall="40s"', 'limits.idle="40s"'];
+  const limits = [
+    'limits.memory="256m"',
+    'limits.pids=64',
+    'limits.wall="40s"',
+    'limits.idle="40s"',
+    'tests.baseline=never',
+  ];
   const state = await halo.run(repository.root, [{ id: 'US-1' }], scripted(script, gates, [...limits, ...settings]));
   runId = state.runId;
   return state;
@@ -108,7 +114,7 @@ describe('attack 17: a hostile agent', () => {
     const idle = `i=0; while [ $i -lt 10000 ]; do sleep 600 & i=$((i+1)); done; wait`;
     const [state, unharmed] = await Promise.all([
       attack(idle, ['limits.wall="10s"']),
-      halo.run(other.root, [{ id: 'B' }], scripted(`echo x > x; ${OK}`, ['true'], ['limits.memory="256m"'])),
+      halo.run(other.root, [{ id: 'B' }], scripted(`echo x > x; ${OK}`, [], ['limits.memory="256m"'])),
     ]);
     expect(['ENGINE_ERROR', 'TIMEOUT']).toContain(outcome(state).story);
     expect(unharmed.stopReason).toBe('SUCCESS');
@@ -122,7 +128,7 @@ describe('attack 17: a hostile agent', () => {
     ['in a gate', `echo x > x; ${OK}`, [EAT]],
     ['in a child of a gate', `echo x > x; ${OK}`, [`${EAT}; exit 1`]],
   ])('allocates memory %s (hazard 13): it ends with OUT_OF_MEMORY', async (_where, agent, gates) => {
-    const state = await attack(agent, [], gates.length === 0 ? ['true'] : gates);
+    const state = await attack(agent, [], gates);
     expect(outcome(state)).toMatchObject({ stopReason: 'OUT_OF_MEMORY', story: 'OUT_OF_MEMORY' });
     expect(outcome(state).says).toMatch(/ran out of memory|probably for its memory/);
   });
@@ -238,7 +244,7 @@ except OSError: pass" >> found`,
       'true',
     ];
     repository = newRepository({});
-    const settings = (script: string) => scripted(script, ['true'], ['limits.memory="256m"']);
+    const settings = (script: string) => scripted(script, [], ['limits.memory="256m"']);
     const [other, spying] = await Promise.all([
       halo.run(victim.root, [{ id: 'V' }], settings(`sleep 4; echo x > x; ${OK}`)),
       halo.run(repository.root, [{ id: 'S' }], settings(`sleep 1; ${spy.join('\n')}\n echo x > x; ${OK}`)),
@@ -252,7 +258,7 @@ except OSError: pass" >> found`,
   it('runs under a separate user among concurrent attempts', async () => {
     repository = newRepository({});
     const second = newRepository({});
-    const settings = scripted(`id -u > uid; sleep 3; ${OK}`, ['true'], ['limits.memory="256m"']);
+    const settings = scripted(`id -u > uid; sleep 3; ${OK}`, [], ['limits.memory="256m"']);
     const [one, two] = await Promise.all([
       halo.run(repository.root, [{ id: 'A' }], settings),
       halo.run(second.root, [{ id: 'B' }], settings),

@@ -58,7 +58,10 @@ export function prdOf(stories: TestStory[], more: Record<string, unknown> = {}):
   return { path: '/tmp/prd.json', bytes: new TextEncoder().encode(JSON.stringify(document)) };
 }
 
-/** Settings for an agent that is a shell script: it finds the prompt on stdin and the repository in its folder. */
+/**
+ * Settings for an agent that is a shell script: it finds the prompt on stdin and the repository in its folder. Gates do not
+ * run on the base commit, unless `more` sets `tests.baseline`.
+ */
 export function scripted(script: string, gates: string[] = ['true'], more: string[] = []): string[] {
   return [
     'agent=command',
@@ -70,6 +73,7 @@ export function scripted(script: string, gates: string[] = ['true'], more: strin
     'retry.environment.retries=0',
     'retry.backoff="10ms"',
     'breaker.cooldown="10ms"',
+    'tests.baseline="never"',
     ...more,
   ];
 }

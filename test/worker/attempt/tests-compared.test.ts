@@ -22,7 +22,7 @@ const it = base
   .extend('run', { scope: 'file' }, ({ halo }) => {
     return (repository: TestRepository, agent: string, gates: string[], more: string[] = [], ids = ['A']) => {
       const stories = ids.map((id) => ({ id }));
-      return halo.run(repository.root, stories, scripted(`${agent}; ${OK}`, gates, more));
+      return halo.run(repository.root, stories, scripted(`${agent}; ${OK}`, gates, ['tests.baseline=auto', ...more]));
     };
   })
   .extend('blocked', { scope: 'file' }, async ({ run }) => {
