@@ -5,15 +5,14 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { holdCommit } from '../../src/git/commit/held-commits.ts';
 import { asked, created, failed } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
-const REVIEW = 'run/heldrun1/diff/US-001';
 const CHANGE = { base: { 'src/cart.ts': 'one\n' }, files: { 'src/cart.ts': 'one\ntwo\n' } };
 
 describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
@@ -27,7 +26,6 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
   it('is not offered for a failed run of which nothing landed, and nothing about it is green', async () => {
     const end = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed twice.' } as const;
     await home.addRun([created('failed01', 2), { type: 'run.started' }, ...failed('US-001'), end]);
-    await dashboard.signIn();
     await show('run/failed01/diff', 'Review failed01');
     await page.getByText('The run ended with ATTEMPTS_EXHAUSTED.').waitFor();
     await page.getByText('Nothing has landed on the branch of this run.').waitFor();
@@ -47,12 +45,12 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await home.addRun([created('asking01', 1), ...question]);
     const withWork = question.map((each) => (each.type === 'story.ended' ? { ...each, left: 'c'.repeat(40) } : each));
     await home.addRun([created('asking02', 1), ...withWork]);
-    await dashboard.signIn();
     await show('inbox', 'Inbox');
     const entries = page.locator('.entry');
     await entries.filter({ hasText: 'asking02' }).getByRole('link', { name: 'Review the diff' }).waitFor();
     await entries.filter({ hasText: 'asking01' }).waitFor();
-    expect(await page.getByRole('link', { name: 'Review the diff' }).count()).toBe(1);
+    const asking = entries.filter({ hasText: /asking0\d/ });
+    expect(await asking.getByRole('link', { name: 'Review the diff' }).count()).toBe(1);
     await show('run/asking01/diff/US-001', 'Review US-001');
     await page.getByText('The last attempt left no diff.').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
@@ -63,9 +61,8 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
   });
 
   it('is not offered for a story that the run does not have, which is an error', async () => {
-    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001')]);
-    await dashboard.signIn();
-    await show('run/failed01/diff/US-9', 'Review US-9');
+    await home.addRun([created('failed02', 1), { type: 'run.started' }, ...failed('US-001')]);
+    await show('run/failed02/diff/US-9', 'Review US-9');
     await page.getByRole('alert').getByText('US-9').waitFor();
     expect(await page.getByText('left no diff').count()).toBe(0);
     expect(await decisions().count()).toBe(0);
@@ -74,8 +71,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
 
   it('asks in a window before it rejects, and says that the run ends', async () => {
     await home.addHeldRun('heldrun1', CHANGE);
-    await dashboard.signIn();
-    await show(REVIEW, 'Review US-001');
+    await show('run/heldrun1/diff/US-001', 'Review US-001');
     await page.getByText('shop', { exact: true }).first().waitFor();
     await page.locator('.diff-file').waitFor();
     await page.keyboard.press('x');
@@ -104,14 +100,12 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
 
   it('has the project of the run in the title of the page', async () => {
     await home.addLandedRun('landed01');
-    await dashboard.signIn();
     await show('run/landed01/diff', 'Review landed01 shop');
   });
 
   it('replaces a commit that was sent back by one state, until the next commit waits', async () => {
-    const repository = await home.addHeldRun('heldrun1', CHANGE);
-    await dashboard.signIn();
-    await show(REVIEW, 'Review US-001');
+    const repository = await home.addHeldRun('heldrun2', CHANGE);
+    await show('run/heldrun2/diff/US-001', 'Review US-001');
     await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click();
     await page.getByLabel('Comment on line 2').last().fill('Name it.');
     await page.keyboard.press('Control+Enter');
@@ -123,9 +117,9 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     expect(await page.locator('.diff-file, [role=alert]').count()).toBe(0);
 
     const ref = { story: 'US-001', attempt: 2 };
-    const run = (await home.operations.get('heldrun1')).state;
+    const run = (await home.operations.get('heldrun2')).state;
     const { base, mirror } = run.repo;
-    await home.append('heldrun1', { type: 'run.started' }, { type: 'story.started', ...ref, epoch: 2, base });
+    await home.append('heldrun2', { type: 'run.started' }, { type: 'story.started', ...ref, epoch: 2, base });
     await state.getByText('the next attempt is running').waitFor();
     expect(await page.locator('.diff-file, [role=alert]').count()).toBe(0);
 
@@ -134,10 +128,10 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     const commit = repository.commit('Name it.');
     const candidateDir = join(repository.root, '.git');
     const mirrorDir = join(home.host.home, 'repos', mirror, 'mirror.git');
-    await holdCommit({ candidateDir, mirrorDir, runId: 'heldrun1', storyKey: run.stories[0]!.key, commit });
+    await holdCommit({ candidateDir, mirrorDir, runId: 'heldrun2', storyKey: run.stories[0]!.key, commit });
     const usage = { requests: 1, inputTokens: 1, cachedTokens: 0, outputTokens: 1 };
     const end = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: 'waits', usage } as const;
-    await home.append('heldrun1', { type: 'story.ended', ...ref, ...end, held: { commit, paths: [] } });
+    await home.append('heldrun2', { type: 'story.ended', ...ref, ...end, held: { commit, paths: [] } });
     await page.locator('.diff-file').getByText('third').waitFor();
     expect(await state.count()).toBe(0);
     await page.getByRole('button', { name: 'Approve' }).waitFor();
@@ -156,16 +150,15 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
   });
 
   it('asks before it approves a commit while there are comments that were not sent', async () => {
-    await home.addHeldRun('heldrun1', CHANGE);
-    await dashboard.signIn();
-    await show(REVIEW, 'Review US-001');
+    await home.addHeldRun('heldrun3', CHANGE);
+    await show('run/heldrun3/diff/US-001', 'Review US-001');
     await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click();
     await page.getByLabel('Comment on line 2').last().fill('Name it.');
     await page.keyboard.press('Control+Enter');
     await page.getByRole('button', { name: 'Approve' }).click();
     const question = page.getByRole('dialog', { name: 'Approve without your comment?' });
     await question.waitFor();
-    expect((await home.operations.get('heldrun1')).state.stories[0]?.held).toBeDefined();
+    expect((await home.operations.get('heldrun3')).state.stories[0]?.held).toBeDefined();
     await question.getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('status').getByText('US-001 is approved').waitFor();
   });

@@ -1,20 +1,18 @@
-import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { resolve } from 'node:path';
 import type { Locator } from 'playwright-core';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { HeldChange } from '../support/halo/scripted-home.ts';
+import { checkScreen, WINDOWS } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { skipFor } from '../support/skip.ts';
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const BUNDLE = resolve(import.meta.dirname, '../../dist/web/main.js');
 const ATTEMPT = { story: 'US-001', attempt: 1 };
-const REVIEW = 'run/heldrun1/diff/US-001';
 
 const CART = `import { round } from './money.ts';
 
@@ -97,7 +95,7 @@ function usageOf(costUsd: number) {
 }
 
 describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
@@ -106,11 +104,12 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     ({ home, page, show } = dashboard);
   });
 
-  /** Opens the review of a held commit. */
-  async function openReview(change = CHANGE): Promise<void> {
-    await home.addHeldRun('heldrun1', change);
-    await dashboard.signIn();
-    await show(REVIEW, 'Review US-001');
+  beforeAll(() => dashboard.home.addHeldRun('heldrun1', CHANGE));
+
+  /** Opens the review of a held commit, by default of the one that no test decides about. */
+  async function openReview(runId = 'heldrun1', change?: HeldChange): Promise<void> {
+    if (change !== undefined) await home.addHeldRun(runId, change);
+    await show(`run/${runId}/diff/US-001`, 'Review US-001');
     await page.locator('.diff-file').first().waitFor();
   }
 
@@ -118,8 +117,8 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     return page.getByRole('region', { name: path, exact: true });
   }
 
-  async function readFeedback() {
-    return (await home.operations.get('heldrun1')).state.stories[0]?.feedback?.at(-1);
+  async function readFeedback(runId: string) {
+    return (await home.operations.get(runId)).state.stories[0]?.feedback?.at(-1);
   }
 
   /** The lines of a file that is on the page, as they are drawn. */
@@ -177,7 +176,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
   });
 
   it('keeps comments on lines and ranges over a reload, and sends them with a message', async () => {
-    await openReview();
+    await openReview('sentback1', CHANGE);
     const path = 'src/shop/cart.ts';
     await numberOf(path, 12).click();
     await page.getByLabel('Comment on line 12').last().fill('A first thought.');
@@ -217,7 +216,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await panel.getByLabel('Message about the whole change').fill('Nearly done.');
     await panel.getByRole('button', { name: 'Send back with 3 comments' }).click();
     await page.getByText(/With 3 comments and a message by /).waitFor();
-    const feedback = await readFeedback();
+    const feedback = await readFeedback('sentback1');
     expect(feedback).toMatchObject({ text: 'Nearly done.' });
     expect(
       feedback?.comments.map(({ quote, ...comment }) => ({ ...comment, lines: quote?.split('\n').length })),
@@ -304,20 +303,19 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
   });
 
   it('approves by a key, and says what happened', async () => {
-    await openReview();
+    await openReview('approved1', CHANGE);
     await page.keyboard.press('a');
     await page
       .getByRole('status')
       .getByText(/US-001 is approved, and \w{7} is on the branch of the run/)
       .waitFor();
     await page.getByRole('link', { name: 'All that landed' }).click();
-    await page.getByRole('heading', { name: 'Review heldrun1' }).waitFor();
+    await page.getByRole('heading', { name: 'Review approved1' }).waitFor();
     await lineOf('src/shop/cart.ts', 'item.count').waitFor();
   });
 
   it('lands a run by a key, and says why no pull request can be opened', async () => {
     await home.addLandedRun('landed01');
-    await dashboard.signIn();
     await show('run/landed01/diff', 'Review landed01');
     await page.getByRole('button', { name: 'Open pull request' }).click();
     await page.getByRole('alert').waitFor();
@@ -340,7 +338,9 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
       Array.from({ length: lines }, (_, line) => `export const value${file}x${line} = ${line}; // line\n`).join('');
     const written = Array.from({ length: files }, (_, file) => [`src/part${file % 7}/file${file}.ts`, text(file)]);
     const begin = performance.now();
-    await openReview({ files: Object.fromEntries(written) as Record<string, string> });
+    await openReview(files === 1 ? 'longfile1' : 'manyfile1', {
+      files: Object.fromEntries(written) as Record<string, string>,
+    });
     const first = page.getByText(/^export const value0x0 /);
     await first.waitFor();
     expect(performance.now() - begin, 'milliseconds, with the making of the commit').toBeLessThan(30_000);
@@ -366,8 +366,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     expect(gzipSync(readFileSync(BUNDLE)).length).toBeLessThan(120_000);
   });
 
-  it.each(['light', 'dark'] as const)('passes axe, %s, wide and narrow', async (colorScheme) => {
-    await page.emulateMedia({ colorScheme });
+  it('passes axe, light and dark, wide and narrow', async () => {
     await openReview();
     await numberOf('src/shop/cart.ts', 12).click();
     await numberOf('src/shop/cart.ts', 14).click({ modifiers: ['Shift'] });
@@ -375,21 +374,13 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.keyboard.press('Control+Enter');
     await numberOf('test/shop/discount.test.ts', 4).click();
     await page.getByRole('textbox', { name: 'Comment on line 4' }).fill('Test the limit.');
-    for (const width of [1440, 1024, 390]) {
-      await page.setViewportSize({ width, height: 900 });
+    for (const window of WINDOWS) {
+      await page.setViewportSize({ width: window.width, height: 900 });
       for (const view of ['Unified', 'Split', 'comments']) {
         if (view === 'comments') await page.getByRole('button', { name: 'Your comments' }).click();
-        else if (width > 390) await page.getByRole('button', { name: view, exact: true }).click();
+        else if (window.width > 390) await page.getByRole('button', { name: view, exact: true }).click();
         await page.waitForTimeout(300);
-        const folder = process.env.HALO_TEST_SCREENSHOTS;
-        if (folder !== undefined)
-          await page.screenshot({ path: `${folder}/review-${view}-${width}-${colorScheme}.png`, fullPage: true });
-        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
-        await page.evaluate(readFileSync(AXE, 'utf8'));
-        const found = await page.evaluate<string[]>(
-          'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 300)))',
-        );
-        expect(found, `${view} at ${width}`).toEqual([]);
+        await checkScreen(page, `review-${view}`, window);
         if (view === 'comments') await page.getByRole('button', { name: 'Your comments' }).click();
       }
     }

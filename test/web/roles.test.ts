@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Users } from '../../src/api/access/users.ts';
 import type { Role } from '../../src/core/access/access.ts';
 import { registerWorker, type WorkerRegistration } from '../../src/store/process-registry.ts';
 import { asked, attempted, created } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard } from '../support/network/dashboard.ts';
 import { skipFor } from '../support/skip.ts';
 
 const OWNER = 'the-token-of-the-server';
@@ -43,10 +43,10 @@ const OFFERED: Record<Role | 'owner', Action[]> = {
 };
 
 describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let worker: WorkerRegistration;
 
-  beforeEach(async () => {
+  beforeAll(async () => {
     const { home } = dashboard;
     worker = await registerWorker(home.host.home, 'any', WORKER);
     await home.addHeldRun('heldrun1');
@@ -57,25 +57,29 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
     ] as const)
       await home.addRun([{ ...created(runId, 1), user }, { type: 'run.started' }, ...attempted('US-001')]);
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await worker.leave();
   });
 
-  async function tokenOf(role: Role | 'owner'): Promise<string> {
-    if (role === 'owner') return OWNER;
+  /** Signs pat in with this role, or the owner, instead of the person before. */
+  async function signInAs(role: Role | 'owner', repositories: string[] | null = null): Promise<string> {
+    await dashboard.page.context().clearCookies();
+    const token = role === 'owner' ? OWNER : await tokenOf(role, repositories);
+    await dashboard.signIn(token);
+    return token;
+  }
+
+  async function tokenOf(role: Role, repositories: string[] | null): Promise<string> {
     const users = new Users(dashboard.home.host.home);
     const by = { by: 'owner', now: new Date() };
-    await users.add({ name: 'pat', role }, by);
+    if ((await users.find('pat')) === undefined) await users.add({ name: 'pat', role }, by);
+    await users.change('pat', { role, repositories }, by);
     return (await users.createToken('pat', undefined, by)).token;
   }
 
   it('do not include draining for an operator of some repositories', async () => {
-    const users = new Users(dashboard.home.host.home);
-    const by = { by: 'owner', now: new Date() };
-    await users.add({ name: 'pat', role: 'operator', repositories: ['/home/me/shop'] }, by);
-    const { page, served, signIn } = dashboard;
-    const { token } = await users.createToken('pat', undefined, by);
-    await signIn(token);
+    const { page, served } = dashboard;
+    const token = await signInAs('operator', ['/home/me/shop']);
     const table = page.getByRole('region', { name: 'Workers' });
     await table.getByText(`process ${process.pid}`).waitFor();
     expect(await table.getByRole('button').count()).toBe(0);
@@ -90,9 +94,8 @@ describe('the actions of a role', skipFor(!hasChromium && 'chromium is missing')
   it.each(Object.entries(OFFERED))(
     'are on the screens of the role %s, and the server refuses the others',
     async (role, offered) => {
-      const token = await tokenOf(role as Role | 'owner');
-      const { page, show, signIn, served } = dashboard;
-      await signIn(token);
+      const { page, show, served } = dashboard;
+      const token = await signInAs(role as Role | 'owner');
       expect(await page.locator('.person').textContent()).toBe(role === 'owner' ? 'Owner' : `pat · ${role}`);
       const shown: Action[] = [];
       for (const [name, { screen }] of Object.entries(ACTIONS) as [Action, (typeof ACTIONS)[Action]][]) {

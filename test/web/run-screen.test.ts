@@ -1,36 +1,33 @@
-import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { attempted, created, failed } from '../support/journal.ts';
+import { checkScreen, WINDOWS } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { addSampleRun } from '../support/network/sample-run.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const STORY = 'run/sample01/story/US-003';
 
 describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let home: OpenedDashboard['home'];
   let page: OpenedDashboard['page'];
   let served: OpenedDashboard['served'];
-  let signIn: OpenedDashboard['signIn'];
   let show: OpenedDashboard['show'];
 
   beforeEach(() => {
-    ({ home, page, served, signIn, show } = dashboard);
+    ({ home, page, served, show } = dashboard);
   });
+
+  beforeAll(() => addSampleRun(dashboard.home, 'sample01'));
 
   function scrollLog(to: number): Promise<unknown> {
     return page.evaluate(`document.querySelector('.log').scrollTo(0, ${to})`);
   }
 
   it('shows why a story failed, when, and leads to the whole log', async () => {
-    await addSampleRun(home, 'sample01');
-    await signIn();
     await show('run/sample01', 'shop');
     const failures = page.getByRole('region', { name: 'Failures' });
     const text = await failures.innerText();
@@ -48,11 +45,10 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   it.each(['nosuchrun', 'a%20b%2F..%2Fc', '%E0%A4%A'])(
     'says that there is no run %s, which is no interrupted connection',
     async (runId) => {
-      await signIn();
       await page.goto(`${served.url}/#/run/${runId}`);
       await page.getByText('There is no run ').waitFor();
       await page.getByRole('main').getByRole('link', { name: 'Now' }).click();
-      await page.getByText('No runs yet.').waitFor();
+      await page.getByRole('heading', { name: 'Now', level: 1 }).waitFor();
       expect(await page.getByText('The connection to the server is interrupted.').count()).toBe(0);
       // The browser reports the refused requests as errors.
       for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('404');
@@ -61,9 +57,9 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
 
   it('starts at the top of the page, also if the page before was scrolled', async () => {
     for (let n = 10; n < 40; n++) await home.addRun([created(`queued${n}`, 1)]);
-    await addSampleRun(home, 'sample01');
-    await signIn();
-    const link = page.locator('main .runs > li').last().getByRole('link').first();
+    await show('', 'Now');
+    const run = page.locator('main .runs > li').filter({ hasText: 'sample01' });
+    const link = run.getByRole('link').first();
     await link.scrollIntoViewIfNeeded();
     expect(await page.evaluate('scrollY')).toBeGreaterThan(300);
     await link.click();
@@ -75,7 +71,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     const end = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed 2 times' } as const;
     const attempts = [...failed('US-001', 1), ...failed('US-001', 2)];
     await home.addRun([created('failed01', 2), { type: 'run.started' }, ...attempts, end]);
-    await signIn();
     await show('run/failed01', 'shop');
     await page.getByRole('button', { name: 'Retry', exact: true }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
@@ -84,7 +79,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
 
   it('lands what is not on the branch yet', async () => {
     await home.addLandedRun('landed01');
-    await signIn();
     await show('run/landed01', 'shop');
     await page.getByRole('button', { name: 'Land', exact: true }).click();
     await page.getByText('SUCCESS, landed').waitFor();
@@ -92,8 +86,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   });
 
   it('shows titles, times and failed phases of attempts', async () => {
-    await addSampleRun(home, 'sample01');
-    await signIn();
     await show('run/sample01', 'shop');
     const attempts = page.getByRole('region', { name: 'Attempts' });
     const row = attempts.getByRole('listitem').filter({ hasText: 'US-003 attempt 2' });
@@ -107,8 +99,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   });
 
   it('shows the dependencies of stories, whose links work by key', async () => {
-    await addSampleRun(home, 'sample01');
-    await signIn();
     await show('run/sample01', 'shop');
     const graph = page.getByRole('region', { name: 'Dependencies of the stories' });
     await graph.getByRole('link', { name: /^US-004 blocked by US-003/ }).waitFor();
@@ -125,8 +115,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   });
 
   it('shows the prompt, diff, network, usage and cassette of an attempt', async () => {
-    await addSampleRun(home, 'sample01');
-    await signIn();
     await show(STORY, 'US-003');
     const tab = (name: string) =>
       page.getByRole('navigation', { name: 'Attempt', exact: true }).getByText(name).click();
@@ -147,8 +135,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   });
 
   it('keeps the tab when another attempt is chosen', async () => {
-    await addSampleRun(home, 'sample01');
-    await signIn();
     await show(`${STORY}/attempt/2/prompt`, 'US-003');
     const attempts = page.getByRole('navigation', { name: 'Attempts' });
     await attempts.getByRole('link', { name: 'Attempt 1' }).click();
@@ -159,8 +145,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   });
 
   it('compares two attempts, and marks what differs', async () => {
-    await addSampleRun(home, 'sample01');
-    await signIn();
     await show(STORY, 'US-003');
     await page.getByRole('link', { name: 'Compare' }).click();
     await page.getByRole('row', { name: 'Input tokens differs 12,000 24,000' }).waitFor();
@@ -172,15 +156,14 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   });
 
   it('finds any line of a log of 1,000,000 lines, of which few are in the page', async () => {
-    const { write } = await addSampleRun(home, 'sample01');
+    const { write } = await addSampleRun(home, 'longlog1');
     const filler = 'x'.repeat(90);
     const lines = Array.from({ length: 1_000_000 }, (_, at) => `${at + 1} ${filler}`);
     lines[654_320] += ' needle';
     lines[900_000] += ' \u001b[31mNEE\u001b[0mDLE';
     write('US-003', 2, 'gates/2.log', `${lines.join('\n')}\n`);
-    await signIn();
     const start = Date.now();
-    await page.goto(`${served.url}/#/${STORY}/attempt/2/log/gates%2F2.log/L987654`);
+    await page.goto(`${served.url}/#/run/longlog1/story/US-003/attempt/2/log/gates%2F2.log/L987654`);
     const log = page.getByRole('log');
     await log.getByText(`987654 ${filler}`).waitFor();
     await page.getByText('1,000,000 lines').waitFor();
@@ -205,7 +188,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     const path = `${state.stories[0]!.key}/1/gates/1.log`;
     const lines = ['first'];
     home.writeArtifact('running1', path, 'first\n');
-    await signIn();
     await show('run/running1/story/US-001/attempt/1/log', 'US-001');
     const log = page.getByRole('log');
     await log.getByText('first').waitFor();
@@ -225,8 +207,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   });
 
   it('finds lines of the log of the run, and links to them', async () => {
-    await addSampleRun(home, 'sample01');
-    await signIn();
     await show('run/sample01', 'shop');
     const log = page.getByRole('log');
     await log.getByText('3 of 5 stories landed').waitFor();
@@ -244,10 +224,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.getByText('Nothing matches.').waitFor();
   });
 
-  it.each(['light', 'dark'] as const)('passes axe in each part, %s, wide and narrow', async (colorScheme) => {
-    await addSampleRun(home, 'sample01');
-    await page.emulateMedia({ colorScheme });
-    await signIn();
+  it('passes axe in each part, light and dark, wide and narrow', async () => {
     const parts = [
       ['run/sample01', 'shop'],
       [STORY, 'US-003'],
@@ -257,21 +234,12 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
       ]),
       [`${STORY}/compare/1/2`, 'US-003'],
     ];
-    for (const width of [1440, 1024, 390]) {
-      await page.setViewportSize({ width, height: 900 });
+    for (const window of WINDOWS) {
+      await page.setViewportSize({ width: window.width, height: 900 });
       for (const [path = '', heading = ''] of parts) {
         await show(path, heading);
         await page.waitForTimeout(400);
-        const folder = process.env.HALO_TEST_SCREENSHOTS;
-        const name = path.split('/').slice(2).join('-') || 'run';
-        if (folder !== undefined)
-          await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true });
-        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), name).toBeLessThanOrEqual(0);
-        await page.evaluate(readFileSync(AXE, 'utf8'));
-        const found = await page.evaluate<string[]>(
-          'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 400)))',
-        );
-        expect(found, `${name} at ${width}`).toEqual([]);
+        await checkScreen(page, path.split('/').slice(2).join('-') || 'run', window);
       }
     }
   });

@@ -17,33 +17,65 @@ declare module 'vitest' {
   }
 }
 
+const SETTINGS = ['land.mode="ff"', 'prd.write_back=true'];
+
 /** Two stories, fast-forward and write-back: a worker kills itself, another one finishes, and all promises hold. */
-export async function surviveKill(at: Failpoint, { task }: TestContext, more: string[] = []): Promise<JournalEvent[]> {
+export function surviveKill(at: Failpoint, context: TestContext, settings: string[] = []): Promise<JournalEvent[]> {
+  return surviveKills([at], context, { settings });
+}
+
+interface Killing {
+  settings?: string[];
+  stories?: number;
+  /** Gets the journal as each killed worker left it. */
+  afterKill?: (events: JournalEvent[]) => void;
+}
+
+/** The same for workers that kill themselves one after the other, each at the next of these places. */
+export async function surviveKills(
+  points: Failpoint[],
+  { task }: TestContext,
+  { settings = [], stories = 2, afterKill }: Killing,
+): Promise<JournalEvent[]> {
   const world = openWorld();
   try {
     const repository = world.addRepository(IGNORES_INSTALLED);
-    const settings = ['land.mode="ff"', 'prd.write_back=true', ...more];
-    const runId = await world.submit(repository, [{ id: 'A' }, { id: 'B' }], settings);
-    const first = world.startWorker({ HALO_FAILPOINT: `${at}:kill` });
-    await first.ended;
-    expect(first.process.signalCode, first.stderr()).toBe('SIGKILL');
-    const second = world.startWorker();
+    const ids = Array.from({ length: stories }, (_, index) => String.fromCharCode(65 + index));
+    const patient = points.length > 1 ? ['retry.crashes=50'] : [];
+    const submission = ids.map((id) => ({ id }));
+    const runId = await world.submit(repository, submission, [...SETTINGS, ...patient, ...settings]);
+    const lengths: number[] = [];
+    for (const at of points) {
+      const worker = world.startWorker({ HALO_FAILPOINT: `${at}:kill` });
+      await worker.ended;
+      expect(worker.process.signalCode, `${at}: ${worker.stderr()}`).toBe('SIGKILL');
+      afterKill?.(world.journal(runId));
+      lengths.push(world.journal(runId).length);
+    }
+    const last = world.startWorker();
     await world.untilEnded(runId);
-    await stopWorker(second);
+    await stopWorker(last);
     // The next worker finds the remaining work.
     await tidyUp(world);
-    await checkInvariants(world, [{ runId, repository, main: 'may follow', landed: ['A', 'B'] }]);
-    task.meta.chaos = [{ at, fault: 'kill', outcome: describe(world.journal(runId)) }];
-    return world.journal(runId);
+    await checkInvariants(world, [{ runId, repository, main: 'may follow', landed: ids }]);
+    const events = world.journal(runId);
+    task.meta.chaos = points.map((at, index) => ({
+      at,
+      fault: 'kill',
+      outcome: describe(events, lengths[index]!),
+    }));
+    return events;
   } finally {
     await world.close();
   }
 }
 
-function describe(events: JournalEvent[]): string {
-  const ends = events.filter((event) => event.type === 'story.ended');
-  if (ends.some(({ recovered }) => recovered === true)) return 'found on the branch';
-  if (events.some(({ type }) => type === 'retry.scheduled')) return 'retried';
-  const starts = events.filter(({ type }) => type === 'story.started').length;
-  return starts > ends.length ? 'repeated' : 'continues';
+/** What became of the story that was under way when a kill left this many events. */
+function describe(events: JournalEvent[], length: number): string {
+  const before = events.slice(0, length).findLast(({ type }) => type === 'story.started' || type === 'story.ended');
+  const after = events.slice(length);
+  const next = after.slice(0, after.findIndex(({ type }) => type === 'story.ended') + 1);
+  if (next.some(({ type }) => type === 'retry.scheduled')) return 'retried';
+  if (before?.type !== 'story.started') return 'continues';
+  return next.some(({ type }) => type === 'story.started') ? 'repeated' : 'found on the branch';
 }

@@ -23,9 +23,11 @@ describe('a run that is refused', () => {
 
   beforeAll(() => void (repository = world.aRepository()));
 
+  const run = ({ root }: TestRepository, words: string[]) => world.call(['run', ...words], root);
+
   it('outside of a git repository', async () => {
     const prd = writePrd(repository, TWO);
-    const end = await world.home.halo(['run', '--prd', prd, ...AGENT], { cwd: dirname(repository.root) });
+    const end = await world.call(['run', '--prd', prd, ...AGENT], dirname(repository.root));
     const dir = expectRefused(world.home, end, 6, 'NOT_A_GIT_REPO', 'not a git repository');
     expect(recordOf(dir)).toMatchObject({ repo: { path: dirname(repository.root), branch: null, headSha: null } });
     expect(recordOf(dir).progress).toMatchObject({ completed: [], next: 'S-1' });
@@ -36,13 +38,7 @@ describe('a run that is refused', () => {
     const prd = writePrd(dirty, TWO);
     dirty.write('README.md', 'Changed.\n');
     dirty.write('new.txt', 'New.\n');
-    const dir = expectRefused(
-      world.home,
-      await world.run(dirty, ['--prd', prd, ...AGENT]),
-      6,
-      'DIRTY_WORKTREE',
-      'README.md',
-    );
+    const dir = expectRefused(world.home, await run(dirty, ['--prd', prd, ...AGENT]), 6, 'DIRTY_WORKTREE', 'README.md');
     expect(read(dir, 'debug_bundle/git-status.txt')).toMatch(/README\.md\nnew\.txt/);
     expect(read(dir, 'debug_bundle/git-diff.patch')).toContain('+Changed.');
     expect(recordOf(dir)).toMatchObject({ config: { agent: 'command' }, agent: { name: 'command' } });
@@ -59,7 +55,7 @@ describe('a run that is refused', () => {
     const prd = writePrd(repository, stories, more);
     const dir = expectRefused(
       world.home,
-      await world.run(repository, ['--prd', prd, ...AGENT]),
+      await run(repository, ['--prd', prd, ...AGENT]),
       6,
       'VALIDATION_FAILED',
       says,
@@ -70,7 +66,7 @@ describe('a run that is refused', () => {
   });
 
   it('a run is refused because there is no PRD', async () => {
-    const end = await world.run(repository, ['--prd', 'nowhere.json', ...AGENT]);
+    const end = await run(repository, ['--prd', 'nowhere.json', ...AGENT]);
     const dir = expectRefused(world.home, end, 6, 'VALIDATION_FAILED', 'There is no file');
     expect(recordOf(dir).prd.path).toBe(join(repository.root, 'nowhere.json'));
   });
@@ -87,7 +83,7 @@ describe('a run that is refused', () => {
     };
     const prd = { project: 'Shop', description: 'A shop.', userStories: [story] };
     named.write('.halo/prds/cart/prd.json', JSON.stringify(prd));
-    const end = await world.run(named, ['--prd', 'cart', ...AGENT, '-c', 'no.such=1']);
+    const end = await run(named, ['--prd', 'cart', ...AGENT, '-c', 'no.such=1']);
     const dir = expectRefused(world.home, end, 6, 'VALIDATION_FAILED', 'no.such');
     expect(recordOf(dir).prd.path).toBe(join(named.root, '.halo/prds/cart/prd.json'));
   });
@@ -108,9 +104,9 @@ describe('a run that is refused', () => {
     const dirty = world.aRepository();
     const prd = writePrd(dirty, [story('S-1')]);
     dirty.write('README.md', 'Changed.\n');
-    const refused = directoryOf(await world.run(dirty, ['--prd', prd, ...settings(`echo x > x; ${OK}`)]));
+    const refused = directoryOf(await run(dirty, ['--prd', prd, ...settings(`echo x > x; ${OK}`)]));
     dirty.git('checkout', '--', 'README.md');
-    const end = await world.home.halo(['run', '--resume', refused], { cwd: dirty.root });
+    const end = await world.call(['run', '--resume', refused], dirty.root);
     expect(end).toMatchObject({ code: 0, stderr: expect.stringContaining('it is started as a new run') as string });
     const dir = directoryOf(end);
     expect(dir).not.toBe(refused);
@@ -120,28 +116,27 @@ describe('a run that is refused', () => {
 
   it('cannot be resumed by the commands that control runs, and other commands show it', async () => {
     const prd = writePrd(repository, TWO);
-    const end = await world.home.halo(['run', '--prd', prd, ...AGENT], { cwd: dirname(repository.root) });
+    const end = await world.call(['run', '--prd', prd, ...AGENT], dirname(repository.root));
     const runId = basename(directoryOf(end));
-    const at = { cwd: repository.root };
     for (const words of [
       ['retry', runId],
       ['resume', runId, '--replan'],
     ])
-      expect(await world.home.halo(words, at)).toMatchObject({
+      expect(await world.call(words, repository.root)).toMatchObject({
         code: 6,
         stderr: expect.stringContaining('before it started') as string,
       });
-    expect((await world.home.halo(['status', runId], at)).stdout).toContain('NOT_A_GIT_REPO');
-    expect(await world.home.halo(['diff', runId], at)).toMatchObject({ code: 0, stdout: '' });
+    expect((await world.call(['status', runId], repository.root)).stdout).toContain('NOT_A_GIT_REPO');
+    expect(await world.call(['diff', runId], repository.root)).toMatchObject({ code: 0, stdout: '' });
   });
 
   it('a run is refused because run.json has lost the settings of the run to resume', async () => {
     const prd = writePrd(repository, TWO);
-    const submitted = await world.home.halo(['submit', prd, ...AGENT], { cwd: repository.root });
+    const submitted = await world.call(['submit', prd, ...AGENT], repository.root);
     const runId = submitted.stdout.trim();
     const dir = join(world.home.dir, 'runs', runId);
     writeFileSync(join(dir, 'run.json'), '{"config": ');
-    const end = await world.run(repository, ['--prd', prd, '--resume', runId]);
+    const end = await run(repository, ['--prd', prd, '--resume', runId]);
     expectRefused(world.home, end, 1, 'INFRASTRUCTURE', 'is damaged');
     expect(read(dir, 'journal.jsonl').trimEnd().split('\n')).toHaveLength(1);
   });
@@ -150,18 +145,18 @@ describe('a run that is refused', () => {
     const prd = writePrd(repository, TWO);
     const runs = () => world.home.runIds();
     const before = runs();
-    expect(await world.home.halo(['run', prd, ...AGENT], { cwd: dirname(repository.root) })).toMatchObject({
+    expect(await world.call(['run', prd, ...AGENT], dirname(repository.root))).toMatchObject({
       code: 6,
       stdout: '',
     });
-    expect(await world.run(repository, [prd, '--prd', prd])).toMatchObject({ code: 2, stdout: '' });
-    expect(await world.run(repository, [])).toMatchObject({ code: 6, stdout: '' });
-    expect(await world.run(repository, ['--prd', ''])).toMatchObject({ code: 2, stdout: '' });
-    expect(await world.run(repository, ['--prd', prd, '--resume', '/tmp/elsewhere'])).toMatchObject({
+    expect(await run(repository, [prd, '--prd', prd])).toMatchObject({ code: 2, stdout: '' });
+    expect(await run(repository, [])).toMatchObject({ code: 6, stdout: '' });
+    expect(await run(repository, ['--prd', ''])).toMatchObject({ code: 2, stdout: '' });
+    expect(await run(repository, ['--prd', prd, '--resume', '/tmp/elsewhere'])).toMatchObject({
       code: 2,
       stdout: '',
     });
-    expect(await world.run(repository, ['--prd', prd, '--resume', 'x', '-c', 'a=b'])).toMatchObject({
+    expect(await run(repository, ['--prd', prd, '--resume', 'x', '-c', 'a=b'])).toMatchObject({
       code: 2,
       stdout: '',
     });

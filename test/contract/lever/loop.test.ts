@@ -34,7 +34,7 @@ describe('lever loop', () => {
   it('runs all tasks in the order of the file, and exits with 0', async () => {
     work.writeTasks({ tasks: TWO });
     agent(0);
-    const end = await work.run(['loop', ...AGENT]);
+    const end = await work.call(['loop', ...AGENT]);
     expect(end.stderr).toContain('stopped: no runnable task');
     expect(end.code).toBe(0);
     expect(calls().map((line) => /--task-id (\S+)/.exec(line)?.[1])).toEqual(['A', 'B']);
@@ -45,7 +45,7 @@ describe('lever loop', () => {
     work.repository.write('own.md', 'Be kind.\n');
     agent(3);
     const flags = ['--tasks', 'other.json', '--prompt', 'own.md', '--assignee', 'tess'];
-    const end = await work.run(['loop', '--workspace', work.root, ...flags, ...AGENT]);
+    const end = await work.call(['loop', '--workspace', work.root, ...flags, ...AGENT]);
     expect(end.stderr).toContain('[tess]');
     const at = (name: string) => join(work.root, name);
     expect(end.stderr).toContain(`tasks ${at('other.json')}, prompt ${at('own.md')}`);
@@ -57,7 +57,7 @@ describe('lever loop', () => {
   it('gives the usual prompt and the assignee ralph-loop when no flag says otherwise', async () => {
     work.writeTasks(TWO);
     agent(3);
-    const end = await work.run(['loop', ...AGENT]);
+    const end = await work.call(['loop', ...AGENT]);
     expect(end.stderr).toContain('[ralph-loop]');
     const prompt = join(work.userHome, '.prompts', 'autonomous-senior-engineer.prompt.md');
     expect(calls()[0]).toContain(`--prompt ${prompt} --assignee ralph-loop`);
@@ -68,7 +68,7 @@ describe('lever loop', () => {
     work.repository.write('own.md', 'Be kind.\n');
     agent(3);
     const words = ['loop', '--workspace', work.root, '--tasks', 'prd.json', '--prompt', 'own.md', ...AGENT];
-    const end = await work.home.halo(words, { cwd: work.home.dir });
+    const end = await work.call(words, {}, work.home.dir);
     expect(end.stderr).toContain('no runnable task');
     expect(calls()).toHaveLength(1);
   });
@@ -76,7 +76,7 @@ describe('lever loop', () => {
   it('invokes the task agent at most --loop times with any exit code, and reports it', async () => {
     work.writeTasks([...TWO, entry('C')]);
     agent(12, 0);
-    const end = await work.run(['loop', '--loop', '2', ...AGENT]);
+    const end = await work.call(['loop', '--loop', '2', ...AGENT]);
     expect(end.stderr).toContain('the limit of 2 cycles is reached');
     expect(end.code).toBe(0);
     expect(calls()).toHaveLength(2);
@@ -86,7 +86,7 @@ describe('lever loop', () => {
   it.each([[['--loop', '0']], [['--loop']], [[]]])('is continuous with %j', async (flags) => {
     work.writeTasks(TWO);
     agent(12, 0);
-    const end = await work.run(['loop', ...AGENT, ...flags]);
+    const end = await work.call(['loop', ...AGENT, ...flags]);
     expect(end.stderr).toContain('stopped: no runnable task');
     expect(calls()).toHaveLength(3);
   });
@@ -104,7 +104,7 @@ describe('lever loop', () => {
   ])('stops when the task agent exits with %i', async (code, exit, says) => {
     work.writeTasks(TWO);
     agent(code);
-    const end = await work.run(['loop', ...AGENT]);
+    const end = await work.call(['loop', ...AGENT]);
     expect(end.stderr).toContain(`stopped: ${says}`);
     expect(end.code).toBe(exit);
     expect(calls()).toHaveLength(1);
@@ -113,7 +113,7 @@ describe('lever loop', () => {
   it('logs an exit code above 11 and continues', async () => {
     work.writeTasks(TWO);
     agent(12, 77, 0);
-    const end = await work.run(['loop', ...AGENT]);
+    const end = await work.call(['loop', ...AGENT]);
     expect(end.stderr).toMatch(/ended with 12: [^]*ended with 77: /);
     expect(end.code).toBe(0);
     expect(calls()).toHaveLength(4);
@@ -122,7 +122,7 @@ describe('lever loop', () => {
   it('stops with 4 at a task that needs a person, without calling the task agent', async () => {
     work.writeTasks([entry('A', { status: 'completed' }), entry('B', { model: 'human' }), entry('C')]);
     agent(0);
-    const end = await work.run(['loop', ...AGENT]);
+    const end = await work.call(['loop', ...AGENT]);
     expect(end.stderr).toContain('human input required, B is for a person');
     expect(end.code).toBe(4);
     expect(calls()).toEqual([]);
@@ -134,7 +134,7 @@ describe('lever loop', () => {
       'agent.sh',
       `date +%s%N >> calls; sed -i 's/"task_id": "A"/&, "status": "completed"/' prd.json; exit $(wc -l < calls | sed 's/1/0/; s/2/10/')`,
     );
-    const end = await work.run(['loop', '--delay', '1.5', ...AGENT]);
+    const end = await work.call(['loop', '--delay', '1.5', ...AGENT]);
     expect(end.code).toBe(10);
     const [first, second] = calls().map((line) => Number(BigInt(line) / 1_000_000n));
     expect(second! - first!).toBeGreaterThanOrEqual(1500);
@@ -149,7 +149,7 @@ describe('lever loop', () => {
     work.writeTasks(tasks);
     agent(code);
     // An hour would outlast the test.
-    const end = await work.run(['loop', '--delay', '3600', ...(code === 12 ? ['--loop', '1'] : []), ...AGENT]);
+    const end = await work.call(['loop', '--delay', '3600', ...(code === 12 ? ['--loop', '1'] : []), ...AGENT]);
     expect(end.stderr).toContain(says);
   });
 
@@ -168,16 +168,16 @@ describe('lever loop', () => {
   it('uses the task agent of TASK_AGENT_BIN if there is no flag, by the same rules', async () => {
     work.writeTasks(TWO);
     agent(3);
-    expect((await work.run(['loop'], { TASK_AGENT_BIN: './agent.sh' })).code).toBe(0);
+    expect((await work.call(['loop'], { TASK_AGENT_BIN: './agent.sh' })).code).toBe(0);
     expect(calls()).toHaveLength(1);
-    expect((await work.run(['loop'], { TASK_AGENT_BIN: 'no-such-agent' })).code).toBe(5);
+    expect((await work.call(['loop'], { TASK_AGENT_BIN: 'no-such-agent' })).code).toBe(5);
   });
 
   it('looks up a task agent without a slash in the PATH', async () => {
     work.writeTasks(TWO);
     agent(3);
     const path = `${work.root}:${process.env['PATH'] ?? ''}`;
-    const end = await work.run(['loop', '--task-agent', 'agent.sh'], { PATH: path });
+    const end = await work.call(['loop', '--task-agent', 'agent.sh'], { PATH: path });
     expect(end.code).toBe(0);
     expect(calls()).toHaveLength(1);
   });
@@ -192,7 +192,7 @@ describe('lever loop', () => {
     work.writeTasks(TWO);
     work.program('no-interpreter', '');
     work.repository.write('no-interpreter', '#!/no/such/program\n');
-    const end = await work.run(['loop', '--task-agent', name]);
+    const end = await work.call(['loop', '--task-agent', name]);
     expect(end.stderr).toContain(says);
     expect(end.code).toBe(5);
   });
@@ -212,7 +212,7 @@ describe('lever loop', () => {
     ['--delay', '-1'],
   ])('refuses %s %s', async (flag, value) => {
     work.writeTasks(TWO);
-    const end = await work.run(['loop', `${flag}=${value}`]);
+    const end = await work.call(['loop', `${flag}=${value}`]);
     expect(end.code).toBe(2);
     expect(end.stderr).toContain(flag);
   });

@@ -4,6 +4,7 @@ import { afterAll, expect } from 'vitest';
 import { scripted } from '../halo/halo.ts';
 import { openHome, type Ended, type HaloHome } from '../halo/halo-process.ts';
 import { makeRepository, type TestRepository } from '../repository/repository.ts';
+import { callHalo } from '../terminal/call-halo.ts';
 
 /** What of run.json the contract asks for. */
 export interface RunRecord {
@@ -28,11 +29,14 @@ export interface RunRecord {
   };
 }
 
-/** A HALO_HOME, and `halo run` of real processes in repositories of its own. */
+/** A HALO_HOME, and `halo run` in repositories of its own. */
 export interface HanumanWorld {
   home: HaloHome;
   aRepository(): TestRepository;
+  /** `halo run` as a process of its own. */
   run(repository: TestRepository, words: string[], env?: Record<string, string>): Promise<Ended>;
+  /** Runs a command line of halo in this process. */
+  call(words: string[], cwd: string): Promise<Ended>;
 }
 
 /** Closed after the tests of the file. */
@@ -51,6 +55,7 @@ export function openWorld(): HanumanWorld {
       return repository;
     },
     run: (repository, words, env = {}) => home.halo(['run', ...words], { cwd: repository.root, env }),
+    call: (words, cwd) => callHalo(words, { cwd, env: { HALO_HOME: home.dir } }),
   };
 }
 

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { openHome, type Ended, type HaloHome, type HaloProcess } from '../halo/halo-process.ts';
 import { makeRepository, type TestRepository } from '../repository/repository.ts';
+import { callHalo } from '../terminal/call-halo.ts';
 
 /** A tasks file's entry, as far as tests look at it. */
 export interface TaskEntry {
@@ -21,6 +22,8 @@ export interface LeverWorkspace {
   /** Variables that make an agent out of a shell script. */
   run(words: string[], env?: Record<string, string>): Promise<Ended>;
   start(words: string[], env?: Record<string, string>): HaloProcess;
+  /** The same as `run` in this process, for commands whose programs write nothing. */
+  call(words: string[], env?: Record<string, string>, cwd?: string): Promise<Ended>;
   writeTasks(content: object, name?: string): void;
   task(id: string, name?: string): TaskEntry;
   read(path: string): string;
@@ -52,6 +55,7 @@ export function openWorkspace(): LeverWorkspace {
     userHome,
     start,
     run: (words, env) => start(words, env).ended,
+    call: (words, env, cwd = root) => callHalo(words, { cwd, env: { HALO_HOME: home.dir, HOME: userHome, ...env } }),
     writeTasks: (content, name = 'prd.json') =>
       writeFileSync(join(root, name), `${JSON.stringify(content, null, 2)}\n`),
     task(id, name = 'prd.json') {

@@ -8,6 +8,7 @@ import { collectProblems, startChromium } from './chromium.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const OWNER = 'the-token-of-the-server';
+const WIDE = { width: 1440, height: 900 };
 
 /** Builds the dashboard, if its sources have changed. */
 const { buildWhenStale } = createRequire(import.meta.url)('../../../scripts/build.cjs') as {
@@ -27,18 +28,43 @@ export interface OpenedDashboard {
   close: () => Promise<void>;
 }
 
+let started: Promise<Browser> | undefined;
+
+// Registered on import, so that the pages of the file are closed before it.
+afterAll(async () => (await started)?.close());
+
+/** The browser of the file. */
+const browser = () => (started ??= startChromium());
+
 /** Opens a dashboard for each test of the suite, in one browser, and closes it after the test. */
 export function useDashboard(): OpenedDashboard {
-  let browser: Browser;
   let opened: OpenedDashboard;
-  beforeAll(async () => {
-    browser = await startChromium();
-  });
-  afterAll(() => browser.close());
   beforeEach(async () => {
-    opened = await openDashboard(browser);
+    opened = await openDashboard(await browser());
   });
   afterEach(() => opened.close());
+  return new Proxy({} as OpenedDashboard, { get: (_none, key: keyof OpenedDashboard) => opened[key] });
+}
+
+/**
+ * Opens one dashboard for all tests of the suite, and signs in. Each test begins with an empty page, and with a browser that
+ * remembers nothing else; the runs of other tests are in the home.
+ */
+export function shareDashboard(): OpenedDashboard {
+  let opened: OpenedDashboard;
+  beforeAll(async () => {
+    opened = await openDashboard(await browser());
+    await opened.signIn();
+  });
+  afterEach(async () => {
+    const { page, problems } = opened;
+    if (page.url() !== 'about:blank') await page.evaluate('localStorage.clear()');
+    await page.goto('about:blank');
+    await page.setViewportSize(WIDE);
+    await page.emulateMedia({ colorScheme: null });
+    expect(problems.splice(0)).toEqual([]);
+  });
+  afterAll(() => opened.close());
   return new Proxy({} as OpenedDashboard, { get: (_none, key: keyof OpenedDashboard) => opened[key] });
 }
 
@@ -47,7 +73,7 @@ async function openDashboard(browser: Browser): Promise<OpenedDashboard> {
   const home = openScriptedHome();
   const host = { ...home.host, apiToken: OWNER };
   const served = await serveApi({ operations: home.operations, listen: '127.0.0.1:0', host });
-  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  const page = await browser.newPage({ viewport: WIDE });
   const problems = await collectProblems(page);
   return {
     ...{ home, served, page, problems },

@@ -1,31 +1,38 @@
-import { createRequire } from 'node:module';
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator } from 'playwright-core';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { checkScreen, WINDOWS } from '../../support/network/check-screen.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
-import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
-import { addSampleRun, type SampleRun } from '../../support/network/sample-run.ts';
+import { shareDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
+import { addSampleRun } from '../../support/network/sample-run.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
-const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const STORY = 'run/sample01/story/US-003';
 const HELP = patchOf('docs/help.md', 1, ['+Coupons are described here.']);
 
 describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'), () => {
-  const dashboard = useDashboard();
+  const dashboard = shareDashboard();
   let page: OpenedDashboard['page'];
   let show: OpenedDashboard['show'];
-  let write: SampleRun['write'];
 
-  beforeEach(async () => {
+  beforeAll(() => addRun('sample01'));
+  beforeEach(() => {
     ({ page, show } = dashboard);
-    ({ write } = await addSampleRun(dashboard.home, 'sample01'));
-    write('US-003', 1, 'diff.patch', patchOf('src/price.js', 7, [' const a = 1;', ' ', '+const tax = 3;']) + HELP);
-    write('US-003', 2, 'diff.patch', patchOf('src/price.js', 7, ['-const a = 1;', '+const a = 2;', ' ']) + HELP);
-    await dashboard.signIn();
   });
+
+  /** Adds a run with two attempts at US-003, whose diffs are these by default. */
+  async function addRun(
+    runId: string,
+    first = patchOf('src/price.js', 7, [' const a = 1;', ' ', '+const tax = 3;']) + HELP,
+    second = patchOf('src/price.js', 7, ['-const a = 1;', '+const a = 2;', ' ']) + HELP,
+  ): Promise<string> {
+    const { write } = await addSampleRun(dashboard.home, runId);
+    write('US-003', 1, 'diff.patch', first);
+    write('US-003', 2, 'diff.patch', second);
+    return `run/${runId}/story/US-003`;
+  }
 
   function fileOf(path: string): Locator {
     return page.getByRole('region', { name: path, exact: true });
@@ -59,8 +66,8 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
 
   it('leads from the list of changed files to each', async () => {
     const long = Array.from({ length: 400 }, (_, at) => `+line ${at}`);
-    write('US-003', 2, 'diff.patch', patchOf('a.txt', 1, long) + HELP);
-    await show(`${STORY}/attempt/2/diff`, 'US-003');
+    const story = await addRun('longdiff', undefined, patchOf('a.txt', 1, long) + HELP);
+    await show(`${story}/attempt/2/diff`, 'US-003');
     await page.getByRole('list', { name: 'Changed files' }).getByRole('button', { name: 'docs/help.md' }).click();
     await vi.waitFor(async () => {
       const top = (await fileOf('docs/help.md').boundingBox())!.y;
@@ -100,18 +107,18 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
   });
 
   it('names the attempt that does not change a file', async () => {
-    write('US-003', 1, 'diff.patch', HELP);
-    await show(`${STORY}/compare/1/2`, 'US-003');
+    const story = await addRun('onlyhelp', HELP);
+    await show(`${story}/compare/1/2`, 'US-003');
     await page.getByRole('button', { name: 'src/price.js' }).click();
     await page.getByRole('region', { name: 'src/price.js in attempt 2' }).getByText('const a = 2;').waitFor();
     await page.getByText('Attempt 1 does not change it.').waitFor();
   });
 
   it('is not compared with one that is not kept, or that is larger than the page can read', async () => {
-    const { key } = (await dashboard.home.operations.get('sample01')).state.stories.find(({ id }) => id === 'US-003')!;
-    rmSync(join(dashboard.home.host.home, 'runs/sample01/artifacts', key, '1/diff.patch'));
-    write('US-003', 2, 'diff.patch', HELP + ' '.repeat(16 * 1024 * 1024));
-    await show(`${STORY}/compare/1/2`, 'US-003');
+    const story = await addRun('notkept1', undefined, HELP + ' '.repeat(16 * 1024 * 1024));
+    const { key } = (await dashboard.home.operations.get('notkept1')).state.stories.find(({ id }) => id === 'US-003')!;
+    rmSync(join(dashboard.home.host.home, 'runs/notkept1/artifacts', key, '1/diff.patch'));
+    await show(`${story}/compare/1/2`, 'US-003');
     await page.getByText('The diff of attempt 1 is not kept, or has more than 16 MiB.').waitFor();
     await page.getByText('The diff of attempt 2 is not kept, or has more than 16 MiB.').waitFor();
     expect(await page.getByRole('rowheader', { name: 'docs/help.md' }).count()).toBe(0);
@@ -139,10 +146,9 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
     await page.waitForURL(/US-003\/attempt\/1$/);
   });
 
-  it.each(['light', 'dark'] as const)('passes axe, %s, wide and narrow', async (colorScheme) => {
-    await page.emulateMedia({ colorScheme });
-    for (const width of [1440, 390]) {
-      await page.setViewportSize({ width, height: 900 });
+  it('passes axe, light and dark, wide and narrow', async () => {
+    for (const window of WINDOWS) {
+      await page.setViewportSize({ width: window.width, height: 900 });
       for (const part of ['attempt/1/diff', 'compare/1/2']) {
         await show(`${STORY}/${part}`, 'US-003');
         if (part.startsWith('compare')) {
@@ -152,15 +158,7 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
           }
         }
         await page.locator('[data-row]').first().waitFor();
-        const folder = process.env.HALO_TEST_SCREENSHOTS;
-        const name = `attempt-${part.replaceAll('/', '-')}-${width}-${colorScheme}.png`;
-        if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}`, fullPage: true });
-        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), name).toBeLessThanOrEqual(0);
-        await page.evaluate(readFileSync(AXE, 'utf8'));
-        const found = await page.evaluate<string[]>(
-          'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 300)))',
-        );
-        expect(found, name).toEqual([]);
+        await checkScreen(page, `attempt-${part.replaceAll('/', '-')}`, window);
       }
     }
   });

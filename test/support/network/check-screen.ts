@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+type ColorScheme = 'light' | 'dark';
+
+/** The windows in which a screen is checked: no color depends on the width, and of the middle one only the layout is checked. */
+export const WINDOWS: { width: number; colorSchemes: ColorScheme[] }[] = [
+  { width: 1440, colorSchemes: ['light', 'dark'] },
+  { width: 1024, colorSchemes: [] },
+  { width: 390, colorSchemes: ['light'] },
+];
+
+/**
+ * Expects that the page is not wider than its window, and passes axe in these color schemes. HALO_TEST_SCREENSHOTS names a
+ * folder for its pictures.
+ */
+export async function checkScreen(
+  page: Page,
+  name: string,
+  { width, colorSchemes }: (typeof WINDOWS)[0],
+): Promise<void> {
+  const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+  expect(overflow, `${name} at ${width}`).toBeLessThanOrEqual(0);
+  const folder = process.env.HALO_TEST_SCREENSHOTS;
+  for (const colorScheme of colorSchemes) {
+    await page.emulateMedia({ colorScheme });
+    if (folder !== undefined)
+      await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true });
+    await page.evaluate(`globalThis.axe ?? (() => { ${AXE} })()`);
+    const found = await page.evaluate<string[]>(
+      'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes.map(({ html }) => html).join(" ").slice(0, 400)))',
+    );
+    expect(found, `${name} at ${width}, ${colorScheme}`).toEqual([]);
+  }
+}
