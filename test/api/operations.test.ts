@@ -10,7 +10,7 @@ import type { CallOperation } from '../../src/api/operations/operation.ts';
 import type { SubmitRequest } from '../../src/api/operations/requests.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
-import { OK, prdOf, scripted } from '../support/halo/halo.ts';
+import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
 import { errorOf } from '../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
 import { asked, created, passed, succeeded } from '../support/journal.ts';
@@ -483,7 +483,7 @@ function requestOf(repositories: readonly TestRepository[]): SubmitRequest {
     prd: { ...prdOf([{ id: 'Ä', title: '漢' }]), path: '/none/prd.json' },
     repos: repositories.map(({ root }) => root),
     profile: undefined,
-    set: scripted(OK).filter((setting) => !setting.startsWith('breaker.')),
+    set: remotelyScripted(OK),
     allowDirty: false,
   };
 }

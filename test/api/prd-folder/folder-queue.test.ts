@@ -11,11 +11,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { runFolderQueue, type FolderRequest } from '../../../src/api/prd-folder/run-folder-queue.ts';
 import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
+import { sleep } from '../../../src/lib/async.ts';
+import { PATIENCE } from '../../support/patience.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -149,7 +151,7 @@ describe('the queue of a folder', () => {
     put('2.json', prd('second'));
     runs.outcomes.set('1.json', 'GATE_FAILED');
     await work();
-    const stop = AbortSignal.timeout(2000);
+    const stop = AbortSignal.timeout(PATIENCE.timeout);
     expect(await work({ watch, signal: stop })).toEqual({ done: 0, failed: 1 });
     expect(stop.aborted).toBe(false);
     expect(titles()).toEqual(['first']);
@@ -219,8 +221,12 @@ describe('the queue of a folder', () => {
     put('1.json', prd('first'));
     put('2.json', prd('first'));
     const stop = new AbortController();
-    setTimeout(() => stop.abort(), 400);
-    await work({ skip: true, watch: true, signal: stop.signal });
+    const working = work({ skip: true, watch: true, signal: stop.signal });
+    await vi.waitFor(() => expect(said.join()).toContain('2.json'), PATIENCE);
+    // It reads the folder several times more.
+    await sleep(400);
+    stop.abort();
+    await working;
     expect(titles()).toEqual(['first']);
     expect(said.filter((text) => text.includes('2.json'))).toEqual([
       '2.json is not taken: it has the same stories as 1.json.',

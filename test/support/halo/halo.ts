@@ -78,9 +78,9 @@ export function scripted(script: string, gates: string[] = ['true'], more: strin
   ];
 }
 
-/** The same for a request over the network, which decides nothing about breakers. */
+/** The same for a request over the network, which decides nothing about breakers and the gates on the base commit. */
 export function remotelyScripted(script: string, gates?: string[], more?: string[]): string[] {
-  return scripted(script, gates, more).filter((setting) => !setting.startsWith('breaker.'));
+  return scripted(script, gates, more).filter((setting) => !/^(?:breaker|tests\.baseline)\b/.test(setting));
 }
 
 export const OK = `echo '{"status":"ok","summary":"Did it."}'`;
