@@ -60,7 +60,7 @@ install_debian_packages() {
   [[ $engine != none ]] || has_dockerd || wanted+=(docker.io)
   has_compose || wanted+=(docker-compose)
   [[ -z ${HALO_SETUP_TESTS:-} ]] || command -v tmux >/dev/null || wanted+=(tmux)
-  [[ -z ${HALO_SETUP_TESTS:-} ]] || [[ -x /usr/lib/chromium/chromium-headless-shell ]] || wanted+=(chromium-headless-shell)
+  [[ -z ${HALO_SETUP_TESTS:-} ]] || has_chromium || wanted+=(chromium-headless-shell)
   [[ -z ${HALO_SETUP_TESTS:-} ]] || command -v nginx >/dev/null || wanted+=(nginx-light)
   [[ -z ${HALO_SETUP_TESTS:-} ]] || command -v promtool >/dev/null || wanted+=(prometheus)
   [[ $image != missing ]] || command -v mmdebstrap >/dev/null || wanted+=(mmdebstrap)
@@ -72,6 +72,8 @@ install_debian_packages() {
   say git "$(git --version | cut -d' ' -f3)"
   say redis "$(redis_version)"
 }
+
+has_chromium() { [[ -x /usr/lib/chromium/chromium-headless-shell ]] || command -v chromium >/dev/null; }
 
 has_dockerd() { command -v dockerd >/dev/null || [[ -x /usr/sbin/dockerd ]]; }
 

@@ -20,6 +20,9 @@ export interface EngineProbes {
   accounts(image: string): Promise<{ passwd: string; group: string }>;
 }
 
+/** What is not part of the engine's description can change, such as the folders that a desktop engine shares. */
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 const Accounts = z.object({ passwd: z.string(), group: z.string() });
 const Reach = z.object({ socket: z.boolean(), pipe: z.boolean() });
 
@@ -30,7 +33,7 @@ const Reach = z.object({ socket: z.boolean(), pipe: z.boolean() });
 export function openEngineProbes(engine: SandboxEngine, home: string): EngineProbes {
   const cache = new ProbeCache(engine, home);
   const boolean = (name: string, run: () => Promise<boolean>) =>
-    cache.get({ name, schema: z.boolean(), run, isCached: (result) => result });
+    cache.get({ name, schema: z.boolean(), run, isCached: (result) => result, maxAgeMs: DAY_MS });
   const mounts = memoizeAsync(() => boolean(`mount ${home}`, () => engine.canMount(home)));
   const overlays = memoizeAsync(() => boolean('overlay', () => engine.canOverlay()));
   const accountsOf = memoizeAsync((id: string) =>
@@ -45,6 +48,7 @@ export function openEngineProbes(engine: SandboxEngine, home: string): EnginePro
         schema: Reach,
         run: () => engine.canReach(join(home, 'sockets'), runtime),
         isCached: ({ socket, pipe }) => socket && pipe,
+        maxAgeMs: DAY_MS,
       }),
     ),
     canOverlay: () => overlays(undefined),

@@ -1,21 +1,24 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { ignore, keyedQueue, memoizeAsync } from '../lib/async.ts';
+import { ignore, keyedQueue } from '../lib/async.ts';
 import { createFolders, writeAtomic } from '../lib/fs.ts';
+import { haloVersion } from '../lib/version.ts';
 import { HALO_IMAGE } from './docker/image/halo-image.ts';
 import { seccompProfile } from './docker/seccomp.ts';
-import type { SandboxEngine } from './sandbox.ts';
+import type { EngineInfo, SandboxEngine } from './sandbox.ts';
 
 /** A check of what the container engine can do. */
 export interface Probe<T> {
-  /** Unique; contains everything that decides the result except the engine, halo’s image and its seccomp profile. */
+  /** Unique; contains everything that decides the result except the engine and halo. */
   name: string;
   schema: z.ZodType<T>;
   run: () => Promise<T>;
-  /** Whether to cache a result; default: always. */
+  /** Which results are cached; default: all. */
   isCached?: (result: T) => boolean;
+  /** How long they are cached, in ms; default: as long as engine and halo stay the same. */
+  maxAgeMs?: number;
 }
 
 const FILE = 'sandbox-proof.json';
@@ -23,41 +26,44 @@ const MAX_ENGINES = 10;
 const MAX_PROBES = 50;
 const MAX_RESULT_BYTES = 16 * 1024;
 
-/** Results by engine and name of the probe. */
-const Results = z.record(z.string(), z.record(z.string(), z.unknown()));
+/** Results by engine and name of the probe; `at`: ms since 1970. */
+const Results = z.record(z.string(), z.record(z.string(), z.object({ at: z.number(), result: z.unknown() })));
 type Results = z.output<typeof Results>;
 
 /**
- * Caches results of probes in a HALO_HOME as long as engine, kernel, runtimes, halo’s image and its seccomp profile stay the
- * same. Without its file, all probes run again.
+ * Caches results of probes in a HALO_HOME as long as the engine, its runtimes, the kernel, halo and its image stay the same.
+ * Without its file, all probes run again.
  */
 export class ProbeCache {
+  private readonly engine: Pick<SandboxEngine, 'info' | 'imageId'>;
   private readonly file: string;
   private readonly queue = keyedQueue();
-  private readonly engineKey: (_: undefined) => Promise<string>;
 
   constructor(engine: Pick<SandboxEngine, 'info' | 'imageId'>, home: string) {
+    this.engine = engine;
     this.file = probeCachePath(home);
-    this.engineKey = memoizeAsync(() => describeEngine(engine));
   }
 
   /** The cached result, or that of a run. Throws DOCKER_UNAVAILABLE, and what the probe throws. */
-  async get<T>({ name, schema, run, isCached = () => true }: Probe<T>): Promise<T> {
-    const key = await this.engineKey(undefined);
-    const known = schema.safeParse((await readResults(this.file))[key]?.[name]);
-    if (known.success) return known.data;
+  async get<T>(probe: Probe<T>): Promise<T> {
+    const { name, schema, run, isCached = () => true, maxAgeMs = Infinity } = probe;
+    const key = await describeEngine(this.engine);
+    const entry = key === undefined ? undefined : (await readResults(this.file))[key]?.[name];
+    const known = schema.safeParse(entry?.result);
+    if (known.success && Math.abs(Date.now() - (entry?.at ?? 0)) < maxAgeMs) return known.data;
     const result = await run();
-    // A result that cannot be written is found again by the next process.
-    if (isCached(result)) await this.queue('', () => this.save(key, name, result)).catch(ignore);
+    // The engine may have changed meanwhile. A result that cannot be written is found again by the next process.
+    if (key !== undefined && isCached(result) && key === (await describeEngine(this.engine)))
+      await this.queue('', () => this.save(key, name, result)).catch(ignore);
     return result;
   }
 
   private async save(key: string, name: string, result: unknown): Promise<void> {
     if (JSON.stringify(result).length > MAX_RESULT_BYTES) return;
     const { [key]: known = {}, ...others } = await readResults(this.file);
-    const results = Object.entries({ ...known, [name]: result }).slice(-MAX_PROBES);
+    const results = Object.entries({ ...known, [name]: { at: Date.now(), result } }).slice(-MAX_PROBES);
     const engines = Object.entries(others).slice(1 - MAX_ENGINES);
-    await createFolders(join(this.file, '..'), 0o700);
+    await createFolders(dirname(this.file), 0o700);
     await writeAtomic(this.file, JSON.stringify(Object.fromEntries([...engines, [key, Object.fromEntries(results)]])));
   }
 }
@@ -67,12 +73,14 @@ export function probeCachePath(home: string): string {
   return join(home, FILE);
 }
 
-/** A hash of everything about the engine that may change the result of a probe. */
-async function describeEngine(engine: Pick<SandboxEngine, 'info' | 'imageId'>): Promise<string> {
+/** A hash of everything about halo and the engine that may change the result of a probe; undefined without halo's image. */
+async function describeEngine(engine: Pick<SandboxEngine, 'info' | 'imageId'>): Promise<string | undefined> {
   const [facts, image, seccomp] = await Promise.all([engine.info(), engine.imageId(HALO_IMAGE), seccompProfile()]);
-  const { id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security } = facts;
-  const parts = [id, version, apiVersion, kernel, runc, cgroupVersion, storageDriver, runtimes, security, image];
-  return shortHash(JSON.stringify([...parts, seccomp]));
+  if (image === undefined) return undefined;
+  const stable: Omit<EngineInfo, 'openFiles' | 'warnings'> & Partial<EngineInfo> = { ...facts };
+  delete stable.openFiles;
+  delete stable.warnings;
+  return shortHash(JSON.stringify([haloVersion(), image, seccomp, stable]));
 }
 
 /** A short hash, for names of probes. */

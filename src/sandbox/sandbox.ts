@@ -148,6 +148,8 @@ export interface EngineInfo {
   /** The folder with images and volumes, on the engine's machine. */
   rootDir: string;
   runtimes: string[];
+  /** How it is reached, and how its runtimes are defined, as a text to compare. */
+  setup: string;
   /** Its limit of open files; undefined if it cannot be read. */
   openFiles: number | undefined;
   /** Warnings of the engine, such as limits that it cannot enforce. */

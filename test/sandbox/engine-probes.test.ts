@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { HALO_IMAGE } from '../../src/sandbox/docker/image/halo-image.ts';
 import { openEngineProbes, type EngineProbes } from '../../src/sandbox/engine-probes.ts';
@@ -56,10 +56,33 @@ describe('the probes of an engine', () => {
 
   it('are not cached for another engine, or for another version of it', async () => {
     const facts = await engine.info();
-    for (const change of [{ id: 'another' }, { version: '99.0' }, { kernel: '99.0' }]) {
+    for (const change of [{ id: 'another' }, { version: '99.0' }, { kernel: '99.0' }, { setup: 'other runtimes' }]) {
       const other = { ...idle, info: () => Promise.resolve({ ...facts, ...change }) };
       await expect(openEngineProbes(other, home).canMount()).rejects.toThrow('a sandbox was started');
     }
+  });
+
+  it('are not cached without an image, or if the engine changes while they run', async () => {
+    const other = tempDir('halo-probes');
+    const can = () => Promise.resolve(true);
+    const bare = { ...idle, imageId: () => Promise.resolve(undefined), canMount: can };
+    expect(await openEngineProbes(bare, other).canMount()).toBe(true);
+    const facts = await engine.info();
+    let version = 0;
+    const info = () => Promise.resolve({ ...facts, version: String((version += 1)) });
+    expect(await openEngineProbes({ ...idle, info, canMount: can }, other).canMount()).toBe(true);
+    expect(existsSync(probeCachePath(other))).toBe(false);
+  });
+
+  it('of folders run again after a day, those of isolation and accounts do not', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 60 * 60 * 1000 });
+    onTestFinished(() => void vi.useRealTimers());
+    const probes = openEngineProbes(idle, home);
+    await expect(probes.canMount()).rejects.toThrow('a sandbox was started');
+    await expect(probes.canReach(undefined)).rejects.toThrow('a sandbox was started');
+    await expect(probes.canOverlay()).rejects.toThrow('a sandbox was started');
+    expect(await probes.isolation('auto')).toEqual(found.isolation);
+    expect(await probes.accounts(HALO_IMAGE)).toEqual(found.accounts);
   });
 
   it.each(['', '{', '{"a": 1}', '[]'])('run again if their file contains %j', async (content) => {

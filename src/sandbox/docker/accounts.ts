@@ -1,3 +1,4 @@
+import { HaloError } from '../../core/failure/errors.ts';
 import { runOneOffSandbox } from '../one-off-sandbox.ts';
 import type { SandboxEngine } from '../sandbox.ts';
 
@@ -18,15 +19,17 @@ const SCRIPT = ['passwd', 'group']
 
 /**
  * Reads the accounts of an image with its own shell in a sandbox; default: only root. Whatever a hostile image returns is
- * only used in its own sandboxes.
+ * only used in its own sandboxes. Throws IMAGE_MISSING, DOCKER_FAILED.
  */
 export async function readAccounts(engine: Pick<SandboxEngine, 'start'>, image: string): Promise<Accounts> {
-  const { text } = await runOneOffSandbox(engine, {
+  const { exit, text } = await runOneOffSandbox(engine, {
     purpose: 'accounts',
     image,
     script: SCRIPT,
     outputBytes: MAX_BYTES,
   });
+  if (exit.ended !== 'exited' && exit.ended !== 'output')
+    throw new HaloError('DOCKER_FAILED', `The user accounts of the image ${image} could not be read: ${exit.ended}.`);
   if (Buffer.byteLength(text) >= MAX_BYTES) return DEFAULT_ACCOUNTS;
   const linesOf = (name: string) =>
     text

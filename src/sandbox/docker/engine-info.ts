@@ -13,6 +13,7 @@ interface Info {
   Driver: string;
   DockerRootDir: string;
   Runtimes?: Record<string, unknown>;
+  DefaultRuntime?: string;
   SecurityOptions?: string[] | null;
   Warnings?: string[] | null;
 }
@@ -37,10 +38,17 @@ export async function readEngineInfo(docker: Docker): Promise<EngineInfo> {
     storageDriver: info.Driver,
     rootDir: info.DockerRootDir,
     runtimes: Object.keys(info.Runtimes ?? {}),
+    setup: JSON.stringify([endpointOf(docker), info.DefaultRuntime, info.Runtimes]),
     security: (info.SecurityOptions ?? []).flatMap((option) => /^name=([^,]+)/.exec(option)?.[1] ?? []),
     openFiles: await readOpenFiles(),
     warnings: info.Warnings ?? [],
   };
+}
+
+/** The socket or address of the engine. */
+function endpointOf({ modem }: Docker): unknown {
+  const { socketPath, protocol, host, port } = modem as unknown as Record<string, unknown>;
+  return [socketPath, protocol, host, port];
 }
 
 /** The pid file of an engine on this machine. */

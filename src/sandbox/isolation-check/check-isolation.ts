@@ -26,6 +26,8 @@ export function openIsolationCheck(
     cache.get({
       name: `isolation ${wanted} ${shortHash(ISOLATION_SCRIPT)}`,
       schema: Report,
+      // A runtime that did not pass is tried again by the next process.
+      isCached: ({ facts }) => !facts.some(({ name }) => name === RUNTIME),
       run: async () => checkIsolation(engine, await engine.info(), wanted),
     }),
   );
@@ -50,7 +52,7 @@ export async function checkIsolation(
   if (wanted === 'auto' && runtime !== undefined) {
     const proof = await checkIsolation(engine, { ...facts, runtimes: [] }, wanted);
     const says = `${runtime} is installed, but did not pass: ${describeBroken(broken)}`;
-    return { ...proof, facts: [...proof.facts, { name: 'runtime', ok: 'warn', says }] };
+    return { ...proof, facts: [...proof.facts, { name: RUNTIME, ok: 'warn', says }] };
   }
   throw new HaloError('DOCKER_UNSAFE', `The container engine cannot isolate sandboxes: ${describeBroken(broken)}.`, {
     hint: broken.find(({ fix }) => fix !== undefined)?.fix ?? 'Run `halo doctor` to see the result of each check.',
@@ -87,6 +89,8 @@ export async function runIsolationScript(
   return [...judgeIsolation(text, own), ...terminals];
 }
 
+/** The finding about a preferred runtime that is not used. */
+const RUNTIME = 'runtime';
 const TERMINALS = 'terminals';
 const FEW_PTYS = 4;
 const TAKE_PTYS = `exec python3 -c "

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { expect, it, vi } from 'vitest';
+import { probeCachePath } from '../../../src/sandbox/probe-cache.ts';
 import { killWorker, openWorld, stopWorker } from '../../support/faults/world.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -9,6 +10,7 @@ const docker = new Docker();
 
 it('hazard 1: the probes of a worker that is killed are removed from the engine', async () => {
   const world = openWorld();
+  rmSync(probeCachePath(world.home.dir), { force: true });
   try {
     const first = world.startWorker();
     const mark = new RegExp(`^[0-9a-f]{6}-${first.process.pid}-`);

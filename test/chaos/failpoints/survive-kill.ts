@@ -74,8 +74,10 @@ export async function surviveKills(
 function describe(events: JournalEvent[], length: number): string {
   const before = events.slice(0, length).findLast(({ type }) => type === 'story.started' || type === 'story.ended');
   const after = events.slice(length);
-  const next = after.slice(0, after.findIndex(({ type }) => type === 'story.ended') + 1);
+  const end = after.findIndex(({ type }) => type === 'story.ended');
+  const next = end < 0 ? after : after.slice(0, end + 1);
+  if (next.some((event) => event.type === 'story.ended' && event.recovered === true)) return 'found on the branch';
   if (next.some(({ type }) => type === 'retry.scheduled')) return 'retried';
-  if (before?.type !== 'story.started') return 'continues';
-  return next.some(({ type }) => type === 'story.started') ? 'repeated' : 'found on the branch';
+  const isRepeated = before?.type === 'story.started' && next.some(({ type }) => type === 'story.started');
+  return isRepeated ? 'repeated' : 'continues';
 }

@@ -38,7 +38,7 @@ describe('the mirror of npm', () => {
     const settings = scripted(
       `${uses('is-number')} && echo x > x; ${OK}`,
       [uses('is-number')],
-      [`setup=${JSON.stringify(['npm ci', reach])}`, 'network.registries=["npm"]'],
+      [`setup=${JSON.stringify(['npm ci', reach])}`, 'network.registries=["npm"]', 'tests.baseline="auto"'],
     );
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
     expect(state.detail).toBe('1 of 1 stories landed');

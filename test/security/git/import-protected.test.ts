@@ -87,10 +87,13 @@ describe('attack 38: a story that waits for approval', () => {
     const branch = `refs/heads/halo/${waiting.runId}`;
     const other = repository.git('commit-tree', '-p', waiting.tip, '-m', 'foreign', `${waiting.tip}^{tree}`);
     repository.git('update-ref', branch, other);
-    await expect(halo.operations.approve(waiting.runId, 'P')).rejects.toMatchObject({ code: 'CONFLICT' });
-    expect(repository.git('rev-parse', branch)).toBe(other);
-    expect((await halo.operations.get(waiting.runId)).state.stories[1]!.held).toBeDefined();
-    repository.git('update-ref', branch, waiting.tip);
+    try {
+      await expect(halo.operations.approve(waiting.runId, 'P')).rejects.toMatchObject({ code: 'CONFLICT' });
+      expect(repository.git('rev-parse', branch)).toBe(other);
+      expect((await halo.operations.get(waiting.runId)).state.stories[1]!.held).toBeDefined();
+    } finally {
+      repository.git('update-ref', branch, waiting.tip);
+    }
   });
 
   it('lands as exactly the checked commit after its approval, and the run continues', async ({ halo, between }) => {

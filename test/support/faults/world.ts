@@ -46,7 +46,7 @@ export interface World {
 export const NO_OP = `date +%N >> "$(grep -oE 'Story [A-Z0-9-]+' | head -n 1 | tr -d ' ')"; printf 'canary-%s\\n' ${CANARY.slice('canary-'.length)}; ${OK}`;
 
 /** Of a run of such stories. */
-export const SETTINGS = [...scripted(NO_OP, ['true']), 'secrets.env=["CHAOS_CANARY"]'];
+export const SETTINGS = scripted(NO_OP, ['true'], ['tests.baseline="auto"', 'secrets.env=["CHAOS_CANARY"]']);
 
 /** Files of a repository for WITH_SNAPSHOT. */
 export const IGNORES_INSTALLED = { '.gitignore': 'node_modules/\n' };

@@ -85,9 +85,10 @@ export function remotelyScripted(script: string, gates?: string[], more?: string
 
 export const OK = `echo '{"status":"ok","summary":"Did it."}'`;
 
-export async function openHalo({ concurrency = 2 } = {}): Promise<TestHalo> {
+/** `isProbed`: whether an earlier process has probed the engine. */
+export async function openHalo({ concurrency = 2, isProbed = true } = {}): Promise<TestHalo> {
   const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
-  addProbeResults(home);
+  if (isProbed) addProbeResults(home);
   const host = hostOf(home);
   const worker = await startWorker({ host, concurrency, log: pino({ level: 'silent' }) });
   const operations = openLocal({ host });

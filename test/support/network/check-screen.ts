@@ -7,11 +7,11 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 type ColorScheme = 'light' | 'dark';
 
-/** The windows in which a screen is checked: no color depends on the width, and of the middle one only the layout is checked. */
+/** The windows in which a screen is checked; of the middle one, only the layout. */
 export const WINDOWS: { width: number; colorSchemes: ColorScheme[] }[] = [
   { width: 1440, colorSchemes: ['light', 'dark'] },
   { width: 1024, colorSchemes: [] },
-  { width: 390, colorSchemes: ['light'] },
+  { width: 390, colorSchemes: ['light', 'dark'] },
 ];
 
 /**

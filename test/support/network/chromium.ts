@@ -1,13 +1,16 @@
 import { existsSync } from 'node:fs';
 import { chromium, type Browser as Chromium, type Page as ChromiumPage } from 'playwright-core';
 
-/** Debian's, without a window: it takes less of the machine. `HALO_SETUP_TESTS=1 npm run setup` installs it. */
-const PATH = '/usr/lib/chromium/chromium-headless-shell';
-export const hasChromium = existsSync(PATH);
+/** Debian's, preferably without a window: it takes less of the machine. `HALO_SETUP_TESTS=1 npm run setup` installs it. */
+const PATH = ['/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path));
+export const hasChromium = PATH !== undefined;
 
 /** Starts the browser. Root may not use its sandbox. */
 export function startChromium(): Promise<Chromium> {
-  return chromium.launch({ executablePath: PATH, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+  return chromium.launch({
+    executablePath: PATH ?? 'chromium',
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  });
 }
 
 /** Collects errors of a page: exceptions, messages of the console, and with them each violation of its content security policy. */

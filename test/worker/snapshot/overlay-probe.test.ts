@@ -9,7 +9,7 @@ it('workspaces begin with a copy if the probe finds that the engine cannot mount
   const elsewhere = (body: string) => body.replace(/"Mountpoint":"[^"]*"/, '"Mountpoint":"/nowhere"');
   proxy.misbehave((call) => (/^GET .*\/volumes\/halo-probe-/.test(call) ? { rewrite: elsewhere } : undefined));
   vi.stubEnv('DOCKER_HOST', `unix://${proxy.socket}`);
-  const halo = await openHalo();
+  const halo = await openHalo({ isProbed: false });
   onTestFinished(async () => {
     await halo.close();
     await proxy.close();

@@ -212,12 +212,16 @@ describe('a snapshot', () => {
     const made = stored.find((record) => runs.some(({ runId }) => runId === record.run));
     const source = made !== undefined && 'volume' in made ? made.volume : '';
     const mounts = [{ kind: 'volume' as const, source, target: '/workspace', readOnly: false, copyUp: false }];
-    const script = 'cd /workspace/deps && echo two > version && cat version';
-    const { text } = await runOneOffSandbox(openDockerEngine(), { purpose: 'change', mounts, script });
-    expect(text).toBe('two\n');
+    const change = async (version: string) => {
+      const script = `cd /workspace/deps && echo ${version} > version && cat version`;
+      const { text } = await runOneOffSandbox(openDockerEngine(), { purpose: 'change', mounts, script });
+      expect(text).toBe(`${version}\n`);
+    };
+    await change('two');
     const query = { target: runs[0]!.runId, folder: root, trustRecord: true, signal: new AbortController().signal };
     const checks = [];
     for await (const verified of verify(halo.host, query)) checks.push(...verified.checks);
+    await change('one');
     expect(checks.filter(({ ok }) => ok === false)).toEqual([]);
     expect(checks.map(({ what }) => what.split(' ')[0])).toEqual(expect.arrayContaining(['setup', 'gate']));
   });

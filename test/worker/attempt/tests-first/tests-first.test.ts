@@ -115,7 +115,7 @@ describe('a story that begins with its tests', () => {
   }) => {
     const old = 'import test from "node:test"; test("old", () => {});\n';
     const repository = newRepository({ 'old.test.mjs': old, 'package.json': '{}' });
-    const reports = ['tests.reports=["report.tap"]', 'tests.first="on"'];
+    const reports = ['tests.reports=["report.tap"]', 'tests.first="on"', 'tests.baseline="auto"'];
     const command = 'tests.command="node --test --test-reporter=tap --test-reporter-destination=report.tap {files}"';
     const script = (name: string) =>
       testsFirstAgent(HONEST_TESTS.replaceAll('sum', name), ADD_SUM.replaceAll('sum', name));
