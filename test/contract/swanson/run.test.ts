@@ -71,7 +71,8 @@ const HEALTH_TEST = write('tests/us-001.test.js', HEALTHY_TEST);
 
 describe('a run of the PRD with which swanson tests itself', () => {
   it('lands the story with its tests, and updates state, history and the PRD', async () => {
-    const state = await run([HEALTH], scripted(`${write('src/app.js', HEALTHY)}${HEALTH_TEST}${OK}`, [GATE]));
+    const script = `${write('src/app.js', HEALTHY)}${HEALTH_TEST}${OK}`;
+    const state = await run([HEALTH], scripted(script, [GATE], ['tests.baseline=auto']));
     expect(state).toMatchObject({
       stopReason: 'SUCCESS',
       stories: [{ id: 'US-001', progress: 'passed', attempts: 1 }],
@@ -173,7 +174,10 @@ describe('the tests of landed stories (US-002, US-003)', () => {
 
   it('cannot be removed by a later story, if this is configured', async () => {
     const second = `p=$(cat); case "$p" in *"US-002: Show"*)\nrm tests/us-001.test.js; ${write('src/app.js', UP)}${UPTIME_TEST};; *)\n${first};; esac; ${OK}`;
-    const state = await run([HEALTH, UPTIME], scripted(second, [GATE], ['tests.removed="block"']));
+    const state = await run(
+      [HEALTH, UPTIME],
+      scripted(second, [GATE], ['tests.removed="block"', 'tests.baseline=auto']),
+    );
     expect(state).toMatchObject({
       stopReason: 'GATE_FAILED',
       stories: [{ progress: 'passed' }, { progress: 'failed' }],

@@ -92,10 +92,11 @@ export function linkLever(folder: string): string {
   return path;
 }
 
-/** The `command` agent with this script, through variables as a user sets them. */
+/** The `command` agent with this script, through variables as a user sets them; gates do not run on the base commit. */
 export function agentOf(script: string): Record<string, string> {
   return {
     HALO_AGENT: 'command',
     HALO_AGENTS_COMMAND_RUN: script,
+    HALO_TESTS_BASELINE: 'never',
   };
 }
