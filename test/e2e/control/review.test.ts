@@ -16,7 +16,11 @@ it('halo show compares the agent’s claims about each criterion with the tests 
   };
   const work = `echo x > cart.js; echo y > notes.txt; echo '${JSON.stringify(answer)}'`;
   const gate = 'printf "TAP version 13\\nok 1 - adds up\\n1..1\\n"';
-  const { runId, stopReason } = await halo.run(repository.root, [{ id: 'A' }], scripted(work, [gate]));
+  const { runId, stopReason } = await halo.run(
+    repository.root,
+    [{ id: 'A' }],
+    scripted(work, [gate], ['tests.baseline=auto']),
+  );
   expect(stopReason).toBe('SUCCESS');
   const { operations } = halo;
   const shown = await runCli(['show', runId, 'A'], { operations });
