@@ -31,7 +31,7 @@ const testsPoints: Failpoint[] = LEVEL < FULL ? ['red.after'] : TESTS_POINTS;
 describe.concurrent(
   'hazard 1: a worker killed at any failpoint: another one finishes, one commit for each story',
   () => {
-    it.runIf(LEVEL < FULL)(LEAN.join(', '), { timeout: 600_000 }, async (context) => {
+    it.runIf(LEVEL < FULL)(LEAN.join(', '), { timeout: 1_200_000 }, async (context) => {
       await surviveKills(LEAN, context, { stories: 8 });
       // What becomes of one kill here also depends on those around it: the table has the outcomes of single ones.
       context.task.meta.chaos = [];
@@ -46,7 +46,7 @@ describe.concurrent(
       expect(made).toHaveLength(['snapshot.seal', 'snapshot.before'].includes(at) ? 2 : 1);
     });
 
-    it.runIf(LEVEL < FULL)(SNAPSHOT_POINTS.join(', '), { timeout: 600_000 }, async (context) => {
+    it.runIf(LEVEL < FULL)(SNAPSHOT_POINTS.join(', '), { timeout: 1_200_000 }, async (context) => {
       const setups: number[] = [];
       const events = await surviveKills(SNAPSHOT_POINTS, context, {
         settings: WITH_SNAPSHOT,

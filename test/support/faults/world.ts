@@ -135,7 +135,7 @@ export function openWorld({
       });
     },
     journal,
-    untilEnded: (runId, timeout = 150_000) =>
+    untilEnded: (runId, timeout = 250_000) =>
       vi.waitFor(
         () => {
           const last = journal(runId).findLast(({ type }) => type === 'run.ended');
