@@ -74,7 +74,7 @@ describe('the probes of an engine', () => {
     expect(existsSync(probeCachePath(other))).toBe(false);
   });
 
-  it('of folders run again after a day, those of isolation and accounts do not', async () => {
+  it('run again after a day for folders and overlays, not for isolation and accounts', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 25 * 60 * 60 * 1000 });
     onTestFinished(() => void vi.useRealTimers());
     const probes = openEngineProbes(idle, home);
