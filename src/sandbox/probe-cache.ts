@@ -7,7 +7,7 @@ import { createFolders, writeAtomic } from '../lib/fs.ts';
 import { haloVersion } from '../lib/version.ts';
 import { HALO_IMAGE } from './docker/image/halo-image.ts';
 import { seccompProfile } from './docker/seccomp.ts';
-import type { EngineInfo, SandboxEngine } from './sandbox.ts';
+import type { SandboxEngine } from './sandbox.ts';
 
 /** A check of what the container engine can do. */
 export interface Probe<T> {
@@ -77,9 +77,7 @@ export function probeCachePath(home: string): string {
 async function describeEngine(engine: Pick<SandboxEngine, 'info' | 'imageId'>): Promise<string | undefined> {
   const [facts, image, seccomp] = await Promise.all([engine.info(), engine.imageId(HALO_IMAGE), seccompProfile()]);
   if (image === undefined) return undefined;
-  const stable: Omit<EngineInfo, 'openFiles' | 'warnings'> & Partial<EngineInfo> = { ...facts };
-  delete stable.openFiles;
-  delete stable.warnings;
+  const stable = { ...facts, openFiles: undefined, warnings: undefined };
   return shortHash(JSON.stringify([haloVersion(), image, seccomp, stable]));
 }
 

@@ -149,7 +149,7 @@ export interface EngineInfo {
   rootDir: string;
   runtimes: string[];
   /** How it is reached, and how its runtimes are defined, as a text to compare. */
-  setup: string;
+  configuration: string;
   /** Its limit of open files; undefined if it cannot be read. */
   openFiles: number | undefined;
   /** Warnings of the engine, such as limits that it cannot enforce. */

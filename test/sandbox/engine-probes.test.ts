@@ -56,7 +56,12 @@ describe('the probes of an engine', () => {
 
   it('are not cached for another engine, or for another version of it', async () => {
     const facts = await engine.info();
-    for (const change of [{ id: 'another' }, { version: '99.0' }, { kernel: '99.0' }, { setup: 'other runtimes' }]) {
+    for (const change of [
+      { id: 'another' },
+      { version: '99.0' },
+      { kernel: '99.0' },
+      { configuration: 'other runtimes' },
+    ]) {
       const other = { ...idle, info: () => Promise.resolve({ ...facts, ...change }) };
       await expect(openEngineProbes(other, home).canMount()).rejects.toThrow('a sandbox was started');
     }

@@ -29,7 +29,7 @@ export async function readAccounts(engine: Pick<SandboxEngine, 'start'>, image: 
     outputBytes: MAX_BYTES,
   });
   if (exit.ended !== 'exited' && exit.ended !== 'output')
-    throw new HaloError('DOCKER_FAILED', `The user accounts of the image ${image} could not be read: ${exit.ended}.`);
+    throw new HaloError('DOCKER_FAILED', `The user accounts of the image ${image} could not be read in time.`);
   if (Buffer.byteLength(text) >= MAX_BYTES) return DEFAULT_ACCOUNTS;
   const linesOf = (name: string) =>
     text

@@ -38,7 +38,7 @@ export async function readEngineInfo(docker: Docker): Promise<EngineInfo> {
     storageDriver: info.Driver,
     rootDir: info.DockerRootDir,
     runtimes: Object.keys(info.Runtimes ?? {}),
-    setup: JSON.stringify([endpointOf(docker), info.DefaultRuntime, info.Runtimes]),
+    configuration: JSON.stringify([endpointOf(docker), info.DefaultRuntime, info.Runtimes]),
     security: (info.SecurityOptions ?? []).flatMap((option) => /^name=([^,]+)/.exec(option)?.[1] ?? []),
     openFiles: await readOpenFiles(),
     warnings: info.Warnings ?? [],

@@ -84,7 +84,7 @@ async function endAll(running: ReadonlySet<HaloProcess>, signal: NodeJS.Signals)
 }
 
 /** Nothing of the surroundings may decide where halo works. */
-const NOT_INHERITED = {
+export const NOT_INHERITED = {
   HALO_URL: undefined,
   HALO_TOKEN: undefined,
   HALO_REDIS_URL: undefined,

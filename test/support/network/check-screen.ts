@@ -7,10 +7,10 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 type ColorScheme = 'light' | 'dark';
 
-/** The windows in which a screen is checked; of the middle one, only the layout. */
+/** The windows in which a screen is checked. */
 export const WINDOWS: { width: number; colorSchemes: ColorScheme[] }[] = [
   { width: 1440, colorSchemes: ['light', 'dark'] },
-  { width: 1024, colorSchemes: [] },
+  { width: 1024, colorSchemes: ['light', 'dark'] },
   { width: 390, colorSchemes: ['light', 'dark'] },
 ];
 

@@ -1,18 +1,14 @@
 import { composeServices } from '../../../src/cli/compose.ts';
-import type { Ended, Start } from '../halo/halo-process.ts';
+import { NOT_INHERITED, type Ended, type Start } from '../halo/halo-process.ts';
 import { openMemory } from '../memory-operations.ts';
 import { runCli } from './cli-world.ts';
-
-/** Nothing of the surroundings may decide where halo works. */
-const NOT_INHERITED = ['HALO_URL', 'HALO_TOKEN', 'HALO_REDIS_URL', 'OPENAI_API_KEY'];
 
 /**
  * Runs a command line of halo with its real services, as a process of its own would, in this process. What programs that
  * it starts write to its terminal is not in the result.
  */
 export async function callHalo(words: string[], { cwd, env }: Pick<Start, 'cwd' | 'env'>): Promise<Ended> {
-  const unset = Object.fromEntries(NOT_INHERITED.map((name) => [name, undefined]));
-  const before = setVariables({ ...unset, ...env });
+  const before = setVariables({ ...NOT_INHERITED, ...env });
   try {
     return await runCli(words, { operations: openMemory(), services: composeServices(words), cwd });
   } finally {
