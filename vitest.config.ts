@@ -4,13 +4,16 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: 'test/support/docker/probed-engine.ts',
+    globalSetup: 'test/support/suite/probed-engine.ts',
     // A busy machine is several times slower. A condition that a test waits for gives up first, because its error says more.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 100_000 } },
     pool: 'forks',
     maxWorkers: 3,
+    // A process loads the sources once for all of its files, instead of for each.
+    isolate: false,
+    setupFiles: 'test/support/suite/file-setup.ts',
     reporters: [
       'default',
       './test/support/reporters/skip-reporter.ts',

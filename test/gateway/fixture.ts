@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo, Server as NetServer } from 'node:net';
-import { afterEach } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { startGateway, type Gateway, type GatewayOptions } from '../../src/gateway/gateway.ts';
 import { startModelServer, type ModelServer, type Turn } from '../support/model/model-server.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -19,23 +19,17 @@ export const OPENAI = { api: 'openai', gatewayToken: TOKEN, models: ['m', 'other
 export const ANTHROPIC = { api: 'anthropic', gatewayToken: TOKEN, models: ['m', 'claude-test'] } as const;
 export const GOOGLE = { api: 'google', gatewayToken: TOKEN, models: ['m'] } as const;
 
-const undo: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-});
-
 /** A gateway that is closed after the test, with its socket in a folder of its own. */
 export async function gateway(options: Omit<GatewayOptions, 'socketPath'>): Promise<Gateway & { socket: string }> {
   const socket = join(tempDir('halo-gw'), 'gateway.sock');
   const started = await startGateway({ ...options, socketPath: socket });
-  undo.push(() => started.close());
+  onTestFinished(() => started.close());
   return Object.assign(started, { socket });
 }
 
 export async function modelServer(turns: Turn[]): Promise<ModelServer> {
   const server = await startModelServer({ turns });
-  undo.push(() => server.close());
+  onTestFinished(() => server.close());
   return server;
 }
 
@@ -48,7 +42,7 @@ export async function httpServer(listener: RequestListener): Promise<string> {
 /** Listens on a free port of loopback and closes after the test. */
 export async function listening(server: NetServer, beforeClose: () => void = () => {}): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  undo.push(
+  onTestFinished(
     () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,16 +1,22 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 
-const folders: string[] = [];
-
-// Registered on import, so that the file's own hooks run before it.
-afterAll(() => folders.splice(0).forEach((dir) => rmSync(dir, { recursive: true, force: true })));
+const removals: (() => void)[] = [];
 
 /** A new temporary folder, removed after the tests of the file. */
 export function tempDir(name = 'halo test'): string {
   const dir = mkdtempSync(join(tmpdir(), `${name}-`));
-  folders.push(dir);
+  removeAfterTests(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
+}
+
+/** Calls `remove` after the tests of the file, and after its own hooks. */
+export function removeAfterTests(remove: () => void): void {
+  removals.push(remove);
+}
+
+/** Removes what the tests of a file left; see test/support/file-setup.ts. */
+export function removeTemporary(): void {
+  removals.splice(0).forEach((remove) => remove());
 }

@@ -2,16 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { OK, scripted, type TestHalo, type TestStory } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { removeAfterTests } from '../../support/temp-dir.ts';
 
 /** Whole runs whose agents attack by what they leave in their workspace and say at their end. */
-
-const folders: string[] = [];
-afterAll(() => folders.forEach((each) => rmSync(each, { recursive: true, force: true })));
 
 interface Attack {
   files?: Record<string, string>;
@@ -52,7 +49,7 @@ export function quoteForShell(text: string): string {
 /** A path on the host that exists only if something of the attacker ran there. */
 function tripwire(): string {
   const path = join(tmpdir(), `halo-tripwire-${randomBytes(6).toString('hex')}`);
-  folders.push(path);
+  removeAfterTests(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 

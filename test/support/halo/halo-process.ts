@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { addProbeResults } from '../docker/probed-engine.ts';
+import { addProbeResults } from '../suite/probed-engine.ts';
 import { removeSnapshots } from './remove-snapshots.ts';
 
 const BIN = resolve(import.meta.dirname, '../../../bin/halo');

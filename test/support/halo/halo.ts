@@ -9,7 +9,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { sleep } from '../../../src/lib/async.ts';
 import { startWorker, type Worker } from '../../../src/worker/main.ts';
-import { addProbeResults } from '../docker/probed-engine.ts';
+import { addProbeResults } from '../suite/probed-engine.ts';
 import { hostOf } from './host.ts';
 import { removeSnapshots } from './remove-snapshots.ts';
 import { readJournal } from './read-journal.ts';

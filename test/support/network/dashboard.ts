@@ -28,16 +28,16 @@ export interface OpenedDashboard {
   close: () => Promise<void>;
 }
 
-let started: Promise<Browser> | undefined;
-
-// Registered on import, so that the pages of the file are closed before it.
-afterAll(async () => (await started)?.close());
-
-/** The browser of the file. */
-const browser = () => (started ??= startChromium());
+/** A browser for the tests of the suite, closed after them. */
+function useBrowser(): () => Promise<Browser> {
+  let started: Promise<Browser> | undefined;
+  afterAll(async () => (await started)?.close());
+  return () => (started ??= startChromium());
+}
 
 /** Opens a dashboard for each test of the suite, in one browser, and closes it after the test. */
 export function useDashboard(): OpenedDashboard {
+  const browser = useBrowser();
   let opened: OpenedDashboard;
   beforeEach(async () => {
     opened = await openDashboard(await browser());
@@ -51,6 +51,7 @@ export function useDashboard(): OpenedDashboard {
  * remembers nothing else; the runs of other tests are in the home.
  */
 export function shareDashboard(): OpenedDashboard {
+  const browser = useBrowser();
   let opened: OpenedDashboard;
   beforeAll(async () => {
     opened = await openDashboard(await browser());
