@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { OK, scripted, type TestHalo, type TestStory } from '../../support/halo/halo.ts';
+import { inStories } from '../../support/halo/in-stories.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { removeAfterTests } from '../../support/temp-dir.ts';
@@ -28,13 +29,6 @@ export async function attackByWork(halo: TestHalo, agent: string, more: Attack =
   more.prepare?.(repository);
   const settings = scripted(agent, more.gates ?? [], ['tests.baseline=never', ...(more.settings ?? [])]);
   return { state: await halo.run(repository.root, more.stories ?? [{ id: 'A' }], settings), repository };
-}
-
-/** A shell script that does something else in each story of a run, and then prints its answer. */
-function inStories(scripts: [title: string, script: string][]): string {
-  // The prompt also names the stories that have landed.
-  const cases = scripts.toReversed().map(([title, script]) => `*"${title}"*)\n${script}\n;;`);
-  return `case "$(cat)" in\n${cases.join('\n')}\nesac`;
 }
 
 /** An agent's answer with this summary, as a line of shell. */

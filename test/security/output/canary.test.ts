@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { coreOf, ENCODERS } from '../../support/text/encoders.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { inStories } from '../../support/halo/in-stories.ts';
 import { serveGit } from '../../support/repository/serve-git.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -67,7 +68,7 @@ beforeAll(async () => {
     const said = String(req.headers.authorization).slice('Bearer '.length);
     if (said === KEY && !paused) {
       paused = true;
-      return void res.writeHead(429, { 'retry-after': '18000' }).end();
+      return void res.writeHead(429, { 'retry-after': '5' }).end();
     }
     asked.add(said);
     const all = ENCODERS.map(([, encode]) => encode(said)).join(' ');
@@ -135,24 +136,22 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
         'gate.cjs': `${LOOK} console.log(seen.join('\\n')); process.exit(Number(process.argv[2]));`,
       }),
     );
-    const settings = (exit: number) => [
-      ...scripted(
-        'node agent.cjs',
-        [`node gate.cjs ${exit}`],
-        [
-          'agents.command.model=openai',
-          `model.base_url=${url}`,
-          'model.name=m',
-          'model.mode=record',
-          'setup=["npm view @acme/widget version && node gate.cjs 0"]',
-          'network.registries=["npm"]',
-          'land.hidden_characters="report"',
-        ],
-      ).flatMap((setting) => ['-c', setting]),
-    ];
-    const out = [await halo(repository, settings(0)), await halo(repository, settings(1))];
-    expect(out.map(({ code }) => code)).toEqual([0, 10]);
-    await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), CANARIES);
+    const settings = scripted(
+      'echo once more >> times.txt; node agent.cjs',
+      ['test $(wc -l < times.txt) -eq 1 && node gate.cjs 0 || node gate.cjs 1'],
+      [
+        'agents.command.model=openai',
+        `model.base_url=${url}`,
+        'model.name=m',
+        'model.mode=record',
+        'setup=["npm view @acme/widget version && node gate.cjs 0"]',
+        'network.registries=["npm"]',
+        'land.hidden_characters="report"',
+      ],
+    );
+    const out = await halo(repository, settings, ['A', 'B']);
+    expect(storiesOf(out)).toEqual({ A: 'landed', B: 'failed' });
+    await expectNowhere(repository, out.stdout + out.stderr, CANARIES);
     expect(inspected).toContain('/opt/halo');
     expect([...asked], 'both keys were used').toEqual([SECOND, KEY]);
     expect(installs, 'the token was used').toBeGreaterThan(0);
@@ -169,26 +168,31 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
         'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
       }),
     );
-    const story = (change: string, gate: string) =>
-      scripted(`${print}; ${change}; sh ok.sh`, [gate], ['retry.policy.retries=3']).flatMap((setting) => [
-        '-c',
-        setting,
-      ]);
-    const out = [
-      await halo(repository, story('echo x > x', print)),
-      await halo(repository, story('echo x > y', `${print}; exit 1`)),
-      await halo(repository, story('cp all.txt copy.txt', 'true')),
-      await halo(repository, story('head -n 1 all.txt | base64 > copy.txt', 'true')),
-      await halo(repository, story('touch "$(head -n 1 all.txt)"', 'true')),
-    ];
-    expect(out.map(({ code }) => code)).toEqual([0, 10, 10, 10, 10]);
-    for (const { stdout, stderr } of out.slice(2)) {
-      expect(stdout + stderr).toContain("The agent's result is refused: it contains a secret of the machine");
-      expect(stdout + stderr).not.toContain('attempt 2');
+    const changes = {
+      lands: 'echo x > x',
+      fails: 'echo x > y',
+      copies: 'cp all.txt copy.txt',
+      encodes: 'head -n 1 all.txt | base64 > copy.txt',
+      names: 'touch "$(head -n 1 all.txt)"',
+    };
+    const agent = inStories(Object.entries(changes).map(([id, change]) => [`Story ${id}`, change]));
+    const settings = scripted(
+      `${agent}; ${print}; sh ok.sh`,
+      [`${print}; test ! -e y`],
+      ['retry.policy.retries=3', 'run.on_failure="continue"'],
+    );
+    const out = await halo(repository, settings, Object.keys(changes));
+    const refused = { copies: 'failed', encodes: 'failed', names: 'failed' };
+    expect(storiesOf(out)).toEqual({ lands: 'landed', fails: 'failed', ...refused });
+    for (const id of Object.keys(refused)) {
+      expect(out.stdout).toMatch(
+        new RegExp(` ${id} .*The agent's result is refused: it contains a secret of the machine`),
+      );
     }
+    expect(out.stdout + out.stderr).not.toContain('attempt 2');
     // A person receives the place; an agent could try words, file by file, and learn which of them is a secret.
-    expect(out[2]!.stdout).toContain('warning: copy.txt adds a secret of the machine that halo runs on');
-    await expectNowhere(repository, out.map(({ stdout, stderr }) => stdout + stderr).join('\n'), [LEAKED]);
+    expect(out.stdout).toContain('warning: copy.txt adds a secret of the machine that halo runs on');
+    await expectNowhere(repository, out.stdout + out.stderr, [LEAKED]);
   });
 });
 
@@ -199,12 +203,13 @@ describe('incident address-password: a password in the address of a repository',
     const repository = keep(newRepository());
     const server = await serveGit(repository.root, { user: 'git-user', password: PASSWORD });
     try {
-      const story = scripted(`echo x > x; ${OK}`).flatMap((setting) => ['-c', setting]);
+      const settings = scripted(`echo x > x; ${OK}`);
+      const story = settings.flatMap((setting) => ['-c', setting]);
       const login = { user: 'git-user', password: PASSWORD };
       const url = server.url(login);
       const wrong = server.url({ ...login, password: `${PASSWORD}9` });
       const broken = url.replace(encodeURIComponent(PASSWORD), PASSWORD);
-      const out = [await halo(repository, ['--repo', url, ...story])];
+      const out = [await halo(repository, settings, ['A'], ['--repo', url])];
       const [runId = ''] = home.runIds().slice(-1);
       // Git refuses pushes to a branch that is checked out.
       repository.git('checkout', '-q', '--detach');
@@ -213,9 +218,9 @@ describe('incident address-password: a password in the address of a repository',
       writeFileSync(batch, JSON.stringify([{ name: url, path: url, prd: file }]));
       const at = { cwd: repository.root, env: { ...ENV, HOME: home.dir } };
       const refused = [
-        await halo(repository, ['--repo', wrong, ...story]),
-        await halo(repository, ['--repo', broken, ...story]),
-        await halo(repository, [`--repo=${server.url()}`, '-c', `model.base_url=${url}`, ...story]),
+        await halo(repository, settings, ['A'], ['--repo', wrong]),
+        await halo(repository, settings, ['A'], ['--repo', broken]),
+        await halo(repository, [...settings, `model.base_url=${url}`], ['A'], [`--repo=${server.url()}`]),
         await home.halo(['submit', file, '--repo', url, '--repo', wrong, ...story], at),
         await home.halo(['submit', '--batch', batch, ...story, '-c', `env.DB=${url}`, '--profile', 'none'], at),
         await home.halo(['land', runId], at),
@@ -249,15 +254,12 @@ it(
   { timeout: 300_000 },
   async () => {
     const repository = keep(newRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' }));
-    const story = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`).flatMap((s) => [
-      '-c',
-      s,
-    ]);
-    const reported = await halo(repository, story);
+    const settings = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`);
+    const reported = await halo(repository, settings);
     expect(reported.code).toBe(0);
     expect(reported.stdout).toContain('warning: new.txt adds an AWS access key');
     expect(reported.stdout).not.toContain('old.txt adds');
-    const blocked = await halo(repository, [...story, '-c', 'secrets.added=block']);
+    const blocked = await halo(repository, [...settings, 'secrets.added=block']);
     expect(blocked.code).toBe(4);
     expect(blocked.stdout).toContain('it adds what looks like a secret: new.txt');
   },
@@ -267,10 +269,18 @@ function keep(repository: TestRepository): TestRepository {
   return repository;
 }
 
-function halo(repository: TestRepository, options: string[]) {
+function halo(repository: TestRepository, settings: string[], ids = ['A'], options: string[] = []) {
   const file = join(repository.root, '../prd.json');
-  writeFileSync(file, prdOf([{ id: 'A' }]).bytes);
-  return home.halo(['run', file, ...options], { cwd: repository.root, env: ENV });
+  writeFileSync(file, prdOf(ids.map((id) => ({ id }))).bytes);
+  const words = [...options, ...settings.flatMap((setting) => ['-c', setting])];
+  return home.halo(['run', file, ...words], { cwd: repository.root, env: ENV });
+}
+
+/** What became of each story of a run, by what `halo run` printed. */
+function storiesOf({ stdout }: { stdout: string }): Record<string, string> {
+  return Object.fromEntries(
+    [...stdout.matchAll(/^ {2}(landed|failed) +(?:[0-9a-f]{7} +)?(\S+)/gm)].map(([, end = '', id = '']) => [id, end]),
+  );
 }
 
 /** Searches the home, what was printed, what the API answers, and git. */
