@@ -58,7 +58,7 @@ describe('lever task that completes', () => {
       const before = work.repository.git('rev-parse', 'HEAD');
       work.writeTasks({ note: 'mine', tasks: [entry('A', { extra: 1 }), entry('B')] });
       const untouched = work.task('B');
-      const end = await work.run(['task', '--next'], agentOf(WRITES));
+      const end = await work.call(['task', '--next'], agentOf(WRITES));
       expect(end.code, end.stderr).toBe(0);
       expect(end.stdout + end.stderr).toContain('1 of 1 stories landed');
       expect(end.stdout + end.stderr).not.toContain('halo land ');
@@ -123,7 +123,7 @@ describe('lever task that completes', () => {
     work.writeTasks([entry('A')]);
     work.repository.write('README.md', 'My own change.\n');
     work.repository.write('scratch.txt', 'mine\n');
-    const end = await work.run(['task'], agentOf(`cat README.md > seen.txt; ls >> seen.txt; ${WRITES}`));
+    const end = await work.call(['task'], agentOf(`cat README.md > seen.txt; ls >> seen.txt; ${WRITES}`));
     expect(end.code, end.stderr).toBe(0);
     expect(end.stderr).toContain('uncommitted changes are put aside');
     expect(work.read('README.md')).toBe('My own change.\n');
@@ -160,7 +160,7 @@ describe('lever task that does not complete', () => {
     const before = work.repository.git('rev-parse', 'HEAD');
     work.writeTasks([entry('A', { observability: { run_attempts: 1, own: true } })]);
     const useless = agentOf(`echo x > other.txt; ${OK}`);
-    const first = await work.run(['task'], useless);
+    const first = await work.call(['task'], useless);
     expect(first.code, first.stderr).toBe(12);
     expect(work.task('A')).toMatchObject({ status: 'started', observability: { run_attempts: 2, own: true } });
     expect(JSON.parse(inRun('A', 'result.json'))).toMatchObject({
@@ -169,7 +169,7 @@ describe('lever task that does not complete', () => {
       tests: { ran: true, commands: ['./scripts/ci.sh'], passed: false },
     });
     expect(first.stderr).toMatch(/failed: \.\/scripts\/ci\.sh \(log: \/.*\.log\)/);
-    expect((await work.run(['task'], useless)).code).toBe(11);
+    expect((await work.call(['task'], useless)).code).toBe(11);
     expect(work.task('A')).toMatchObject({ status: 'blocked', observability: { run_attempts: 3 } });
     expect(work.repository.git('rev-parse', 'main')).toBe(before);
     expect(work.repository.git('branch', '--list', 'ralph/*')).toBe('');
@@ -190,7 +190,7 @@ describe('lever task that does not complete', () => {
       HALO_MODEL_BASE_URL: server.url,
       OPENAI_API_KEY: 'not-a-key',
     };
-    const end = await work.run(['task'], env).finally(() => server.close());
+    const end = await work.call(['task'], env).finally(() => server.close());
     const requests = [{ ts: expect.any(Number) as number, model: 'gpt-5.2-codex', tokens: 42 }];
     expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toEqual({ requests });
     expect(server.requests.map((request) => JSON.parse(request.body) as object)).toMatchObject([
@@ -210,7 +210,7 @@ describe('lever task that does not complete', () => {
     work.writeTasks([entry('A', { status: 'blocked', observability: { run_attempts: 3, last_run_id: 'old' } })]);
     const asks = agentOf(`echo '{"status":"needs_human","summary":"Which color?"}'`);
     work.repository.write('own.md', 'Think twice.\n');
-    const end = await work.run(['task', '--task-id', 'A', '--reset-task', '--prompt', 'own.md'], asks);
+    const end = await work.call(['task', '--task-id', 'A', '--reset-task', '--prompt', 'own.md'], asks);
     expect(end.code, end.stderr).toBe(4);
     const { status, observability } = work.task('A');
     expect(status).toBe('blocked');
@@ -228,7 +228,7 @@ describe('lever task that does not complete', () => {
     const before = work.repository.git('rev-parse', 'HEAD');
     work.writeTasks([entry('A')]);
     work.repository.write('A.txt', 'mine\n');
-    const end = await work.run(['task'], agentOf(WRITES));
+    const end = await work.call(['task'], agentOf(WRITES));
     expect(end.code, end.stderr).toBe(6);
     expect(end.stderr).toContain('would be overwritten: A.txt');
     expect(end.stderr).toMatch(
@@ -246,7 +246,7 @@ describe('lever task that does not complete', () => {
     commitPrograms({ 'scripts/ci.sh': '#!/bin/sh\nexit 1\n' });
     const before = work.repository.git('rev-parse', 'HEAD');
     work.writeTasks([entry('A')]);
-    const end = await work.run(['task'], agentOf(`printf '#!/bin/sh\\n' > scripts/ci.sh; ${OK}`));
+    const end = await work.call(['task'], agentOf(`printf '#!/bin/sh\\n' > scripts/ci.sh; ${OK}`));
     expect(end.code, end.stderr).toBe(4);
     expect(end.stderr).toContain('passed: ./scripts/ci.sh');
     expect(end.stderr).toMatch(/A is proven, but not on main: once `halo land \w+`/);
@@ -259,7 +259,7 @@ describe('lever task that does not complete', () => {
   it('continues only as a new run of halo task, because only that updates the tasks file', LONG, async () => {
     commitPrograms({ 'scripts/ci.sh': '#!/bin/sh\ntest -e A.txt\n' });
     work.writeTasks([entry('A')]);
-    const end = await work.run(['task'], agentOf(`echo x > other.txt; ${OK}`));
+    const end = await work.call(['task'], agentOf(`echo x > other.txt; ${OK}`));
     expect(end.code, end.stderr).toBe(12);
     const runId = work.task('A').observability?.['last_run_id'] as string;
     const env = agentOf(WRITES);
@@ -267,16 +267,16 @@ describe('lever task that does not complete', () => {
       ['run', '--resume', runId],
       ['retry', runId],
     ]) {
-      const refused = await work.run(words, env);
+      const refused = await work.call(words, env);
       expect(refused.code, words.join(' ')).toBe(6);
       expect(refused.stderr).toContain(`Run ${runId} is of a task in ${join(work.root, 'prd.json')}`);
       expect(refused.stderr).toContain('Run `halo task` to start the task again.');
     }
-    const status = await work.run(['status', runId]);
+    const status = await work.call(['status', runId]);
     expect(status.stdout).toContain('halo task');
     expect(status.stdout).not.toMatch(/halo retry|--resume/);
     expect(work.task('A')).toMatchObject({ status: 'started', observability: { run_attempts: 1 } });
-    const again = await work.run(['task'], env);
+    const again = await work.call(['task'], env);
     expect(again.code, again.stderr).toBe(0);
     expect(work.task('A').status).toBe('completed');
   });

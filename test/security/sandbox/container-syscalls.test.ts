@@ -150,7 +150,8 @@ describe('attack 14, incident kernel-families: from inside, the kernel refuses',
     const { stdout } = await run(`uname -m\n${python(X32)}\necho "x32 $?"\n${python(INT80)}\necho "int80 $?"`);
     if (!stdout.startsWith('x86_64')) return;
     expect(stdout).toMatch(/^x32 159/m);
-    expect(stdout).toMatch(/^int80 159/m);
+    // By the filter (SIGSYS), or by a kernel without a 32-bit gate (SIGSEGV).
+    expect(stdout).toMatch(/^int80 1(59|39)/m);
     expect(stdout).not.toContain('got through');
   });
 });

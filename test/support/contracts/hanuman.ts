@@ -33,7 +33,7 @@ export interface RunRecord {
 export interface HanumanWorld {
   home: HaloHome;
   aRepository(): TestRepository;
-  /** `halo run` as a process of its own. */
+  /** `halo run` in this process. */
   run(repository: TestRepository, words: string[], env?: Record<string, string>): Promise<Ended>;
   /** Runs a command line of halo in this process. */
   call(words: string[], cwd: string): Promise<Ended>;
@@ -54,7 +54,8 @@ export function openWorld(): HanumanWorld {
       repositories.push(repository);
       return repository;
     },
-    run: (repository, words, env = {}) => home.halo(['run', ...words], { cwd: repository.root, env }),
+    run: (repository, words, env = {}) =>
+      callHalo(['run', ...words], { cwd: repository.root, env: { HALO_HOME: home.dir, ...env } }),
     call: (words, cwd) => callHalo(words, { cwd, env: { HALO_HOME: home.dir } }),
   };
 }

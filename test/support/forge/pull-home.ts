@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { serveGit } from '../repository/serve-git.ts';
 import { tempDir } from '../temp-dir.ts';
 import { FAKE_PROJECT } from './fake-forge.ts';
-import { it as base } from './issue-home.ts';
+import { itInProcess as base } from './issue-home.ts';
 
 /** A repository whose `origin` is on the fake forge, which accepts pushes with the token, over HTTP. */
 export const it = base.extend('origin', async ({ forge, repository }, { onCleanup }) => {
