@@ -99,21 +99,24 @@ describe('Ctrl-C in halo run, while halo up serves the same home', () => {
   });
 
   it('d leaves the run to a worker, or reports that there is none', async () => {
-    const run = runAtTerminal(work(5));
+    // Longer than the start of a worker on a busy machine.
+    const run = runAtTerminal(work(15));
     await untilAgent();
     run.press('d');
     await run.shows('no worker can continue the run');
     const up = await startUp();
+    const before = journal().flatMap((event) => (event.type === 'story.ended' ? [event.story] : []));
     run.press('d');
     await run.shows('left to the workers');
     expect(await run.ended).toBe(130);
     expect(types()).not.toContain('run.ended');
     await vi.waitFor(
       () => expect(journal().find(({ type }) => type === 'run.ended')).toMatchObject({ stopReason: 'SUCCESS' }),
-      { timeout: 120_000, interval: 500 },
+      { timeout: 200_000, interval: 500 },
     );
     await up.says('SUCCESS 3 of 3 stories landed');
-    for (const story of ['A', 'B', 'C']) expect(up.stdout()).toMatch(new RegExp(`  ${story} passed [0-9a-f]{7} `));
+    for (const story of ['A', 'B', 'C'].filter((id) => !before.includes(id)))
+      expect(up.stdout()).toMatch(new RegExp(`  ${story} passed [0-9a-f]{7} `));
   });
 });
 
