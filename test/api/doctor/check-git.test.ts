@@ -1,17 +1,21 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { checkGit } from '../../../src/api/doctor/check-git.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { checkGit as check } from '../../../src/api/doctor/check-git.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const PATH = process.env.PATH;
 let dir: string;
-// The program is looked for once in a process.
-beforeAll(() => {
+let checkGit: typeof check;
+// The program is looked for once, so the module is loaded once more, and again for the files that follow in this process.
+beforeAll(async () => {
   dir = tempDir('halo-git');
+  vi.resetModules();
+  ({ checkGit } = await import('../../../src/api/doctor/check-git.ts'));
 });
 afterAll(() => {
   process.env.PATH = PATH;
+  vi.resetModules();
 });
 
 /** A git that says so of itself. */

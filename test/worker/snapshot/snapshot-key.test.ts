@@ -20,7 +20,7 @@ async function keyOf(repository: TestRepository, set: string[] = SET, image = IM
 }
 
 /** A repository with an npm project and a workspace. */
-const it = base.override('repository', ({}, { onCleanup }) => {
+const it = base.extend('repository', ({}, { onCleanup }) => {
   const repository = makeRepository({
     'package.json': JSON.stringify({ name: 'shop', workspaces: ['packages/*'] }),
     'package-lock.json': LOCK,
