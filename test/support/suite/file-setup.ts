@@ -8,6 +8,7 @@ const before = { ...process.env };
 afterAll(() => {
   vi.useRealTimers();
   vi.restoreAllMocks();
+  vi.resetConfig();
   removeTemporary();
   for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
   Object.assign(process.env, before);
