@@ -4,11 +4,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
-output=$(mktemp -d)
-trap 'rm -rf "$output"' EXIT
-
 checks=('eslint .' 'tsc --noEmit' 'tsc --noEmit -p src/web' 'prettier --check .')
 running=()
+output=$(mktemp -d)
+# Ctrl-C does not reach processes in the background.
+trap 'kill "${running[@]}" 2>/dev/null; rm -rf "$output"' EXIT
+
 for index in "${!checks[@]}"; do
   # shellcheck disable=SC2086 # a command and its arguments
   ${checks[index]} >"$output/$index" 2>&1 &

@@ -16,7 +16,7 @@ export function removeAfterTests(remove: () => void): void {
   removals.push(remove);
 }
 
-/** Removes what the tests of a file left; see test/support/file-setup.ts. */
+/** Removes what the tests of a file left; see test/support/suite/file-setup.ts. */
 export function removeTemporary(): void {
   removals.splice(0).forEach((remove) => remove());
 }

@@ -7,7 +7,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const PATH = process.env.PATH;
 let dir: string;
 let checkGit: typeof check;
-// The program is looked for once, so the module is loaded once more, and again for the files that follow in this process.
+// A loaded module looks for git once: this file loads its own modules, and so do the files that follow in this process.
 beforeAll(async () => {
   dir = tempDir('halo-git');
   vi.resetModules();

@@ -115,6 +115,7 @@ describe('Ctrl-C in halo run, while halo up serves the same home', () => {
       { timeout: 200_000, interval: 500 },
     );
     await up.says('SUCCESS 3 of 3 stories landed');
+    // The worker's process prints what happens after it has started.
     for (const story of ['A', 'B', 'C'].filter((id) => !before.includes(id)))
       expect(up.stdout()).toMatch(new RegExp(`  ${story} passed [0-9a-f]{7} `));
   });

@@ -68,7 +68,7 @@ beforeAll(async () => {
     const said = String(req.headers.authorization).slice('Bearer '.length);
     if (said === KEY && !paused) {
       paused = true;
-      return void res.writeHead(429, { 'retry-after': '5' }).end();
+      return void res.writeHead(429, { 'retry-after': '1' }).end();
     }
     asked.add(said);
     const all = ENCODERS.map(([, encode]) => encode(said)).join(' ');
@@ -130,12 +130,10 @@ ask().catch((error) => seen.push(String(error))).then(() => {
 
 describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker', () => {
   it('is in no container, file, log, journal, cassette, bundle, commit, note or answer, in no encoding', async () => {
-    const repository = keep(
-      newRepository({
-        'agent.cjs': AGENT,
-        'gate.cjs': `${LOOK} console.log(seen.join('\\n')); process.exit(Number(process.argv[2]));`,
-      }),
-    );
+    const repository = newRepository({
+      'agent.cjs': AGENT,
+      'gate.cjs': `${LOOK} console.log(seen.join('\\n')); process.exit(Number(process.argv[2]));`,
+    });
     const settings = scripted(
       'echo once more >> times.txt; node agent.cjs',
       ['test $(wc -l < times.txt) -eq 1 && node gate.cjs 0 || node gate.cjs 1'],
@@ -162,12 +160,10 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
     const all = ENCODERS.map(([, encode]) => encode(LEAKED)).join('\n');
     const print =
       'cat all.txt; cat all.txt >&2; for i in 1 2 3; do head -c 9 all.txt; sleep 0.1; tail -c +10 all.txt; done';
-    const repository = keep(
-      newRepository({
-        'all.txt': `${all}\n`,
-        'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
-      }),
-    );
+    const repository = newRepository({
+      'all.txt': `${all}\n`,
+      'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
+    });
     const changes = {
       lands: 'echo x > x',
       fails: 'echo x > y',
@@ -200,7 +196,7 @@ describe('incident address-password: a password in the address of a repository',
   const PASSWORD = 'canary/of@an:address+%41 5512098';
 
   it('is stored and shown nowhere, and its server receives it', async () => {
-    const repository = keep(newRepository());
+    const repository = newRepository();
     const server = await serveGit(repository.root, { user: 'git-user', password: PASSWORD });
     try {
       const settings = scripted(`echo x > x; ${OK}`);
@@ -253,7 +249,7 @@ it(
   'text that only looks like a secret is reported, and waits for approval if configured',
   { timeout: 300_000 },
   async () => {
-    const repository = keep(newRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' }));
+    const repository = newRepository({ 'old.txt': 'AKIAIOSFODNN7EXAMPLE\n' });
     const settings = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`);
     const reported = await halo(repository, settings);
     expect(reported.code).toBe(0);
@@ -264,10 +260,6 @@ it(
     expect(blocked.stdout).toContain('it adds what looks like a secret: new.txt');
   },
 );
-
-function keep(repository: TestRepository): TestRepository {
-  return repository;
-}
 
 function halo(repository: TestRepository, settings: string[], ids = ['A'], options: string[] = []) {
   const file = join(repository.root, '../prd.json');

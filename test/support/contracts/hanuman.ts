@@ -36,7 +36,7 @@ export interface HanumanWorld {
   /** `halo run` in this process. */
   run(repository: TestRepository, words: string[], env?: Record<string, string>): Promise<Ended>;
   /** Runs a command line of halo in this process. */
-  call(words: string[], cwd: string): Promise<Ended>;
+  call(words: string[], cwd: string, env?: Record<string, string>): Promise<Ended>;
 }
 
 /** Closed after the tests of the file. */
@@ -47,6 +47,8 @@ export function openWorld(): HanumanWorld {
     await home.close();
     for (const repository of repositories) repository.remove();
   });
+  const call: HanumanWorld['call'] = (words, cwd, env = {}) =>
+    callHalo(words, { cwd, env: { HALO_HOME: home.dir, ...env } });
   return {
     home,
     aRepository() {
@@ -54,9 +56,8 @@ export function openWorld(): HanumanWorld {
       repositories.push(repository);
       return repository;
     },
-    run: (repository, words, env = {}) =>
-      callHalo(['run', ...words], { cwd: repository.root, env: { HALO_HOME: home.dir, ...env } }),
-    call: (words, cwd) => callHalo(words, { cwd, env: { HALO_HOME: home.dir } }),
+    run: ({ root }, words, env) => call(['run', ...words], root, env),
+    call,
   };
 }
 
