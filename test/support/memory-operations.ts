@@ -356,7 +356,7 @@ export function openMemory(): MemoryOperations {
       }),
     snapshots: () => Promise.resolve([]),
     removeSnapshots: () => Promise.resolve({ removed: [], inUse: [] }),
-    prune: () => Promise.resolve({ removed: [], bytes: 0, heldBack: [], failed: [], hasLimits: false }),
+    prune: () => Promise.resolve({ removed: [], bytes: 0, heldBack: [], failed: [], excessBytes: 0, hasLimits: false }),
     ...userOperations(),
     close: () => Promise.resolve(),
   };

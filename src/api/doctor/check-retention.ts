@@ -14,8 +14,13 @@ const MANY_BYTES = 10 * 1024 ** 3;
 export async function checkRetention(home: string): Promise<Finding> {
   const limits = await readRetention(home);
   const context = { home, store: openStore(home, { transcribe }), now: () => new Date() };
-  const { runBytes, artifactBytes } = await planPrune(context, limits);
+  const { runBytes, artifactBytes, excessBytes } = await planPrune(context, limits);
   const size = `runs take ${formatSize(runBytes)}, artifacts of ended runs ${formatSize(artifactBytes)} of it`;
+  if (excessBytes > 0) {
+    const says = `${size}; runs that must stay are ${formatSize(excessBytes)} larger than keep.max_size`;
+    const fix = 'land or give up the runs that `halo prune --dry-run` lists, or raise keep.max_size in config.toml';
+    return { name: 'retention', ok: 'warn', says, fix };
+  }
   if (hasRetention(limits)) {
     const last = await readLastPrune(home);
     return { name: 'retention', ok: 'ok', says: `${size}; last daily removal: ${last ?? 'none yet'}` };

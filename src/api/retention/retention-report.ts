@@ -31,8 +31,10 @@ export interface PruneReport {
   bytes: number;
   /** Ended runs that stay whatever the limits are. */
   heldBack: { runId: string; why: string }[];
-  /** Runs that cannot be read or removed, with the error message. */
-  failed: { runId: string; error: string }[];
+  /** Runs that cannot be read or removed, and mirrors that cannot be removed, with the error message. */
+  failed: { runId: string | null; mirror: string | null; error: string }[];
+  /** By how much the runs that must stay are larger than the maximum size of all runs; 0 if they are not. */
+  excessBytes: number;
   /** Without limits, only what belongs to no run is removed. */
   hasLimits: boolean;
 }
@@ -59,20 +61,23 @@ export async function reportPrune({ home, store, by, signal }: PruneHost, reques
   const context = { home, store, now: () => new Date() };
   const done = request.dryRun ? await preview(context, limits) : await pruneHome(context, limits, { by, signal });
   const { plan } = done;
+  const failedRuns = [...plan.unreadable, ...done.failed].map((failure) => ({ ...failure, mirror: null }));
+  const failedMirrors = done.failedMirrors.map((failure) => ({ ...failure, runId: null }));
   const cached = await pruneCache(home, request.dryRun === true);
   const removed = [...done.removals.map(ofRun), ...done.mirrors.map(ofMirror), ...cached];
   return {
     removed,
     bytes: removed.reduce((sum, { bytes }) => sum + bytes, 0),
     heldBack: plan.kept,
-    failed: [...plan.unreadable, ...done.failed].map(({ runId, error }) => ({ runId, error: error.message })),
+    failed: [...failedRuns, ...failedMirrors].map((failure) => ({ ...failure, error: failure.error.message })),
+    excessBytes: plan.excessBytes,
     hasLimits: hasRetention(limits),
   };
 }
 
 async function preview(context: PruneContext, limits: RetentionLimits): Promise<PruneResult> {
   const plan = await planPrune(context, limits);
-  return { plan, removals: plan.removals, mirrors: plan.mirrors, failed: [] };
+  return { plan, removals: plan.removals, mirrors: plan.mirrors, failed: [], failedMirrors: [] };
 }
 
 /** The cache keeps its limit by itself, unless the limit was lowered. */

@@ -70,7 +70,7 @@ async function prune(flags: Flags, cli: Cli): Promise<void> {
 async function show(report: PruneReport, { dryRun, json }: Flags, cli: Cli): Promise<void> {
   if (report.failed.length > 0) cli.exitCode = FAILED;
   if (json) return cli.printJson(report);
-  const { removed, heldBack, failed, hasLimits, bytes } = report;
+  const { removed, heldBack, failed, hasLimits, bytes, excessBytes } = report;
   if (removed.length > 0) {
     await cli.print(...rows(removed, cli));
     await cli.note(`${dryRun ? 'Would remove' : 'Removed'} ${formatSize(bytes)}.`);
@@ -78,7 +78,12 @@ async function show(report: PruneReport, { dryRun, json }: Flags, cli: Cli): Pro
   for (const { runId, why } of heldBack.slice(0, MAX_SHOWN))
     await cli.note(cli.paintErr('quiet', `${runId} stays: ${safeLine(why)}`));
   if (heldBack.length > MAX_SHOWN) await cli.note(`${heldBack.length - MAX_SHOWN} more runs stay: see --json`);
-  for (const { runId, error } of failed) await cli.note(cli.paintErr('bad', `${runId} failed: ${safeLine(error)}`));
+  for (const { runId, mirror, error } of failed)
+    await cli.note(cli.paintErr('bad', `${runId ?? safeLine(mirror ?? '-')} failed: ${safeLine(error)}`));
+  if (excessBytes > 0)
+    await cli.note(
+      `The runs that must stay are ${formatSize(excessBytes)} larger than the maximum size: no whole run is removed for it.`,
+    );
   if (!hasLimits)
     await cli.note(
       'No limit is set, so only what belongs to no run goes. Set `[keep]` in config.toml, or --older-than.',

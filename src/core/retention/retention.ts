@@ -31,6 +31,8 @@ export interface RunSize {
 /** Something that retention removes: the artifacts of a run, or the whole run. `why` is a clause. */
 export interface RunRemoval {
   runId: string;
+  /** ISO 8601: it has ended again since if its journal has another time. */
+  endedAt: string;
   what: 'artifacts' | 'run';
   bytes: number;
   why: string;
@@ -43,7 +45,7 @@ export function hasRetention(limits: RetentionLimits): boolean {
 
 /**
  * What to remove so that the limits hold, in this order: artifacts, then whole runs, the oldest first. Runs that have not
- * ended, or must be kept, stay and count.
+ * ended, or must be kept, stay and count; if they alone are larger than the maximum size, no whole run is removed for it.
  */
 export function planRetention(runs: readonly RunSize[], limits: RetentionLimits, now: Date): RunRemoval[] {
   const ended = runs.flatMap((run) => (run.endedAt === undefined ? [] : [{ ...run, endedAt: run.endedAt }]));
@@ -58,22 +60,29 @@ export function planRetention(runs: readonly RunSize[], limits: RetentionLimits,
   for (const { bytes } of chosen.values()) total -= bytes;
   const { maxBytes = Infinity } = limits;
   const why = 'all runs together are larger than the maximum size';
-  for (const { runId, artifactBytes } of oldest) {
+  for (const { runId, endedAt, artifactBytes } of oldest) {
     if (total <= maxBytes) break;
     if (artifactBytes === 0 || chosen.has(runId)) continue;
-    chosen.set(runId, { runId, what: 'artifacts', bytes: artifactBytes, why });
+    chosen.set(runId, { runId, endedAt, what: 'artifacts', bytes: artifactBytes, why });
     total -= artifactBytes;
   }
-  for (const { runId, artifactBytes, otherBytes } of oldest) {
+  for (const { runId, endedAt, artifactBytes, otherBytes } of fixedBytes(runs) > maxBytes ? [] : oldest) {
     if (total <= maxBytes) break;
     const before = chosen.get(runId);
     if (before?.what === 'run') continue;
     const bytes = artifactBytes + otherBytes;
-    chosen.set(runId, { runId, what: 'run', bytes, why });
+    chosen.set(runId, { runId, endedAt, what: 'run', bytes, why });
     total -= bytes - (before?.bytes ?? 0);
   }
   const removals = oldest.flatMap(({ runId }) => chosen.get(runId) ?? []);
   return [...removals.filter(({ what }) => what === 'artifacts'), ...removals.filter(({ what }) => what === 'run')];
+}
+
+/** The size of the runs that retention must not touch, in bytes. */
+export function fixedBytes(runs: readonly RunSize[]): number {
+  return runs
+    .filter(({ endedAt, keptBecause }) => endedAt === undefined || keptBecause !== undefined)
+    .reduce((sum, { artifactBytes, otherBytes }) => sum + artifactBytes + otherBytes, 0);
 }
 
 function removalOf(
@@ -84,11 +93,11 @@ function removalOf(
 ): RunRemoval | undefined {
   const ageMs = msBetween(endedAt, now.toISOString());
   const ended = `it ended ${Math.floor(ageMs / DAY_MS)} days ago`;
-  if (ageMs >= journalsMs) return { runId, what: 'run', bytes: artifactBytes + otherBytes, why: ended };
+  if (ageMs >= journalsMs) return { runId, endedAt, what: 'run', bytes: artifactBytes + otherBytes, why: ended };
   if (artifactBytes === 0) return undefined;
-  if (ageMs >= artifactsMs) return { runId, what: 'artifacts', bytes: artifactBytes, why: ended };
+  if (ageMs >= artifactsMs) return { runId, endedAt, what: 'artifacts', bytes: artifactBytes, why: ended };
   if (rank < runs) return undefined;
-  return { runId, what: 'artifacts', bytes: artifactBytes, why: `${rank} newer runs have ended` };
+  return { runId, endedAt, what: 'artifacts', bytes: artifactBytes, why: `${rank} newer runs have ended` };
 }
 
 /** A sentence about a run whose artifacts retention has removed. */

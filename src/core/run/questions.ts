@@ -62,10 +62,15 @@ export function hasLeftWork({ kept, attempts }: Pick<StoryReplies, 'kept'> & { a
   return kept?.attempt === attempts;
 }
 
-/** Whether a run waits for the time at which halo answers a question itself. */
-export function nextDeadline({ stories, task, stopReason }: RunWithQuestions): string | undefined {
-  if (task !== undefined || stopReason === 'USER_ABORT') return undefined;
-  const times = stories.filter(isQuestion).flatMap(({ question }) => question?.until ?? []);
+/** Whether a story of a run can still be answered. */
+export function waitsForAnswer({ stories, task, stopReason }: RunWithQuestions): boolean {
+  return task === undefined && stopReason !== 'USER_ABORT' && stories.some(isQuestion);
+}
+
+/** When halo answers a question of a run itself, ISO 8601; undefined if it answers none. */
+export function nextDeadline(run: RunWithQuestions): string | undefined {
+  if (!waitsForAnswer(run)) return undefined;
+  const times = run.stories.filter(isQuestion).flatMap(({ question }) => question?.until ?? []);
   return times.sort()[0];
 }
 

@@ -66,12 +66,12 @@ export async function isMergeEmpty(mirrorDir: string, commit: string, other: str
   );
 }
 
-/** Whether a branch other than those of halo's runs has the commit in its history. False if the repository lacks it. */
+/** Whether a branch other than those of halo's runs and pull requests has the commit in its history. False if the repository lacks it. */
 export async function isOnOtherBranch(gitDir: string, commit: string): Promise<boolean> {
   assertObjectId(commit, 'The commit');
   const args = ['for-each-ref', '--format=%(refname)', `--contains=${commit}`, 'refs/heads', 'refs/remotes'];
   const found = await tryGit(args, { gitDir });
   if (found.exitCode !== 0) return false;
   const names = found.stdout.toString('utf8').split('\n');
-  return names.some((name) => name !== '' && !/^refs\/(?:heads|remotes\/[^/]+)\/halo\//.test(name));
+  return names.some((name) => name !== '' && !/^refs\/(?:heads|remotes\/[^/]+)\/halo(?:-pr)?\//.test(name));
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HaloError } from '../../core/failure/errors.ts';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { readFolder, syncPath } from '../../lib/fs.ts';
@@ -85,14 +85,18 @@ export async function removeRun(home: string, runId: string, { openRuns, release
   });
 }
 
-/** Removes the files of removed runs whose process died before it could. Returns their number. */
-export async function finishRemovals(home: string): Promise<number> {
+/** Removes the files of removed runs whose process died before it could. Returns those that it cannot remove. */
+export async function finishRemovals(home: string): Promise<{ runId: string; error: HaloError }[]> {
   const runs = runsFolder(home);
-  return withDiskErrors(runs, async () => {
-    const names = (await readFolder(runs)).filter((name) => name.startsWith(REMOVED));
-    for (const name of names) await rm(join(runs, name), { recursive: true, force: true });
-    return names.length;
-  });
+  const failed: { runId: string; error: HaloError }[] = [];
+  const names = await withDiskErrors(runs, () => readFolder(runs));
+  for (const name of names.filter((each) => each.startsWith(REMOVED))) {
+    const path = join(runs, name);
+    await withDiskErrors(path, () => rm(path, { recursive: true, force: true })).catch((error: unknown) => {
+      failed.push({ runId: name.slice(REMOVED.length).replace(/-[0-9a-f]+$/, ''), error: toHaloError(error) });
+    });
+  }
+  return failed;
 }
 
 /** The size of a folder with everything below it, in bytes; links are not followed. 0 if it does not exist. */

@@ -2,6 +2,7 @@ import { isObjectId } from '../../git/process/object-id.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isOnOtherBranch } from '../../git/repository/unmerged-runs.ts';
+import { waitsForAnswer } from '../../core/run/questions.ts';
 import { currentDecision, type RunState } from '../../core/run/state.ts';
 import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
 
@@ -13,7 +14,7 @@ export interface IdentifiedRun {
 
 /** Why retention must not touch runs, by run id, as clauses; runs that it may touch are not listed. */
 export async function findKeptRuns(home: string, runs: readonly IdentifiedRun[]): Promise<Map<string, string>> {
-  const open = runs.filter(({ state }) => state.status !== 'ended');
+  const open = runs.filter(({ state }) => state.status !== 'ended' || waitsForAnswer(state));
   const needed = new Map<string, string>();
   const bases = new Map<string, string>();
   for (const { runId, state } of open) {
@@ -38,6 +39,7 @@ function reasonInJournal(state: RunState): string | undefined {
   if (state.status !== 'ended') return 'it has not ended';
   if (state.stories.some(({ held }) => held !== undefined)) return 'a story waits for approval';
   if (state.stories.some(({ approved }) => approved !== undefined)) return 'an approved story has not landed';
+  if (waitsForAnswer(state)) return 'a story waits for an answer';
   return undefined;
 }
 

@@ -1,6 +1,12 @@
 import { join } from 'node:path';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { planRetention, type RetentionLimits, type RunRemoval, type RunSize } from '../../core/retention/retention.ts';
+import {
+  fixedBytes,
+  planRetention,
+  type RetentionLimits,
+  type RunRemoval,
+  type RunSize,
+} from '../../core/retention/retention.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { releaseRun, repackHeld } from '../../git/mirror/release-run.ts';
@@ -12,12 +18,18 @@ import { OpenRuns } from '../../store/open-runs.ts';
 import { finishRemovals, measureRun, removeArtifacts, removeRun } from '../../store/run/remove-run.ts';
 import type { Store } from '../../store/store.ts';
 import { findKeptRuns, type IdentifiedRun } from './kept-runs.ts';
-import { finishMirrorRemovals, findUnusedMirrors, removeMirror, type UnusedMirror } from './unused-mirrors.ts';
+import {
+  finishMirrorRemovals,
+  findUnusedMirrors,
+  removeMirror,
+  type FailedMirror,
+  type UnusedMirror,
+} from './unused-mirrors.ts';
 
 /** What retention needs of this machine. */
 export interface PruneContext {
   home: string;
-  store: Pick<Store, 'runIds' | 'readState' | 'transact' | 'publishRuns'>;
+  store: Pick<Store, 'runIds' | 'openRuns' | 'readState' | 'transact' | 'publishRuns'>;
   now: () => Date;
 }
 
@@ -31,6 +43,8 @@ export interface PrunePlan {
   unreadable: { runId: string; error: HaloError }[];
   /** The size of all runs. */
   runBytes: number;
+  /** By how much the runs that must stay are larger than the maximum size of all runs; 0 if they are not. */
+  excessBytes: number;
   /** How much of it the artifacts of ended runs are that nothing holds back. */
   artifactBytes: number;
 }
@@ -41,6 +55,7 @@ export interface PruneResult {
   removals: RunRemoval[];
   mirrors: UnusedMirror[];
   failed: { runId: string; error: HaloError }[];
+  failedMirrors: FailedMirror[];
 }
 
 const MAX_READS = 8;
@@ -62,10 +77,9 @@ export async function planPrune({ home, store, now }: PruneContext, limits: Rete
   const sized = runs.map(({ runId, state }): RunSize => {
     const { artifacts, other } = sizes.get(runId) ?? { artifacts: 0, other: 0 };
     const keptBecause = kept.get(runId);
-    const endedAt = state.status === 'ended' ? (state.endedAt ?? state.createdAt) : undefined;
     return {
       runId,
-      endedAt,
+      endedAt: endOf(state),
       artifactBytes: artifacts,
       otherBytes: other,
       ...(keptBecause !== undefined && { keptBecause }),
@@ -79,6 +93,7 @@ export async function planPrune({ home, store, now }: PruneContext, limits: Rete
     mirrors: unreadable.length > 0 ? [] : await findUnusedMirrors(home, usedMirrors(runs), now()),
     kept: ended.flatMap(({ runId, keptBecause: why }) => (why === undefined ? [] : [{ runId, why }])),
     unreadable,
+    excessBytes: Math.max(0, fixedBytes(sized) - (limits.maxBytes ?? Infinity)),
     runBytes: sized.reduce((sum, run) => sum + run.artifactBytes + run.otherBytes, 0),
     artifactBytes: ended.reduce((sum, run) => sum + (run.keptBecause === undefined ? run.artifactBytes : 0), 0),
   };
@@ -97,15 +112,16 @@ export async function pruneHome(
   const lock = await lockHome(home);
   try {
     await store.publishRuns();
-    await finishRemovals(home);
-    await finishMirrorRemovals(home);
+    const failed = await finishRemovals(home);
+    const failedMirrors = await finishMirrorRemovals(home);
+    const openBefore = new Set((await store.openRuns()).map(({ runId }) => runId));
     const plan = await planPrune(context, limits);
-    const result: PruneResult = { plan, removals: [], mirrors: [], failed: [] };
+    const result: PruneResult = { plan, removals: [], mirrors: [], failed, failedMirrors };
     const released = new Set<string>();
     for (const removal of plan.removals) {
       if (signal?.aborted) break;
       try {
-        const mirror = await remove(context, removal, by);
+        const mirror = await remove(context, removal, { by, openBefore });
         if (mirror === undefined) continue;
         result.removals.push(removal);
         if (removal.what === 'run') released.add(mirror);
@@ -114,8 +130,14 @@ export async function pruneHome(
       }
     }
     for (const name of released) await repackHeld(mirrorPath(home, name)).catch(() => undefined);
-    for (const mirror of signal?.aborted ? [] : plan.mirrors)
-      if (await removeMirror(home, mirror.name, now())) result.mirrors.push(mirror);
+    for (const mirror of plan.mirrors) {
+      if (signal?.aborted) break;
+      try {
+        if (await removeMirror(home, mirror.name, now())) result.mirrors.push(mirror);
+      } catch (error) {
+        failedMirrors.push({ mirror: mirror.name, error: toHaloError(error) });
+      }
+    }
     await failpoint('prune.after');
     return result;
   } finally {
@@ -136,32 +158,55 @@ async function lockHome(home: string): Promise<Awaited<ReturnType<typeof acquire
   }
 }
 
-/** Returns the mirror of the run, or undefined if the run was reopened in the meantime. */
+interface Removing {
+  by: string;
+  /** The runs that were open before the plan was made. */
+  openBefore: ReadonlySet<string>;
+}
+
+/** Returns the mirror of the run, or undefined if the run was reopened, or is needed by a new one, since the plan was made. */
 async function remove(
-  { home, store }: PruneContext,
-  { runId, what, bytes }: RunRemoval,
-  by: string,
+  context: PruneContext,
+  removal: RunRemoval,
+  { by, openBefore }: Removing,
 ): Promise<string | undefined> {
+  const { home, store } = context;
+  const { runId, what, bytes } = removal;
+  const isUnchanged = (state: RunState) => endOf(state) === removal.endedAt;
   await failpoint('prune.before');
   if (what === 'run') {
     let mirror: string | undefined;
     const release = async (state: RunState) => {
+      const run = { runId, state };
+      const isKept = async () =>
+        (await findKeptRuns(home, [run, ...(await findNewRuns(store, openBefore))])).has(runId);
+      if (!isUnchanged(state) || (await isKept())) return false;
       mirror = MIRROR_NAME.test(state.repo.mirror) ? state.repo.mirror : '';
       if (mirror !== '') await releaseRun(mirrorPath(home, mirror), runId);
       return true;
     };
     return (await removeRun(home, runId, { openRuns: new OpenRuns(home), release })) ? mirror : undefined;
   }
-  const isEnded = await store.transact(runId, (state) => {
-    const { status, pruned, endedAt = '' } = state;
-    if (status !== 'ended') return { entries: [], result: false };
+  const isNoted = await store.transact(runId, (state) => {
+    if (!isUnchanged(state)) return { entries: [], result: false };
     // An interrupted removal is finished without another entry.
-    const isNoted = pruned !== undefined && pruned.at >= endedAt;
-    return { entries: isNoted ? [] : [{ type: 'run.pruned', by, bytes }], result: true };
+    const wasNoted = state.pruned !== undefined && state.pruned.at >= removal.endedAt;
+    return { entries: wasNoted ? [] : [{ type: 'run.pruned', by, bytes }], result: true };
   });
-  if (!isEnded) return undefined;
+  if (!isNoted) return undefined;
   await failpoint('prune.noted');
   return (await removeArtifacts(home, runId)) ? '' : undefined;
+}
+
+/** ISO 8601; undefined for a run that has not ended. */
+function endOf({ status, endedAt, createdAt }: RunState): string | undefined {
+  return status === 'ended' ? (endedAt ?? createdAt) : undefined;
+}
+
+/** Those that were opened since. */
+async function findNewRuns(store: PruneContext['store'], openBefore: ReadonlySet<string>): Promise<IdentifiedRun[]> {
+  const added = (await store.openRuns()).filter(({ runId }) => !openBefore.has(runId));
+  return Promise.all(added.map(async ({ runId }) => ({ runId, state: await store.readState(runId) })));
 }
 
 /** A journal that somebody copied here may name any path. */

@@ -3,12 +3,20 @@ import { join } from 'node:path';
 import { mirrorPath, withMirrorLock } from '../../git/mirror/mirror.ts';
 import { readFolder } from '../../lib/fs.ts';
 import { LockBusyError } from '../../lib/lock.ts';
+import { toHaloError, type HaloError } from '../../core/failure/errors.ts';
+import { withDiskErrors } from '../../store/disk-errors.ts';
 import { measureFolder } from '../../store/run/remove-run.ts';
 
 /** A mirror that no run of this home uses. */
 export interface UnusedMirror {
   name: string;
   bytes: number;
+}
+
+/** A mirror that could not be removed. */
+export interface FailedMirror {
+  mirror: string;
+  error: HaloError;
 }
 
 /** A mirror is created before its run: one that was used more recently may belong to a submit. */
@@ -58,11 +66,17 @@ export async function removeMirror(home: string, name: string, now: Date): Promi
   return true;
 }
 
-/** Finishes removals whose process died. */
-export async function finishMirrorRemovals(home: string): Promise<void> {
+/** Finishes removals whose process died. Returns the mirrors that it cannot remove. */
+export async function finishMirrorRemovals(home: string): Promise<FailedMirror[]> {
   const repos = join(home, 'repos');
-  for (const name of (await readFolder(repos)).filter((each) => each.startsWith(REMOVED)))
-    await rm(join(repos, name), { recursive: true, force: true });
+  const failed: FailedMirror[] = [];
+  for (const name of (await readFolder(repos)).filter((each) => each.startsWith(REMOVED))) {
+    const path = join(repos, name);
+    await withDiskErrors(path, () => rm(path, { recursive: true, force: true })).catch((error: unknown) => {
+      failed.push({ mirror: name.slice(REMOVED.length), error: toHaloError(error) });
+    });
+  }
+  return failed;
 }
 
 /** Whether none of the folders that every use changes has changed for a day. */

@@ -41,7 +41,14 @@ describe('retention', () => {
     expect(plan(RUNS, { maxBytes: 550 })).toEqual([]);
     expect(plan(RUNS, { maxBytes: 400 })).toEqual(['artifacts d', 'artifacts c']);
     expect(plan(RUNS, { maxBytes: 135 })).toEqual(['artifacts b', 'artifacts a', 'run d', 'run c']);
-    expect(plan(RUNS, { maxBytes: 1 })).toEqual(['run d', 'run c', 'run b', 'run a']);
+    expect(plan(RUNS, { maxBytes: 115 })).toEqual(['run d', 'run c', 'run b', 'run a']);
+  });
+
+  it('removes no whole run for a size that the runs that must stay exceed', () => {
+    expect(plan([run('open', undefined, { artifactBytes: 500 }), run('a', 1)], { maxBytes: 505 })).toEqual([
+      'artifacts a',
+    ]);
+    expect(plan([run('open', undefined, { artifactBytes: 500 }), run('a', 1)], { maxBytes: 515 })).toEqual(['run a']);
   });
 
   it('leaves runs that have not ended, and those that are held back', () => {

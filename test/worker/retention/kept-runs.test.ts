@@ -4,7 +4,7 @@ import type { RunState } from '../../../src/core/run/state.ts';
 import { IssueReportFiles } from '../../../src/store/forge/issue-report-files.ts';
 import { findKeptRuns, type IdentifiedRun } from '../../../src/worker/retention/kept-runs.ts';
 import { it } from '../../support/fixtures.ts';
-import { BASE, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
+import { asked, BASE, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
 const RUN = '0tbq1aaaaaaaaaaa';
@@ -28,6 +28,7 @@ function landedRun(repository: TestRepository, ...more: JournalEntry[]) {
   const state = stateOf({ ...created(RUN, 1), repo }, { type: 'run.started' }, ...entries, END, ...more);
   return { commit, run: { runId: RUN, state } };
 }
+const PULL = `refs/remotes/origin/halo-pr/${RUN}/1-us-001`;
 const NOT_LANDED = 'its commits have not landed on your branch';
 
 it.for<[string, JournalEntry[], string | undefined]>([
@@ -42,6 +43,12 @@ it.for<[string, JournalEntry[], string | undefined]>([
     ],
     'an approved story has not landed',
   ],
+  ['with a question is kept', asked('US-001'), 'a story waits for an answer'],
+  [
+    'with a question that was cancelled is not kept',
+    [...asked('US-001').slice(0, -1), { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' }],
+    undefined,
+  ],
   ['that failed without a commit is not kept', [...failed('US-001'), END], undefined],
 ])('a run %s', async ([, entries, why], { home }) => {
   expect((await findKeptRuns(home, [runOf(entries)])).get(RUN)).toBe(why);
@@ -50,6 +57,7 @@ it.for<[string, JournalEntry[], string | undefined]>([
 it.for<[string, string[], JournalEntry[], string | undefined]>([
   ['on no other branch is kept', [], [], NOT_LANDED],
   ['on the branch of another run is kept', [`branch halo/${OTHER} halo/${RUN}`], [], NOT_LANDED],
+  ['on the fetched branch of its pull request is kept', [`update-ref ${PULL} halo/${RUN}`], [], NOT_LANDED],
   ['on another branch is not kept', [`branch review halo/${RUN}`], [], undefined],
   ['merged into another branch is not kept', [`merge -q --no-ff --no-edit halo/${RUN}`], [], undefined],
   ['landed by halo is not kept', [], [{ type: 'run.landed', branch: 'main', from: BASE, to: COMMIT }], undefined],
@@ -60,7 +68,10 @@ it.for<[string, string[], JournalEntry[], string | undefined]>([
   expect((await findKeptRuns(home, [run])).get(RUN)).toBe(why);
 });
 
-it('a run is kept while an open run builds on its commit or waits for it', async ({ home, repository }) => {
+it('a run is kept while an open run, or one that can be answered, builds on its commit or waits for it', async ({
+  home,
+  repository,
+}) => {
   const { run, commit } = landedRun(repository);
   repository.git('branch', 'review', commit);
   const { repo } = run.state;
@@ -69,6 +80,8 @@ it('a run is kept while an open run builds on its commit or waits for it', async
   const why = `the open run ${OTHER} continues it`;
   expect((await findKeptRuns(home, [run, builder])).get(RUN)).toBe(why);
   expect((await findKeptRuns(home, [run, waiter])).get(RUN)).toBe(why);
+  const asking = runOf(asked('US-001'), OTHER, { repo: { ...repo, base: commit } });
+  expect((await findKeptRuns(home, [run, asking])).get(RUN)).toBe(why);
   const ended = { ...builder, state: { ...builder.state, status: 'ended' as const } };
   expect((await findKeptRuns(home, [run, ended])).get(RUN)).toBeUndefined();
 });

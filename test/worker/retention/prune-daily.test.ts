@@ -68,6 +68,28 @@ describe('daily retention', () => {
     },
   );
 
+  it('is tried again an hour after it failed', async () => {
+    configure('[keep]\nruns = 0\n');
+    const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+    const at = '2020-01-01T00:00:00Z';
+    writeFileSync(join(dir, 'retention.json'), JSON.stringify({ v: 1, at, triedAt: ago(59) }));
+    await daily();
+    expect([existsSync(artifact()), await readLastPrune(dir)]).toEqual([true, at]);
+    writeFileSync(join(dir, 'retention.json'), JSON.stringify({ v: 1, at, triedAt: ago(61) }));
+    await daily();
+    expect(existsSync(artifact())).toBe(false);
+  });
+
+  it('records when it began, so that a failure is not repeated every minute', async () => {
+    configure('[keep]\nruns = 0\n');
+    const fail = () => Promise.reject(new Error('no list'));
+    const store = { ...openStore(dir, { transcribe }), findOpenRuns: fail };
+    const log = pino({ level: 'silent' });
+    await expect(pruneDaily({ home: dir, store, log }, new AbortController().signal)).rejects.toThrow('no list');
+    await daily();
+    expect(existsSync(artifact())).toBe(true);
+  });
+
   it('removes nothing while config.toml is invalid', async () => {
     configure('[keep]\nartifacts = "soon"\n');
     await expect(daily()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });

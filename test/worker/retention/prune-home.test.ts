@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -176,7 +177,58 @@ describe('a mirror', () => {
   });
 });
 
+describe('a run that changes after the plan was made', () => {
+  /** Prunes; `change` happens as soon as the plan has read the state of the run. */
+  async function pruneAfter(limits: RetentionLimits, change: () => Promise<void>) {
+    const { store, ...rest } = context();
+    let isPlanned = false;
+    const readState = async (runId: string) => {
+      const state = await store.readState(runId);
+      if (!isPlanned) await change();
+      isPlanned = true;
+      return state;
+    };
+    return pruneHome({ ...rest, store: { ...store, readState } }, limits, { by: 'tess' });
+  }
+  beforeEach(async () => {
+    await home.addRun(failedRun(RUN));
+    home.writeArtifact(RUN, 'us-001/1/gates/1.log', 'x');
+  });
+
+  it.each([ARTIFACTS, ALL])('keeps all files if it was retried and has ended again: %j', async (limits) => {
+    const { removals } = await pruneAfter(limits, async () => {
+      await home.append(RUN, { type: 'run.retried', by: 'tess', stories: ['US-001'] });
+      await home.append(RUN, { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' });
+    });
+    expect(removals).toEqual([]);
+    expect(existsSync(join(dirOf(RUN), 'artifacts/us-001/1/gates/1.log'))).toBe(true);
+  });
+
+  it('stays if a new run waits for it', async () => {
+    const { removals } = await pruneAfter(ALL, async () => {
+      await home.addRun([{ ...created(OTHER, 1), after: [RUN] }, { type: 'run.started' }]);
+    });
+    expect(removals).toEqual([]);
+    expect(existsSync(dirOf(RUN))).toBe(true);
+  });
+});
+
 describe('removal', () => {
+  it('continues if a file of an earlier removal cannot be removed, and reports it', async () => {
+    await home.addRun(failedRun(RUN));
+    const left = join(home.host.home, 'runs', `.removed-${OTHER}-0123abcd`);
+    mkdirSync(left);
+    writeFileSync(join(left, 'file'), '');
+    execFileSync('chattr', ['+i', join(left, 'file')]);
+    try {
+      const { removals, failed } = await prune(ALL);
+      expect(removals).toMatchObject([{ runId: RUN }]);
+      expect(failed).toMatchObject([{ runId: OTHER, error: { code: 'DISK_FAILED' } }]);
+    } finally {
+      execFileSync('chattr', ['-i', join(left, 'file')]);
+    }
+  });
+
   it('is done by one process at a time', async () => {
     await home.addRun(succeeded(RUN));
     mkdirSync(join(home.host.home, 'locks'), { recursive: true });

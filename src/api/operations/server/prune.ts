@@ -46,8 +46,13 @@ export const pruneOperation: Operation<PruneRequest, PruneReport> = {
           .array(z.object({ runId: z.string(), why: z.string() }))
           .describe('Ended runs that stay whatever the limits are.'),
         failed: z
-          .array(z.object({ runId: z.string(), error: z.string() }))
-          .describe('Runs that cannot be read or removed.'),
+          .array(z.object({ runId: z.string().nullable(), mirror: z.string().nullable(), error: z.string() }))
+          .describe('Runs that cannot be read or removed, and mirrors that cannot be removed.'),
+        excessBytes: z
+          .number()
+          .describe(
+            'By how much the runs that must stay are larger than the maximum size, in bytes; 0 if they are not.',
+          ),
         hasLimits: z.boolean().describe('Without limits, only what belongs to no run is removed.'),
       }),
   },
