@@ -4,10 +4,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-export HALO_CHAOS_LEVEL=full
+export HALO_TEST_LEVEL=full
 rest=()
 for word in "$@"; do
-  if [ "$word" = --all ]; then HALO_CHAOS_LEVEL=all; else rest+=("$word"); fi
+  if [ "$word" = --all ]; then HALO_TEST_LEVEL=all; else rest+=("$word"); fi
 done
 bash scripts/setup.sh
 # Tests of wrong clocks are skipped without it.

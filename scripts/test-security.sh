@@ -4,4 +4,5 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 bash scripts/setup.sh
+export HALO_TEST_LEVEL=full
 exec node_modules/.bin/vitest run test/security "$@"

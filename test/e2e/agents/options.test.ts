@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 
@@ -94,10 +95,12 @@ describe('effort and tools of an attempt', () => {
     expect(tools.filter((name) => /web|mcp|skill/i.test(name ?? ''))).toEqual([]);
   });
 
-  it.each([
-    ['openai', { reasoning: { effort: 'high' } }],
-    ['anthropic', { output_config: { effort: 'high' } }],
-  ])('reach the model through opencode with the API of %s', async (api, expected) => {
+  it.each(
+    casesAtLevel<[string, object]>(
+      [['openai', { reasoning: { effort: 'high' } }]],
+      [['anthropic', { output_config: { effort: 'high' } }]],
+    ),
+  )('reach the model through opencode with the API of %s', async (api, expected) => {
     const settings = ['agent=opencode', `agents.opencode.model=${api}`, 'model.effort=high'];
     expect((await implement(settings)).first).toMatchObject(expected);
   });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -111,7 +112,7 @@ function agentOf({ test, implementation, attacks }: Runner): string {
 }
 
 describe('incident tests-skipped: stories that begin with tests', () => {
-  it.for(RUNNERS)(
+  it.for(casesAtLevel(RUNNERS.slice(0, 1), RUNNERS.slice(1)))(
     'tests of $name are checked by file and name, and do not land with a configuration that skips them',
     { timeout: 300_000 },
     async (runner, { halo }) => {

@@ -12,6 +12,7 @@ import { callHalo } from '../../support/terminal/call-halo.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import { agentAdapter } from '../../../src/agents/registry.ts';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { PROGRAM_AGENTS } from '../../support/agent-ids.ts';
 
 const PLAN = {
@@ -213,33 +214,37 @@ describe('halo plan with a real agent', () => {
   beforeAll(async () => (halo = await openModelHalo(KEY)));
   afterAll(() => halo.close());
 
-  it.each(PROGRAM_AGENTS)('gets the plan of %s, with usage and model', async (agent) => {
-    const server = await halo.serve([
-      { run: 'ls; echo x > new.txt', expect: ['Plan work', 'Show a total'] },
-      { json: NEW, expect: ['Read-only file system'] },
-    ]);
-    const target = halo.newRepository({ 'README.md': 'hello' });
-    const session = await openPlan({
-      repo: target.root,
-      goal: 'Show a total',
-      documents: [],
-      prd: join(target.root, 'prd.json'),
-      output: undefined,
-      format: 'json',
-      profile: undefined,
-      set: modelAt(server.url, [`agent=${agent}`]),
-    });
-    const [submitted] = await halo.operations.submit(session.request);
-    const state = await halo.untilEnd(submitted!.runId);
-    expect(state).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: 2 } });
-    const [story] = state.stories;
-    const result = await halo.operations.artifact(state.runId, `${story!.key}/1/result.json`);
-    expect(await session.read(result)).toMatchObject({ added: ['US-002', 'US-003'] });
-    expect(server.remaining()).toBe(0);
-    if (agentAdapter(agent).hasAnswerSchema === true)
-      expect(server.requests[0]!.body).toMatch(/additionalProperties[^]*dependsOn|dependsOn[^]*additionalProperties/);
-    const models = halo.journal(state.runId).flatMap((event) => (event.type === 'model.used' ? [event.model] : []));
-    expect(models.length).toBeGreaterThan(0);
-    expect(await filesWith(halo.home, KEY)).toEqual([]);
-  });
+  const others = PROGRAM_AGENTS.filter((agent) => agent !== 'codex');
+  it.each(casesAtLevel<(typeof PROGRAM_AGENTS)[0]>(['codex'], others))(
+    'gets the plan of %s, with usage and model',
+    async (agent) => {
+      const server = await halo.serve([
+        { run: 'ls; echo x > new.txt', expect: ['Plan work', 'Show a total'] },
+        { json: NEW, expect: ['Read-only file system'] },
+      ]);
+      const target = halo.newRepository({ 'README.md': 'hello' });
+      const session = await openPlan({
+        repo: target.root,
+        goal: 'Show a total',
+        documents: [],
+        prd: join(target.root, 'prd.json'),
+        output: undefined,
+        format: 'json',
+        profile: undefined,
+        set: modelAt(server.url, [`agent=${agent}`]),
+      });
+      const [submitted] = await halo.operations.submit(session.request);
+      const state = await halo.untilEnd(submitted!.runId);
+      expect(state).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: 2 } });
+      const [story] = state.stories;
+      const result = await halo.operations.artifact(state.runId, `${story!.key}/1/result.json`);
+      expect(await session.read(result)).toMatchObject({ added: ['US-002', 'US-003'] });
+      expect(server.remaining()).toBe(0);
+      if (agentAdapter(agent).hasAnswerSchema === true)
+        expect(server.requests[0]!.body).toMatch(/additionalProperties[^]*dependsOn|dependsOn[^]*additionalProperties/);
+      const models = halo.journal(state.runId).flatMap((event) => (event.type === 'model.used' ? [event.model] : []));
+      expect(models.length).toBeGreaterThan(0);
+      expect(await filesWith(halo.home, KEY)).toEqual([]);
+    },
+  );
 });

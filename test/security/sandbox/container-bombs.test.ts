@@ -4,6 +4,7 @@ import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { storyKey } from '../../../src/core/run/story-key.ts';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -122,12 +123,18 @@ describe('attack 17: a hostile agent', () => {
   });
 
   const EAT = `node -e 'const a=[];for(;;)a.push(Buffer.alloc(8e6,1))'`;
-  it.each([
-    ['itself', `exec ${EAT}`, []],
-    ['in a child, and continues', `${EAT}; echo "it ended with $?" >&2; exit 1`, []],
-    ['in a gate', `echo x > x; ${OK}`, [EAT]],
-    ['in a child of a gate', `echo x > x; ${OK}`, [`${EAT}; exit 1`]],
-  ])('allocates memory %s (hazard 13): it ends with OUT_OF_MEMORY', async (_where, agent, gates) => {
+  it.each(
+    casesAtLevel<[string, string, string[]]>(
+      [
+        ['in a child, and continues', `${EAT}; echo "it ended with $?" >&2; exit 1`, []],
+        ['in a gate', `echo x > x; ${OK}`, [EAT]],
+      ],
+      [
+        ['itself', `exec ${EAT}`, []],
+        ['in a child of a gate', `echo x > x; ${OK}`, [`${EAT}; exit 1`]],
+      ],
+    ),
+  )('allocates memory %s (hazard 13): it ends with OUT_OF_MEMORY', async (_where, agent, gates) => {
     const state = await attack(agent, [], gates);
     expect(outcome(state)).toMatchObject({ stopReason: 'OUT_OF_MEMORY', story: 'OUT_OF_MEMORY' });
     expect(outcome(state).says).toMatch(/ran out of memory|probably for its memory/);

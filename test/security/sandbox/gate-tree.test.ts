@@ -6,6 +6,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
 import { parseRestored } from '../../../src/worker/workspace/restore-tree.ts';
 import { toOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -239,10 +240,12 @@ describe('incident judge-memory: a test that rewrites the memory of the process 
 });
 
 describe('incident gate-tree, incident submodule-programs: a story that rewrites the tree in setup and tests', () => {
-  it.for<[transport: string, ids: string[]]>([
-    ['mount', ['GATE', 'SETUP', 'HONEST']],
-    ['stream', ['GATE', 'HONEST']],
-  ])('is judged by its commit (%s); honest work passes, with a message', async ([transport, ids], { halo }) => {
+  it.for(
+    casesAtLevel<[transport: string, ids: string[]]>(
+      [['mount', ['GATE', 'SETUP', 'HONEST']]],
+      [['stream', ['GATE', 'HONEST']]],
+    ),
+  )('is judged by its commit (%s); honest work passes, with a message', async ([transport, ids], { halo }) => {
     const files = { '.gitignore': 'dist/\n', 'ci/check.sh': CHECK, lock: '1\n', 'src/app': 'old\n' };
     const repository = newRepository({ ...files, 'install.sh': 'true\n', 'test.sh': 'true\n' });
     addSubmodule(repository);

@@ -1,5 +1,7 @@
 import { describe, expect } from 'vitest';
+import type { StopReason } from '../../../src/core/failure/stop-reason.ts';
 import { it as base } from '../../support/fixtures.ts';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -12,12 +14,17 @@ const it = base.extend('run', ({ halo }) => {
   };
 });
 
+type Attack = readonly [name: string, tests: string, code: string, reason: StopReason, why: string];
+
 describe('incident tests-not-red: the tests that are written first', () => {
   const test = (body: string) => `printf 'import test from "node:test";\\n${body}\\n' > a.test.mjs`;
-  it.for([
+  const lean: Attack[] = [
     ['writes no test', 'true', 'true', 'TESTS_MISSING', 'no test file was written'],
-    ['writes an empty file', ': > a.test.mjs', ADD_SUM, 'TESTS_MISSING', 'empty: a.test.mjs'],
     ['asserts true', test('test("a", () => {});'), ADD_SUM, 'TESTS_NOT_RED', 'passed before the change'],
+    ['writes product code with its tests', `${HONEST_TESTS}${ADD_SUM}`, ADD_SUM, 'POLICY_VIOLATION', 'sum.mjs (add)'],
+  ];
+  const rest: Attack[] = [
+    ['writes an empty file', ': > a.test.mjs', ADD_SUM, 'TESTS_MISSING', 'empty: a.test.mjs'],
     [
       'writes a file that cannot be loaded',
       test('import "./none.mjs";'),
@@ -26,32 +33,27 @@ describe('incident tests-not-red: the tests that are written first', () => {
       'could not be loaded',
     ],
     ['skips its tests', test('test.skip("a", () => {});'), ADD_SUM, 'TESTS_MISSING', 'all tests are skipped'],
-    ['writes product code with its tests', `${HONEST_TESTS}${ADD_SUM}`, ADD_SUM, 'POLICY_VIOLATION', 'sum.mjs (add)'],
-  ] as const)('do not let a story land if its agent %s', async ([, tests, code, reason, why], { run }) => {
-    const repository = newRepository({});
-    const state = await run(repository, testsFirstAgent(tests, code));
-    expect(state.detail).toContain(why);
-    expect(state).toMatchObject({ stopReason: reason });
-    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-  });
+  ];
+  it.for(casesAtLevel(lean, rest))(
+    'do not let a story land if its agent %s',
+    async ([, tests, code, reason, why], { run }) => {
+      const repository = newRepository({});
+      const state = await run(repository, testsFirstAgent(tests, code));
+      expect(state.detail).toContain(why);
+      expect(state).toMatchObject({ stopReason: reason });
+      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+    },
+  );
 });
 
 describe('incident tests-changed: locked tests', () => {
-  it.for([
+  const lean: Attack[] = [
     [
       'edits a locked test',
       HONEST_TESTS,
       `${ADD_SUM} echo >> sum.test.mjs`,
       'POLICY_VIOLATION',
       'may not be changed: sum.test.mjs',
-    ],
-    ['removes a locked test', HONEST_TESTS, `${ADD_SUM} rm sum.test.mjs`, 'POLICY_VIOLATION', 'may not be changed'],
-    [
-      'renames a locked test',
-      HONEST_TESTS,
-      `${ADD_SUM} mv sum.test.mjs b.test.mjs`,
-      'POLICY_VIOLATION',
-      'may not be changed',
     ],
     [
       'replaces it by a link',
@@ -60,13 +62,27 @@ describe('incident tests-changed: locked tests', () => {
       'POLICY_VIOLATION',
       'may not be',
     ],
-  ] as const)('do not let a story land if its agent %s', async ([, tests, code, reason, why], { run }) => {
-    const repository = newRepository({});
-    const state = await run(repository, testsFirstAgent(tests, code));
-    expect(state.detail).toContain(why);
-    expect(state).toMatchObject({ stopReason: reason });
-    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-  });
+  ];
+  const rest: Attack[] = [
+    ['removes a locked test', HONEST_TESTS, `${ADD_SUM} rm sum.test.mjs`, 'POLICY_VIOLATION', 'may not be changed'],
+    [
+      'renames a locked test',
+      HONEST_TESTS,
+      `${ADD_SUM} mv sum.test.mjs b.test.mjs`,
+      'POLICY_VIOLATION',
+      'may not be changed',
+    ],
+  ];
+  it.for(casesAtLevel(lean, rest))(
+    'do not let a story land if its agent %s',
+    async ([, tests, code, reason, why], { run }) => {
+      const repository = newRepository({});
+      const state = await run(repository, testsFirstAgent(tests, code));
+      expect(state.detail).toContain(why);
+      expect(state).toMatchObject({ stopReason: reason });
+      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+    },
+  );
 });
 
 describe('incident tests-changed: locked tests that a refactoring changes', () => {

@@ -1,9 +1,22 @@
 const LEVELS = ['lean', 'full', 'all'];
 
-/** How much of the suite runs: `npm test` the lean part, `npm run test:chaos` the rest, `-- --all` also what takes long. */
-export const LEVEL = LEVELS.indexOf(process.env.HALO_CHAOS_LEVEL ?? 'lean');
+/**
+ * How much of the suite runs: `npm test` the lean part, `npm run test:full` the rest, `npm run test:chaos` the rest of fault
+ * injection, `-- --all` also what takes long.
+ */
+export const LEVEL = LEVELS.indexOf(process.env.HALO_TEST_LEVEL ?? 'lean');
 export const FULL = 1;
 export const ALL = 2;
+
+/** `lean`; in the full suite also `rest`, which repeats it with another program or in another mode. */
+export function casesAtLevel<T>(lean: readonly T[], rest: readonly T[]): T[] {
+  return LEVEL >= FULL ? [...lean, ...rest] : [...lean];
+}
+
+/** Why a test that repeats another one with another program is skipped, or false if it runs. */
+export function belowFull(): string | false {
+  return LEVEL >= FULL ? false : 'runs with npm run test:full';
+}
 
 /** Why tests of this level are skipped, or false if they run. */
 export function belowLevel(level: number): string | false {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { casesAtLevel } from '../faults/level.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -11,11 +12,16 @@ type ColorScheme = 'light' | 'dark';
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 
 /** The windows in which a screen is checked. */
-export const WINDOWS: { width: number; colorSchemes: ColorScheme[] }[] = [
-  { width: 1440, colorSchemes: ['light', 'dark'] },
-  { width: 1024, colorSchemes: ['light', 'dark'] },
-  { width: 390, colorSchemes: ['light', 'dark'] },
-];
+export const WINDOWS = casesAtLevel<{ width: number; colorSchemes: ColorScheme[] }>(
+  [
+    { width: 1440, colorSchemes: ['light', 'dark'] },
+    { width: 390, colorSchemes: ['light'] },
+  ],
+  [
+    { width: 1024, colorSchemes: ['light', 'dark'] },
+    { width: 390, colorSchemes: ['dark'] },
+  ],
+);
 
 /**
  * Expects that the page is not wider than its window, and passes axe in these color schemes. HALO_TEST_SCREENSHOTS names a
