@@ -63,6 +63,14 @@ const ROOM_MS = 1000;
 /** Limits how long a user, or a worker's slot, waits for Redis. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
+/** Redis executes a script atomically: a lease that expires meanwhile cannot have two holders, or lose its new one. */
+const LEASE_SCRIPT = `
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1`;
+const RELEASE_SCRIPT = `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`;
+
 /** No limits, and equal rank for all runs. */
 const DEFAULT_OPTIONS: QueueOptions = {
   rankOf: () => Promise.resolve({ lane: '', user: '', repo: '', agent: '', priority: 0, started: false }),
@@ -106,15 +114,11 @@ export async function openQueue(
     jobIds: () => run(async () => new Set(await scheduler.ids())),
     lease: (name, holder, ms) =>
       run(async () => {
-        const key = `${link.prefix}:lease:${name}`;
-        if ((await connection.set(key, holder, 'PX', ms, 'NX')) === 'OK') return true;
-        if ((await connection.get(key)) !== holder) return false;
-        return (await connection.pexpire(key, ms)) === 1;
+        return (await connection.eval(LEASE_SCRIPT, 1, `${link.prefix}:lease:${name}`, holder, ms)) === 1;
       }),
     releaseLease: (name, holder) =>
       run(async () => {
-        const key = `${link.prefix}:lease:${name}`;
-        if ((await connection.get(key)) === holder) await connection.del(key);
+        await connection.eval(RELEASE_SCRIPT, 1, `${link.prefix}:lease:${name}`, holder);
       }),
     workers: () => run(() => scheduler.workers()),
     drain: (id, draining) =>

@@ -7,7 +7,7 @@ import { createFolders, writeAtomic } from '../lib/fs.ts';
 import { LockBusyError, withLock } from '../lib/lock.ts';
 import { tryParseJson } from '../lib/parse-json.ts';
 import { RUN_ID } from '../lib/run-id.ts';
-import { isMissing } from './disk-errors.ts';
+import { isDiskError, isMissing } from './disk-errors.ts';
 
 /** A line of the index. Of several lines of a run, the last one counts. */
 type Line = RunFacts & { runId: string };
@@ -34,10 +34,13 @@ export class RunIndex {
     return this.#inOrder('', () => this.#catchUp());
   }
 
-  /** Records the facts of runs as of now. If the index is locked for long, the runs are read instead. */
+  /**
+   * Records the facts of runs as of now. If the index is locked for long or cannot be written, the runs are read instead: the
+   * journals have been written, and the caller must not fail.
+   */
   async add(runs: readonly RunState[]): Promise<void> {
     await this.#append(runs.map(lineOf), { durable: false }).catch((error: unknown) => {
-      if (!(error instanceof LockBusyError)) throw error;
+      if (!(error instanceof LockBusyError) && !isDiskError(error)) throw error;
     });
   }
 

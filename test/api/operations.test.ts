@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { ownerAccess } from '../support/halo/owner-access.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ import type { SubmitRequest } from '../../src/api/operations/requests.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
+import { newRunId } from '../../src/lib/run-id.ts';
 import { errorOf } from '../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
 import { asked, created, passed, succeeded } from '../support/journal.ts';
@@ -179,6 +181,19 @@ describe.each(WAYS)('operations %s', (name, open) => {
     expect((await open().list()).map((run) => run.runId)).toEqual([OTHER, RUN]);
     expect(await open().get('0tbq1')).toEqual(await local.get(RUN));
     expect((await open().get(RUN)).state).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
+  });
+
+  it.each([
+    ['2026-01-02T00:00:00+02:00', 1],
+    ['2026-01-01T20:00:00-03:00', 1],
+    ['2026-01-01T23:00:00Z', 1],
+    ['2026-01-02T00:00:00+00:30', 0],
+  ])('a list since %s has %i runs of 23:00 UTC of the day before', async (since, expected) => {
+    const at = new Date('2026-01-01T23:00:00.000Z');
+    home.setTime(at);
+    await home.addRun([created(newRunId(at, randomBytes))]);
+    for (const query of [{ since }, { since, repo: 'shop' }])
+      expect((await open().listSome(query)).runs).toHaveLength(expected);
   });
 
   it('follow returns the events after a seq', async () => {

@@ -3,9 +3,11 @@ import { sleep } from '../../src/lib/async.ts';
 import { JobConsumer } from '../../src/queue/consumer.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import { type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { parseRedisUrl } from '../../src/queue/redis/redis-address.ts';
 import { NO_LIMITS, type FleetLimits } from '../../src/core/run/fleet-limit.ts';
 import { openScheduler, TAKEOVER_MS, type JobRank } from '../../src/queue/scheduler/scheduler.ts';
 import { test } from '../support/fixtures.ts';
+import { openTcpProxy } from '../support/redis/tcp-proxy.ts';
 import { PATIENCE } from '../support/patience.ts';
 
 let link: RedisLink;
@@ -360,4 +362,46 @@ test('a job that is queued again leaves its slot to others meanwhile', async () 
   await enqueue('bbbb0000');
   await expect.poll(() => seen).toEqual(['aaaa0000', 'bbbb0000', 'aaaa0000']);
   await expect.poll(() => queue.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
+});
+
+/** Calls a function of a queue whose network is slow, and meanwhile tries to take the lease for another worker. */
+async function takeWhile(slow: (queue: StoryQueue) => Promise<unknown>): Promise<{ result: unknown; taken: boolean }> {
+  const proxy = await openTcpProxy(String(link.address.options.path));
+  const far = await openQueue({ ...link, address: parseRedisUrl(`redis://127.0.0.1:${proxy.port}`) });
+  try {
+    proxy.turn({ slowMs: 200 });
+    let settled = false;
+    const calling = slow(far).finally(() => (settled = true));
+    let taken = false;
+    while (!settled && !taken) taken = await queue.lease('sweep', 'near', 60_000);
+    return { result: await calling, taken };
+  } finally {
+    await far.close();
+    await proxy.close();
+  }
+}
+
+test('a lease that expires while its holder renews it has one holder', async () => {
+  // Expires between the second and the third command of a slow client.
+  await queue.lease('sweep', 'far', 800);
+  const { result, taken } = await takeWhile((far) => far.lease('sweep', 'far', 60_000));
+  expect(result).toBe(!taken);
+});
+
+test('a lease that expires while its holder releases it stays with the next holder', async () => {
+  // Expires between the first and the second command of a slow client.
+  await queue.lease('sweep', 'far', 400);
+  const { taken } = await takeWhile((far) => far.releaseLease('sweep', 'far'));
+  expect(taken).toBe(true);
+  expect(await queue.lease('sweep', 'other', 60_000)).toBe(false);
+});
+
+test('a lease can be renewed and released only by its holder', async () => {
+  expect(await queue.lease('sweep', 'one', 60_000)).toBe(true);
+  expect(await queue.lease('sweep', 'other', 60_000)).toBe(false);
+  await queue.releaseLease('sweep', 'other');
+  expect(await queue.lease('sweep', 'one', 500)).toBe(true);
+  await expect.poll(() => queue.lease('sweep', 'other', 60_000), PATIENCE).toBe(true);
+  await queue.releaseLease('sweep', 'other');
+  expect(await queue.lease('sweep', 'one', 60_000)).toBe(true);
 });

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { HaloError } from '../../src/core/failure/errors.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { HALO_IMAGE } from '../../src/sandbox/docker/image/halo-image.ts';
 import { openEngineProbes, type EngineProbes } from '../../src/sandbox/engine-probes.ts';
@@ -88,6 +89,24 @@ describe('the probes of an engine', () => {
     await expect(probes.canOverlay()).rejects.toThrow('a sandbox was started');
     expect(await probes.isolation('auto')).toEqual(found.isolation);
     expect(await probes.accounts(HALO_IMAGE)).toEqual(found.accounts);
+  });
+
+  it.each(['quota', 'watch'] as const)(
+    'find in each process how workspaces are limited, as of now: %s',
+    async (method) => {
+      const changed = { ...idle, diskLimitMethod: () => Promise.resolve(method) };
+      expect(await openEngineProbes(changed, home).isolation('auto')).toEqual({ ...found.isolation, disk: method });
+    },
+  );
+
+  it('run the isolation check again in each process if terminals could not be limited', async () => {
+    const other = tempDir('halo-probes');
+    const start: SandboxEngine['start'] = (spec) =>
+      spec.limits.ptys === undefined
+        ? engine.start(spec)
+        : Promise.reject(new HaloError('DOCKER_FAILED', 'No terminals.'));
+    expect(await openEngineProbes({ ...engine, start }, other).isolation('auto')).toMatchObject({ ptys: false });
+    await expect(openEngineProbes(idle, other).isolation('auto')).rejects.toThrow('a sandbox was started');
   });
 
   it.each(['', '{', '{"a": 1}', '[]'])('run again if their file contains %j', async (content) => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
@@ -7,6 +7,7 @@ import { created } from '../support/journal.ts';
 import { test as base } from '../support/fixtures.ts';
 
 const origin = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} };
+const END = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'Cancelled.' } as const;
 
 const test = base.extend('store', ({ home }) => openStore(home, { transcribe }));
 
@@ -39,4 +40,31 @@ test('runs whose creator died before the commit point are never visible', async 
   renameSync(join(home, 'runs', run!.created.runId), join(aside, run!.created.runId));
   await store.publishRuns();
   expect(await store.runIds()).toEqual([]);
+});
+
+test('runs are created if the index of runs cannot be written', async ({ home, store }) => {
+  const [first, open, ended] = newRuns(3);
+  await store.createRuns([first!]);
+  await store.append(first!.created.runId, [END]);
+  expect(await store.openRuns()).toEqual([]);
+  mkdirSync(join(home, 'run-index.jsonl.lock'));
+  await store.createRuns([open!]);
+  await store.createEnded(ended!.created, END, origin);
+  const { runId } = open!.created;
+  expect(await store.openRuns()).toEqual([{ runId, started: false }]);
+  expect((await store.list({ user: open!.created.user, open: 5, ended: 0 })).runs).toMatchObject([{ runId }]);
+});
+
+test('a disk error after the commit point does not fail the creation of runs; they are published later', async ({
+  home,
+  store,
+}) => {
+  const [run] = newRuns(1);
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, 'open-runs'), 'not a folder');
+  await store.createRuns([run!]);
+  expect(await store.runIds()).toEqual([]);
+  rmSync(join(home, 'open-runs'));
+  await store.publishRuns();
+  expect(await store.runIds()).toEqual([run!.created.runId]);
 });

@@ -1,6 +1,7 @@
 import type { Operations } from '../../api/operations.ts';
 import type { ListedRuns } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
+import { defined } from '../../lib/guards.ts';
 import { addRunFilters, filterRuns, isOpenState, toQuery, type RunFilter } from '../options/filter-runs.ts';
 import { parseSince } from '../options/log-options.ts';
 import { NO_RUNS, noteMissingWorker, runsToWorkOn, runTable } from '../output/run-table.ts';
@@ -61,5 +62,8 @@ async function readRuns(operations: Operations, { json, ...filter }: Flags, cli:
   // The state of runs that have not ended is decided here.
   const isDecided = conditions.state === undefined || !isOpenState(conditions.state);
   const listed = await operations.listSome({ ...query, ...(isDecided && { newest: most }) });
-  return { ...listed, runs: await filterRuns(listed.runs, filter, cli), isFiltered };
+  const matching = await filterRuns(listed.runs, filter, cli);
+  if (isDecided || most === undefined || matching.length <= most) return { ...listed, runs: matching, isFiltered };
+  const runs = matching.slice(0, most);
+  return { ...listed, runs, isFiltered, ...defined({ next: runs.at(-1)?.runId }) };
 }

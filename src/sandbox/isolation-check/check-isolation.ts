@@ -12,10 +12,13 @@ import { shortHash, type ProbeCache } from '../probe-cache.ts';
 /** The runtime that `auto` prefers: gVisor isolates sandboxes from the host's kernel. */
 const PREFERRED = 'runsc';
 
+/** What an engine enforces under a runtime, as long as both stay the same. */
+type Proof = Omit<IsolationReport, 'disk'>;
+
 /**
  * Checks that the engine enforces the isolation of sandboxes under the wanted runtime. The check runs once per engine,
- * runtime and version of halo; its report is cached. Throws DOCKER_UNSAFE with what is not enforced, for an unknown runtime,
- * and for an engine that is too old.
+ * runtime and version of halo, and is cached; how the size of a workspace is limited depends on a file system, and is asked
+ * in each process. Throws DOCKER_UNSAFE with what is not enforced, for an unknown runtime, and for an engine that is too old.
  */
 export function openIsolationCheck(
   engine: SandboxEngine,
@@ -23,34 +26,42 @@ export function openIsolationCheck(
 ): (wanted: string) => Promise<IsolationReport> {
   // Failures are not cached: an engine may be fixed while a worker runs.
   return memoizeAsync((wanted: string) =>
-    cache.get({
-      name: `isolation ${wanted} ${shortHash(ISOLATION_SCRIPT)}`,
-      schema: Report,
-      // A runtime that did not pass is tried again by the next process.
-      isCached: ({ facts }) => !facts.some(({ name }) => name === RUNTIME),
-      run: async () => checkIsolation(engine, await engine.info(), wanted),
-    }),
+    withDisk(
+      engine,
+      cache.get({
+        name: `isolation ${wanted} ${shortHash(ISOLATION_SCRIPT)}`,
+        schema: Report,
+        // A runtime that did not pass, and terminals without a limit, are tried again by the next process.
+        isCached: ({ facts }) => !facts.some(({ name, ok }) => name === RUNTIME || (name === TERMINALS && ok !== 'ok')),
+        run: async () => proveIsolation(engine, await engine.info(), wanted),
+      }),
+    ),
   );
 }
 
+async function withDisk(engine: SandboxEngine, proving: Promise<Proof>): Promise<IsolationReport> {
+  const [proof, disk] = await Promise.all([proving, engine.diskLimitMethod()]);
+  return { ...proof, disk };
+}
+
 /** Runs the check without the cache; `auto` falls back to the engine's default runtime. Throws DOCKER_UNSAFE. */
-export async function checkIsolation(
-  engine: SandboxEngine,
-  facts: EngineInfo,
-  wanted: string,
-): Promise<IsolationReport> {
+export function checkIsolation(engine: SandboxEngine, facts: EngineInfo, wanted: string): Promise<IsolationReport> {
+  return withDisk(engine, proveIsolation(engine, facts, wanted));
+}
+
+async function proveIsolation(engine: SandboxEngine, facts: EngineInfo, wanted: string): Promise<Proof> {
   const hint = findUpgradeHint(facts);
   if (hint !== undefined) {
     const says = `The container engine ${facts.version} is too old: its API version is ${facts.apiVersion || 'unknown'}.`;
     throw new HaloError('DOCKER_UNSAFE', says, { hint });
   }
   const runtime = chooseRuntime(facts, wanted);
-  const [judged, disk] = await Promise.all([runIsolationScript(engine, runtime), engine.diskLimitMethod()]);
+  const judged = await runIsolationScript(engine, runtime);
   const broken = judged.filter(({ ok }) => ok === 'fail');
   const ptys = judged.some(({ name, ok }) => name === TERMINALS && ok === 'ok');
-  if (broken.length === 0) return { runtime, disk, ptys, facts: judged };
+  if (broken.length === 0) return { runtime, ptys, facts: judged };
   if (wanted === 'auto' && runtime !== undefined) {
-    const proof = await checkIsolation(engine, { ...facts, runtimes: [] }, wanted);
+    const proof = await proveIsolation(engine, { ...facts, runtimes: [] }, wanted);
     const says = `${runtime} is installed, but did not pass: ${describeBroken(broken)}`;
     return { ...proof, facts: [...proof.facts, { name: RUNTIME, ok: 'warn', says }] };
   }
@@ -131,7 +142,6 @@ const Fact = z.object({
 const Report = z
   .object({
     runtime: z.string().optional(),
-    disk: z.enum(['quota', 'watch', 'sample']),
     ptys: z.boolean(),
     facts: z.array(Fact),
   })

@@ -12,7 +12,7 @@ import { failpoint } from '../../lib/failpoint.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { historyText } from '../../core/report/history.ts';
 import { progressText } from './progress-files.ts';
-import { isMissing, withDiskErrors } from '../disk-errors.ts';
+import { isDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
 import type { OpenRuns } from '../open-runs.ts';
 import type { RunLists } from './run-list.ts';
 import { pathsIn, type RunPaths } from '../run-layout.ts';
@@ -63,11 +63,22 @@ export async function createRunFolders(
       await rm(temp, { recursive: true, force: true });
       throw error;
     }
-    await syncPath(runs);
-    await failpoint('submit.ready');
-    await publishFolder(runs, `${COMPLETE}${name}`, openRuns);
+    await unlessDiskError(publishNew(runs, `${COMPLETE}${name}`, openRuns));
     await runIndex.add(states);
     await failpoint('submit.placed');
+  });
+}
+
+async function publishNew(runs: string, name: string, openRuns: OpenRuns): Promise<void> {
+  await syncPath(runs);
+  await failpoint('submit.ready');
+  await publishFolder(runs, name, openRuns);
+}
+
+/** The runs exist, and the next process publishes them: who creates them must not fail, and try again. */
+async function unlessDiskError(work: Promise<void>): Promise<void> {
+  await work.catch((error: unknown) => {
+    if (!isDiskError(error)) throw error;
   });
 }
 

@@ -41,7 +41,7 @@ export interface RunQuery extends RunCondition {
   newest?: number | undefined;
   /** Only runs whose id sorts before this one: older ones. */
   before?: string | undefined;
-  /** Only runs that were submitted at or after this time, ISO 8601. */
+  /** Only runs that were submitted at or after this time, in the form of `toISOString`. */
   since?: string | undefined;
   /** Only runs of repositories, by path or address, for which it returns true. */
   isVisible?: (source: string) => boolean;

@@ -136,6 +136,19 @@ describe('halo ls with many runs', () => {
     expect(idsOf(await ls('--user', 'alice', '--before', before))[0]).toBe(idOf(Number(before.slice(6, 10)) - 1));
   });
 
+  it('lists pages of the runs in a state that only open runs have', async () => {
+    for (let index = 0; index < 300; index += 2)
+      operations.append(idOf(index), { type: 'run.paused', by: 'bob', now: false });
+    const first = await runCli(['ls', '--state', 'paused'], { operations, services });
+    expect(idsOf(first.stdout)).toEqual(Array.from({ length: 100 }, (_, index) => idOf(298 - 2 * index)));
+    expect(first.stderr).toBe(`There may be more: add --before ${idOf(100)}\n`);
+    const next = await runCli(['ls', '--state', 'paused', '--before', idOf(100)], { operations, services });
+    expect(idsOf(next.stdout)).toEqual(Array.from({ length: 50 }, (_, index) => idOf(98 - 2 * index)));
+    expect(next.stderr).toBe('');
+    expect(idsOf(await ls('--state', 'paused', '--limit', '120'))).toHaveLength(120);
+    expect(JSON.parse(await ls('--state', 'paused', '--json'))).toHaveLength(150);
+  });
+
   it('lists all of them as JSON', async () => {
     expect(JSON.parse(await ls('--json'))).toHaveLength(300);
     expect(JSON.parse(await ls('--json', '--user', 'bob'))).toHaveLength(30);

@@ -53,5 +53,6 @@ export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
         next: z.string().optional().describe('`before` of the next page; absent if `newest` left no run out.'),
       }),
   },
-  run: ({ limitedRuns }, query) => limitedRuns.list(query),
+  run: ({ limitedRuns }, { since, ...query }) =>
+    limitedRuns.list({ ...query, ...(since !== undefined && { since: new Date(since).toISOString() }) }),
 };
