@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
-import type { SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
+import type { SnapshotFiles, SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { updateBase } from '../repository/host-repository.ts';
@@ -119,13 +119,21 @@ async function findKey(
 
 type Usable = StoredSnapshot & { record: Snapshot };
 
+/** The record for a key, or for the settings, which concerns every snapshot of a whole tree. */
+async function findRecord(
+  snapshots: SnapshotFiles,
+  { settingsKey, inputs, ...query }: SnapshotQuery & SnapshotKey,
+): Promise<StoredSnapshot | undefined> {
+  const found = await snapshots.find(query);
+  return found ?? (Array.isArray(inputs) ? undefined : snapshots.find({ ...query, key: settingsKey }));
+}
+
 /** A record of which the engine has the volume. */
 async function findUsable(
   { worker }: SandboxContext,
-  query: SnapshotQuery & Pick<SnapshotKey, 'settingsKey'>,
+  query: SnapshotQuery & SnapshotKey,
 ): Promise<Usable | 'refused' | undefined> {
-  const found =
-    (await worker.snapshots.find(query)) ?? (await worker.snapshots.find({ ...query, key: query.settingsKey }));
+  const found = await findRecord(worker.snapshots, query);
   if (found === undefined) return undefined;
   const { record, ...place } = found;
   if ('refused' in record) return worker.now() - Date.parse(record.createdAt) < REFUSED_MS ? 'refused' : undefined;
@@ -160,9 +168,7 @@ async function makeLayer(
   const { mirror } = resources;
   const record = await buildSnapshot(attempt, build);
   if ('refused' in record) {
-    // Otherwise the next story, with another tree, would try it again.
-    const key = Array.isArray(build.inputs) ? build.key : build.settingsKey;
-    await worker.snapshots.publish({ mirror, record: { ...record, key }, onlyRun });
+    await worker.snapshots.publish({ mirror, record, onlyRun });
     await journal.report({ type: 'snapshot.refused', phase: build.phase, reason: record.refused });
     return undefined;
   }
