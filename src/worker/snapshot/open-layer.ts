@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { resetCommand } from '../../core/failure/breaker.ts';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import type { SnapshotFiles, SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -92,6 +93,18 @@ export async function findLayer(attempt: Attempt, checkout: Checkout): Promise<S
   const query = await findKey(attempt, checkout);
   const found = query && (await findUsable(attempt, query));
   return found === undefined || found === 'refused' ? undefined : holdLayer(attempt, found, undefined);
+}
+
+/** Why no snapshot of a commit was made now, as a clause: a breaker is open, or its result was refused before. */
+export async function explainRefusal(attempt: SandboxContext, checkout: Checkout): Promise<string | null> {
+  const { worker, resources } = attempt;
+  const breakerKey = snapshotBreaker(resources.mirror);
+  const { status, reason } = await worker.breakers.read(breakerKey);
+  if (status !== 'closed')
+    return `the breaker of its snapshots is open (\`${resetCommand(breakerKey)}\` closes it): ${reason ?? 'too many failures'}`;
+  const query = await findKey(attempt, checkout);
+  const record = query && (await findRecord(worker.snapshots, query))?.record;
+  return record !== undefined && 'refused' in record ? record.refused : null;
 }
 
 /** Makes what setup produced for a story that has landed available to all runs of the repository. */

@@ -93,6 +93,19 @@ describe('halo snapshot build', () => {
     expect([named.code, named.stdout]).toEqual([0, expect.stringMatching(/^installed\nbuilt {4}[0-9a-f]{12}\n$/)]);
   });
 
+  it('names the breaker that stops it, and the command that closes it', async () => {
+    const cwd = newProject(`${SETUP} && date +%s%N > deps/now`);
+    await build(cwd, '-c', `setup=["echo more >> deps.lock"]`);
+    await build(cwd);
+    const differs = 'setup no longer makes what it made at ';
+    expect((await build(cwd, '-c', 'snapshot.recheck=1')).stdout).toContain(`no snapshot  ${differs}`);
+    const { code, stdout } = await build(cwd);
+    const [, reset = ''] = /^no snapshot {2}the breaker of its snapshots is open \(`halo ([^`]+)` closes it\): (.*)\n$/.exec(stdout) ?? []; // prettier-ignore
+    expect([code, stdout]).toEqual([10, expect.stringContaining(`closes it): ${differs}`)]);
+    expect((await home.halo(reset.split(' '), { cwd })).code).toBe(0);
+    expect((await build(cwd)).stdout).toMatch(/^installed\nbuilt {4}/);
+  });
+
   it('ends with 10 and the reason if setup fails', async () => {
     const { code, stdout } = await build(newProject('echo broken; exit 3'));
     expect([code, stdout]).toEqual([10, 'broken\nfailed  setup exited 3: `echo broken; exit 3`\n']);
