@@ -280,6 +280,8 @@ describe('HALO_REDIS_URL', () => {
       options: { host: 'h', port: 1, db: 3, username: 'u', password: 'p@' },
       name: 'redis://h:1/3',
     });
+    expect(parseRedisUrl('redis://:50%off@h').options).toMatchObject({ password: '50%off' });
+    expect(parseRedisUrl('/run/50%off.sock').options).toEqual({ path: '/run/50%off.sock' });
     expect(parseRedisUrl('rediss://h').options).toMatchObject({ port: 6379, tls: { servername: 'h' } });
     expect(parseRedisUrl('redis://[::1]:7').options).toMatchObject({ host: '::1', port: 7 });
     expect(parseRedisUrl('/run/r.sock').options).toEqual({ path: '/run/r.sock' });

@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parseFailpoints, type ArmedFault } from '../../core/failure/failpoint-names.ts';
+import { tryDecodeComponent } from '../../core/text/address-credentials.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { ProxySettings } from '../../lib/network/proxy-settings.ts';
 import type { Host } from '../config.ts';
@@ -60,7 +61,7 @@ export function readProxies(env: Env): ProxySettings {
     const text = read(name);
     if (text === undefined) return undefined;
     const full = text.includes('://') ? text : `http://${text}`;
-    const url = URL.canParse(full) ? new URL(full) : undefined;
+    const url = URL.canParse(full) ? withPercentSigns(new URL(full)) : undefined;
     if (url !== undefined && /^https?:$/.test(url.protocol) && url.hostname !== '') return url;
     throw new HaloError('CONFIG_INVALID', `${name.toUpperCase()} is not a URL of the form http://… or https://….`, {
       hint: `Set ${name.toUpperCase()} to the address of an HTTP proxy, or unset it.`,
@@ -71,6 +72,13 @@ export function readProxies(env: Env): ProxySettings {
     https: proxy('https_proxy'),
     direct: (read('no_proxy') ?? '').split(/[\s,]+/).filter((entry) => entry !== ''),
   };
+}
+
+/** Encodes the percent signs of a user name or password that is not percent-encoded, so that it can be decoded. */
+function withPercentSigns(url: URL): URL {
+  for (const part of ['username', 'password'] as const)
+    if (tryDecodeComponent(url[part]) === url[part]) url[part] = url[part].replaceAll('%', '%25');
+  return url;
 }
 
 /** Secrets of the proxies: their passwords, plain and as it is sent. */

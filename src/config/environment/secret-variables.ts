@@ -1,3 +1,4 @@
+import { tryDecodeComponent } from '../../core/text/address-credentials.ts';
 import type { Env } from './host.ts';
 
 /** Matches names of variables that contain secrets. */
@@ -20,14 +21,6 @@ export function findSecretValues(env: Env): string[] {
 function passwordIn(value: string): string | undefined {
   const password = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s:]*:([^/?#\s]+)@/i.exec(value)?.[1];
   if (password === undefined) return undefined;
-  const plain = decoded(password);
+  const plain = tryDecodeComponent(password);
   return plain.length < MIN_SECRET_LENGTH ? undefined : plain;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

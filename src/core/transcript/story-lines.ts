@@ -83,9 +83,9 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
     case 'snapshot.used':
       if (event.made) {
         const until = event.wholeTree && ` until a file changes: ${safeLine(event.wholeTree, LINE_LENGTH)}`;
-        return [{ label: 'setup', tone: 'quiet', text: `kept as snapshot ${event.digest.slice(0, 12)}${until ?? ''}` }];
+        return [{ label: 'setup', tone: 'quiet', text: `kept as snapshot ${event.key.slice(0, 12)}${until ?? ''}` }];
       }
-      return [{ label: 'setup', tone: 'quiet', text: `from snapshot ${event.digest.slice(0, 12)}` }];
+      return [{ label: 'setup', tone: 'quiet', text: `from snapshot ${event.key.slice(0, 12)}` }];
     case 'snapshot.refused':
       return [{ label: 'setup', tone: 'warn', text: `no snapshot: ${safeLine(event.reason, LINE_LENGTH)}` }];
     case 'tree.restored': {

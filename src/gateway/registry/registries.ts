@@ -57,12 +57,12 @@ export interface RegistryItem {
 
 /**
  * Finds the item of a proxy path: `/~<registry>/<host:port>/<path upstream>`. npm uses only the path of an archive's URL,
- * so npm archives are also available at their upstream path.
+ * whatever its server, and requests it alone or after the path of the registry.
  */
 export function resolveRegistryItem(registries: Registries, path: string): RegistryItem | { reason: string } {
   const parts = /^\/~([a-z]+)\/([^/]+)(\/.*)$/.exec(path);
   const npm = registries.get('npm');
-  if (parts === null && npm !== undefined) return itemOf(npm, npm.authority, path);
+  if (parts === null && npm !== undefined) return itemOf(npm, npm.authority, `${npm.basePath}${path}`);
   const [, name = '', host = '', rest = ''] = parts ?? [];
   const registry = registries.get(name as RegistryName);
   if (registry === undefined) {
@@ -109,7 +109,7 @@ const KINDS: Record<RegistryName, Kind[]> = {
   npm: [
     { pattern: /\/((?:@[\w.~-]+\/)?[\w.~-]+)\/-\/(?:@[\w.~-]+\/)?[\w.~+-]+\.tgz$/, anywhere: true },
     // The archives of GitHub Packages.
-    { pattern: /^\/download\/(@[\w.~-]+\/[\w.~-]+)\/[\w.~+-]+\/[0-9a-f]{40,64}$/, anywhere: true },
+    { pattern: /\/download\/(@[\w.~-]+\/[\w.~-]+)\/[\w.~+-]+\/[0-9a-f]{40,64}$/, anywhere: true },
     { pattern: /^\/(-\/npm\/v1\/keys|-\/ping)$/ },
     { pattern: /^\/(@[\w.~-]+\/[\w.~-]+|[\w.~][\w.~-]*)(?:\/[\w.~+-]+)?$/, rewritten: true },
   ],
@@ -137,22 +137,23 @@ const PLAIN_PATH = /^(?:\/(?!\.\.?(?:\/|$))(?:[\w!~+@.:-]|%(?:2b|3a|40|7e))+)+\/
 const MAX_PATH_LENGTH = 512;
 
 function itemOf(registry: Registry, authority: string, path: string): RegistryItem | { reason: string } {
-  const { name, basePath } = registry;
-  // npm appends the path of an archive to that of the registry.
-  const doubled = basePath !== '' && path.startsWith(`${basePath}${basePath}/`);
-  const full = doubled ? path.slice(basePath.length) : path;
-  // Scoped npm names are written with %2f or a slash; pip encodes the plus sign of a version.
-  const plain = full.replace(/(\/@[\w.~-]+)%2f/i, '$1/').replaceAll(/%2b/gi, '+');
+  const { name } = registry;
+  // Scoped npm names are written with %2f or a slash, and with %40 or an at sign; pip encodes the plus sign of a version.
+  const plain = path
+    .replaceAll(/\/%40/gi, '/@')
+    .replaceAll(/(\/@[\w.~-]+)%2f/gi, '$1/')
+    .replaceAll(/%2b/gi, '+');
   const places = [registry, ...registry.scopes.values()];
   const base = places.find((each) => each.authority === authority && plain.startsWith(`${each.basePath}/`))?.basePath;
   const matchOf = ({ pattern, anywhere }: Kind) =>
     anywhere ? pattern.exec(plain) : base === undefined ? null : pattern.exec(plain.slice(base.length));
   const kind = isPlainUrlPath(plain) ? KINDS[name].find((each) => matchOf(each) !== null) : undefined;
   if (kind === undefined) {
-    return { reason: `network: ${full} refused; it is not an item of the registry ${name}` };
+    return { reason: `network: ${path} refused; it is not an item of the registry ${name}` };
   }
   const found = matchOf(kind)?.[1] ?? '';
-  const place = placeInScope(registry, { authority, path: full }, found);
+  const asked = { authority, path };
+  const place = name === 'npm' ? placeNpmItem(registry, asked, found) : asked;
   return {
     registry,
     authority: place.authority,
@@ -162,18 +163,32 @@ function itemOf(registry: Registry, authority: string, path: string): RegistryIt
   };
 }
 
-/** Requests for packages of a scope go to the registry of the scope; clients know the main registry alone. */
-function placeInScope(
+/** What does not depend on the server in the path of an npm archive: `/<name>/-/<file>`, or that of GitHub Packages. */
+const NPM_ARCHIVE = /\/(?:(?:(?:@|%40)[^/%]+(?:\/|%2f))?[^/%]+\/-\/(?:@[^/]+\/)?[^/]+|download\/@.+)$/i;
+
+/** The registry of a GitLab instance or group. Its archives are below `projects/`. */
+const GITLAB = /^(.*\/api\/v4\/)(?:groups\/[^/]+\/-\/)?packages\/npm$/;
+
+/**
+ * Where an npm item is that was asked of the main registry, the only one that clients know. Packages of a scope are in the
+ * registry of the scope. Archives of other servers, which lockfiles name, are where this registry has its own.
+ */
+function placeNpmItem(
   registry: Registry,
   asked: { authority: string; path: string },
   name: string,
 ): { authority: string; path: string } {
-  const scope = registry.scopes.get(name.split('/')[0] ?? '');
-  if (scope === undefined || asked.authority !== registry.authority) return asked;
-  const { authority, basePath } = scope;
-  if (asked.path.startsWith(`${basePath}/`) && basePath !== '') return { authority, path: asked.path };
-  const isBelow = asked.path.startsWith(`${registry.basePath}/`);
-  return { authority, path: `${basePath}${isBelow ? asked.path.slice(registry.basePath.length) : asked.path}` };
+  const { authority, path } = asked;
+  if (authority !== registry.authority) return asked;
+  const place = registry.scopes.get(name.split('/')[0] ?? '') ?? registry;
+  const isBelow = (base: string) => path.startsWith(`${base}/`);
+  // Clients that follow the links of the registry request other paths of its host.
+  if (place === registry && !isBelow(registry.basePath)) return asked;
+  const base = [registry.basePath, place.basePath].find(isBelow) ?? '';
+  const rest = path.slice(base.length);
+  const gitlab = GITLAB.exec(place.basePath)?.[1];
+  if (gitlab !== undefined && rest.startsWith(`${gitlab}projects/`)) return { authority: place.authority, path: rest };
+  return { authority: place.authority, path: `${place.basePath}${NPM_ARCHIVE.exec(rest)?.[0] ?? rest}` };
 }
 
 /** Whether every parser reads the path of a URL in the same way. */

@@ -38,7 +38,9 @@ export interface ProxyContext {
 /** Whether a path belongs to the registry proxy. npm archives are recognized by their form. */
 export function isRegistryProxyPath({ network }: ProxyContext, path: string): boolean {
   if (path.startsWith('/~')) return true;
-  return network.registries.has('npm') && (/\/-\/[^/]+\.tgz$/.test(path) || path.startsWith('/download/@'));
+  return (
+    network.registries.has('npm') && (/\/-\/(?:@[^/]+\/)?[^/]+\.tgz$/.test(path) || path.startsWith('/download/@'))
+  );
 }
 
 /** Serves GET and HEAD for items of a registry. Only the path and the media type are sent upstream. */

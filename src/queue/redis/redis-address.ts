@@ -1,5 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { HaloError } from '../../core/failure/errors.ts';
+import { tryDecodeComponent } from '../../core/text/address-credentials.ts';
 
 /** The address of a Redis server: client options, and a name for users without secrets. */
 export interface RedisAddress {
@@ -14,7 +15,7 @@ const HINT =
 export function parseRedisUrl(text: string): RedisAddress {
   const [, user = '', password = '', socket] = /^(?:unix:\/\/(?:([^:@/]*):([^@/]*)@)?)?(\/.*)$/.exec(text) ?? [];
   if (socket !== undefined) {
-    const { options, name } = socketAddress(decodeURIComponent(socket));
+    const { options, name } = socketAddress(tryDecodeComponent(socket));
     return { options: { ...options, ...credentialsOf(user, password) }, name };
   }
   let url: URL;
@@ -39,8 +40,8 @@ export function parseRedisUrl(text: string): RedisAddress {
 
 function credentialsOf(user: string, password: string): { username?: string; password?: string } {
   return {
-    ...(user === '' ? {} : { username: decodeURIComponent(user) }),
-    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+    ...(user === '' ? {} : { username: tryDecodeComponent(user) }),
+    ...(password === '' ? {} : { password: tryDecodeComponent(password) }),
   };
 }
 

@@ -45,7 +45,7 @@ export async function buildSnapshot(
   request: BuildRequest,
 ): Promise<Snapshot | RefusedSnapshot> {
   const { config, worker, identity, resources } = attempt;
-  const { key, inputs, checkout, phase, folder, minSetupMs } = request;
+  const { key, settingsKey, inputs, checkout, phase, folder, minSetupMs } = request;
   const started = performance.now();
   const volume = `halo-snapshot-${key.slice(0, 24)}-${randomBytes(6).toString('hex')}`;
   const isPublished = { yes: false };
@@ -78,7 +78,8 @@ export async function buildSnapshot(
   const spent = performance.now() - begun;
   if (spent < minSetupMs) {
     const why = Array.isArray(inputs) ? '' : `, and ${inputs.why}`;
-    return { ...facts, refused: `setup takes only ${(spent / 1_000).toFixed(1)} s${why}` };
+    // The next commit has another tree, for which setup would be tried again.
+    return { ...facts, key: settingsKey, refused: `setup takes only ${(spent / 1_000).toFixed(1)} s${why}` };
   }
   const restored = await restorer.restore();
   await restorer.remove();

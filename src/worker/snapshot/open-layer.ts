@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { resetCommand } from '../../core/failure/breaker.ts';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
-import type { SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
+import type { SnapshotFiles, SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { updateBase } from '../repository/host-repository.ts';
@@ -94,6 +95,18 @@ export async function findLayer(attempt: Attempt, checkout: Checkout): Promise<S
   return found === undefined || found === 'refused' ? undefined : holdLayer(attempt, found, undefined);
 }
 
+/** Why no snapshot of a commit was made now, as a clause: a breaker is open, or its result was refused before. */
+export async function explainRefusal(attempt: SandboxContext, checkout: Checkout): Promise<string | null> {
+  const { worker, resources } = attempt;
+  const breakerKey = snapshotBreaker(resources.mirror);
+  const { status, reason } = await worker.breakers.read(breakerKey);
+  if (status !== 'closed')
+    return `the breaker of its snapshots is open (\`${resetCommand(breakerKey)}\` closes it): ${reason ?? 'too many failures'}`;
+  const query = await findKey(attempt, checkout);
+  const record = query && (await findRecord(worker.snapshots, query))?.record;
+  return record !== undefined && 'refused' in record ? record.refused : null;
+}
+
 /** Makes what setup produced for a story that has landed available to all runs of the repository. */
 export async function shareLayer(
   { worker, identity, resources }: Attempt,
@@ -119,13 +132,21 @@ async function findKey(
 
 type Usable = StoredSnapshot & { record: Snapshot };
 
+/** The record for a key, or for the settings, which concerns every snapshot of a whole tree. */
+async function findRecord(
+  snapshots: SnapshotFiles,
+  { settingsKey, inputs, ...query }: SnapshotQuery & SnapshotKey,
+): Promise<StoredSnapshot | undefined> {
+  const found = await snapshots.find(query);
+  return found ?? (Array.isArray(inputs) ? undefined : snapshots.find({ ...query, key: settingsKey }));
+}
+
 /** A record of which the engine has the volume. */
 async function findUsable(
   { worker }: SandboxContext,
-  query: SnapshotQuery & Pick<SnapshotKey, 'settingsKey'>,
+  query: SnapshotQuery & SnapshotKey,
 ): Promise<Usable | 'refused' | undefined> {
-  const found =
-    (await worker.snapshots.find(query)) ?? (await worker.snapshots.find({ ...query, key: query.settingsKey }));
+  const found = await findRecord(worker.snapshots, query);
   if (found === undefined) return undefined;
   const { record, ...place } = found;
   if ('refused' in record) return worker.now() - Date.parse(record.createdAt) < REFUSED_MS ? 'refused' : undefined;
@@ -160,9 +181,7 @@ async function makeLayer(
   const { mirror } = resources;
   const record = await buildSnapshot(attempt, build);
   if ('refused' in record) {
-    // Otherwise the next story, with another tree, would try it again.
-    const key = Array.isArray(build.inputs) ? build.key : build.settingsKey;
-    await worker.snapshots.publish({ mirror, record: { ...record, key }, onlyRun });
+    await worker.snapshots.publish({ mirror, record, onlyRun });
     await journal.report({ type: 'snapshot.refused', phase: build.phase, reason: record.refused });
     return undefined;
   }

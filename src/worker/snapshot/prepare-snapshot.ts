@@ -8,7 +8,7 @@ import { openCheckContext } from '../proof/open-check-context.ts';
 import { withIntactMirror } from '../repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { VIEW } from '../workspace/sandbox-paths.ts';
-import { openLayer } from './open-layer.ts';
+import { explainRefusal, openLayer } from './open-layer.ts';
 
 /** What became of the snapshot of a commit. */
 export interface PreparedSnapshot {
@@ -35,8 +35,8 @@ export interface PrepareRequest {
  */
 export async function prepareSnapshot(worker: WorkerContext, request: PrepareRequest): Promise<PreparedSnapshot> {
   const { gitDir, commit, config, homeId, signal, onOutput } = request;
-  const mirror = mirrorName(gitDir);
-  const check = await withIntactMirror({ home: worker.home, repo: { source: gitDir, mirror } }, () =>
+  const repo = { source: gitDir, mirror: mirrorName(gitDir) };
+  const check = await withIntactMirror({ home: worker.home, repo }, () =>
     openCheckContext(worker, { name: 'checking', gitDir, commit, story: 'snapshot', config, signal }),
   );
   const openArtifact = () =>
@@ -52,13 +52,13 @@ export async function prepareSnapshot(worker: WorkerContext, request: PrepareReq
       return Promise.resolve();
     },
   };
-  const own = { ...worker, homeId, store: { ...worker.store, openArtifact } };
+  const own = { ...check, worker: { ...worker, homeId, store: { ...worker.store, openArtifact } }, journal };
   try {
     const checkout = { commit, gitDir: check.resources.mirrorDir, sources: [VIEW] };
-    const layer = await openLayer({ ...check, worker: own, journal }, { checkout, phase: 'setup', folder: 'setup', fromStory: false }); // prettier-ignore
+    const layer = await openLayer(own, { checkout, phase: 'setup', folder: 'setup', fromStory: false });
     signal.throwIfAborted();
     if (layer !== undefined) return { ...result, key: layer.key };
-    return { ...result, reason: result.reason ?? (await describeRefusal(worker, mirror)) };
+    return { ...result, reason: result.reason ?? (await explainRefusal(own, checkout)) };
   } catch (error) {
     if (signal.aborted) throw new HaloError('RUN_ABORTED', 'The build was stopped.');
     if (error instanceof AttemptEnded) return { state: 'failed', key: null, reason: error.outcome.summary };
@@ -66,11 +66,4 @@ export async function prepareSnapshot(worker: WorkerContext, request: PrepareReq
   } finally {
     await check.resources.close();
   }
-}
-
-/** Why setup did not run now: an earlier result was refused, or a breaker is open. */
-async function describeRefusal({ snapshots }: WorkerContext, mirror: string): Promise<string | null> {
-  const stored = (await snapshots.list()).filter((each) => each.mirror === mirror);
-  const refused = stored.sort((a, b) => b.usedAt - a.usedAt).find(({ record }) => 'refused' in record)?.record;
-  return refused !== undefined && 'refused' in refused ? refused.refused : 'the breaker of its snapshots is open';
 }

@@ -37,7 +37,7 @@ describe('transcribe', () => {
   });
 
   it('shows whether setup was kept as a snapshot, and why a change of any file needs another one', () => {
-    const used = { type: 'snapshot.used', ...US1, phase: 'setup', key: 'a', digest: 'b'.repeat(64), mode: 'overlay' } as const; // prettier-ignore
+    const used = { type: 'snapshot.used', ...US1, phase: 'setup', key: 'b'.repeat(64), digest: 'a', mode: 'overlay' } as const; // prettier-ignore
     expect(lines(1, { type: 'snapshot.started', ...US1, phase: 'setup' })).toEqual([
       '    1.0s  US-001    setup    makes a snapshot',
     ]);

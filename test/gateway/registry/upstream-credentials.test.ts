@@ -127,6 +127,70 @@ describe('a scope of npm', () => {
   });
 });
 
+const HASH = '0123456789'.repeat(4);
+
+describe('an archive that a lockfile names by URL', () => {
+  /** Requests an archive as npm 10 does: the path of its URL, whatever the server, after that of the registry. */
+  const install = async (upstream: string, scopes: Record<string, string>, resolved: string) => {
+    const get = await proxy({ upstream, scopes });
+    const { host, pathname } = new URL(upstream);
+    return get(`/~npm/${host}${pathname.replace(/\/$/, '')}${new URL(resolved).pathname}`);
+  };
+
+  it.each([
+    ['', '', 'https://public.example/left/-/left-1.0.0.tgz', '/left/-/left-1.0.0.tgz'],
+    ['/npm', '', 'https://public.example/left/-/left-1.0.0.tgz', '/npm/left/-/left-1.0.0.tgz'],
+    ['/npm', '', 'https://own.example/npm/left/-/left-1.0.0.tgz', '/npm/left/-/left-1.0.0.tgz'],
+    ['', '', 'https://art.example/artifactory/api/npm/x/left/-/left-1.0.0.tgz', '/left/-/left-1.0.0.tgz'],
+    ['/npm', '', 'https://nexus.example/repository/x/left/-/left-1.0.0%2bb.tgz', '/npm/left/-/left-1.0.0%2bb.tgz'],
+    ['/npm', '', 'https://nexus.example/repository/x/@b/c/-/c-1.0.0.tgz', '/npm/@b/c/-/c-1.0.0.tgz'],
+    ['/npm', '', 'https://nexus.example/repository/x/@b%2fc/-/c-1.0.0.tgz', '/npm/@b%2fc/-/c-1.0.0.tgz'],
+    ['/npm', '', 'https://nexus.example/repository/x/%40b/c/-/c-1.0.0.tgz', '/npm/%40b/c/-/c-1.0.0.tgz'],
+    ['/npm', '', 'https://art.example/api/npm/x/@b/c/-/@b/c-1.0.0.tgz', '/npm/@b/c/-/@b/c-1.0.0.tgz'],
+    ['/npm', '/npm', 'https://own.example/npm/@acme/w/-/w-1.0.0.tgz', 'scope: /npm/@acme/w/-/w-1.0.0.tgz'],
+    ['/npm/group', '/npm', 'https://x.example/npm/group/@acme/w/-/w-1.0.0.tgz', 'scope: /npm/@acme/w/-/w-1.0.0.tgz'],
+    ['/npm', '/npm/own', 'https://x.example/npm/own/@acme/w/-/w-1.0.0.tgz', 'scope: /npm/own/@acme/w/-/w-1.0.0.tgz'],
+    ['/npm', '/own', 'https://x.example/own/@acme/w/-/w-1.0.0.tgz', 'scope: /own/@acme/w/-/w-1.0.0.tgz'],
+    ['/npm', '/own', 'https://public.example/@acme/w/-/w-1.0.0.tgz', 'scope: /own/@acme/w/-/w-1.0.0.tgz'],
+    ['/npm', '/own', 'https://art.example/api/npm/x/%40acme/w/-/w-1.0.0.tgz', 'scope: /own/%40acme/w/-/w-1.0.0.tgz'],
+    ['/npm', '', `https://npm.pkg.github.com/download/@acme/w/1.0.0/${HASH}`, `scope: /download/@acme/w/1.0.0/${HASH}`],
+    ...['/api/v4/packages/npm', '/api/v4/groups/7/-/packages/npm'].map((base) => [
+      '/npm',
+      base,
+      'https://gitlab.example/api/v4/projects/9/packages/npm/@acme/w/-/@acme/w-1.0.0.tgz',
+      'scope: /api/v4/projects/9/packages/npm/@acme/w/-/@acme/w-1.0.0.tgz',
+    ]),
+  ] as [string, string, string, string][])(
+    'is read from the registry at "%s", or from that of its scope at "%s": %s',
+    async (base, scopeBase, resolved, expected) => {
+      const [main, acme] = [await registry(), await registry()];
+      const scopes = { '@acme': `http://${acme.host}${scopeBase}` };
+      expect(await install(`http://${main.host}${base}`, scopes, resolved)).toBe(200);
+      expect([...main.seen.map(([path]) => path), ...acme.seen.map(([path]) => `scope: ${path}`)]).toEqual([expected]);
+    },
+  );
+
+  it('is read from the scope’s path of the same server', async () => {
+    const { host, seen } = await registry();
+    const at = `http://${host}/repository`;
+    const scopes = { '@acme': `${at}/npm-private` };
+    expect(await install(`${at}/npm-group`, scopes, `${at}/npm-private/@acme/w/-/w-1.0.0.tgz`)).toBe(200);
+    expect(await install(`${at}/npm-group`, scopes, `${at}/npm-group/@acme/w/-/w-1.0.0.tgz`)).toBe(200);
+    expect(seen.map(([path]) => path)).toEqual(Array(2).fill('/repository/npm-private/@acme/w/-/w-1.0.0.tgz'));
+  });
+
+  it('is read from the same place if npm requests its path alone', async () => {
+    const [main, acme] = [await registry(), await registry()];
+    const get = await proxy({ upstream: `http://${main.host}/npm`, scopes: { '@acme': `http://${acme.host}/own` } });
+    await get('/npm/left/-/left-1.0.0.tgz');
+    await get('/repository/x/left/-/left-1.0.0.tgz');
+    await get('/own/@acme/w/-/w-1.0.0.tgz');
+    await get('/api/npm/x/@acme/w/-/@acme/w-1.0.0.tgz');
+    expect(main.seen.map(([path]) => path)).toEqual(Array(2).fill('/npm/left/-/left-1.0.0.tgz'));
+    expect(acme.seen.map(([path]) => path)).toEqual(['/own/@acme/w/-/w-1.0.0.tgz', '/own/@acme/w/-/@acme/w-1.0.0.tgz']);
+  });
+});
+
 describe('a private registry', () => {
   const basic = { scheme: 'basic', user: 'halo' } as const;
 

@@ -55,4 +55,15 @@ describe('findProxy', () => {
   it('names the secrets of proxies', () => {
     expect(proxySecrets({ HTTPS_PROXY: 'http://me:p%40ss@proxy:1' })).toEqual(['p@ss', Buffer.from('me:p@ss').toString('base64')]); // prettier-ignore
   });
+
+  it.each(['50%off', '50%ab', '%', '%zz'])(
+    'reads the password %s, which is not percent-encoded, as it is written',
+    (password) => {
+      const env = { HTTPS_PROXY: `http://me:${password}@proxy:1` };
+      const pair = Buffer.from(`me:${password}`).toString('base64');
+      expect(proxySecrets(env)).toEqual([password, pair]);
+      const { https } = readProxies(env);
+      expect([https?.host, decodeURIComponent(https?.password ?? '')]).toEqual(['proxy:1', password]);
+    },
+  );
 });

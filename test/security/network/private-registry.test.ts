@@ -19,22 +19,23 @@ let host: string;
 const refused: string[] = [];
 const elsewhere: (string | undefined)[] = [];
 
-/** The archive of `@acme/widget`. */
-function packWidget(): Buffer {
+/** The archive of a package that returns `widget`. */
+function packWidget(name: string): Buffer {
   const dir = tempDir('widget');
   mkdirSync(join(dir, 'package'));
-  writeFileSync(join(dir, 'package/package.json'), '{"name": "@acme/widget", "version": "1.0.0", "main": "index.js"}');
+  writeFileSync(join(dir, 'package/package.json'), `{"name": "${name}", "version": "1.0.0", "main": "index.js"}`);
   writeFileSync(join(dir, 'package/index.js'), 'module.exports = () => "widget";');
   return execFileSync('tar', ['-czf', '-', '-C', dir, 'package']);
 }
 
 beforeAll(async () => {
   home = openHome();
-  const archive = packWidget();
+  const [archive, left] = [packWidget('@acme/widget'), packWidget('left')];
   server = createServer((req, res) => {
     const path = decodeURIComponent(req.url ?? '');
     if (!path.startsWith('/npm/')) {
       elsewhere.push(req.headers.authorization);
+      if (path === '/group/left/-/left-1.0.0.tgz') return void res.end(left);
       return void res.end('{}');
     }
     if (req.headers.authorization !== `Bearer ${TOKEN}`) {
@@ -80,8 +81,9 @@ const LOCK = () =>
     lockfileVersion: 3,
     requires: true,
     packages: {
-      '': { name: 'shop', dependencies: { '@acme/widget': '1.0.0' } },
+      '': { name: 'shop', dependencies: { '@acme/widget': '1.0.0', left: '1.0.0' } },
       'node_modules/@acme/widget': { version: '1.0.0', resolved: `http://${host}/npm/@acme/widget/-/widget-1.0.0.tgz` },
+      'node_modules/left': { version: '1.0.0', resolved: 'https://art.example/api/npm/x/left/-/left-1.0.0.tgz' },
     },
   });
 
@@ -101,11 +103,11 @@ async function run(files: Record<string, string>, setup: string[], env: Record<s
 
 describe('incident registry-token: the token of a private registry', () => {
   it('installs its packages, also those that a lockfile names by URL, and is in no container, file or output', async () => {
-    configure();
+    configure(`[network.upstreams]\nnpm = "http://${host}/group"\n`);
     const look = `${'cat /proc/self/environ; npm config ls -l; cat ~/.npmrc /run/halo/* 2> /dev/null'}; true`;
-    const gate = `node -e 'process.exit(require("@acme/widget")() === "widget" ? 0 : 1)'`;
+    const gate = `node -e 'process.exit(require("@acme/widget")() === require("left")() ? 0 : 1)'`;
     const files = {
-      'package.json': '{"name": "shop", "private": true, "dependencies": {"@acme/widget": "1.0.0"}}',
+      'package.json': '{"name": "shop", "private": true, "dependencies": {"@acme/widget": "1.0.0", "left": "1.0.0"}}',
       'package-lock.json': LOCK(),
     };
     const setup = ['npm ci', 'npm view @acme/widget version', look];

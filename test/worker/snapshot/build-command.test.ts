@@ -59,6 +59,53 @@ describe('halo snapshot build', () => {
     }
   });
 
+  it('makes the snapshot of a commit that fixes what was refused, also if every file counts', async () => {
+    const setup = '[ -e README.md ] && sleep 3; mkdir -p deps && echo x > deps/x && echo x > made.lock';
+    const files = {
+      '.gitignore': 'deps/\n',
+      'README.md': 'shop\n',
+      'halo.toml': `setup = [${JSON.stringify(setup)}]\n`,
+    };
+    const repository = newRepository(files);
+    const refused = await build(repository.root);
+    expect([refused.code, refused.stdout]).toEqual([
+      10,
+      'no snapshot  setup changes files that git does not ignore: made.lock\n',
+    ]);
+    repository.write('.gitignore', 'deps/\nmade.lock\n');
+    repository.commit('ignore made.lock');
+    const fixed = await build(repository.root);
+    expect([fixed.code, fixed.stdout]).toEqual([0, expect.stringMatching(/^built {4}[0-9a-f]{12}\n$/)]);
+  });
+
+  it('is refused to setup that takes less than three seconds, for all commits, unless it names its inputs', async () => {
+    const setup = 'mkdir -p deps && echo x > deps/x && echo installed';
+    const repository = newRepository({ '.gitignore': 'deps/\n', 'halo.toml': `setup = [${JSON.stringify(setup)}]\n` });
+    const short = expect.stringMatching(/no snapshot {2}setup takes only \d\.\d s, and .*\n$/) as string;
+    const first = await build(repository.root);
+    expect([first.code, first.stdout]).toEqual([10, short]);
+    repository.write('more.txt', 'x');
+    repository.commit('more');
+    const next = await build(repository.root);
+    expect([next.code, next.stdout]).toEqual([10, short]);
+    expect(next.stdout).not.toContain('installed');
+    const named = await build(repository.root, '-c', 'snapshot.inputs=["halo.toml"]');
+    expect([named.code, named.stdout]).toEqual([0, expect.stringMatching(/^installed\nbuilt {4}[0-9a-f]{12}\n$/)]);
+  });
+
+  it('names the breaker that stops it, and the command that closes it', async () => {
+    const cwd = newProject(`${SETUP} && date +%s%N > deps/now`);
+    await build(cwd, '-c', `setup=["echo more >> deps.lock"]`);
+    await build(cwd);
+    const differs = 'setup no longer makes what it made at ';
+    expect((await build(cwd, '-c', 'snapshot.recheck=1')).stdout).toContain(`no snapshot  ${differs}`);
+    const { code, stdout } = await build(cwd);
+    const [, reset = ''] = /^no snapshot {2}the breaker of its snapshots is open \(`halo ([^`]+)` closes it\): (.*)\n$/.exec(stdout) ?? []; // prettier-ignore
+    expect([code, stdout]).toEqual([10, expect.stringContaining(`closes it): ${differs}`)]);
+    expect((await home.halo(reset.split(' '), { cwd })).code).toBe(0);
+    expect((await build(cwd)).stdout).toMatch(/^installed\nbuilt {4}/);
+  });
+
   it('ends with 10 and the reason if setup fails', async () => {
     const { code, stdout } = await build(newProject('echo broken; exit 3'));
     expect([code, stdout]).toEqual([10, 'broken\nfailed  setup exited 3: `echo broken; exit 3`\n']);
