@@ -119,7 +119,7 @@ interface Folder {
   epoch: number;
 }
 
-/** Scratch repositories `repos/<mirror>/attempts/<run>-…-e<epoch>` and socket folders `sockets/<run>-e<epoch>-…`. */
+/** Scratch repositories `repos/<mirror>/attempts/<run>-…-a<n>-e<epoch>-…` and socket folders `sockets/<run>-e<epoch>-…`. */
 async function listFolders(home: string): Promise<Folder[]> {
   const mirrors = await readFolder(join(home, 'repos'));
   const attempts = mirrors.map((mirror) => join(home, 'repos', mirror, 'attempts'));
@@ -132,7 +132,7 @@ async function listFolders(home: string): Promise<Folder[]> {
 }
 
 /** Begins with the id of a run (lib/run-id.ts), which has no letter i, l, o or u: folders of other programs are not removed. */
-const FOLDER = /^([0-9a-hjkmnp-tv-z]{8,32})-(?:.*-)?e(\d+)(?:-[0-9a-f]+)?$/;
+const FOLDER = /^([0-9a-hjkmnp-tv-z]{8,32})-(?:.+-a\d+-)?e(\d+)(?:-[0-9a-f]+)?$/;
 
 function parseFolder(dir: string, name: string): Folder | undefined {
   const [, run, epoch] = FOLDER.exec(name) ?? [];
