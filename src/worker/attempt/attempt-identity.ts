@@ -15,8 +15,8 @@ export interface AttemptIdentity extends AttemptRef, AttemptLocation {
   /** The fencing epoch. It is unique within the run, and later attempts have higher ones. */
   epoch: number;
   /**
-   * Unique over all attempts, repeated ones included: run, story key, attempt number and epoch. Those of checks name their
-   * process, too, so that a sweep can find out whether it has died.
+   * Unique: run, story key, attempt number, epoch, and a random part, because two workers may prepare an attempt with the
+   * same epoch. Those of checks name their process, too, so that a sweep can find out whether it has died.
    */
   id: string;
   /** Where artifacts are stored. */
@@ -28,8 +28,8 @@ export function identifyAttempt(
   { runId, story, storyKey, attempt, epoch }: Omit<AttemptIdentity, 'id' | 'location'>,
   location: AttemptLocation = { runId, storyKey, attempt },
 ): AttemptIdentity {
-  const ofProcess = isCheck(runId) ? `-${processMark()}-${randomBytes(3).toString('hex')}` : '';
-  const id = `${runId}-${storyKey}-a${attempt}-e${epoch}${ofProcess}`;
+  const ofProcess = isCheck(runId) ? [processMark()] : [];
+  const id = [runId, storyKey, `a${attempt}`, `e${epoch}`, ...ofProcess, randomBytes(3).toString('hex')].join('-');
   return Object.freeze({ runId, story, storyKey, attempt, epoch, id, location });
 }
 
