@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, lutimes, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
 import { doubledDelay, sleep } from './async.ts';
+import { readFolder } from './fs.ts';
 import { isProcessAlive, processStartTime } from './process-identity.ts';
 
 export interface LockOptions {
@@ -67,6 +69,18 @@ export async function isLocked(path: string): Promise<boolean> {
 export async function findLockHolder(path: string): Promise<{ host: string; pid: number } | undefined> {
   const [host = '', pid] = (await ownerOf(path))?.split(':') ?? [];
   return pid === undefined ? undefined : { host, pid: Number(pid) };
+}
+
+/** The names of the locks in a folder; empty if it is missing. Removes what killed processes left of their renewals. */
+export async function listLocks(dir: string): Promise<string[]> {
+  const names = await readFolder(dir);
+  for (const name of names) {
+    if (!CLOCK.test(name)) continue;
+    const path = join(dir, name);
+    const madeMs = (await lstat(path).catch(() => undefined))?.mtimeMs ?? NaN;
+    if (Date.now() - madeMs > STALE_MS) await rm(path, { force: true });
+  }
+  return names.filter((name) => !CLOCK.test(name));
 }
 
 async function waitForLock(path: string, deadline: number, staleMs: number): Promise<string> {
@@ -146,6 +160,9 @@ async function renew(path: string): Promise<void> {
   const seconds = (await fileSystemTime(path)) / 1000;
   await lutimes(path, seconds, seconds).catch(() => undefined);
 }
+
+/** Ends the name of a file that only exists while the time is read. */
+const CLOCK = /\.[0-9a-f]{8}\.now$/;
 
 /** The current time of the lock's file system, in ms: the clocks of hosts that share it may differ. */
 async function fileSystemTime(path: string): Promise<number> {

@@ -50,8 +50,14 @@ export function processMark(): string {
 /** After this time a process of another host is assumed to be gone. */
 const MAX_FOREIGN_AGE_MS = 3_600_000;
 
-/** Whether the process with that mark is gone. For other hosts this is decided by age (`madeMs`, ms since 1970). */
-export function isOrphaned(mark: string, madeMs: number): boolean {
+/** The same for a process that runs the commands of a repository, which may take hours. */
+export const MAX_FOREIGN_CHECK_MS = 86_400_000;
+
+/**
+ * Whether the process with that mark is gone. For other hosts this is decided by age (`madeMs`, ms since 1970), which is at
+ * most `maxAgeMs`.
+ */
+export function isOrphaned(mark: string, madeMs: number, maxAgeMs = MAX_FOREIGN_AGE_MS): boolean {
   const [, host, pid, start = ''] = MARK.exec(mark) ?? [];
-  return host === HOST ? !isProcessAlive(Number(pid), start) : Date.now() - madeMs > MAX_FOREIGN_AGE_MS;
+  return host === HOST ? !isProcessAlive(Number(pid), start) : Date.now() - madeMs > maxAgeMs;
 }

@@ -9,6 +9,12 @@ export const SNAPSHOT_GROUP = 19_999;
 /** The home of the user in a sandbox, in memory. */
 export const AGENT_HOME = '/home/agent';
 
+/**
+ * The owner, in place of a HALO_HOME, of what belongs to no run but to one process, such as a check. No worker's sweep of
+ * attempts finds it; it is an orphan when its process has died.
+ */
+export const PROCESS_OWNED = 'verify';
+
 /** The owner of a sandbox; set as labels when containers and volumes are created, so that a sweep can find them. */
 export interface SandboxLabels {
   /** HALO_HOME and fencing epoch; a sweep only removes resources that have them. */
@@ -219,8 +225,8 @@ export interface SandboxEngine {
   listResources(home: string): Promise<LabelledResource[]>;
   /** Kills and removes it; safe when it is gone. */
   removeResource(belonging: Pick<LabelledResource, 'kind' | 'name'>): Promise<void>;
-  /** Removes one-off sandboxes whose process has died. */
-  removeOrphanProbes(): Promise<void>;
+  /** Lists one-off sandboxes, and containers and volumes of checks, whose process has died; containers first. */
+  listOrphans(): Promise<Pick<LabelledResource, 'kind' | 'name'>[]>;
   /** Returns the id of a local image, or undefined. Throws CONFIG_INVALID for one that sandboxes must not use. */
   imageId(name: string): Promise<string | undefined>;
   /** Reads /etc/passwd and /etc/group of an image. Throws IMAGE_MISSING, DOCKER_FAILED. */

@@ -2,7 +2,7 @@ import { link, lstat, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RefusedSnapshot, Snapshot } from '../core/snapshot/snapshot.ts';
 import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../lib/fs.ts';
-import { acquireLock, isLocked, LockBusyError, type AcquiredLock } from '../lib/lock.ts';
+import { acquireLock, isLocked, listLocks, LockBusyError, type AcquiredLock } from '../lib/lock.ts';
 import { isMissing, withDiskErrors } from './disk-errors.ts';
 
 /** A record of `snapshots/<mirror>/`. */
@@ -115,7 +115,7 @@ export class SnapshotFiles {
   async isVolumeInUse(volume: string): Promise<boolean> {
     return this.withErrors(async () => {
       for (const mirror of await readFolder(this.dir))
-        for (const name of await readFolder(join(this.dir, mirror, 'uses'))) {
+        for (const name of await listLocks(join(this.dir, mirror, 'uses'))) {
           if (!name.startsWith(`${volume}@`)) continue;
           const path = join(this.dir, mirror, 'uses', name);
           if (await isLocked(path)) return true;
@@ -131,7 +131,7 @@ export class SnapshotFiles {
       const counts = { running: 0, interrupted: 0 };
       const named = new Set((await this.list()).map(({ record }) => ('volume' in record ? record.volume : '')));
       for (const mirror of await readFolder(this.dir))
-        for (const name of await readFolder(join(this.dir, mirror, 'uses'))) {
+        for (const name of await listLocks(join(this.dir, mirror, 'uses'))) {
           if (!name.endsWith(BUILD) || named.has(name.slice(0, -BUILD.length))) continue;
           counts[(await isLocked(join(this.dir, mirror, 'uses', name))) ? 'running' : 'interrupted'] += 1;
         }

@@ -7,6 +7,7 @@ import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
 import { openDockerEngine } from '../sandbox/docker/engine.ts';
 import { openEngineProbes } from '../sandbox/engine-probes.ts';
+import { PROCESS_OWNED } from '../sandbox/sandbox.ts';
 import { openBreakerStore } from '../store/breaker-files.ts';
 import { SnapshotFiles } from '../store/snapshot-files.ts';
 import { openStore } from '../store/store.ts';
@@ -99,7 +100,6 @@ export function createWorkerContext({ host, homeId, log, cleaning, masker, share
 
 /** A context for commands that need sandboxes but take no jobs from the queue. */
 export function createIdleContext(parts: Omit<WorkerParts, 'homeId' | 'masker' | 'shared' | 'now'>): WorkerContext {
-  // With its own home id, so that a worker's sweep ignores its resources.
   const masker = openProcessMasker(parts.host, processEnv());
-  return createWorkerContext({ ...parts, homeId: 'verify', masker, shared: undefined, now: Date.now });
+  return createWorkerContext({ ...parts, homeId: PROCESS_OWNED, masker, shared: undefined, now: Date.now });
 }

@@ -5,7 +5,7 @@ import { createSnapshotVolume, hasVolume, listSnapshotVolumes } from './disk/sna
 import { isExitRecorded } from './container-exit-check.ts';
 import { HALO_IMAGE, readToolVersion } from './image/halo-image.ts';
 import { openToolsVolume } from './tools-volume.ts';
-import { removeOrphanProbes, processLabel } from './cleanup/orphan-probes.ts';
+import { listOrphans, processLabel } from './cleanup/orphans.ts';
 import { seccompProfile } from './seccomp.ts';
 import { prepareSandbox, runCommand, type AttachedContainer } from './run-command.ts';
 import { removeVolume } from './disk/remove-volume.ts';
@@ -83,7 +83,7 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
       // Its depth is unknown after a restart: the engine tries first, then a sandbox empties it.
       await removeVolume({ docker, start }, belonging.name, 0).catch(unlessInUse);
     },
-    removeOrphanProbes: () => removeOrphanProbes(docker),
+    listOrphans: () => listOrphans(docker),
     imageId: (name) =>
       lookUp(name).catch((error: unknown) => {
         if (error instanceof HaloError && error.code === 'IMAGE_MISSING') return undefined;

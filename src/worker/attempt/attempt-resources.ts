@@ -9,7 +9,7 @@ import { failpoint } from '../../lib/failpoint.ts';
 import type { IsolationReport } from '../../sandbox/isolation-check/isolation-report.ts';
 import { makeOutputPipe } from '../../sandbox/output-pipe.ts';
 import type { Mount, OutputPipe, Sandbox, SandboxLabels, SandboxSpec } from '../../sandbox/sandbox.ts';
-import { makeRoom } from '../snapshot/trim-snapshots.ts';
+import { makeRoom, trimForAttempt } from '../snapshot/trim-snapshots.ts';
 import type { ChannelKind, WorkerContext } from '../worker-context.ts';
 import { mountAccounts } from '../workspace/mount-accounts.ts';
 import { CANDIDATE, OUTPUT_PIPE, VIEW } from '../workspace/sandbox-paths.ts';
@@ -72,7 +72,7 @@ export class AttemptResources {
     options: ResourceOptions,
   ): Promise<AttemptResources> {
     const { config, mirror } = options;
-    await makeRoom(worker, config);
+    await trimForAttempt(worker, makeRoom);
     const mirrorDir = mirrorPath(worker.home, mirror);
     const [scratchDir, transport, channel, pipesOutput, isolation, inUse] = await Promise.all([
       createScratch({ mirrorDir, attemptId: identity.id }),

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Config } from '../../config/config.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { planAfterPass } from '../../core/run/plan.ts';
-import { ignore } from '../../lib/async.ts';
 import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import { planWorkSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
@@ -30,8 +29,6 @@ interface Prepared {
 export class PreparedAttempts {
   readonly #worker: WorkerContext;
   readonly #byRun = new Map<string, Promise<Prepared | undefined>>();
-  /** Removals that have not ended. */
-  readonly #removing = new Map<string, Promise<void>>();
 
   constructor(worker: WorkerContext) {
     this.#worker = worker;
@@ -58,8 +55,6 @@ export class PreparedAttempts {
     this.#worker.preparedEpochs.delete(runId);
     if (found === undefined || found.workspace.hasFailed || !isSame(found.request, request)) {
       if (preparing !== undefined) this.#remove(runId, preparing);
-      // What is removed may have the same id, and so the same folders, as the attempt that is opened.
-      await this.#removing.get(runId);
       return { attempt: await openRunAttempt(this.#worker, request), prepared: undefined };
     }
     const { attempt, workspace, stop } = found;
@@ -98,10 +93,6 @@ export class PreparedAttempts {
       await found?.attempt.resources.close();
     });
     this.#worker.inBackground(closing);
-    const removing = Promise.all([this.#removing.get(runId), closing.catch(ignore)]).then(() => {
-      if (this.#removing.get(runId) === removing) this.#removing.delete(runId);
-    });
-    this.#removing.set(runId, removing);
   }
 }
 

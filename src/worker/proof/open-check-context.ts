@@ -3,17 +3,11 @@ import type { Config } from '../../config/config.ts';
 import { storyKey } from '../../core/run/story-key.ts';
 import { updateMirror } from '../../git/mirror/mirror.ts';
 import { mirrorName } from '../../git/repository/repo-url.ts';
-import { identifyAttempt } from '../attempt/attempt-identity.ts';
+import { identifyAttempt, type CheckName } from '../attempt/attempt-identity.ts';
 import { SILENT_JOURNAL } from '../attempt/attempt-journal.ts';
 import { AttemptResources } from '../attempt/attempt-resources.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import type { WorkerContext } from '../worker-context.ts';
-
-/**
- * Labels of sandboxes that belong to no run, in place of a run id. Run ids have another form, so that a worker's sweep
- * ignores such sandboxes.
- */
-export type CheckName = 'verifying' | 'checking' | 'replaying';
 
 export interface CheckRequest {
   name: CheckName;

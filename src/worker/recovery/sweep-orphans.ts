@@ -43,24 +43,31 @@ export async function sweepOrphans(worker: WorkerContext): Promise<void> {
     return seemsOrphan(resource);
   };
   let swept = 0;
-  for (const resource of resources) {
-    if (!(await isOrphan(resource))) continue;
-    worker.log.info({ ...resource }, 'removing orphan');
-    // A resource that cannot be removed must not block the others.
-    await worker.engine.removeResource(resource).then(
-      () => (swept += 1),
-      (error: unknown) => worker.log.warn({ ...resource, err: error }, 'orphan could not be removed'),
-    );
-  }
+  for (const resource of resources) if (await isOrphan(resource)) swept += await removeOrphan(worker, resource);
   for (const folder of folders) {
     if (!(await isOrphan(folder))) continue;
     await rm(folder.path, { recursive: true, force: true });
     swept += 1;
   }
   if (swept > 0) await countInMetrics(worker, swept);
-  await worker.engine.removeOrphanProbes();
+  for (const resource of await worker.engine.listOrphans()) await removeOrphan(worker, resource);
   for (const path of await listOrphanFolders(worker.home)) await rm(path, { recursive: true, force: true });
   await trimSnapshots(worker, await readSnapshotLimits(worker.home));
+}
+
+/** Returns how many were removed: a resource that cannot be removed must not block the others. */
+async function removeOrphan(
+  { engine, log }: WorkerContext,
+  resource: Pick<LabelledResource, 'kind' | 'name'>,
+): Promise<0 | 1> {
+  log.info({ ...resource }, 'removing orphan');
+  try {
+    await engine.removeResource(resource);
+    return 1;
+  } catch (error) {
+    log.warn({ ...resource, err: error }, 'orphan could not be removed');
+    return 0;
+  }
 }
 
 /** Metrics that cannot be written must not stop a sweep. */
@@ -112,7 +119,7 @@ interface Folder {
   epoch: number;
 }
 
-/** Scratch repositories `repos/<mirror>/attempts/<run>-…-e<epoch>` and socket folders `sockets/<run>-e<epoch>-…`. */
+/** Scratch repositories `repos/<mirror>/attempts/<run>-…-a<n>-e<epoch>-…` and socket folders `sockets/<run>-e<epoch>-…`. */
 async function listFolders(home: string): Promise<Folder[]> {
   const mirrors = await readFolder(join(home, 'repos'));
   const attempts = mirrors.map((mirror) => join(home, 'repos', mirror, 'attempts'));
@@ -125,7 +132,7 @@ async function listFolders(home: string): Promise<Folder[]> {
 }
 
 /** Begins with the id of a run (lib/run-id.ts), which has no letter i, l, o or u: folders of other programs are not removed. */
-const FOLDER = /^([0-9a-hjkmnp-tv-z]{8,32})-(?:.*-)?e(\d+)(?:-[0-9a-f]+)?$/;
+const FOLDER = /^([0-9a-hjkmnp-tv-z]{8,32})-(?:.+-a\d+-)?e(\d+)(?:-[0-9a-f]+)?$/;
 
 function parseFolder(dir: string, name: string): Folder | undefined {
   const [, run, epoch] = FOLDER.exec(name) ?? [];

@@ -10,7 +10,7 @@ import type { Checkout } from '../workspace/checkout-script.ts';
 import { buildSnapshot, type BuildRequest } from './build-snapshot.ts';
 import type { SnapshotLayer } from './snapshot-layer.ts';
 import { snapshotKey, type SnapshotKey } from './snapshot-key.ts';
-import { trimSnapshots } from './trim-snapshots.ts';
+import { trimForAttempt, trimSnapshots } from './trim-snapshots.ts';
 
 /** What setup would run on. */
 export interface LayerRequest {
@@ -177,7 +177,7 @@ async function makeLayer(
   build: BuildRequest,
   onlyRun: string | undefined,
 ): Promise<SnapshotLayer | undefined> {
-  const { worker, resources, config, journal } = attempt;
+  const { worker, resources, journal } = attempt;
   const { mirror } = resources;
   const record = await buildSnapshot(attempt, build);
   if ('refused' in record) {
@@ -188,7 +188,7 @@ async function makeLayer(
   await failpoint('snapshot.before');
   await worker.snapshots.publish({ mirror, record, onlyRun });
   await failpoint('snapshot.after');
-  worker.inBackground(trimSnapshots(worker, config));
+  worker.inBackground(trimForAttempt(worker, trimSnapshots));
   return holdLayer(attempt, { mirror, record, onlyRun, usedAt: worker.now() }, undefined).then(async (layer) => {
     if (layer === undefined) return undefined;
     const { key, digest, mode } = layer;

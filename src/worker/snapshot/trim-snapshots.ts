@@ -15,6 +15,20 @@ export async function readSnapshotLimits(home: string): Promise<TrimLimits> {
   return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).config;
 }
 
+/**
+ * The limits by which an attempt removes snapshots: those of its HALO_HOME. A repository, whose configuration applies to its
+ * attempts, must not remove the snapshots of others. Without a valid `config.toml`, the attempt removes none.
+ */
+export async function trimForAttempt(
+  worker: SnapshotContext & Pick<WorkerContext, 'home'>,
+  trim: typeof makeRoom | typeof trimSnapshots,
+): Promise<void> {
+  const limits = await readSnapshotLimits(worker.home).catch((error: unknown) => {
+    worker.log.warn({ err: error }, 'snapshots stay: their limits are unknown');
+  });
+  if (limits !== undefined) await trim(worker, limits);
+}
+
 /** Removes snapshots if the engine's disk is short, before anything else is written to it. Throws DOCKER_UNAVAILABLE. */
 export async function makeRoom(worker: SnapshotContext, limits: TrimLimits): Promise<void> {
   if (await isShort(worker, limits)) await trimSnapshots(worker, limits);

@@ -1,12 +1,17 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { describe, expect, vi } from 'vitest';
 import { planAfterPass } from '../../../src/core/run/plan.ts';
+import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { candidatePath, createScratch, removeScratch } from '../../../src/git/repository/scratch-repo.ts';
+import { identifyAttempt } from '../../../src/worker/attempt/attempt-identity.ts';
 import { attempted, created, failed, stateOf } from '../../support/journal.ts';
 import { findLeftovers } from '../../support/faults/find-leftovers.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const docker = new Docker();
@@ -71,6 +76,20 @@ describe('the next story of a run', () => {
     const prompt = halo.readFile(runId, `artifacts/${stories[1]!.key}/1/events.jsonl`);
     expect([prompt.includes('Old title'), prompt.includes('New title')]).toEqual([false, true]);
     await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), PATIENCE);
+  });
+});
+
+describe('an attempt that was prepared', () => {
+  it('takes no folder from the attempt that another worker begins with the same epoch', async () => {
+    const repository = newRepository();
+    const from = join(repository.root, '.git');
+    const { dir: mirrorDir } = await updateMirror({ home: tempDir('halo-prepared'), name: 'r-1', from });
+    const ref = { runId: '0tbq1aaaaaaaaaaa', story: 'B', storyKey: 'b', attempt: 1, epoch: 2 };
+    const [prepared, begun] = [identifyAttempt(ref), identifyAttempt(ref)];
+    const unused = await createScratch({ mirrorDir, attemptId: prepared.id });
+    const used = await createScratch({ mirrorDir, attemptId: begun.id });
+    await removeScratch(unused);
+    expect([unused, candidatePath(used)].map((path) => existsSync(path))).toEqual([false, true]);
   });
 });
 

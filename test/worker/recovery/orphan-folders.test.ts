@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, utimesSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { processMark } from '../../../src/lib/process-identity.ts';
 import { listOrphanFolders } from '../../../src/worker/recovery/orphan-folders.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -12,7 +12,7 @@ const DEAD = `${MINE.split('-')[0]}-${spawnSync('true').pid}-1`;
 const ELSEWHERE = '0a1b2c-12-345';
 
 let home: string;
-beforeAll(() => {
+beforeEach(() => {
   home = tempDir('halo-dead');
 });
 
@@ -21,6 +21,10 @@ function make(path: string, ageMs = 0): string {
   mkdirSync(join(home, path), { recursive: true });
   utimesSync(join(home, path), at, at);
   return path;
+}
+
+async function orphans(): Promise<string[]> {
+  return (await listOrphanFolders(home)).map((path) => relative(home, path)).sort();
 }
 
 describe('a folder that one process uses', () => {
@@ -38,7 +42,25 @@ describe('a folder that one process uses', () => {
     make(`runs/.ready-${DEAD}-0123abcd`);
     make('runs/.new-project', 9_000_000);
     make('repos/my.new-project-0a1b2c', 9_000_000);
-    const found = await listOrphanFolders(home);
-    expect(found.map((path) => relative(home, path)).sort()).toEqual(dead.sort());
+    expect(await orphans()).toEqual(dead.sort());
+  });
+
+  it('is an orphan if a check had it that has died, with the sockets of the check', async () => {
+    const dead = [
+      make(`repos/shop-1/attempts/checking-snapshot-a1-e1234567-${DEAD}-0123ab`),
+      make('sockets/checking-e1234567-0123ab'),
+      make(`repos/shop-1/attempts/verifying-us-001-a1-e1234568-${ELSEWHERE}-0123ab`, 86_500_000),
+      make('sockets/verifying-e1234568-0123ab'),
+      // Its scratch folder is gone.
+      make('sockets/replaying-e1234569-0123ab'),
+    ];
+    make(`repos/shop-1/attempts/checking-check-a1-e2345678-${MINE}-0123ab`, 9_000_000_000);
+    make('sockets/checking-e2345678-0123ab');
+    make(`repos/shop-1/attempts/verifying-us-001-a1-e2345679-${ELSEWHERE}-0123ab`, 9_000_000);
+    make('sockets/verifying-e2345679-0123ab');
+    // Attempts, about which the journal decides.
+    make(`repos/shop-1/attempts/0tbq1aaaaaaaaaaa-us-001-a1-e1-0123ab`, 9_000_000_000);
+    make('sockets/0tbq1aaaaaaaaaaa-e1-0123ab', 9_000_000_000);
+    expect(await orphans()).toEqual(dead.sort());
   });
 });

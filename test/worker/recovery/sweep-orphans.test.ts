@@ -101,6 +101,30 @@ describe('a sweep', () => {
     expect(toExposition(totals, [])).toContain('\nhalo_orphans_swept_total 2\n');
   });
 
+  it('finds the epoch of a folder, whatever the random part of its name and the story key look like', async () => {
+    const home = tempDir('halo-sweep');
+    const worker = openWorker(home);
+    const entry = created();
+    await worker.store.createRun(entry, ORIGIN);
+    const { runId } = entry;
+    await worker.store.transact(runId, () => ({ entries: [begun('US-001', 5)], result: undefined }));
+    const attempts = join(home, 'repos', 'shop-1', 'attempts');
+    const living = [
+      join(home, 'sockets', `${runId}-e5-e12345`),
+      join(attempts, `${runId}-us-e7-a1-e5-e12345`),
+      join(attempts, `${runId}-us-001-a1-e5-0123ab`),
+    ];
+    const dead = [
+      join(home, 'sockets', `${runId}-e4-e00005`),
+      join(attempts, `${runId}-us-e5-a1-e4-e00005`),
+      // Of a version whose names have no random part.
+      join(attempts, `${runId}-us-e5-a1-e4`),
+    ];
+    for (const folder of [...living, ...dead]) mkdirSync(folder, { recursive: true });
+    await sweepOrphans(worker);
+    expect([...living, ...dead].filter((folder) => existsSync(folder))).toEqual(living);
+  });
+
   it('keeps what was prepared for an attempt that begins during the sweep', async () => {
     const home = tempDir('halo-sweep');
     const worker = openWorker(home);

@@ -14,12 +14,12 @@ afterAll(() => home.close());
 
 const SETUP = 'mkdir -p deps && cp deps.lock deps/version && echo installed';
 
-function newProject(setup: string): string {
+function newProject(setup: string, more = ''): string {
   const inputs = '[snapshot]\ninputs = ["deps.lock"]\nrecheck = 0\n';
   const files = {
     'deps.lock': 'one\n',
     '.gitignore': 'deps/\n',
-    'halo.toml': `setup = [${JSON.stringify(setup)}]\n${inputs}`,
+    'halo.toml': `setup = [${JSON.stringify(setup)}]\n${inputs}${more}`,
   };
   return newRepository(files).root;
 }
@@ -104,6 +104,16 @@ describe('halo snapshot build', () => {
     expect([code, stdout]).toEqual([10, expect.stringContaining(`closes it): ${differs}`)]);
     expect((await home.halo(reset.split(' '), { cwd })).code).toBe(0);
     expect((await build(cwd)).stdout).toMatch(/^installed\nbuilt {4}/);
+  });
+
+  it('leaves the snapshots of other repositories, however much free disk its own repository demands', async () => {
+    const cwd = newProject(SETUP);
+    const { stdout } = await build(cwd);
+    const [, key = '?'] = /^built {4}([0-9a-f]{12})$/m.exec(stdout) ?? [];
+    const greedy = newProject(SETUP, '[limits]\nfree_disk = "900000g"\n');
+    const refused = await build(greedy);
+    expect(refused.stdout + refused.stderr).toContain('is free on the disk of the container engine');
+    expect((await build(cwd)).stdout).toBe(`present  ${key}\n`);
   });
 
   it('ends with 10 and the reason if setup fails', async () => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -107,6 +107,21 @@ describe('snapshots beyond their limits', () => {
     } finally {
       await worker.close();
     }
+  });
+
+  it('are removed although a file of a killed process is left beside their locks, and so is the file', async () => {
+    const added = [await add(1), await add(2)];
+    const [first, second] = added.map(({ record }) => ('volume' in record ? record.volume : ''));
+    const uses = join(home, 'snapshots', MIRROR, 'uses');
+    mkdirSync(uses);
+    // A lock is renewed with such a file; the second one may still be in use.
+    const [left, young] = [join(uses, `${first}@test.0123abcd.now`), join(uses, `${second}@test.4567abcd.now`)];
+    for (const path of [left, young]) writeFileSync(path, '');
+    utimesSync(left, 1, 1);
+    configure('[snapshot]\nmax_size = "1k"\n');
+    await trim();
+    expect(await remaining(added)).toEqual(only());
+    expect([left, young].map((path) => existsSync(path))).toEqual([false, true]);
   });
 
   it('leave volumes that no record names: these are removed, unless they are being built', async () => {

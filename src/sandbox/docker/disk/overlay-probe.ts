@@ -4,7 +4,7 @@ import { HaloError } from '../../../core/failure/errors.ts';
 import { closeAll } from '../../../lib/cleanup.ts';
 import { runOneOffSandbox } from '../../one-off-sandbox.ts';
 import { SNAPSHOT_GROUP, type Mount, type SandboxEngine, type SandboxLabels } from '../../sandbox.ts';
-import { processLabel } from '../cleanup/orphan-probes.ts';
+import { processLabel } from '../cleanup/orphans.ts';
 import { containerLabels } from '../container-spec.ts';
 import { isEngineResponse } from '../docker-errors.ts';
 import { createOverlay } from './overlay-volume.ts';

@@ -2,6 +2,7 @@ import type Docker from 'dockerode';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { runOneOffSandbox } from '../../one-off-sandbox.ts';
 import type { Mount, OverlayVolume, SandboxEngine, SandboxLabels } from '../../sandbox.ts';
+import { processLabel } from '../cleanup/orphans.ts';
 import { containerLabels } from '../container-spec.ts';
 import { toDockerError } from '../docker-errors.ts';
 
@@ -31,7 +32,7 @@ export async function createOverlay(
       Name: name,
       Driver: 'local',
       DriverOpts: { type: 'overlay', device: 'overlay', o: `${layers},redirect_dir=on` },
-      Labels: containerLabels(labels, user),
+      Labels: { ...containerLabels(labels, user), ...processLabel() },
     });
   } catch (error) {
     throw toDockerError(error, 'create an overlay volume');

@@ -4,7 +4,7 @@ import type { SandboxLabels } from '../../sandbox.ts';
 import { removeLabelledResource } from '../cleanup/labelled-resources.ts';
 import { containerLabels, EXPIRY_LABEL } from '../container-spec.ts';
 import { engineStatus, toDockerError } from '../docker-errors.ts';
-import { processLabel } from '../cleanup/orphan-probes.ts';
+import { processLabel } from '../cleanup/orphans.ts';
 
 export interface NewVolume {
   name: string;
@@ -23,6 +23,7 @@ export async function createVolume(docker: Docker, volume: NewVolume): Promise<v
   const quota = quotaBytes === undefined ? {} : { DriverOpts: { size: String(quotaBytes) } };
   const Labels = {
     ...containerLabels(labels, user),
+    ...processLabel(),
     ...(expiresAt === undefined ? {} : { [EXPIRY_LABEL]: expiresAt }),
   };
   await docker.createVolume({ Name: name, Labels, ...quota }).catch((error: unknown) => {
