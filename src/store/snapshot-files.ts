@@ -1,4 +1,4 @@
-import { link, lstat, rm, utimes } from 'node:fs/promises';
+import { lstat, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RefusedSnapshot, Snapshot } from '../core/snapshot/snapshot.ts';
 import { createFolders, readFolder, readIfExists, syncPath, writeAtomic } from '../lib/fs.ts';
@@ -10,7 +10,7 @@ export interface StoredSnapshot {
   /** The name of the repository's mirror. */
   mirror: string;
   record: Snapshot | RefusedSnapshot;
-  /** The only run that may use it, because no story with its tree has landed; undefined: all runs of the repository. */
+  /** The only run that may use it, for the commit it was made of, which has not landed; undefined: all runs of the repository. */
   onlyRun: string | undefined;
   /** ms since 1970 */
   usedAt: number;
@@ -21,6 +21,8 @@ export interface SnapshotQuery {
   mirror: string;
   key: string;
   runId: string;
+  /** The commit of the workspaces. What another commit of the run produced that has not landed does not count. */
+  commit: string;
 }
 
 const RECORD = /^([0-9a-f]{64})(?:@([0-9a-z]{8,32}))?\.json$/;
@@ -44,12 +46,12 @@ export class SnapshotFiles {
   }
 
   /** The record that a run may use; undefined without one. Notes that it was used. */
-  async find({ mirror, key, runId }: SnapshotQuery): Promise<StoredSnapshot | undefined> {
+  async find({ mirror, key, runId, commit }: SnapshotQuery): Promise<StoredSnapshot | undefined> {
     return this.withErrors(async () => {
       for (const onlyRun of [undefined, runId]) {
         const path = this.pathOf(mirror, key, onlyRun);
         const found = await readRecord(path, { mirror, key, onlyRun });
-        if (found === undefined) continue;
+        if (found === undefined || (onlyRun !== undefined && !isFor(found, commit))) continue;
         const now = new Date();
         await utimes(path, now, now).catch(unlessMissing);
         return found;
@@ -82,11 +84,15 @@ export class SnapshotFiles {
     });
   }
 
-  /** Makes the records of a run available to all runs of the repository. Safe to repeat. */
-  async promote({ mirror, key, runId }: SnapshotQuery): Promise<void> {
+  /** Makes what a run produced for `commit` available to all runs of the repository. Safe to repeat. */
+  async promote({ mirror, key, runId, commit }: SnapshotQuery): Promise<void> {
     await this.withErrors(async () => {
-      const [own, shared] = [this.pathOf(mirror, key, runId), this.pathOf(mirror, key, undefined)];
-      await link(own, shared).catch(unlessMissingOrPresent);
+      const own = this.pathOf(mirror, key, runId);
+      const found = await readRecord(own, { mirror, key, onlyRun: runId });
+      if (found?.record.commit !== commit) return;
+      // What was read is written, not linked: another story of the run may have replaced the file since.
+      if ((await readIfExists(this.pathOf(mirror, key, undefined))) === undefined)
+        await this.publish({ mirror, record: found.record, onlyRun: undefined });
       await rm(own, { force: true });
       await syncPath(join(this.dir, mirror)).catch(unlessMissing);
     });
@@ -205,6 +211,7 @@ function unlessMissing(error: unknown): undefined {
   if (!isMissing(error)) throw error;
 }
 
-function unlessMissingOrPresent(error: unknown): void {
-  if (!isMissing(error) && (error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+/** Whether a record of a run counts for a commit. A refused one only makes setup run, so it counts for all. */
+function isFor({ record }: StoredSnapshot, commit: string): boolean {
+  return 'refused' in record || record.commit === commit;
 }

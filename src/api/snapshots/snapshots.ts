@@ -19,7 +19,7 @@ export interface SnapshotView {
   inputs: string[] | null;
   /** Why it is the whole tree. */
   wholeTree: string | null;
-  /** The only run that may use it until its story has landed. */
+  /** The only run that may use it, until the commit of which it was made has landed. */
   onlyRun: string | null;
   createdAt: string;
   usedAt: string;

@@ -18,7 +18,7 @@ export interface LayerRequest {
   phase: 'setup' | 'gates';
   /** The folder of the logs among the artifacts. */
   folder: string;
-  /** Whether a story made the tree: until it has landed, the result only serves its run. */
+  /** Whether a story made the tree: until the commit has landed, the result only serves its run, for this commit. */
   fromStory: boolean;
 }
 
@@ -107,13 +107,14 @@ export async function explainRefusal(attempt: SandboxContext, checkout: Checkout
   return record !== undefined && 'refused' in record ? record.refused : null;
 }
 
-/** Makes what setup produced for a story that has landed available to all runs of the repository. */
+/** Makes what setup produced for a commit that has landed available to all runs of the repository. */
 export async function shareLayer(
   { worker, identity, resources }: Attempt,
   layer: SnapshotLayer | undefined,
+  commit: string,
 ): Promise<void> {
   if (layer === undefined) return;
-  await worker.snapshots.promote({ mirror: resources.mirror, key: layer.key, runId: identity.runId });
+  await worker.snapshots.promote({ mirror: resources.mirror, key: layer.key, runId: identity.runId, commit });
 }
 
 async function findKey(
@@ -127,7 +128,7 @@ async function findKey(
   const image = await worker.engine.imageId(config.image);
   if (image === undefined) return undefined;
   const found = await snapshotKey({ gitDir, commit, signal }, { config, image });
-  return { mirror, runId: identity.runId, ...found };
+  return { mirror, runId: identity.runId, commit, ...found };
 }
 
 type Usable = StoredSnapshot & { record: Snapshot };

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { selectInputs, findTreeDependency, listLockedFolders } from '../../core/snapshot/install-inputs.ts';
+import { selectInputs } from '../../core/snapshot/install-inputs.ts';
 import { snapshotKeyText, type Snapshot, type SnapshotParts } from '../../core/snapshot/snapshot.ts';
+import { findTreeDependency, listLockedFolders } from '../../core/snapshot/tree-dependency.ts';
 import { readObjects, statObjects } from '../../git/objects/read-objects.ts';
 import { listFiles, type TreeFile } from '../../git/objects/tree-list.ts';
 import { compileGlobs } from '../../lib/glob.ts';
 
 /** A file that decides whether an install is pure is not read beyond this size. */
-const MAX_INSPECTED_BYTES = 4 * 1024 * 1024;
+const MAX_INSPECTED_BYTES = 16 * 1024 * 1024;
 
 export interface SnapshotKey {
   /** SHA-256, hexadecimal. */
@@ -28,10 +29,10 @@ export async function snapshotKey(
 ): Promise<SnapshotKey> {
   const { setup, env, network, snapshot } = config;
   const files = await listFiles(at, () => true);
-  const chosen = snapshot.inputs === undefined ? await findNarrowInputs(at, config, files) : undefined;
-  const wanted = snapshot.inputs === undefined ? undefined : compileGlobs(snapshot.inputs);
-  const names = wanted === undefined ? chosen : files.map(({ path }) => path).filter((path) => wanted.test(path));
-  const inputs = Array.isArray(names) ? names : (names ?? { why: 'the whole tree' });
+  const inputs =
+    snapshot.inputs === undefined
+      ? await findNarrowInputs(at, config, files)
+      : matchInputs(snapshot.inputs, files.map(({ path }) => path)); // prettier-ignore
   const isInput = new Set(Array.isArray(inputs) ? inputs : []);
   const used = Array.isArray(inputs) ? files.filter(({ path }) => isInput.has(path)) : files;
   const settings = {
@@ -52,6 +53,13 @@ export async function snapshotKey(
   };
 }
 
+/** The inputs that the user names. Those that name no file say nothing about what setup reads. */
+function matchInputs(globs: readonly string[], paths: readonly string[]): Snapshot['inputs'] {
+  const wanted = compileGlobs(globs);
+  const found = paths.filter((path) => wanted.test(path));
+  return found.length > 0 ? found : { why: 'no file matches snapshot.inputs' };
+}
+
 /** The inputs of known installers; `why` if setup may depend on every file. */
 async function findNarrowInputs(
   { gitDir, signal }: { gitDir: string; signal: AbortSignal },
@@ -65,8 +73,7 @@ async function findNarrowInputs(
   const link = found.files.find((path) => byPath.get(path)?.mode === '120000');
   if (link !== undefined) return { why: `${link} is a link` };
   const { lockfile, runsScripts } = found;
-  const wanted = lockfile === undefined ? found.inspect : [lockfile, ...found.inspect];
-  const ids = wanted.map((path) => byPath.get(path)?.id ?? '');
+  const ids = found.inspect.map((path) => byPath.get(path)?.id ?? '');
   const facts = await statObjects(gitDir, ids, signal);
   const isLarge = (id: string) => (facts.get(id)?.size ?? Infinity) > MAX_INSPECTED_BYTES;
   const texts = await readObjects(

@@ -58,8 +58,8 @@ export interface Disk {
 export class Workspace {
   /** The name of the volume. */
   readonly volume: string;
-  /** The key of the snapshot that it begins with. */
-  readonly layerKey: string | undefined;
+  /** The volume of the snapshot that it begins with. */
+  readonly layerVolume: string | undefined;
   private readonly context: SandboxContext;
   private readonly name: string;
   private readonly steps: readonly Step[];
@@ -79,7 +79,7 @@ export class Workspace {
     this.name = name;
     this.steps = steps;
     this.volume = disk.volume;
-    this.layerKey = context.layer?.key;
+    this.layerVolume = context.layer?.volume;
     this.created = disk.create();
     this.created.catch(() => (this.hasFailed = true)); // observed by `checkOut`; this avoids an unhandled rejection
     this.ahead = this.startNext();

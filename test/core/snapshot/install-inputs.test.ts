@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { selectInputs, findTreeDependency, listLockedFolders } from '../../../src/core/snapshot/install-inputs.ts';
+import { selectInputs } from '../../../src/core/snapshot/install-inputs.ts';
+import { findTreeDependency, listLockedFolders } from '../../../src/core/snapshot/tree-dependency.ts';
 
 const TREE = [
   '.npmrc',
@@ -33,6 +34,7 @@ describe('the inputs of setup', () => {
     'npm ci --prefix=web $(cat x)',
     'npm ci --install-links',
     'npm ci --script-shell=./x',
+    'pnpm install --frozen-lockfile --inject-workspace-packages',
     './install.sh',
     'pnpm install',
     'uv sync',
@@ -43,7 +45,20 @@ describe('the inputs of setup', () => {
 
   it('are the whole tree if a file of it can run code during the install', () => {
     expect(selectInputs(['npm ci'], [...TREE, 'binding.gyp'], {})).toMatchObject({ kind: 'tree' });
-    expect(selectInputs(['pnpm i --frozen-lockfile'], [...TREE, '.pnpmfile.cjs'], {})).toMatchObject({ kind: 'tree' });
+    for (const path of ['.pnpmfile.cjs', 'package.yaml', 'packages/a/package.json5'])
+      expect(selectInputs(['pnpm i --frozen-lockfile'], [...TREE, path], {})).toMatchObject({ kind: 'tree' });
+  });
+
+  it.for([
+    ['npm ci', ['package.json', 'web/package-lock.json']],
+    ['pnpm install --frozen-lockfile', ['package.json']],
+    ['yarn --immutable', ['package.json', 'other.lock']],
+    ['uv sync --frozen', ['pyproject.toml']],
+    ['cargo fetch', ['Cargo.toml']],
+    ['go mod download', ['tools/go.mod']],
+    ['bundle install --deployment', ['gems.rb']],
+  ] as const)('are the whole tree if %s has no lockfile in %j', ([command, tree]) => {
+    expect(selectInputs([command], tree, {})).toMatchObject({ kind: 'tree', why: expect.stringContaining('has no') as string }); // prettier-ignore
   });
 
   it.for([
@@ -126,6 +141,43 @@ describe('the inputs of Bundler', () => {
   ] as const)('are the lockfile only if it is frozen: %j %s', ([env, command, kind]) => {
     expect(selectInputs([command], tree, env)).toMatchObject({ kind });
   });
+
+  it('are gems.rb and gems.locked, if the repository has these', () => {
+    const files = ['.bundle/config', 'gems.locked', 'gems.rb', 'vendor/cache/rake.gem'];
+    const found = selectInputs(['bundle install --deployment'], [...files, 'lib/a.rb'], {});
+    expect(found).toMatchObject({ kind: 'files', files, inspect: ['.bundle/config', 'gems.rb'] });
+  });
+});
+
+describe('a package whose install script reads the project', () => {
+  const entry = { version: '5.0.0', hasInstallScript: true };
+  const npm = (name: string, more: object = entry) => JSON.stringify({ lockfileVersion: 3, packages: { '': {}, [`node_modules/a/node_modules/${name}`]: more } }); // prettier-ignore
+
+  it.for([
+    ['package-lock.json', npm('@prisma/client')],
+    ['npm-shrinkwrap.json', npm('db', { ...entry, name: '@prisma/client' })],
+    ['package-lock.json', '{"lockfileVersion":1,"dependencies":{"a":{"version":"1.0.0","dependencies":{"puppeteer":{"version":"9.0.0"}}}}}'], // prettier-ignore
+    ['package-lock.json', '{"lockfileVersion":1,"dependencies":{"b":{"version":"npm:puppeteer@9.0.0"}}}'],
+    ['pnpm-lock.yaml', "lockfileVersion: '9.0'\n\npackages:\n\n  '@prisma/client@5.0.0':\n    engines: {}\n"],
+    ['pnpm-lock.yaml', 'lockfileVersion: 5.3\n\npackages:\n\n  /@sveltejs/kit/1.0.0:\n    dev: true\n'],
+    ['yarn.lock', '# yarn lockfile v1\n\n"@prisma/client@^5.0.0":\n  version "5.0.0"\n'],
+    ['yarn.lock', 'puppeteer@^1.0.0, puppeteer@^2.0.0:\n  version "2.0.0"\n'],
+    ['yarn.lock', '"db@npm:@prisma/client@^5.0.0":\n  version "5.0.0"\n'],
+    ['yarn.lock', '"@prisma/client@npm:^5.0.0":\n  version: 5.0.0\n'],
+    ['package-lock.json', 'not JSON'],
+  ] as const)('makes an install depend on the whole tree: %s with %j', ([path, text]) => {
+    expect(findTreeDependency(path, text, true)).toContain(path);
+    expect(findTreeDependency(path, text, false)).toBeUndefined();
+  });
+
+  it.for([
+    ['package-lock.json', npm('vitest', { peerDependencies: { '@prisma/client': '*', puppeteer: '*' } })],
+    ['package-lock.json', npm('puppeteer-core')],
+    ['pnpm-lock.yaml', "packages:\n\n  vitest@3.0.0:\n    peerDependencies:\n      '@prisma/client': '*'\n      puppeteer: '*'\n"], // prettier-ignore
+    ['yarn.lock', 'puppeteer-core@^1.0.0:\n  version "1.0.0"\n  dependencies:\n    "@prisma/client" "*"\n'],
+  ] as const)('is not one that another package only names: %s with %j', ([path, text]) => {
+    expect(findTreeDependency(path, text, true)).toBeUndefined();
+  });
 });
 
 describe('a lockfile of npm lists the folders that are installed', () => {
@@ -157,7 +209,21 @@ describe('a file makes an install depend on the whole tree', () => {
     ['package.json', '{"dependencies":{"a":"file:./a"}}'],
     ['package.json', 'not JSON'],
     ['.npmrc', 'script-shell=./x.sh'],
+    ['.npmrc', 'inject-workspace-packages=true'],
+    ['.npmrc', 'pnpmfile=tools/hooks.cjs'],
+    ['package.json', '{"pnpm":{"injectWorkspacePackages":true}}'],
+    ['pnpm-workspace.yaml', 'packages:\n  - "packages/*"\ninjectWorkspacePackages: true\n'],
+    ['pnpm-workspace.yaml', '{"pnpmfile": "tools/hooks.cjs"}'],
+    ['pnpm-workspace.yaml', 'scriptShell: ./tools/sh\n'],
+    ['pnpm-workspace.yaml', 'overrides:\n  x: "file:vendor/x"\n'],
+    ['pnpm-workspace.yaml', 'overrides:\n  x: link:../x\n'],
+    ['pnpm-workspace.yaml', 'overrides: {x: ./vendor/x}\n'],
     ['.yarnrc.yml', 'yarnPath: tools/yarn.cjs'],
+    ['.yarnrc.yml', '"yarnPath": tools/yarn.cjs'],
+    ['.yarnrc.yml', 'lockfileFilename: other.lock'],
+    ['.yarnrc', 'yarn-path "tools/yarn.js"'],
+    ['.bundle/config', '---\nBUNDLE_GEMFILE: "Gemfile.next"\n'],
+    ['gems.rb', 'eval_gemfile "x"'],
     ['pyproject.toml', '[project]\n[build-system]\nrequires = []'],
     ['requirements.txt', '-r base.txt'],
     ['requirements.txt', './local'],
@@ -173,6 +239,10 @@ describe('a file makes an install depend on the whole tree', () => {
     ['package.json', '{"scripts":{"test":"vitest"},"dependencies":{"a":"^1"}}'],
     ['.npmrc', 'registry=https://registry.example.com/'],
     ['.yarnrc.yml', 'yarnPath: .yarn/releases/yarn-4.cjs'],
+    ['pnpm-workspace.yaml', '# https://pnpm.io/settings\npackages:\n  - "../x"\nlinkWorkspacePackages: true\noverrides:\n  x: ~1.2.0\n'], // prettier-ignore
+    ['.yarnrc', 'yarn-path ".yarn/releases/yarn-1.22.cjs"\nlastUpdateCheck 1\n'],
+    ['.bundle/config', '---\nBUNDLE_PATH: "vendor/bundle"\nBUNDLE_WITHOUT: "production"\n'],
+    ['config', 'BUNDLE_GEMFILE: "x"'],
     ['pyproject.toml', '[project]\nname = "x"'],
     [
       'requirements.txt',

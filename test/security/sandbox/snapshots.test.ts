@@ -125,6 +125,25 @@ describe('incident snapshot-poison: a snapshot', () => {
     expect(honest.stopReason).toBe('SUCCESS');
   });
 
+  it('a snapshot of an attempt that does not land serves neither the next attempt nor the runs after it', async ({
+    halo,
+  }) => {
+    const install = 'mkdir -p deps/bin && cp deps.lock deps/version && echo genuine > deps/bin/tool';
+    const { root } = newRepository({ ...FILES, 'install.sh': install });
+    const evil = 'echo "mkdir -p deps/bin; echo evil > deps/bin/tool" > install.sh';
+    // Only the prompt of a later attempt has the output of the gate.
+    const agent = `cat > /tmp/prompt; grep -q failure-2 /tmp/prompt || grep -qx two deps.lock || ${evil}
+echo two > deps.lock; date > "$(date +%N).txt"; ${OK}`;
+    const gate = 'grep -qx genuine deps/bin/tool || { echo failure-$((1 + 1)); exit 1; }';
+    const run = await halo.run(root, [{ id: 'A' }, { id: 'B' }], scripted(agent, [gate], [...SETUP, 'retry.attempts=2'])); // prettier-ignore
+    expect(run.stories.map(({ progress, attempts }) => [progress, attempts])).toEqual([['passed', 2], ['passed', 1]]); // prettier-ignore
+    const installs = halo.journal(run.runId).flatMap((event) => (event.type === 'setup.ended' ? [`${event.story} ${event.phase}`] : [])); // prettier-ignore
+    expect(installs).toEqual(['A setup', 'A gates', 'A gates']);
+    const next = await halo.run(root, [{ id: 'A' }], scripted(`echo two > deps.lock; ${OK}`, [gate], SETUP));
+    expect(next.stopReason).toBe('SUCCESS');
+    expect(halo.journal(next.runId).map(({ type }) => type)).not.toContain('setup.ended');
+  });
+
   it('does not contain what a script of a story installs: a postinstall makes the whole tree an input', async () => {
     const lock = { name: 'x', version: '1.0.0', lockfileVersion: 3, requires: true, packages: { '': { name: 'x', version: '1.0.0' } } }; // prettier-ignore
     const repository = newRepository({

@@ -105,11 +105,18 @@ describe('the key of a snapshot', () => {
     ],
     [
       'a manifest is too large to be checked',
-      ({ write }) => write('package.json', `{"name":"${'x'.repeat(4 * 1024 * 1024)}"}`),
+      ({ write }) => write('package.json', `{"name":"${'x'.repeat(16 * 1024 * 1024)}"}`),
       SET,
       'package.json is too large to be checked',
     ],
+    [
+      'the install script of a dependency reads files of the project',
+      ({ write }) => write('package-lock.json', JSON.stringify({ lockfileVersion: 3, packages: { '': {}, 'node_modules/@prisma/client': { version: '5.0.0' } } })), // prettier-ignore
+      SET,
+      'package-lock.json has @prisma/client',
+    ],
     ['a command of setup is unknown', () => undefined, ['setup=["make deps"]'], 'make'],
+    ['no file matches snapshot.inputs', () => undefined, [...SET, 'snapshot.inputs=["*.lok"]'], 'snapshot.inputs'],
   ])('depends on the whole tree if %s', async ([, change, set, why], { repository }) => {
     change(repository);
     repository.write('more', '');

@@ -23,7 +23,10 @@ export const listSnapshotsOperation: Operation<object, { snapshots: SnapshotView
         setup: z.array(z.string()),
         inputs: z.array(z.string()).nullable().describe('Files that decide when it is used; null: the whole tree.'),
         wholeTree: z.string().nullable().describe('Why the whole tree decides.'),
-        onlyRun: z.string().nullable().describe('The only run that may use it until its story has landed.'),
+        onlyRun: z
+          .string()
+          .nullable()
+          .describe('The only run that may use it, until the commit of which it was made has landed.'),
         createdAt: z.string(),
         usedAt: z.string(),
       });

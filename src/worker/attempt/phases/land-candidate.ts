@@ -17,7 +17,7 @@ export type Landing = { kind: 'landed'; outcome: AttemptOutcome } | { kind: 'ove
 /**
  * Transfers the candidate's objects into the host repository. Then, in one transaction of the run's journal, it moves the
  * run's branch by compare-and-swap and records the landing, so that a command that ends the run comes before or after
- * both. From then on, all runs can use `layer`, the snapshot of its gates. Throws RUN_ABORTED if another worker took over the attempt, and CONFLICT if someone else moved the branch.
+ * both. From then on, all runs can use `layer`, the snapshot of its gates, if it was made of this commit. Throws RUN_ABORTED if another worker took over the attempt, and CONFLICT if someone else moved the branch.
  */
 export async function landCandidate(
   attempt: Attempt,
@@ -63,7 +63,7 @@ export async function landCandidate(
     return { entries: [ended, ...noted, storyEnded(attemptRef, outcome)], result: { kind: 'landed', outcome } };
   });
   const result = await landed.finally(release);
-  if (result.kind === 'landed') await shareLayer(attempt, layer);
+  if (result.kind === 'landed') await shareLayer(attempt, layer, commit);
   return result;
 }
 

@@ -59,7 +59,7 @@ export async function prepareWorkspaces(opened: Attempt, prepared?: Workspace): 
   if (onSnapshot.agent.launch.sessionDir !== undefined && sessionMs !== undefined)
     await openStorySession(onSnapshot, sessionMs);
   const isPlain = kept === undefined && own === undefined && testing === undefined;
-  const isAsPrepared = isPlain && prepared?.layerKey === onSnapshot.layer?.key;
+  const isAsPrepared = isPlain && prepared?.layerVolume === onSnapshot.layer?.volume;
   const work =
     (isAsPrepared ? prepared : undefined) ?? new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
   const startAhead = (attempt: Attempt): StartedAhead => {

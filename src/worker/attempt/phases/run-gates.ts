@@ -46,7 +46,7 @@ export async function runGates(given: Attempt, work: ImplementedWork): Promise<P
       const fromStory = candidate !== undefined;
       const layer = await openLayer(given, { checkout, phase: 'gates', folder: gatesFolder, fromStory });
       const attempt = onLayer(judging, layer);
-      const ahead = work.clean?.layerKey === layer?.key ? work.clean : undefined;
+      const ahead = work.clean?.layerVolume === layer?.volume ? work.clean : undefined;
       const clean = ahead ?? new Workspace(attempt, `gates-${merges}`, planCleanSteps(attempt));
       const project = onLayer(given, layer);
       const request = { project, commit, clean, baseline, claims, folder: gatesFolder };
