@@ -4,7 +4,7 @@
 //   node empty-volume.mjs <folder>
 //
 // Each subfolder is first moved to the top. So no path is longer than two names, and no memory grows with the depth or
-// the number of files.
+// the number of files. What the user may not change stays: an overlay keeps such folders in its upper volume, shallow ones.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 
@@ -17,36 +17,47 @@ function at(folder, name) {
   return Buffer.from(`${folder}/${name}`, 'latin1');
 }
 
+/** Answers whether the user may do it. */
+function may(work) {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (['EACCES', 'EPERM', 'ENOTEMPTY'].includes(error.code)) return false;
+    throw error;
+  }
+}
+
 /** Removes the files of a folder, and moves its subfolders to the top under new names. */
 function clear(folder) {
   // Once more after changes: some file systems pass over entries of a folder that shrinks while it is read.
   while (clearOnce(folder));
 }
 
-/** Answers whether anything was there. */
+/** Answers whether anything was removed or moved. */
 function clearOnce(folder) {
   const entries = fs.opendirSync(folder, { encoding: 'latin1', bufferSize: 256 });
-  let found = false;
+  let changed = false;
   for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
     if (folder === top && entry.name.startsWith(prefix)) continue;
-    found = true;
     const path = at(folder, entry.name);
     if (!entry.isDirectory()) {
-      fs.unlinkSync(path);
+      if (may(() => fs.unlinkSync(path))) changed = true;
       continue;
     }
     // A folder that its owner cannot write to can neither be moved nor emptied.
-    fs.chmodSync(path, 0o700);
-    fs.renameSync(path, at(top, `${prefix}${moved}`));
+    may(() => fs.chmodSync(path, 0o700));
+    if (!may(() => fs.renameSync(path, at(top, `${prefix}${moved}`)))) continue;
     moved += 1;
+    changed = true;
   }
   entries.closeSync();
-  return found;
+  return changed;
 }
 
 clear(top);
 for (let next = 0; next < moved; next += 1) {
   const folder = `${top}/${prefix}${next}`;
-  clear(folder);
-  fs.rmdirSync(folder);
+  may(() => clear(folder));
+  may(() => fs.rmdirSync(folder));
 }

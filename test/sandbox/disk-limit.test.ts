@@ -29,6 +29,14 @@ it('knows the maximum possible depth of a volume: the number of created folders'
   expect(await shallow.limiter.forget('unknown')).toBe(Infinity);
 });
 
+it('knows that the upper volume of an overlay is one folder deeper than the overlay', async () => {
+  const { limiter, make } = await limited();
+  limiter.addOverlay('v', 'upper');
+  make(300);
+  expect([await limiter.forget('v'), await limiter.forget('upper')]).toEqual([300, 301]);
+  expect(await limiter.forget('upper')).toBe(Infinity);
+});
+
 it('measures many new files, and kills a sandbox whose folders are too deep', async () => {
   const { limiter, make } = await limited();
   const [measure, end] = [vi.fn(() => Promise.resolve({ ...usage, entries: 60_000 })), vi.fn()];

@@ -6,6 +6,8 @@ import { discardSink } from '../../src/lib/streams.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { measureVolume } from '../../src/sandbox/docker/disk/disk-meter.ts';
 import type { SandboxExit, SandboxSpec } from '../../src/sandbox/sandbox.ts';
+import { belowFull } from '../support/faults/level.ts';
+import { skipFor } from '../support/skip.ts';
 
 const engine = openDockerEngine();
 const labels = { run: 'test', storyKey: 'disk', attempt: 1, phase: 'test' };
@@ -98,12 +100,27 @@ for i in range(21000):
 os.chmod('.', 0)"
 mkdir -p closed/in 'odd\n\xff'; touch closed/in/file; chmod 0 closed`;
 
-  it('is removed with its contents', async () => {
+  it('is removed with its contents', skipFor(belowFull()), async () => {
     const spec = await workspace({ diskBytes: 1024 ** 3 });
     const name = volumes.pop() ?? '';
     expect(await run(spec, DEEP)).toMatchObject({ exitCode: 0 });
     await engine.removeResource({ kind: 'volume', name });
     await expect(new Docker().getVolume(name).inspect()).rejects.toMatchObject({ statusCode: 404 });
+  });
+
+  it('is removed with its contents if it is an overlay, in which the kernel keeps a folder that the user cannot change', async () => {
+    const spec = await workspace({ diskBytes: 1024 ** 3 });
+    await workspace();
+    const [lower = '', upper = ''] = volumes;
+    const name = `${upper}-overlay`;
+    await run(spec, 'mkdir lower');
+    await engine.createOverlay({ name, upper, lower, user: USER }, labels);
+    const mounts = spec.mounts.map((mount) => ({ ...mount, source: name }));
+    expect(await run({ ...spec, mounts }, `cd lower; ${DEEP}`)).toMatchObject({ exitCode: 0 });
+    for (const each of [name, upper]) {
+      await engine.removeVolume(each);
+      await expect(new Docker().getVolume(each).inspect()).rejects.toMatchObject({ statusCode: 404 });
+    }
   });
 
   it('is detected by a measurement', async () => {

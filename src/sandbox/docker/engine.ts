@@ -70,7 +70,10 @@ export function openDockerEngine(docker: Docker = openDockerClient()): SandboxEn
     hasVolume: (name) => hasVolume(docker, name),
     freeBytes: async () => (await space())?.freeBytes,
     listSnapshotVolumes: (home) => listSnapshotVolumes(docker, home),
-    createOverlay: (overlay, labels) => createOverlay({ docker, start }, overlay, labels),
+    createOverlay: async (overlay, labels) => {
+      await createOverlay({ docker, start }, overlay, labels);
+      diskLimiter.addOverlay(overlay.name, overlay.upper);
+    },
     canOverlay: () => canOverlay({ docker, start }),
     removeVolume: async (name) => removeVolume({ docker, start }, name, await diskLimiter.forget(name)),
     diskLimitMethod: async () =>

@@ -63,6 +63,10 @@ export class DiskLimiter {
   private readonly readSpace: () => Promise<DiskSpace | undefined>;
   private readonly volumes = new Map<string, KnownVolume>();
   private readonly watched = new Set<WatchedSandbox>();
+  /** The upper volumes of overlays, by the name of the overlay. */
+  private readonly uppers = new Map<string, string>();
+  /** The maximum depth of upper volumes whose overlay was removed. */
+  private readonly upperLevels = new Map<string, number>();
   private timer: NodeJS.Timeout | undefined;
   private rescuing = false;
 
@@ -96,10 +100,26 @@ export class DiskLimiter {
     };
   }
 
+  /** Call it before an overlay is used: what is written to it is in its upper volume. */
+  addOverlay(name: string, upper: string): void {
+    this.uppers.set(name, upper);
+  }
+
   /**
-   * Call it before a volume is removed. Resolves once nothing measures it, to the maximum depth that it can have.
+   * Call it before a volume is removed, and for an overlay before its upper volume. Resolves once nothing measures it, to
+   * the maximum depth that it can have.
    */
   async forget(volume: string): Promise<number> {
+    const ownLevels = await this.forgetUsage(volume);
+    const levels = this.upperLevels.get(volume) ?? ownLevels;
+    this.upperLevels.delete(volume);
+    const upper = this.uppers.get(volume);
+    this.uppers.delete(volume);
+    if (upper !== undefined) this.upperLevels.set(upper, levels + 1);
+    return levels;
+  }
+
+  private async forgetUsage(volume: string): Promise<number> {
     const known = this.volumes.get(volume);
     this.volumes.delete(volume);
     if (known === undefined) return Infinity;

@@ -55,7 +55,9 @@ async function discardVolume(docker: Docker, name: string): Promise<void> {
 
 async function emptyVolume({ docker, start }: { docker: Docker } & Pick<SandboxEngine, 'start'>, name: string) {
   // Inspected first: a container that mounts a missing volume would create it again.
-  const { Labels } = await docker.getVolume(name).inspect();
+  const { Labels, Options } = await docker.getVolume(name).inspect();
+  // Its files are those of other volumes.
+  if (Options?.['type'] === 'overlay') return;
   const user = Number((Labels as Record<string, string> | null)?.[USER_LABEL]);
   if (!(user > 0)) return;
   const program = await readFile(join(DOCKER_DIR, 'empty-volume.mjs'), 'utf8');
