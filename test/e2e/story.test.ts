@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore } from '../../src/store/store.ts';
 import { nextSteps } from '../../src/core/run/next-steps.ts';
+import { casesAtLevel } from '../support/faults/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
@@ -150,10 +151,13 @@ describe('a story that passes', () => {
     expect(repository.git('show', `halo/${state.runId}:a.txt`)).toBe('a\nb\nb');
   });
 
-  it.each(['mount', 'stream'])('reaches its own servers by the name localhost (transport %s)', async (transport) => {
-    const settings = scripted(`echo x > x; ${OK}`, [CONNECT_TO_LOCALHOST], [`workspace.transport=${transport}`]);
-    expect((await run(newRepository(), settings)).stopReason).toBe('SUCCESS');
-  });
+  it.each(casesAtLevel(['mount'], ['stream']))(
+    'reaches its own servers by the name localhost (transport %s)',
+    async (transport) => {
+      const settings = scripted(`echo x > x; ${OK}`, [CONNECT_TO_LOCALHOST], [`workspace.transport=${transport}`]);
+      expect((await run(newRepository(), settings)).stopReason).toBe('SUCCESS');
+    },
+  );
 });
 
 describe('a story that does not pass', () => {
@@ -182,16 +186,23 @@ describe('a story that does not pass', () => {
     expect(state.stories[0]!.attempts).toBe(2);
   });
 
-  it.each([
-    ['an agent that reports success for nothing', OK, 'INVALID_OUTPUT', 'land.unchanged="fail"'],
-    ['an agent that ends in prose', 'echo x > x; echo "All done!"', 'INVALID_OUTPUT'],
-    ['an agent that fails as a program', 'echo x > x; exit 9', 'ENGINE_ERROR'],
-    ['an agent that gives up', `echo '{"status":"failed","summary":"Too hard."}'`, 'ENGINE_ERROR'],
-    ['an agent that ran too long', 'sleep 60', 'TIMEOUT', 'limits.wall="1s"'],
-    ['an agent that went silent', 'sleep 60', 'TIMEOUT', 'limits.idle="1s"'],
-    ['an agent that talks without end', 'yes', 'ENGINE_ERROR', 'limits.output="1m"'],
-    ['an agent that left a link out of the tree', `ln -s /etc/passwd leak; ${OK}`, 'POLICY_VIOLATION'],
-  ])('reports the result of %s', async (_name, agent, reason, ...settings) => {
+  it.each(
+    casesAtLevel<[name: string, agent: string, reason: string, ...settings: string[]]>(
+      [
+        ['an agent that reports success for nothing', OK, 'INVALID_OUTPUT', 'land.unchanged="fail"'],
+        ['an agent that ends in prose', 'echo x > x; echo "All done!"', 'INVALID_OUTPUT'],
+        ['an agent that fails as a program', 'echo x > x; exit 9', 'ENGINE_ERROR'],
+        ['an agent that ran too long', 'sleep 60', 'TIMEOUT', 'limits.wall="1s"'],
+        ['an agent that left a link out of the tree', `ln -s /etc/passwd leak; ${OK}`, 'POLICY_VIOLATION'],
+      ],
+      [
+        ['an agent that gives up', `echo '{"status":"failed","summary":"Too hard."}'`, 'ENGINE_ERROR'],
+        // Also in container-bombs.test.ts, which always runs.
+        ['an agent that went silent', 'sleep 60', 'TIMEOUT', 'limits.idle="1s"'],
+        ['an agent that talks without end', 'yes', 'ENGINE_ERROR', 'limits.output="1m"'],
+      ],
+    ),
+  )('reports the result of %s', async (_name, agent, reason, ...settings) => {
     const state = await run(newRepository(), scripted(agent, ['true'], settings));
     expect(state.stopReason).toBe(reason);
     expect(halo.readFile(state.runId, 'debug_bundle/summary.md')).toContain(reason);

@@ -1,4 +1,5 @@
 import { describe, expect } from 'vitest';
+import { casesAtLevel } from '../../../support/faults/level.ts';
 import { it as base } from '../../../support/fixtures.ts';
 import { scripted } from '../../../support/halo/halo.ts';
 import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../../support/halo/tests-first.ts';
@@ -22,29 +23,33 @@ const refactoring = (script: string) =>
   );
 
 /** What an agent does instead of a good refactoring, in which story, how, and why it is dropped. */
-const DROPPED = [
+const DROPPED = casesAtLevel<readonly [name: string, id: string, script: string, why: string]>(
   [
-    'breaks a test',
-    'breaks',
-    `echo 'export const sum = () => 0;' > sum.mjs`,
-    'GATE_FAILED: 1 test failed: adds; gate exited 1',
+    [
+      'breaks a test',
+      'breaks',
+      `echo 'export const sum = () => 0;' > sum.mjs`,
+      'GATE_FAILED: 1 test failed: adds; gate exited 1',
+    ],
+    [
+      'changes a locked test',
+      'weakens',
+      `${better}; echo >> sum.test.mjs`,
+      'POLICY_VIOLATION: the tests of the story may not',
+    ],
+    ['changes nothing', 'idles', 'true', 'the agent changed nothing'],
   ],
   [
-    'changes a locked test',
-    'weakens',
-    `${better}; echo >> sum.test.mjs`,
-    'POLICY_VIOLATION: the tests of the story may not',
+    [
+      'skips a locked test',
+      'skips',
+      `echo 'process.exit(0)' > sum.mjs`,
+      'GATE_FAILED: tests of the story did not run and pass',
+    ],
+    ['gives up', 'stops', `echo '{"status":"failed","summary":"No idea."}'; exit 0`, 'No idea.'],
+    ['adds a link to a file outside', 'links', `${better}; ln -s /etc/passwd x`, 'POLICY_VIOLATION'],
   ],
-  [
-    'skips a locked test',
-    'skips',
-    `echo 'process.exit(0)' > sum.mjs`,
-    'GATE_FAILED: tests of the story did not run and pass',
-  ],
-  ['changes nothing', 'idles', 'true', 'the agent changed nothing'],
-  ['gives up', 'stops', `echo '{"status":"failed","summary":"No idea."}'; exit 0`, 'No idea.'],
-  ['adds a link to a file outside', 'links', `${better}; ln -s /etc/passwd x`, 'POLICY_VIOLATION'],
-] as const;
+);
 
 /** A story of its own run, without gates of the project unless they are given. */
 const it = base
