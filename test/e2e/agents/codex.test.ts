@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import {
   modelAt,
@@ -105,42 +106,45 @@ describe.concurrent('a story that Codex does not finish', () => {
     expect(read('agent.log')).toContain('NEEDS HUMAN');
   });
 
-  it.each([
-    {
-      name: 'prose instead of JSON',
-      turns: [{ write: 'x', content: 'x' }, { say: 'All done, enjoy!' }],
-      reason: 'INVALID_OUTPUT',
-      says: 'not the JSON that was asked for: "All done, enjoy!"',
-    },
-    {
-      name: 'a refused request',
-      turns: fails(400),
-      reason: 'ENGINE_ERROR',
-      says: 'refused the request (HTTP status 400): scripted failure 400',
-    },
-    { name: 'a refused key', turns: fails(401), reason: 'ENGINE_ERROR', says: 'refused the key (HTTP status 401)' },
-    {
-      name: 'too many requests',
-      turns: fails(429),
-      reason: 'ENGINE_ERROR',
-      says: 'limits requests, or the quota of the account is used up (HTTP status 429)',
-    },
-    {
-      name: 'a failing provider',
-      turns: fails(500),
-      reason: 'ENGINE_ERROR',
-      says: 'failed (HTTP status 500): scripted failure 500',
-    },
-  ] satisfies { name: string; turns: Turn[]; reason: string; says: string }[])(
-    'reports the result of $name',
-    async ({ turns, reason, says }) => {
-      const { state, repository, read } = await run(turns);
-      expect(state).toMatchObject({ stopReason: reason });
-      expect(state.detail).toContain(says);
-      expect(read('debug_bundle/summary.md')).toContain(says);
-      expect(repository.git('branch', '--list', 'halo/*')).toBe('');
-    },
-  );
+  it.each(
+    casesAtLevel<{ name: string; turns: Turn[]; reason: string; says: string }>(
+      [
+        {
+          name: 'prose instead of JSON',
+          turns: [{ write: 'x', content: 'x' }, { say: 'All done, enjoy!' }],
+          reason: 'INVALID_OUTPUT',
+          says: 'not the JSON that was asked for: "All done, enjoy!"',
+        },
+        {
+          name: 'too many requests',
+          turns: fails(429),
+          reason: 'ENGINE_ERROR',
+          says: 'limits requests, or the quota of the account is used up (HTTP status 429)',
+        },
+      ],
+      [
+        {
+          name: 'a refused request',
+          turns: fails(400),
+          reason: 'ENGINE_ERROR',
+          says: 'refused the request (HTTP status 400): scripted failure 400',
+        },
+        { name: 'a refused key', turns: fails(401), reason: 'ENGINE_ERROR', says: 'refused the key (HTTP status 401)' },
+        {
+          name: 'a failing provider',
+          turns: fails(500),
+          reason: 'ENGINE_ERROR',
+          says: 'failed (HTTP status 500): scripted failure 500',
+        },
+      ],
+    ),
+  )('reports the result of $name', async ({ turns, reason, says }) => {
+    const { state, repository, read } = await run(turns);
+    expect(state).toMatchObject({ stopReason: reason });
+    expect(state.detail).toContain(says);
+    expect(read('debug_bundle/summary.md')).toContain(says);
+    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+  });
 
   it('reports that the provider is unreachable, with its address', async () => {
     const server = await halo.serve([]);

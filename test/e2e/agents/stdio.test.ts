@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import Docker from 'dockerode';
 import { buildSandboxImage } from '../../../src/sandbox/docker/image/image.ts';
+import { casesAtLevel } from '../../support/faults/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -207,8 +208,9 @@ describe('an agent that attacks the bridge', () => {
   ])('harms only itself when it %s', async (_how, script) => {
     const before = process.memoryUsage().rss;
     const attack = runAgent(script);
-    const others = await Promise.all([runAgent(COUNT_TO_20), runAgent(COUNT_TO_20, ['network.channel=socket'])]);
-    expect(others.map(({ result }) => result)).toEqual([TWENTY, TWENTY]);
+    const channels = casesAtLevel<string[]>([[]], [['network.channel=socket']]);
+    const others = await Promise.all(channels.map((more) => runAgent(COUNT_TO_20, more)));
+    expect(others.map(({ result }) => result)).toEqual(channels.map(() => TWENTY));
     expect((await attack).result).toBe('done');
     expect(process.memoryUsage().rss - before).toBeLessThan(300 * 1024 * 1024);
   });
