@@ -1,7 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { casesAtLevel } from '../../support/faults/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/faults/level.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import {
   modelAt,
@@ -65,7 +66,7 @@ describe('a story that Codex implements', () => {
     expect(read('artifacts/hello/1/prompt.md')).not.toContain(guidance);
   });
 
-  it('is retried with the reason after a failed gate, and then lands', async () => {
+  it('is retried with the reason after a failed gate, and then lands', skipFor(belowFull()), async () => {
     const write = (text: string): Turn => ({ write: 'greeting.txt', content: `${text}\n` });
     const hint: Turn = { ...write('hello'), expect: ['The last attempt failed', 'GATE_FAILED', 'no greeting here'] };
     const gate = 'grep hello greeting.txt || { echo no greeting here; exit 1; }';
@@ -146,7 +147,7 @@ describe.concurrent('a story that Codex does not finish', () => {
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
   });
 
-  it('reports that the provider is unreachable, with its address', async () => {
+  it('reports that the provider is unreachable, with its address', skipFor(belowFull()), async () => {
     const server = await halo.serve([]);
     await server.close();
     const state = await halo.run(halo.newRepository().root, [{ id: 'hello' }], modelAt(server.url, [CODEX]));
@@ -177,7 +178,7 @@ describe('record and replay', () => {
     expect(state.usage).toEqual(tokens);
   });
 
-  it('reports where an agent diverged from the cassette', async () => {
+  it('reports where an agent diverged from the cassette', skipFor(belowFull()), async () => {
     const lines = readFileSync(join(cassettes, 'hello.jsonl'), 'utf8').split('\n');
     const replayOf = async (name: string, kept: string[], more: string[] = []) => {
       const folder = join(cassettes, name);

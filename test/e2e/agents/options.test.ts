@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { casesAtLevel } from '../../support/faults/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/faults/level.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 
@@ -34,7 +35,7 @@ async function implement(settings: string[]) {
   return { first, tools, launched, log: read('agent.log') };
 }
 
-describe('effort and tools of an attempt', () => {
+describe('effort and tools of an attempt', skipFor(belowFull()), () => {
   it('reach the model through Codex', async () => {
     const more = ['model.effort=xhigh', 'agents.codex.config.model_verbosity=high', 'agents.codex.subagents=false'];
     const off = ['agents.codex.config.features.view_image=false', 'agents.codex.config.features.goals=false'];

@@ -7,7 +7,8 @@ import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import Docker from 'dockerode';
 import { buildSandboxImage } from '../../../src/sandbox/docker/image/image.ts';
-import { casesAtLevel } from '../../support/faults/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/faults/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -94,7 +95,7 @@ const COUNT_TO_20 = `
   return answers.map((answer) => JSON.parse(answer).said).join();`;
 const TWENTY = Array.from({ length: 20 }, (_, i) => `n${i}`).join();
 
-describe('a story over stdio', () => {
+describe('a story over stdio', skipFor(belowFull()), () => {
   it('is implemented by the real Codex, from a cassette that was recorded through a socket', async () => {
     const server = await startModelServer({
       turns: [
@@ -163,7 +164,7 @@ describe('a story over stdio', () => {
   });
 });
 
-describe('an agent that attacks the bridge', () => {
+describe('an agent that attacks the bridge', skipFor(belowFull()), () => {
   it('gets a new one when it kills it, and can send requests again', async () => {
     const { result } = await runAgent(`
       const [first] = bridges();

@@ -2,6 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices } from '../../../src/cli/compose.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/faults/level.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';
@@ -84,32 +86,36 @@ describe('halo import', () => {
     expect(await halo(['prd', 'validate', 'shop'])).toMatchObject({ code: 0 });
   });
 
-  it('asks at the terminal, and writes nothing without a confirmation or over a file that has changed', async () => {
-    vi.stubEnv('HALO_HOME', home.dir);
-    const said = 'Nothing was written.\n';
-    expect(await importAsking(() => Promise.resolve('n'))).toMatchObject({
-      code: 4,
-      stderr: expect.stringContaining(said) as string,
-    });
-    expect(await importAsking(() => Promise.reject(new Error('the end of the input')))).toMatchObject({
-      code: 130,
-      stderr: expect.stringContaining(said) as string,
-    });
-    expect(existsSync(join(folder, 'prd.json'))).toBe(false);
-    const meanwhile = await importAsking(() => {
-      writeFileSync(join(folder, 'prd.json'), 'mine');
-      return Promise.resolve('y');
-    });
-    expect(meanwhile).toMatchObject({
-      code: 6,
-      stderr: expect.stringContaining('has changed in the meantime') as string,
-    });
-    expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe('mine');
-    rmSync(join(folder, 'prd.json'));
-    expect(await importAsking(() => Promise.resolve(' Yes\n'))).toMatchObject({ code: 0 });
-    expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe(PRD);
-    vi.unstubAllEnvs();
-  });
+  it(
+    'asks at the terminal, and writes nothing without a confirmation or over a file that has changed',
+    skipFor(belowFull()),
+    async () => {
+      vi.stubEnv('HALO_HOME', home.dir);
+      const said = 'Nothing was written.\n';
+      expect(await importAsking(() => Promise.resolve('n'))).toMatchObject({
+        code: 4,
+        stderr: expect.stringContaining(said) as string,
+      });
+      expect(await importAsking(() => Promise.reject(new Error('the end of the input')))).toMatchObject({
+        code: 130,
+        stderr: expect.stringContaining(said) as string,
+      });
+      expect(existsSync(join(folder, 'prd.json'))).toBe(false);
+      const meanwhile = await importAsking(() => {
+        writeFileSync(join(folder, 'prd.json'), 'mine');
+        return Promise.resolve('y');
+      });
+      expect(meanwhile).toMatchObject({
+        code: 6,
+        stderr: expect.stringContaining('has changed in the meantime') as string,
+      });
+      expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe('mine');
+      rmSync(join(folder, 'prd.json'));
+      expect(await importAsking(() => Promise.resolve(' Yes\n'))).toMatchObject({ code: 0 });
+      expect(readFileSync(join(folder, 'prd.json'), 'utf8')).toBe(PRD);
+      vi.unstubAllEnvs();
+    },
+  );
 
   it('fails if the agent wrote an invalid PRD or none', async () => {
     const ended = await importWith(`echo '{"userStories":[{"id":"A"}]}' > prd.json`);

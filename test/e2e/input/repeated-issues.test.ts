@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { FORGES } from '../../../src/core/issues/issue-source.ts';
 import { exitCodeOf } from '../../../src/core/failure/stop-reason.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/faults/level.ts';
 import { FAKE_PROJECT, openFakeForge } from '../../support/forge/fake-forge.ts';
 import { itInProcess as it, runIdOf, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
@@ -15,7 +17,7 @@ const RUN = ['run', '--source', SOURCE, ...withAgent(AGENT)];
 const SUBMIT = ['submit', '--source', SOURCE, '-c', 'gates=[]'];
 const NOTHING = exitCodeOf('NOTHING_RUNNABLE');
 
-describe('a second run of the same issues', () => {
+describe('a second run of the same issues', skipFor(belowFull()), () => {
   it(
     'works on the new ones alone, and continues from what the first run landed',
     LONG,
@@ -75,7 +77,7 @@ describe('a second run of the same issues', () => {
   });
 });
 
-describe('a second submit of the same issues', () => {
+describe('a second submit of the same issues', skipFor(belowFull()), () => {
   it('leaves out those of an open run, and names it', LONG, async ({ forge, command }) => {
     forge.add({ number: 3 });
     const runId = (await command(SUBMIT)).stdout.trim();
@@ -143,7 +145,7 @@ describe('a second submit of the same issues', () => {
   );
 });
 
-describe('the priority of issues', () => {
+describe('the priority of issues', skipFor(belowFull()), () => {
   it('follows labels that begin with the label of the run', LONG, async ({ forge, haloHome, command }) => {
     const labels = ['hank'];
     forge.add({ number: 3, labels });
@@ -159,7 +161,7 @@ describe('the priority of issues', () => {
   });
 });
 
-describe('halo prd validate --source', () => {
+describe('halo prd validate --source', skipFor(belowFull()), () => {
   it(
     'shows the stories of the issues as a run would take them, and creates nothing',
     LONG,

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/faults/level.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
@@ -17,7 +19,7 @@ function run(agent: string, gates: string[], more: string[]): Promise<RunState> 
   return halo.run(halo.newRepository().root, [{ id: 'hello' }], settings);
 }
 
-describe('the breaker of a run opens, though attempts are left,', () => {
+describe('the breaker of a run opens, though attempts are left,', skipFor(belowFull()), () => {
   it('the breaker of a run opens after failures that differ only in numbers', async () => {
     const agent = `date +%s%N > x; echo "{\\"status\\":\\"failed\\",\\"summary\\":\\"port $(date +%N) is taken\\"}"`;
     const state = await run(agent, ['true'], ['breaker.same_error=3']);
@@ -50,7 +52,7 @@ describe('the breaker of a run opens, though attempts are left,', () => {
   });
 });
 
-describe('a permission that Claude Code was denied', () => {
+describe('a permission that Claude Code was denied', skipFor(belowFull()), () => {
   const forbidden: Turn = { run: 'rm -rf /' };
   const claude = ['agent=claude', 'retry.attempts=9', 'retry.policy.retries=9'];
   const rule = 'Dangerous rm operation on critical path: /';

@@ -4,7 +4,8 @@ import Docker from 'dockerode';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { storyKey } from '../../../src/core/run/story-key.ts';
-import { casesAtLevel } from '../../support/faults/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/faults/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -91,14 +92,18 @@ python3 look.py > found; script -qec 'tty' /dev/null < /dev/null >> found`;
 });
 
 describe('attack 17, incident endless-depth: a hostile agent', () => {
-  it('creates nested folders, deeper than the engine may have files open: all are removed', async () => {
-    const dig = `python3 -c "
+  it(
+    'creates nested folders, deeper than the engine may have files open: all are removed',
+    skipFor(belowFull()),
+    async () => {
+      const dig = `python3 -c "
 import os
 for i in range(21000):
     os.mkdir('d'); os.chdir('d')"`;
-    const state = await attack(`${dig}; echo x > x; ${OK}`, []);
-    expect(state.status).toBe('ended');
-  });
+      const state = await attack(`${dig}; echo x > x; ${OK}`, []);
+      expect(state.status).toBe('ended');
+    },
+  );
 });
 
 describe('attack 17: a hostile agent', () => {

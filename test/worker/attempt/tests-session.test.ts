@@ -1,4 +1,6 @@
 import { describe, expect } from 'vitest';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/faults/level.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
@@ -12,7 +14,7 @@ const it = base.extend('run', ({ halo }) => {
   };
 });
 
-describe('files that a session adds beside its tests', () => {
+describe('files that a session adds beside its tests', skipFor(belowFull()), () => {
   it('are named in its next prompt, with the retries of its tests', async ({ halo, run }) => {
     const tests = `${HONEST_TESTS}if ! grep -q 'notes.txt (add)' /tmp/prompt; then echo > notes.txt; fi`;
     const state = await run(newRepository({}), testsFirstAgent(tests, ADD_SUM), ['retry.tests.retries=1']);
@@ -49,7 +51,7 @@ describe('files that a session adds beside its tests', () => {
   });
 });
 
-describe('a report of tests', () => {
+describe('a report of tests', skipFor(belowFull()), () => {
   const REPORT = 'node --test --test-reporter=junit --test-reporter-destination=report.xml';
   const settings = [`tests.command="${REPORT} {files}"`, 'tests.reports=["report.xml"]'];
   const agent = testsFirstAgent(`${HONEST_TESTS}${REPORT} || true`, `${ADD_SUM}${REPORT}`);
@@ -68,7 +70,7 @@ describe('a report of tests', () => {
   });
 });
 
-describe('standards for tests', () => {
+describe('standards for tests', skipFor(belowFull()), () => {
   const standards = '# Standards\n\nNo globals.\n\n## Testing Standards\n\nOne fixture each.\n\n## Naming\n\nShort.\n';
   const PROMPT = ['prompt.standards=["standards.md"]', 'prompt.test_standards=["standards.md#Testing Standards"]'];
 
@@ -92,7 +94,7 @@ describe('standards for tests', () => {
   });
 });
 
-describe('tests without an assertion', () => {
+describe('tests without an assertion', skipFor(belowFull()), () => {
   /** A runner that counts assertions. */
   const RUNNER = `import { existsSync, readFileSync } from 'node:fs';
 const [file] = process.argv.slice(2);

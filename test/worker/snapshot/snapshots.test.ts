@@ -5,6 +5,8 @@ import type { RunState } from '../../../src/core/run/state.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { runOneOffSandbox } from '../../../src/sandbox/one-off-sandbox.ts';
 import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/faults/level.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -226,35 +228,37 @@ describe('a snapshot', () => {
     expect(checks.map(({ what }) => what.split(' ')[0])).toEqual(expect.arrayContaining(['setup', 'gate']));
   });
 
-  it('a snapshot of npm serves all stories, whatever manifests of examples say that the lockfile does not list', async ({
-    halo,
-    journal,
-  }) => {
-    const repository = newRepository();
-    repository.write('.gitignore', 'node_modules/\n');
-    repository.write('package.json', '{"name":"shop","version":"1.0.0"}');
-    repository.write('package-lock.json', '{"name":"shop","version":"1.0.0","lockfileVersion":3,"packages":{"":{"name":"shop","version":"1.0.0"}}}'); // prettier-ignore
-    repository.write('examples/package.json', '{"name":"examples","dependencies":{"shop":"file:.."}}');
-    repository.commit('manifests');
-    const more = ['setup=["npm ci"]', 'snapshot.recheck=0', 'tests.baseline="never"'];
-    const run = await halo.run(repository.root, STORY, scripted(`${CHANGE} && ${OK}`, ['true'], more));
-    // The gates have the tree of the story, as the next story would.
-    expect(installs(journal(run.runId))).toEqual(['A setup']);
-    expect(uses(journal(run.runId))).toEqual(['A setup made overlay', 'A gates overlay']);
-  });
+  it(
+    'a snapshot of npm serves all stories, whatever manifests of examples say that the lockfile does not list',
+    skipFor(belowFull()),
+    async ({ halo, journal }) => {
+      const repository = newRepository();
+      repository.write('.gitignore', 'node_modules/\n');
+      repository.write('package.json', '{"name":"shop","version":"1.0.0"}');
+      repository.write('package-lock.json', '{"name":"shop","version":"1.0.0","lockfileVersion":3,"packages":{"":{"name":"shop","version":"1.0.0"}}}'); // prettier-ignore
+      repository.write('examples/package.json', '{"name":"examples","dependencies":{"shop":"file:.."}}');
+      repository.commit('manifests');
+      const more = ['setup=["npm ci"]', 'snapshot.recheck=0', 'tests.baseline="never"'];
+      const run = await halo.run(repository.root, STORY, scripted(`${CHANGE} && ${OK}`, ['true'], more));
+      // The gates have the tree of the story, as the next story would.
+      expect(installs(journal(run.runId))).toEqual(['A setup']);
+      expect(uses(journal(run.runId))).toEqual(['A setup made overlay', 'A gates overlay']);
+    },
+  );
 
-  it('a snapshot with inputs that are not set depends on the whole tree, unless setup is a known installer', ({
-    ofAllFiles,
-    journal,
-  }) => {
-    expect(installs(journal(ofAllFiles.run.runId))).toEqual(['A setup', 'A gates']);
-  });
+  it(
+    'a snapshot with inputs that are not set depends on the whole tree, unless setup is a known installer',
+    skipFor(belowFull()),
+    ({ ofAllFiles, journal }) => {
+      expect(installs(journal(ofAllFiles.run.runId))).toEqual(['A setup', 'A gates']);
+    },
+  );
 });
 
 describe('a repeated check of a snapshot', () => {
   const recheck = ['snapshot.recheck=1'];
 
-  it('keeps one that setup makes again', async ({ halo, together, journal }) => {
+  it('keeps one that setup makes again', skipFor(belowFull()), async ({ halo, together, journal }) => {
     const { root, setup } = together;
     const run = await halo.run(root, STORY, settings(CHANGE, { setup, more: recheck }));
     expect(run.stopReason).toBe('SUCCESS');
@@ -262,19 +266,19 @@ describe('a repeated check of a snapshot', () => {
     expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
   });
 
-  it('keeps one of the whole tree that setup makes again in less than the time worth a snapshot', async ({
-    halo,
-    ofAllFiles,
-    journal,
-  }) => {
-    // All files by name give the same key as the whole tree, without its rule about short setups.
-    const { root } = ofAllFiles;
-    const tree = scripted(OK, ['ls deps'], [`setup=${JSON.stringify([PURE])}`, 'tests.baseline="never"', ...recheck]);
-    const run = await halo.run(root, STORY, tree);
-    expect(uses(journal(run.runId))).toEqual(['A setup overlay', 'A gates overlay']);
-    expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
-    expect(await halo.operations.breakers()).toEqual([]);
-  });
+  it(
+    'keeps one of the whole tree that setup makes again in less than the time worth a snapshot',
+    skipFor(belowFull()),
+    async ({ halo, ofAllFiles, journal }) => {
+      // All files by name give the same key as the whole tree, without its rule about short setups.
+      const { root } = ofAllFiles;
+      const tree = scripted(OK, ['ls deps'], [`setup=${JSON.stringify([PURE])}`, 'tests.baseline="never"', ...recheck]);
+      const run = await halo.run(root, STORY, tree);
+      expect(uses(journal(run.runId))).toEqual(['A setup overlay', 'A gates overlay']);
+      expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
+      expect(await halo.operations.breakers()).toEqual([]);
+    },
+  );
 
   it('drops one that setup makes differently, and opens a breaker', async ({ halo, served, journal }) => {
     const { root } = await served('overlay');
