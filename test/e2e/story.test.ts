@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore } from '../../src/store/store.ts';
 import { nextSteps } from '../../src/core/run/next-steps.ts';
-import { casesAtLevel } from '../support/faults/level.ts';
+import { casesAtLevel } from '../support/suite/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
 import { newRepository } from '../support/repository/new-repository.ts';

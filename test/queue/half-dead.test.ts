@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { sleep } from '../../src/lib/async.ts';
 import { openQueue } from '../../src/queue/queue.ts';
-import { belowLevel, FULL } from '../support/faults/level.ts';
+import { belowLevel, FULL } from '../support/suite/level.ts';
 import { openWorkerOnRedis, type WorkerOnRedis } from '../support/redis/worker-on-redis.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';

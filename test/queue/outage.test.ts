@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { sleep } from '../../src/lib/async.ts';
-import { ALL, belowLevel, FULL } from '../support/faults/level.ts';
+import { ALL, belowLevel, FULL } from '../support/suite/level.ts';
 import { openWorkerOnRedis } from '../support/redis/worker-on-redis.ts';
 import { skipFor } from '../support/skip.ts';
 

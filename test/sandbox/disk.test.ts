@@ -6,7 +6,7 @@ import { discardSink } from '../../src/lib/streams.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import { measureVolume } from '../../src/sandbox/docker/disk/disk-meter.ts';
 import type { SandboxExit, SandboxSpec } from '../../src/sandbox/sandbox.ts';
-import { belowFull } from '../support/faults/level.ts';
+import { belowFull } from '../support/suite/level.ts';
 import { skipFor } from '../support/skip.ts';
 
 const engine = openDockerEngine();

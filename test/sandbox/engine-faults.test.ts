@@ -6,7 +6,7 @@ import { tailSink } from '../../src/lib/streams.ts';
 import { openDockerClient } from '../../src/sandbox/docker/docker-client.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
 import type { Sandbox, SandboxEngine } from '../../src/sandbox/sandbox.ts';
-import { belowLevel, FULL } from '../support/faults/level.ts';
+import { belowLevel, FULL } from '../support/suite/level.ts';
 import { openEngineProxy, type EngineProxy, type Misdeed } from '../support/docker/engine-proxy.ts';
 import { smallSandbox } from '../support/docker/sandbox-spec.ts';
 import { skipFor } from '../support/skip.ts';

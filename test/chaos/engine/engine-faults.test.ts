@@ -5,7 +5,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { openEngineProxy, type EngineProxy, type Misdeed } from '../../support/docker/engine-proxy.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';

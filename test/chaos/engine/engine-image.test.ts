@@ -8,7 +8,7 @@ import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { startRedisContainer } from '../../../src/sandbox/docker/redis-container.ts';
 import { openEngine, type TestEngine } from '../../support/docker/engine.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 

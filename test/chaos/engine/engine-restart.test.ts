@@ -6,7 +6,7 @@ import { openEngine, type TestEngine } from '../../support/docker/engine.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { peakOf } from '../../support/faults/memory-of.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';

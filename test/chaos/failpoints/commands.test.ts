@@ -5,7 +5,7 @@ import { FAULTS, type Failpoint, type Fault } from '../../../src/core/failure/fa
 import { prdOf } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { FULL, LEVEL } from '../../support/faults/level.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { COMMAND_POINTS } from '../../support/faults/points.ts';
 import { killWorker, openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi, type TestContext } from 'vitest';
 import type { Failpoint, Fault } from '../../../src/core/failure/failpoint-names.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
 import {
   killWorker,

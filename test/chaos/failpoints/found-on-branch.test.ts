@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { countContainers } from '../../support/faults/count-containers.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
-import { FULL, LEVEL } from '../../support/faults/level.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { SNAPSHOT_POINTS, TESTS_POINTS, WORKER_POINTS } from '../../support/faults/points.ts';
 import { TESTS_FIRST, WITH_SNAPSHOT } from '../../support/faults/world.ts';
 import { surviveKill, surviveKills } from './survive-kill.ts';

@@ -15,7 +15,7 @@ import { readHomeId } from '../../../src/queue/redis/home-id.ts';
 import { IssueReportFiles } from '../../../src/store/forge/issue-report-files.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
-import { FULL, LEVEL } from '../../support/faults/level.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { REPORT_POINTS } from '../../support/faults/points.ts';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';
 import { buildSources, type Built } from '../../support/halo/build.ts';

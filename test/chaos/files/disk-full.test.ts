@@ -6,7 +6,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { canMount, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';

@@ -26,7 +26,7 @@ import { IssueRuns } from '../../../src/store/forge/issue-runs.ts';
 import { startWorker } from '../../../src/worker/main.ts';
 import { OK, openHalo, prdOf, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
-import { FULL, LEVEL } from '../../support/faults/level.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { DAMAGES, DURABLE_FILES } from './durable-files.ts';
 import { JournalFeed } from '../../../src/store/journal/journal-feed.ts';
 import { NotificationOutbox } from '../../../src/store/notification-outbox.ts';

@@ -3,7 +3,7 @@ import type { Failpoint } from '../../../src/core/failure/failpoint-names.ts';
 import { sleep } from '../../../src/lib/async.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, FULL, LEVEL } from '../../support/faults/level.ts';
+import { ALL, FULL, LEVEL } from '../../support/suite/level.ts';
 import { canCutPower } from './power-disk.ts';
 import { openPowerWorld, type PowerWorld } from './power-world.ts';
 import { openRandom } from '../../support/faults/random.ts';

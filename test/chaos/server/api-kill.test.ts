@@ -9,7 +9,7 @@ import { OK, prdOf, remotelyScripted } from '../../support/halo/halo.ts';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants, type Promised } from '../../support/faults/check-invariants.ts';
-import { ALL, belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
+import { ALL, belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openRandom } from '../../support/faults/random.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';

@@ -5,7 +5,7 @@ import { openRedisServer, type RedisServer } from '../../support/redis/redis-ser
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { openTcpProxy } from '../../support/redis/tcp-proxy.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 

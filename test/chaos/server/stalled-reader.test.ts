@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { peakOf } from '../../support/faults/memory-of.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 

@@ -4,7 +4,7 @@ import type { RunState } from '../../../src/core/run/state.ts';
 import { OK, scripted, type TestStory } from '../../support/halo/halo.ts';
 import { cancelRun, expectCancelled, percentile, type Cancelled } from './cancel-run.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
+import { belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 

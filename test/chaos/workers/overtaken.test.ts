@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/faults/level.ts';
+import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { NO_OP, openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';
 import { PATIENCE } from '../../support/patience.ts';

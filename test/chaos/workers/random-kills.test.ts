@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { sleep } from '../../../src/lib/async.ts';
 import { prdOf } from '../../support/halo/halo.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { ALL, FULL, LEVEL } from '../../support/faults/level.ts';
+import { ALL, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openRandom } from '../../support/faults/random.ts';
 import { killWorker, openWorld, SETTINGS, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 

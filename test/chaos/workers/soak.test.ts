@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { checkInvariants, type Promised } from '../../support/faults/check-invariants.ts';
 import { findLeftovers } from '../../support/faults/find-leftovers.ts';
-import { ALL, belowLevel } from '../../support/faults/level.ts';
+import { ALL, belowLevel } from '../../support/suite/level.ts';
 import { memoryOf, openFilesOf } from '../../support/faults/memory-of.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { skipFor } from '../../support/skip.ts';

@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/faults/level.ts';
 import { directoryOf, openWorld, read, recordOf, TWO, writePrd } from '../../support/contracts/hanuman.ts';
 import type { Ended } from '../../support/halo/halo-process.ts';
 import { startModelServer, type ModelServer } from '../../support/model/model-server.ts';
 
 const world = openWorld();
 
-describe('a run with Codex', skipFor(belowFull()), () => {
+describe('a run with Codex', () => {
   let server: ModelServer;
   let dir: string;
   let end: Ended;

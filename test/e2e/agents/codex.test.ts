@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull, casesAtLevel } from '../../support/faults/level.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import {
   modelAt,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull, casesAtLevel } from '../../support/faults/level.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 
@@ -96,12 +96,10 @@ describe('effort and tools of an attempt', skipFor(belowFull()), () => {
     expect(tools.filter((name) => /web|mcp|skill/i.test(name ?? ''))).toEqual([]);
   });
 
-  it.each(
-    casesAtLevel<[string, object]>(
-      [['openai', { reasoning: { effort: 'high' } }]],
-      [['anthropic', { output_config: { effort: 'high' } }]],
-    ),
-  )('reach the model through opencode with the API of %s', async (api, expected) => {
+  it.each([
+    ['openai', { reasoning: { effort: 'high' } }],
+    ['anthropic', { output_config: { effort: 'high' } }],
+  ])('reach the model through opencode with the API of %s', async (api, expected) => {
     const settings = ['agent=opencode', `agents.opencode.model=${api}`, 'model.effort=high'];
     expect((await implement(settings)).first).toMatchObject(expected);
   });

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { belowFull } from '../../support/faults/level.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { skipFor } from '../../support/skip.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';

@@ -3,7 +3,7 @@ import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { toHaloError } from '../../../src/core/failure/errors.ts';
 import { sleep } from '../../../src/lib/async.ts';
-import { LEVEL } from '../../support/faults/level.ts';
+import { LEVEL } from '../../support/suite/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { RunView } from '../../../src/api/operations/requests.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { completedJobs } from '../../support/faults/completed-jobs.ts';
-import { belowLevel, FULL, LEVEL } from '../../support/faults/level.ts';
+import { belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';

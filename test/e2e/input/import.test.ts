@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { composeServices } from '../../../src/cli/compose.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/faults/level.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openHome, type Ended, type HaloHome } from '../../support/halo/halo-process.ts';

@@ -12,7 +12,7 @@ import { callHalo } from '../../support/terminal/call-halo.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import { agentAdapter } from '../../../src/agents/registry.ts';
-import { casesAtLevel } from '../../support/faults/level.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { PROGRAM_AGENTS } from '../../support/agent-ids.ts';
 
 const PLAN = {

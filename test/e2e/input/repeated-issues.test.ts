@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { FORGES } from '../../../src/core/issues/issue-source.ts';
 import { exitCodeOf } from '../../../src/core/failure/stop-reason.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/faults/level.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { FAKE_PROJECT, openFakeForge } from '../../support/forge/fake-forge.ts';
 import { itInProcess as it, runIdOf, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/faults/level.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';

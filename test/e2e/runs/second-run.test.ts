@@ -2,8 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
-import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/faults/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
@@ -121,40 +119,32 @@ describe('a second run of a PRD', () => {
     expect((await plan(work())).warnings).toEqual([]);
   });
 
-  it(
-    'starts from the landed result if the PRD was converted into another file, and is refused if it was moved',
-    skipFor(belowFull()),
-    async () => {
-      const { repository, run, plan, path, submit } = repositoryWithPrd(['S-1', 'S-2']);
-      const first = await run(work(), { stories: ['S-1'] });
-      const marked = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
-      repository.write('tasks.json', JSON.stringify({ tasks: marked.userStories }));
-      const tasks = join(repository.root, 'tasks.json');
-      const converted = await plan(work(), { path: tasks });
-      expect(converted.warnings.join('\n')).toContain(`S-1 is done in ${tasks}, but only on halo/${first.runId}`);
-      expect(converted.base).toBe(first.tip);
-      repository.git('mv', 'prd.json', 'plan.json');
-      repository.commit('moves the PRD');
-      await expect(submit(work(), { path: join(repository.root, 'plan.json') })).rejects.toMatchObject({
-        code: 'UNLANDED',
-      });
-    },
-  );
+  it('starts from the landed result if the PRD was converted into another file, and is refused if it was moved', async () => {
+    const { repository, run, plan, path, submit } = repositoryWithPrd(['S-1', 'S-2']);
+    const first = await run(work(), { stories: ['S-1'] });
+    const marked = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
+    repository.write('tasks.json', JSON.stringify({ tasks: marked.userStories }));
+    const tasks = join(repository.root, 'tasks.json');
+    const converted = await plan(work(), { path: tasks });
+    expect(converted.warnings.join('\n')).toContain(`S-1 is done in ${tasks}, but only on halo/${first.runId}`);
+    expect(converted.base).toBe(first.tip);
+    repository.git('mv', 'prd.json', 'plan.json');
+    repository.commit('moves the PRD');
+    await expect(submit(work(), { path: join(repository.root, 'plan.json') })).rejects.toMatchObject({
+      code: 'UNLANDED',
+    });
+  });
 
-  it(
-    'a run of another PRD with the same ids does not start from what the first one landed',
-    skipFor(belowFull()),
-    async () => {
-      const { repository, run, plan } = repositoryWithPrd(['S-1', 'S-2']);
-      await run(work(), { stories: ['S-1'] });
-      const userStories = [{ ...story('S-1'), title: 'Another', passes: true }, story('S-3')];
-      repository.write('other.json', JSON.stringify({ userStories }));
-      const other = await plan(work(), { path: join(repository.root, 'other.json') });
-      expect(other.warnings.join('\n')).not.toContain('only on');
-    },
-  );
+  it('a run of another PRD with the same ids does not start from what the first one landed', async () => {
+    const { repository, run, plan } = repositoryWithPrd(['S-1', 'S-2']);
+    await run(work(), { stories: ['S-1'] });
+    const userStories = [{ ...story('S-1'), title: 'Another', passes: true }, story('S-3')];
+    repository.write('other.json', JSON.stringify({ userStories }));
+    const other = await plan(work(), { path: join(repository.root, 'other.json') });
+    expect(other.warnings.join('\n')).not.toContain('only on');
+  });
 
-  it('finds the landed stories without ids after they were reordered', skipFor(belowFull()), async () => {
+  it('finds the landed stories without ids after they were reordered', async () => {
     const { repository, run, plan } = repositoryWithPrd(['S-1']);
     const path = join(repository.root, 'list.json');
     const item = (id: string) => ({ description: `Story ${id}`, steps: ['It works'], passes: false });

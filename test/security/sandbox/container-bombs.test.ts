@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { storyKey } from '../../../src/core/run/story-key.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull, casesAtLevel } from '../../support/faults/level.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

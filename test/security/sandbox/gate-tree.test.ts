@@ -6,7 +6,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
 import { parseRestored } from '../../../src/worker/workspace/restore-tree.ts';
 import { toOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
-import { casesAtLevel } from '../../support/faults/level.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';

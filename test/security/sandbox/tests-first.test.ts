@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest';
 import type { StopReason } from '../../../src/core/failure/stop-reason.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { it as base } from '../../support/fixtures.ts';
-import { casesAtLevel } from '../../support/faults/level.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -15,6 +16,15 @@ const it = base.extend('run', ({ halo }) => {
 });
 
 type Attack = readonly [name: string, tests: string, code: string, reason: StopReason, why: string];
+type Run = (repository: TestRepository, script: string) => Promise<RunState>;
+
+async function doesNotLand([, tests, code, reason, why]: Attack, { run }: { run: Run }): Promise<void> {
+  const repository = newRepository({});
+  const state = await run(repository, testsFirstAgent(tests, code));
+  expect(state.detail).toContain(why);
+  expect(state).toMatchObject({ stopReason: reason });
+  expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
+}
 
 describe('incident tests-not-red: the tests that are written first', () => {
   const test = (body: string) => `printf 'import test from "node:test";\\n${body}\\n' > a.test.mjs`;
@@ -34,16 +44,7 @@ describe('incident tests-not-red: the tests that are written first', () => {
     ],
     ['skips its tests', test('test.skip("a", () => {});'), ADD_SUM, 'TESTS_MISSING', 'all tests are skipped'],
   ];
-  it.for(casesAtLevel(lean, rest))(
-    'do not let a story land if its agent %s',
-    async ([, tests, code, reason, why], { run }) => {
-      const repository = newRepository({});
-      const state = await run(repository, testsFirstAgent(tests, code));
-      expect(state.detail).toContain(why);
-      expect(state).toMatchObject({ stopReason: reason });
-      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-    },
-  );
+  it.for(casesAtLevel(lean, rest))('do not let a story land if its agent %s', doesNotLand);
 });
 
 describe('incident tests-changed: locked tests', () => {
@@ -73,16 +74,7 @@ describe('incident tests-changed: locked tests', () => {
       'may not be changed',
     ],
   ];
-  it.for(casesAtLevel(lean, rest))(
-    'do not let a story land if its agent %s',
-    async ([, tests, code, reason, why], { run }) => {
-      const repository = newRepository({});
-      const state = await run(repository, testsFirstAgent(tests, code));
-      expect(state.detail).toContain(why);
-      expect(state).toMatchObject({ stopReason: reason });
-      expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-    },
-  );
+  it.for(casesAtLevel(lean, rest))('do not let a story land if its agent %s', doesNotLand);
 });
 
 describe('incident tests-changed: locked tests that a refactoring changes', () => {
@@ -96,7 +88,7 @@ describe('incident tests-changed: locked tests that a refactoring changes', () =
 });
 
 describe('incident tests-skipped: locked tests that do not run', () => {
-  it.for([
+  it.for<Attack>([
     ['implements nothing', HONEST_TESTS, 'touch other', 'GATE_FAILED', 'gate exited 1'],
     [
       'makes the runner exit 0',
@@ -105,13 +97,7 @@ describe('incident tests-skipped: locked tests that do not run', () => {
       'GATE_FAILED',
       'did not run and pass',
     ],
-  ] as const)('do not let a story land if its agent %s', async ([, tests, code, reason, why], { run }) => {
-    const repository = newRepository({});
-    const state = await run(repository, testsFirstAgent(tests, code));
-    expect(state.detail).toContain(why);
-    expect(state).toMatchObject({ stopReason: reason });
-    expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-  });
+  ])('do not let a story land if its agent %s', doesNotLand);
 
   it('do not let a story land that adds a configuration which skips them', async ({ run }) => {
     const repository = newRepository({ 'run.sh': 'node --test --test-reporter=tap "$@"' });

@@ -1,7 +1,7 @@
 import type { Reporter, TestModule } from 'vitest/node';
 import { printHeldTable, tallyRows } from './held-table.ts';
 import { HAZARDS, idsIn } from '../../chaos/hazards.ts';
-import { FULL, LEVEL } from '../faults/level.ts';
+import { FULL, LEVEL } from '../suite/level.ts';
 
 /** Prints, after `npm run test:chaos`, each hazard with its outcome and whether it held. */
 export default class HazardReporter implements Reporter {

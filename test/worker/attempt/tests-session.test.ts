@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/faults/level.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';

@@ -6,7 +6,7 @@ import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { runOneOffSandbox } from '../../../src/sandbox/one-off-sandbox.ts';
 import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/faults/level.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

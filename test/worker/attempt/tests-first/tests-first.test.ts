@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { casesAtLevel } from '../../../support/faults/level.ts';
+import { casesAtLevel } from '../../../support/suite/level.ts';
 import { it as base } from '../../../support/fixtures.ts';
 import { scripted } from '../../../support/halo/halo.ts';
 import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../../support/halo/tests-first.ts';

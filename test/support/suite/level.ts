@@ -8,12 +8,12 @@ export const LEVEL = LEVELS.indexOf(process.env.HALO_TEST_LEVEL ?? 'lean');
 export const FULL = 1;
 export const ALL = 2;
 
-/** `lean`; in the full suite also `rest`, which repeats it with another program or in another mode. */
+/** `lean`; in the full suite also `rest`: the same with other programs, modes or settings. */
 export function casesAtLevel<T>(lean: readonly T[], rest: readonly T[]): T[] {
   return LEVEL >= FULL ? [...lean, ...rest] : [...lean];
 }
 
-/** Why a test that repeats another one with another program is skipped, or false if it runs. */
+/** Why a test whose cost is high for what it adds to the others is skipped, or false if it runs. */
 export function belowFull(): string | false {
   return LEVEL >= FULL ? false : 'runs with npm run test:full';
 }
