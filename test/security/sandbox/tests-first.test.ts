@@ -18,7 +18,7 @@ const it = base.extend('run', ({ halo }) => {
 type Attack = readonly [name: string, tests: string, code: string, reason: StopReason, why: string];
 type Run = (repository: TestRepository, script: string) => Promise<RunState>;
 
-async function doesNotLand([, tests, code, reason, why]: Attack, { run }: { run: Run }): Promise<void> {
+async function expectNotLanded([, tests, code, reason, why]: Attack, run: Run): Promise<void> {
   const repository = newRepository({});
   const state = await run(repository, testsFirstAgent(tests, code));
   expect(state.detail).toContain(why);
@@ -44,7 +44,9 @@ describe('incident tests-not-red: the tests that are written first', () => {
     ],
     ['skips its tests', test('test.skip("a", () => {});'), ADD_SUM, 'TESTS_MISSING', 'all tests are skipped'],
   ];
-  it.for(casesAtLevel(lean, rest))('do not let a story land if its agent %s', doesNotLand);
+  it.for(casesAtLevel(lean, rest))('do not let a story land if its agent %s', (attack, { run }) =>
+    expectNotLanded(attack, run),
+  );
 });
 
 describe('incident tests-changed: locked tests', () => {
@@ -74,7 +76,9 @@ describe('incident tests-changed: locked tests', () => {
       'may not be changed',
     ],
   ];
-  it.for(casesAtLevel(lean, rest))('do not let a story land if its agent %s', doesNotLand);
+  it.for(casesAtLevel(lean, rest))('do not let a story land if its agent %s', (attack, { run }) =>
+    expectNotLanded(attack, run),
+  );
 });
 
 describe('incident tests-changed: locked tests that a refactoring changes', () => {
@@ -97,7 +101,7 @@ describe('incident tests-skipped: locked tests that do not run', () => {
       'GATE_FAILED',
       'did not run and pass',
     ],
-  ])('do not let a story land if its agent %s', doesNotLand);
+  ])('do not let a story land if its agent %s', (attack, { run }) => expectNotLanded(attack, run));
 
   it('do not let a story land that adds a configuration which skips them', async ({ run }) => {
     const repository = newRepository({ 'run.sh': 'node --test --test-reporter=tap "$@"' });

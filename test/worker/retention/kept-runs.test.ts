@@ -77,7 +77,7 @@ it('a run is kept while an open run, or one that can be answered, builds on its 
   const { repo } = run.state;
   const builder = runOf([], OTHER, { repo: { ...repo, base: commit } });
   const waiter = runOf([], OTHER, { needs: [{ run: RUN, now: 'open' }] });
-  const why = `the open run ${OTHER} continues it`;
+  const why = `run ${OTHER} needs it`;
   expect((await findKeptRuns(home, [run, builder])).get(RUN)).toBe(why);
   expect((await findKeptRuns(home, [run, waiter])).get(RUN)).toBe(why);
   const asking = runOf(asked('US-001'), OTHER, { repo: { ...repo, base: commit } });

@@ -145,7 +145,7 @@ describe('retention leaves', () => {
   it('a run that an open run continues or waits for', async () => {
     await home.addRun(failedRun(RUN));
     await home.addRun([{ ...created(OTHER, 1), after: [RUN] }, { type: 'run.started' }]);
-    expect(await why()).toEqual([{ runId: RUN, why: `the open run ${OTHER} continues it` }]);
+    expect(await why()).toEqual([{ runId: RUN, why: `run ${OTHER} needs it` }]);
   });
 
   it('a run with a damaged journal', async () => {
