@@ -4,7 +4,8 @@
 //   node empty-volume.mjs <folder>
 //
 // Each subfolder is first moved to the top. So no path is longer than two names, and no memory grows with the depth or
-// the number of files. What the user may not change stays: an overlay keeps such folders in its upper volume, shallow ones.
+// the number of files. What the user may not change stays. The kernel
+// keeps such folders in the upper volume of an overlay; they are not deep.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 
@@ -17,8 +18,8 @@ function at(folder, name) {
   return Buffer.from(`${folder}/${name}`, 'latin1');
 }
 
-/** Answers whether the user may do it. */
-function may(work) {
+/** Answers whether it was done; false if the user may not do it. */
+function tryTo(work) {
   try {
     work();
     return true;
@@ -42,12 +43,12 @@ function clearOnce(folder) {
     if (folder === top && entry.name.startsWith(prefix)) continue;
     const path = at(folder, entry.name);
     if (!entry.isDirectory()) {
-      if (may(() => fs.unlinkSync(path))) changed = true;
+      if (tryTo(() => fs.unlinkSync(path))) changed = true;
       continue;
     }
     // A folder that its owner cannot write to can neither be moved nor emptied.
-    may(() => fs.chmodSync(path, 0o700));
-    if (!may(() => fs.renameSync(path, at(top, `${prefix}${moved}`)))) continue;
+    tryTo(() => fs.chmodSync(path, 0o700));
+    if (!tryTo(() => fs.renameSync(path, at(top, `${prefix}${moved}`)))) continue;
     moved += 1;
     changed = true;
   }
@@ -58,6 +59,6 @@ function clearOnce(folder) {
 clear(top);
 for (let next = 0; next < moved; next += 1) {
   const folder = `${top}/${prefix}${next}`;
-  may(() => clear(folder));
-  may(() => fs.rmdirSync(folder));
+  tryTo(() => clear(folder));
+  tryTo(() => fs.rmdirSync(folder));
 }

@@ -63,7 +63,7 @@ const ROOM_MS = 1000;
 /** Limits how long a user, or a worker's slot, waits for Redis. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
-/** Redis executes a script atomically: a lease that expires meanwhile cannot have two holders, or lose its new one. */
+/** Scripts, which Redis executes atomically: a lease that expires during a command keeps one holder. */
 const LEASE_SCRIPT = `
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end

@@ -82,7 +82,7 @@ async function show(report: PruneReport, { dryRun, json }: Flags, cli: Cli): Pro
     await cli.note(cli.paintErr('bad', `${runId ?? safeLine(mirror ?? '-')} failed: ${safeLine(error)}`));
   if (excessBytes > 0)
     await cli.note(
-      `The runs that must stay are ${formatSize(excessBytes)} larger than the maximum size: no whole run is removed for it.`,
+      `The runs that must stay are ${formatSize(excessBytes)} larger than the maximum size, so no whole run is removed to reach it.`,
     );
   if (!hasLimits)
     await cli.note(

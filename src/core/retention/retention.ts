@@ -31,7 +31,7 @@ export interface RunSize {
 /** Something that retention removes: the artifacts of a run, or the whole run. `why` is a clause. */
 export interface RunRemoval {
   runId: string;
-  /** ISO 8601: it has ended again since if its journal has another time. */
+  /** When the run ended, ISO 8601. A run with another time in its journal was reopened after the plan was made. */
   endedAt: string;
   what: 'artifacts' | 'run';
   bytes: number;
@@ -66,7 +66,7 @@ export function planRetention(runs: readonly RunSize[], limits: RetentionLimits,
     chosen.set(runId, { runId, endedAt, what: 'artifacts', bytes: artifactBytes, why });
     total -= artifactBytes;
   }
-  for (const { runId, endedAt, artifactBytes, otherBytes } of fixedBytes(runs) > maxBytes ? [] : oldest) {
+  for (const { runId, endedAt, artifactBytes, otherBytes } of bytesThatStay(runs) > maxBytes ? [] : oldest) {
     if (total <= maxBytes) break;
     const before = chosen.get(runId);
     if (before?.what === 'run') continue;
@@ -79,7 +79,7 @@ export function planRetention(runs: readonly RunSize[], limits: RetentionLimits,
 }
 
 /** The size of the runs that retention must not touch, in bytes. */
-export function fixedBytes(runs: readonly RunSize[]): number {
+export function bytesThatStay(runs: readonly RunSize[]): number {
   return runs
     .filter(({ endedAt, keptBecause }) => endedAt === undefined || keptBecause !== undefined)
     .reduce((sum, { artifactBytes, otherBytes }) => sum + artifactBytes + otherBytes, 0);

@@ -75,7 +75,7 @@ async function publishNew(runs: string, name: string, openRuns: OpenRuns): Promi
   await publishFolder(runs, name, openRuns);
 }
 
-/** The runs exist, and the next process publishes them: who creates them must not fail, and try again. */
+/** The runs exist, and the next process publishes them. An error would make the user create them again. */
 async function unlessDiskError(work: Promise<void>): Promise<void> {
   await work.catch((error: unknown) => {
     if (!isDiskError(error)) throw error;

@@ -11,8 +11,8 @@ import { loadRun } from '../journal/load-run.ts';
 import type { OpenRuns } from '../open-runs.ts';
 import { runPaths, runsFolder, type RunPaths } from '../run-layout.ts';
 
-/** Prefix of folders of removed runs whose files still exist. */
-const REMOVED = '.removed-';
+/** Prefix of folders of removed runs and mirrors whose files still exist. */
+export const REMOVED = '.removed-';
 /** The record of a landed commit, which `halo verify` reads: it stays when the other artifacts go. */
 const PROOF = 'proof.json';
 
@@ -87,13 +87,18 @@ export async function removeRun(home: string, runId: string, { openRuns, release
 
 /** Removes the files of removed runs whose process died before it could. Returns those that it cannot remove. */
 export async function finishRemovals(home: string): Promise<{ runId: string; error: HaloError }[]> {
-  const runs = runsFolder(home);
-  const failed: { runId: string; error: HaloError }[] = [];
-  const names = await withDiskErrors(runs, () => readFolder(runs));
+  const failed = await removeLeftovers(runsFolder(home));
+  return failed.map(({ name, error }) => ({ runId: name.replace(/-[0-9a-f]+$/, ''), error }));
+}
+
+/** Removes the folders below `dir` that were renamed to be removed. Returns those that it cannot remove, without prefix. */
+export async function removeLeftovers(dir: string): Promise<{ name: string; error: HaloError }[]> {
+  const failed: { name: string; error: HaloError }[] = [];
+  const names = await withDiskErrors(dir, () => readFolder(dir));
   for (const name of names.filter((each) => each.startsWith(REMOVED))) {
-    const path = join(runs, name);
+    const path = join(dir, name);
     await withDiskErrors(path, () => rm(path, { recursive: true, force: true })).catch((error: unknown) => {
-      failed.push({ runId: name.slice(REMOVED.length).replace(/-[0-9a-f]+$/, ''), error: toHaloError(error) });
+      failed.push({ name: name.slice(REMOVED.length), error: toHaloError(error) });
     });
   }
   return failed;

@@ -27,7 +27,7 @@ export async function findKeptRuns(home: string, runs: readonly IdentifiedRun[])
     const user = needed.get(runId) ?? state.stories.map(({ commit = '' }) => bases.get(commit)).find(Boolean);
     const why =
       reasonInJournal(state) ??
-      (user === undefined ? undefined : `the open run ${user} continues it`) ??
+      (user === undefined ? undefined : `run ${user} needs it`) ??
       ((await reports.has(runId)) ? 'its issues do not show its result yet' : undefined) ??
       (await reasonInGit(state));
     if (why !== undefined) kept.set(runId, why);

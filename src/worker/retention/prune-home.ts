@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import {
-  fixedBytes,
+  bytesThatStay,
   planRetention,
   type RetentionLimits,
   type RunRemoval,
@@ -93,7 +93,7 @@ export async function planPrune({ home, store, now }: PruneContext, limits: Rete
     mirrors: unreadable.length > 0 ? [] : await findUnusedMirrors(home, usedMirrors(runs), now()),
     kept: ended.flatMap(({ runId, keptBecause: why }) => (why === undefined ? [] : [{ runId, why }])),
     unreadable,
-    excessBytes: Math.max(0, fixedBytes(sized) - (limits.maxBytes ?? Infinity)),
+    excessBytes: Math.max(0, bytesThatStay(sized) - (limits.maxBytes ?? Infinity)),
     runBytes: sized.reduce((sum, run) => sum + run.artifactBytes + run.otherBytes, 0),
     artifactBytes: ended.reduce((sum, run) => sum + (run.keptBecause === undefined ? run.artifactBytes : 0), 0),
   };

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { mirrorPath, withMirrorLock } from '../../git/mirror/mirror.ts';
 import { readFolder } from '../../lib/fs.ts';
 import { LockBusyError } from '../../lib/lock.ts';
-import { toHaloError, type HaloError } from '../../core/failure/errors.ts';
-import { withDiskErrors } from '../../store/disk-errors.ts';
-import { measureFolder } from '../../store/run/remove-run.ts';
+import type { HaloError } from '../../core/failure/errors.ts';
+import { measureFolder, REMOVED, removeLeftovers } from '../../store/run/remove-run.ts';
 
 /** A mirror that no run of this home uses. */
 export interface UnusedMirror {
@@ -22,8 +21,6 @@ export interface FailedMirror {
 /** A mirror is created before its run: one that was used more recently may belong to a submit. */
 const MIN_IDLE_MS = 86_400_000;
 const NAME = /^[a-z0-9][a-z0-9-]*$/;
-/** Prefix of mirrors that are being removed. */
-const REMOVED = '.removed-';
 
 /** Mirrors that none of `used` names and that no process used for a day. */
 export async function findUnusedMirrors(home: string, used: ReadonlySet<string>, now: Date): Promise<UnusedMirror[]> {
@@ -68,15 +65,8 @@ export async function removeMirror(home: string, name: string, now: Date): Promi
 
 /** Finishes removals whose process died. Returns the mirrors that it cannot remove. */
 export async function finishMirrorRemovals(home: string): Promise<FailedMirror[]> {
-  const repos = join(home, 'repos');
-  const failed: FailedMirror[] = [];
-  for (const name of (await readFolder(repos)).filter((each) => each.startsWith(REMOVED))) {
-    const path = join(repos, name);
-    await withDiskErrors(path, () => rm(path, { recursive: true, force: true })).catch((error: unknown) => {
-      failed.push({ mirror: name.slice(REMOVED.length), error: toHaloError(error) });
-    });
-  }
-  return failed;
+  const failed = await removeLeftovers(join(home, 'repos'));
+  return failed.map(({ name, error }) => ({ mirror: name, error }));
 }
 
 /** Whether none of the folders that every use changes has changed for a day. */

@@ -6,19 +6,43 @@ import { engineStatus, toDockerError } from '../docker-errors.ts';
 
 /** Lists the containers and volumes of attempts of one HALO_HOME by their labels; containers first. */
 export async function listLabelledResources(docker: Docker, home: string): Promise<LabelledResource[]> {
-  const filters = { label: [`${LABEL}.home=${home}`] };
-  try {
-    const [containers, volumes] = await Promise.all([
-      docker.listContainers({ all: true, filters }),
-      docker.listVolumes({ filters: JSON.stringify(filters) }),
-    ]);
-    return [
-      ...containers.map(({ Id, Labels }) => toLabelledResource('container', Id, Labels)),
-      ...(volumes.Volumes ?? []).map(({ Name, Labels }) => toLabelledResource('volume', Name, Labels)),
-    ];
-  } catch (error) {
-    throw toDockerError(error, 'list the resources of attempts');
-  }
+  const found = await listByLabel(docker, `${LABEL}.home=${home}`);
+  return found.map(({ kind, name, labels }) => toLabelledResource(kind, name, labels));
+}
+
+/** A container or volume with all of its labels. */
+export interface FoundResource {
+  kind: LabelledResource['kind'];
+  name: string;
+  labels: Record<string, string>;
+  /** Unix time in ms; NaN if the engine does not report it. */
+  madeMs: number;
+}
+
+/** Lists the containers and volumes with a label (`name=value`); containers first. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
+export async function listByLabel(docker: Docker, label: string): Promise<FoundResource[]> {
+  const filters = { label: [label] };
+  const listed = Promise.all([
+    docker.listContainers({ all: true, filters }),
+    docker.listVolumes({ filters: JSON.stringify(filters) }),
+  ]);
+  const [containers, { Volumes: volumes }] = await listed.catch((error: unknown) => {
+    throw toDockerError(error, 'list containers and volumes');
+  });
+  return [
+    ...containers.map(({ Id, Labels, Created }) => ({
+      kind: 'container' as const,
+      name: Id,
+      labels: Labels,
+      madeMs: Created * 1000,
+    })),
+    ...(volumes ?? []).map((volume) => ({
+      kind: 'volume' as const,
+      name: volume.Name,
+      labels: volume.Labels,
+      madeMs: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ''),
+    })),
+  ];
 }
 
 /** Kills and removes a container, or removes a volume. Safe when it is gone or going. */

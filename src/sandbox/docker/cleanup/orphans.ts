@@ -2,7 +2,7 @@ import type Docker from 'dockerode';
 import { isOrphaned, MAX_FOREIGN_CHECK_MS, processMark } from '../../../lib/process-identity.ts';
 import { PROCESS_OWNED, type LabelledResource } from '../../sandbox.ts';
 import { LABEL } from '../container-spec.ts';
-import { toDockerError } from '../docker-errors.ts';
+import { listByLabel } from './labelled-resources.ts';
 
 /** The process that a sandbox or volume belongs to. */
 const PROCESS_LABEL = `${LABEL}.process`;
@@ -29,37 +29,4 @@ export async function listOrphans(docker: Docker): Promise<Pick<LabelledResource
   const ofKind = (wanted: LabelledResource['kind']) =>
     dead.flatMap(({ kind, name }) => (kind === wanted ? [{ kind, name }] : []));
   return [...ofKind('container'), ...ofKind('volume')];
-}
-
-interface OwnedResource {
-  kind: LabelledResource['kind'];
-  name: string;
-  labels: Record<string, string>;
-  /** Unix time in ms; NaN if the engine does not report it. */
-  madeMs: number;
-}
-
-async function listByLabel(docker: Docker, label: string): Promise<OwnedResource[]> {
-  const filters = { label: [label] };
-  const listed = Promise.all([
-    docker.listContainers({ all: true, filters }),
-    docker.listVolumes({ filters: JSON.stringify(filters) }),
-  ]);
-  const [containers, { Volumes: volumes }] = await listed.catch((error: unknown) => {
-    throw toDockerError(error, 'list the resources of probes and checks');
-  });
-  return [
-    ...containers.map(({ Id, Labels, Created }) => ({
-      kind: 'container' as const,
-      name: Id,
-      labels: Labels,
-      madeMs: Created * 1000,
-    })),
-    ...(volumes ?? []).map((volume) => ({
-      kind: 'volume' as const,
-      name: volume.Name,
-      labels: volume.Labels,
-      madeMs: Date.parse((volume as { CreatedAt?: string }).CreatedAt ?? ''),
-    })),
-  ];
 }
