@@ -1,26 +1,51 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { FULL, LEVEL } from './test/support/suite/level.ts';
 
-// Real containers, Redis and git on as little as two cores: a third file uses the time in which two wait; more would only wait for each other.
+const REPORTERS = ['skip', 'attack', 'matrix', 'hazard', 'failure'];
+
+/** A layer of the tests: the end of a file's name decides which one it belongs to. */
+function layer(name: string, changes: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
+  return {
+    extends: true,
+    test: {
+      name,
+      include: [`test/**/*.${name}.test.ts`],
+      // Files that only `npm run test:full` runs.
+      exclude: LEVEL >= FULL ? [] : ['**/*.full.*'],
+      setupFiles: ['test/support/suite/file-setup.ts', `test/support/suite/${name}-setup.ts`],
+      ...changes,
+    },
+  };
+}
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: 'test/support/suite/probed-engine.ts',
     // A busy machine is several times slower. A condition that a test waits for gives up first, because its error says more.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 100_000 } },
     pool: 'forks',
-    maxWorkers: 3,
     // A process loads the sources once for all of its files, instead of for each.
     isolate: false,
-    setupFiles: 'test/support/suite/file-setup.ts',
-    reporters: [
-      'default',
-      './test/support/reporters/skip-reporter.ts',
-      './test/support/reporters/attack-reporter.ts',
-      './test/support/reporters/matrix-reporter.ts',
-      './test/support/reporters/hazard-reporter.ts',
-      './test/support/reporters/failure-reporter.ts',
+    reporters: ['default', ...REPORTERS.map((name) => `./test/support/reporters/${name}-reporter.ts`)],
+    projects: [
+      layer('unit', {
+        include: ['test/**/*.test.ts'],
+        exclude: ['**/*.flow.*', '**/*.docker.*', ...(LEVEL >= FULL ? [] : ['**/*.full.*'])],
+        maxWorkers: 2,
+        sequence: { groupOrder: 0 },
+      }),
+      // Redis, processes and the browser wait for each other: a third file uses the time.
+      layer('flow', {
+        globalSetup: 'test/support/suite/flow-engine.ts',
+        maxWorkers: 3,
+        sequence: { groupOrder: 1 },
+      }),
+      layer('docker', {
+        globalSetup: 'test/support/suite/docker-engine.ts',
+        maxWorkers: 3,
+        sequence: { groupOrder: 2 },
+      }),
     ],
   },
 });

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import ts from 'typescript';
+import { transformSync } from 'esbuild';
 import { TURNS } from './turns.mjs';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -31,15 +31,11 @@ async function main() {
 
 /** The scripted model server of the tests, compiled to where it can be imported. Gives the last module. */
 async function importTestSupport(...names) {
-  const options = {
-    module: ts.ModuleKind.ESNext,
-    target: ts.ScriptTarget.ES2023,
-    rewriteRelativeImportExtensions: true,
-  };
   writeFileSync(join(work, 'package.json'), '{"type":"module"}');
   for (const name of names) {
     const source = readFileSync(join(root, 'test', 'support', `${name}.ts`), 'utf8');
-    writeFileSync(join(work, `${name}.js`), ts.transpileModule(source, { compilerOptions: options }).outputText);
+    const { code } = transformSync(source, { loader: 'ts', target: 'es2023' });
+    writeFileSync(join(work, `${name}.js`), code.replace(/(from '\.[^']*|from "\.[^"]*)\.ts(?=['"])/g, '$1.js'));
   }
   return import(pathToFileURL(join(work, `${names.at(-1)}.js`)).href);
 }

@@ -25,7 +25,8 @@ export type OnRefused = (target: string, reason: string) => void;
 
 /** Why the gateway stopped model requests: a budget is used up, overdrawn, or unknown, or the model has a long pause. */
 export type GatewayStop =
-  { cause: 'budget' | 'overrun' | 'fault'; sentence: string } | { cause: 'pause'; sentence: string; pause: ModelPause };
+  | { cause: 'budget' | 'overrun' | 'fault'; sentence: string }
+  | { cause: 'pause'; sentence: string; pause: ModelPause };
 
 /** In ascending severity. */
 const SEVERITY: readonly GatewayStop['cause'][] = ['fault', 'pause', 'budget', 'overrun'];

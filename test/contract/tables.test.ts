@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+
+/** The ending of a test file, which names its layer and level. */
+const TEST_ENDING = /(?:\.full)?(?:\.flow|\.docker)?\.test\.ts$/;
 
 const docs = resolve(import.meta.dirname, '../../docs/contracts');
 const contracts = readdirSync(docs).filter((name) => name.endsWith('.md'));
@@ -21,11 +24,17 @@ function rowsOf(page: string): string[][] {
   );
 }
 
-/** The titles of the tests in a file. */
+/** The titles of the tests in a file, whatever its layer and level. */
 function titlesOf(file: string): Set<string> {
-  const text = readFileSync(join(import.meta.dirname, '..', `${file}.test.ts`), 'utf8');
+  const path = join(import.meta.dirname, '..', file);
+  const found = readdirSync(dirname(path)).filter((name) => isTestOf(name, basename(path)));
+  const text = found.map((name) => readFileSync(join(dirname(path), name), 'utf8')).join('\n');
   const quoted = [...text.matchAll(/(?:\b(?:it|test)|\))\(\s*(['"`])(.+?)\1,\s*(?:[A-Z]+,|\{|async|\()/g)];
   return new Set(quoted.map((match) => match[2] ?? ''));
+}
+
+function isTestOf(name: string, subject: string): boolean {
+  return name.replace(TEST_ENDING, '') === subject && name !== subject;
 }
 
 const testsIn = (file: string) => [...titlesOf(file)].map((title) => `${file}: ${title}`);
@@ -35,7 +44,7 @@ function namedTests(text: string): string[] {
   return text.split(/(?<=`), (?=`)/).map((each) => each.slice(1, -1));
 }
 
-/** Those of these tests that do not exist. `e2e/recovery/crash` is test/e2e/recovery/crash.test.ts. */
+/** Those of these tests that do not exist. `e2e/recovery/crash` is a file such as test/e2e/recovery/crash.flow.test.ts. */
 function missingTests(named: Iterable<string>): string[] {
   const all = [...new Set(named)];
   const files = new Set(all.map((each) => each.slice(0, each.indexOf(':'))));
@@ -70,7 +79,9 @@ describe.each(contracts)('docs/contracts/%s', (name) => {
     const named = new Set([...cells, ...listed.filter((tests) => tests !== '')].flatMap(namedTests));
     const folder = name.replace('.md', '');
     const files = readdirSync(join(import.meta.dirname, folder));
-    const own = files.flatMap((file) => testsIn(`contract/${folder}/${file.replace('.test.ts', '')}`));
+    const own = files
+      .filter((file) => TEST_ENDING.test(file))
+      .flatMap((file) => testsIn(`contract/${folder}/${file.replace(TEST_ENDING, '')}`));
     expect(missingTests(named)).toEqual([]);
     expect(own.filter((each) => !named.has(each))).toEqual([]);
   });

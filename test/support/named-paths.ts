@@ -17,7 +17,7 @@ const OWN_NAMES = [
   'bin',
   'compose.yaml',
   'docker',
-  'eslint.config.js',
+  '.oxlintrc.json',
   'package.json',
   'scripts',
   'tsconfig.bench.json',

@@ -128,6 +128,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   });
   const { masker } = options;
   if (masker !== undefined)
+    // oxlint-disable-next-line typescript/require-await -- without a callback, a hook must be async
     app.addHook('onSend', async ({ routeOptions }, _reply, payload) =>
       (routeOptions.config as RouteConfig).secret === true ? payload : maskPayload(masker, payload),
     );

@@ -21,7 +21,14 @@ import type { Need } from './run-dependencies.ts';
 
 /** `done`: already done in the PRD. `skipped`: excluded by the PRD, or not selected. `cancelled`: excluded by a user. */
 export type StoryProgress =
-  'pending' | 'in_progress' | 'passed' | 'failed' | 'needs_human' | 'done' | 'skipped' | 'cancelled';
+  | 'pending'
+  | 'in_progress'
+  | 'passed'
+  | 'failed'
+  | 'needs_human'
+  | 'done'
+  | 'skipped'
+  | 'cancelled';
 
 /** A user's request to pause a run: after the running stories or, with `now`, immediately. */
 export interface Pause {

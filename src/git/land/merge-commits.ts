@@ -23,7 +23,8 @@ export interface MergeRequest {
 
 /** `changed`: differences of the merged tree from `onto`; `paths`: files with conflicting changes. */
 export type MergeResult =
-  { kind: 'clean'; tree: string; changed: FileChange[] } | { kind: 'conflict'; paths: string[] };
+  | { kind: 'clean'; tree: string; changed: FileChange[] }
+  | { kind: 'conflict'; paths: string[] };
 
 const OUT_OF_MEMORY = /out of memory|malloc failed|cannot allocate memory/i;
 const MEMORY_BYTES = 3 * 1024 * 1024 * 1024;

@@ -34,9 +34,12 @@ export function formatPlace(ranges: ByteRange[]): string {
 export async function readPlace(path: string): Promise<ByteRange[] | undefined> {
   const file = await openRegular(path).catch(unlessGone);
   if (file === undefined) return undefined;
-  return parsePlace(file, path)
-    .then(({ ranges }) => ranges)
-    .finally(() => file.close());
+  return (
+    parsePlace(file, path)
+      .then(({ ranges }) => ranges)
+      // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
+      .finally(() => file.close())
+  );
 }
 
 /** The name of a file before it was compressed; undefined for a file that is being written. */
@@ -123,6 +126,7 @@ async function* readRange(file: FileHandle, [from, to]: ByteRange): AsyncGenerat
 
 async function* readPlaced(path: string, from: number): AsyncGenerator<Buffer> {
   const place = await openRegular(path);
+  // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
   const { ranges } = await parsePlace(place, path).finally(() => place.close());
   // artifacts/<story>/<attempt>/events.jsonl.ranges
   const output = resolve(path, '..', '..', '..', '..', OUTPUT);

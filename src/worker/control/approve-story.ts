@@ -77,6 +77,7 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
     const entries: JournalEntry[] = [{ type: 'story.approved', ...approval }, ...noted];
     return { entries, result: true };
   });
+  // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
   const landed = await decided.finally(release);
   if (landed) await releaseHeldCommit(mirrorDir, runId, story.key);
   return { story: story.id, commit, changed: true, landed, goesOn: await continueAfterDecision(keeper, decision) };

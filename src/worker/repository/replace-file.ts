@@ -42,6 +42,7 @@ async function tryReplace({
   if (changed === undefined) return true;
   await removeStaleTemps(target);
   const fresh = await open(temp, 'wx', 0o600);
+  // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
   await fill(fresh, changed, before).finally(() => fresh.close());
   const now = await stat(target);
   if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) return false;

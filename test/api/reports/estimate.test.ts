@@ -99,7 +99,7 @@ it('halo estimate begins to read at most the newest 300 runs', async () => {
   const store = {
     runIds: () => Promise.resolve(Array.from({ length: 400 }, (_, index) => `run${index}`)),
     readRecord: () => Promise.resolve({}),
-    // eslint-disable-next-line @typescript-eslint/require-await
+    // oxlint-disable-next-line typescript/require-await
     async *follow(runId: string) {
       read.push(runId);
       yield* journalOf([created(runId)]);

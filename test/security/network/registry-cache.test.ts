@@ -50,6 +50,7 @@ function home(host: string, { dir = tempDir('halo-cache'), maxBytes = 100 * MIB,
   const once = async (path?: string, headers?: Record<string, string>, method?: string) => {
     const get = await open();
     // An archive is kept after its last byte was sent, and before the gateway has closed.
+    // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
     return get(path, headers, method).finally(() => get.close());
   };
   return { dir, cache, open, once };

@@ -27,10 +27,11 @@ const test = base
   });
 
 /** The same with commands in this process instead of one of their own, one at a time. */
-const quick = test.extend('command', ({ forge, haloHome, repository }) => (words: string[], env = {}) => {
-  const variables = { HALO_HOME: haloHome.dir, TEST_FORGE_TOKEN: forge.token, ...env };
-  return callHalo(words, { cwd: repository.root, env: variables });
-});
+const quick = test.extend('command', ({ forge, haloHome, repository }) =>
+  (words: string[], env = {}) => {
+    const variables = { HALO_HOME: haloHome.dir, TEST_FORGE_TOKEN: forge.token, ...env };
+    return callHalo(words, { cwd: repository.root, env: variables });
+  });
 
 export { test as it, quick as itInProcess };
 

@@ -1,6 +1,7 @@
 /** A tool call of the scripted model: `args` for a function, `input` for a tool that takes plain text. */
 export type ToolCall =
-  { name: string; args: unknown; namespace?: string | undefined } | { name: string; input: string };
+  | { name: string; args: unknown; namespace?: string | undefined }
+  | { name: string; input: string };
 
 export interface ResponseHead {
   id: string;

@@ -1,5 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import Docker from 'dockerode';
+import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { HALO_IMAGE } from '../../../src/sandbox/docker/image/halo-image.ts';
 import { openEngineProbes } from '../../../src/sandbox/engine-probes.ts';
@@ -8,9 +10,14 @@ import { probeCachePath } from '../../../src/sandbox/probe-cache.ts';
 /** A HALO_HOME with nothing but the cached results. */
 const PROBED = resolve(import.meta.dirname, '../../../node_modules/.cache/halo-probes');
 
-/** Runs before all tests: probes the engine for the homes of tests, which are many. Without an engine, there are no results. */
-export default async function probeEngine(): Promise<void> {
-  const probes = openEngineProbes(openDockerEngine(), PROBED);
+/**
+ * Probes an engine for the homes of tests, which are many. Without an engine, there are no results. `host` is its socket as
+ * DOCKER_HOST has it; default: the engine that the environment names.
+ */
+export async function probeEngine(host?: string): Promise<void> {
+  const docker =
+    host === undefined ? undefined : openDockerClient(new Docker({ socketPath: host.replace('unix://', '') }));
+  const probes = openEngineProbes(openDockerEngine(docker), PROBED);
   const { runtime } = await probes.isolation('auto').catch(() => ({ runtime: undefined }));
   await Promise.allSettled([
     probes.canMount(),

@@ -20,7 +20,8 @@ export interface StoryHeading {
 
 /** ✅, `[DONE]`, or a checkbox at the beginning, with the offset of its mark in the file. */
 export type HeadingSign =
-  { kind: 'done'; text: '✅' | '[DONE]' } | { kind: 'box'; box: { mark: string; offset: number } };
+  | { kind: 'done'; text: '✅' | '[DONE]' }
+  | { kind: 'box'; box: { mark: string; offset: number } };
 
 /** Reads a heading as a story: `US-001: title`, `[x] Task 3 — T003`, `Story 4: title [DONE]`, `title`. */
 export function readHeading(heading: Line): Pick<StoryHeading, 'id' | 'title' | 'isDropped' | 'sign'> {

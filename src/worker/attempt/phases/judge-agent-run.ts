@@ -24,7 +24,8 @@ export interface AgentEndFacts {
 
 /** The end of an agent: its answer, if it gave a valid one, and why the attempt ends, unless the answer is `ok`. */
 export type AgentJudgement =
-  { answer: AgentAnswer; end?: undefined } | { answer: AgentAnswer | undefined; end: AttemptEnded | HaloError };
+  | { answer: AgentAnswer; end?: undefined }
+  | { answer: AgentAnswer | undefined; end: AttemptEnded | HaloError };
 
 /**
  * Decides how an agent ended. What the gateway and the engine saw takes precedence over the agent's own message, which is

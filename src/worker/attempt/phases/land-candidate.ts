@@ -62,6 +62,7 @@ export async function landCandidate(
     const ended: JournalEntry = { type: 'phase.ended', phase: 'land', ms, ...attemptRef };
     return { entries: [ended, ...noted, storyEnded(attemptRef, outcome)], result: { kind: 'landed', outcome } };
   });
+  // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
   const result = await landed.finally(release);
   if (result.kind === 'landed') await shareLayer(attempt, layer, commit);
   return result;

@@ -39,6 +39,7 @@ export async function runAgent(
       if (judgement.end !== undefined) throw judgement.end;
       return judgement.answer;
     });
+    // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
     const answer = await following.finally(async () => {
       // Closing waits for all requests to report their usage.
       await step.egress?.channel.close();
@@ -98,6 +99,7 @@ async function followAgent(
       signal,
     })
     // Nothing may be reported after the attempt has ended.
+    // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
     .finally(() => batcher.flush());
   const stderrTail = stderr.text();
   const missing = stderr.missing() === 0 ? '' : `[halo: ${stderr.missing()} bytes are missing here]\n`;

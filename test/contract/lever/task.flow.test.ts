@@ -190,6 +190,7 @@ describe('lever task that does not complete', () => {
       HALO_MODEL_BASE_URL: server.url,
       OPENAI_API_KEY: 'not-a-key',
     };
+    // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
     const end = await work.call(['task'], env).finally(() => server.close());
     const requests = [{ ts: expect.any(Number) as number, model: 'gpt-5.2-codex', tokens: 42 }];
     expect(JSON.parse(work.read('.ralph/rate_limit.json'))).toEqual({ requests });

@@ -54,32 +54,29 @@ afterAll(async () => {
   await redis.close();
 });
 
-describe.concurrent(
-  'hazard 1: a process that reports to an issue has a fault, and the next one completes the report',
-  () => {
-    it.for(CASES)('%s: %s', async ([at, fault], { task }) => {
-      // Each forge has its own way to set labels and to find comments.
-      const kind = FORGES[REPORT_POINTS.indexOf(at) % FORGES.length]!;
-      const forge = await openFakeForge(kind);
-      try {
-        const { home, runId } = await runReported(forge, kind);
-        const issue = forge.issues.get(42)!;
-        expect(issue.labels).toEqual(['halo', 'halo:in-progress']);
-        await storeOf(home).append(runId, [...passed('#42').slice(-1), END]);
-        forge.landed.add(COMMIT);
-        await reportWithFault(home, forge, { at, fault });
-        await reportOnce(home, forge);
-        expect(issue.labels).toEqual(['halo', 'halo:done']);
-        expect(issue.comments).toEqual([expect.stringContaining(`commit \`${COMMIT.slice(0, 12)}\``)]);
-        expect(issue.state).toBe('closed');
-        expect(existsSync(join(home, 'issue-reports', `${runId}.json`))).toBe(false);
-        task.meta.chaos = [{ at, fault, outcome: OUTCOMES[fault] }];
-      } finally {
-        await forge.close();
-      }
-    });
-  },
-);
+describe.concurrent('hazard 1: a process that reports to an issue has a fault, and the next one completes the report', () => {
+  it.for(CASES)('%s: %s', async ([at, fault], { task }) => {
+    // Each forge has its own way to set labels and to find comments.
+    const kind = FORGES[REPORT_POINTS.indexOf(at) % FORGES.length]!;
+    const forge = await openFakeForge(kind);
+    try {
+      const { home, runId } = await runReported(forge, kind);
+      const issue = forge.issues.get(42)!;
+      expect(issue.labels).toEqual(['halo', 'halo:in-progress']);
+      await storeOf(home).append(runId, [...passed('#42').slice(-1), END]);
+      forge.landed.add(COMMIT);
+      await reportWithFault(home, forge, { at, fault });
+      await reportOnce(home, forge);
+      expect(issue.labels).toEqual(['halo', 'halo:done']);
+      expect(issue.comments).toEqual([expect.stringContaining(`commit \`${COMMIT.slice(0, 12)}\``)]);
+      expect(issue.state).toBe('closed');
+      expect(existsSync(join(home, 'issue-reports', `${runId}.json`))).toBe(false);
+      task.meta.chaos = [{ at, fault, outcome: OUTCOMES[fault] }];
+    } finally {
+      await forge.close();
+    }
+  });
+});
 
 const OUTCOMES: Record<Fault, string> = {
   kill: 'continues',

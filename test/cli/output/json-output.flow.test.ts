@@ -56,7 +56,7 @@ type Other =
     )
   // need a recorded attempt, an open breaker, the id of a token, an endpoint, or a forge
   | ('requestPull' | 'replay' | 'resetBreaker' | 'revokeToken' | 'testEndpoint' | 'retryEndpoint')
-  | ('drainWorker' | 'resumeWorker'); // need a worker: test/api/runs/drain-worker.test.ts
+  | ('drainWorker' | 'resumeWorker'); // need a worker: test/api/runs/drain-worker.flow.test.ts
 
 /** How the commands of each other operation are called, in an order in which all of them succeed. */
 const COMMANDS: Record<Exclude<Name, Other>, readonly string[]> = {

@@ -49,6 +49,7 @@ function post(body: unknown, headers: Record<string, string>): Promise<Response>
 /** Both ways in, with deciding tools as the configuration says. */
 async function withClients(work: (mcp: McpClient) => Promise<void>): Promise<void> {
   for (const mcp of [await connectHttp(url, token), await connectStdio({ dir: scripted.host.home })])
+    // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
     await work(mcp).finally(() => mcp.close());
 }
 

@@ -1,0 +1,3 @@
+import { describeEngineContract } from './engine-contract/engine-contract.ts';
+
+describeEngineContract();

@@ -1,0 +1,2 @@
+// Tests of this layer use the engine of the machine, as halo finds it.
+export {};
