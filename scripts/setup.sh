@@ -63,6 +63,7 @@ install_debian_packages() {
   [[ -z ${HALO_SETUP_TESTS:-} ]] || has_chromium || wanted+=(chromium-headless-shell)
   [[ -z ${HALO_SETUP_TESTS:-} ]] || command -v nginx >/dev/null || wanted+=(nginx-light)
   [[ -z ${HALO_SETUP_TESTS:-} ]] || command -v promtool >/dev/null || wanted+=(prometheus)
+  [[ -z ${HALO_SETUP_TESTS:-} ]] || has_compiler || wanted+=(gcc libc6-dev)
   [[ $image != missing ]] || command -v mmdebstrap >/dev/null || wanted+=(mmdebstrap)
   if ((${#wanted[@]} > 0)); then
     may_install || explain_packages "${wanted[@]}"
@@ -74,6 +75,9 @@ install_debian_packages() {
 }
 
 has_chromium() { [[ -x /usr/lib/chromium/chromium-headless-shell ]] || command -v chromium >/dev/null; }
+
+# The light engine of the tests is a static program.
+has_compiler() { command -v gcc >/dev/null && [[ -n $(gcc -print-file-name=libc.a | grep /) ]]; }
 
 has_dockerd() { command -v dockerd >/dev/null || [[ -x /usr/sbin/dockerd ]]; }
 

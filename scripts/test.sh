@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # All of `npm test`: setup, with what only tests need, the checks, all tests. Arguments go to vitest.
+# With HALO_TEST_LEVEL=full, as in `npm run test:full`, everything that `npm test` leaves out, too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

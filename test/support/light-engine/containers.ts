@@ -63,9 +63,10 @@ export class Container {
   }
 
   /** What is mounted where; without the anonymous volumes. */
-  get places(): { Name?: string; Destination: string }[] {
-    return (this.request.HostConfig?.Mounts ?? []).map(({ Type, Source, Target }) => ({
-      ...(Type === 'volume' && Source ? { Name: Source } : {}),
+  get places(): { Name?: string; Source: string; Destination: string }[] {
+    return (this.request.HostConfig?.Mounts ?? []).map(({ Type, Source = '', Target }) => ({
+      ...(Type === 'volume' && Source !== '' ? { Name: Source } : {}),
+      Source: Type === 'bind' ? Source : '',
       Destination: Target,
     }));
   }
