@@ -3,6 +3,9 @@ import { FULL, LEVEL } from './test/support/suite/level.ts';
 
 const REPORTERS = ['skip', 'attack', 'matrix', 'hazard', 'failure'];
 
+/** Files that only `npm run test:full` runs. */
+const OTHER_LEVEL = LEVEL >= FULL ? [] : ['**/*.full.*'];
+
 /** A layer of the tests: the end of a file's name decides which one it belongs to. */
 function layer(name: string, changes: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
   return {
@@ -10,8 +13,7 @@ function layer(name: string, changes: TestProjectInlineConfiguration['test']): T
     test: {
       name,
       include: [`test/**/*.${name}.test.ts`],
-      // Files that only `npm run test:full` runs.
-      exclude: LEVEL >= FULL ? [] : ['**/*.full.*'],
+      exclude: OTHER_LEVEL,
       setupFiles: ['test/support/suite/file-setup.ts', `test/support/suite/${name}-setup.ts`],
       ...changes,
     },
@@ -31,7 +33,7 @@ export default defineConfig({
     projects: [
       layer('unit', {
         include: ['test/**/*.test.ts'],
-        exclude: ['**/*.flow.*', '**/*.docker.*', ...(LEVEL >= FULL ? [] : ['**/*.full.*'])],
+        exclude: ['**/*.flow.*', '**/*.docker.*', ...OTHER_LEVEL],
         maxWorkers: 2,
         sequence: { groupOrder: 0 },
       }),

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { transformSync } from 'esbuild';
+import { buildSync } from 'esbuild';
 import { TURNS } from './turns.mjs';
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -14,7 +14,7 @@ const example = join(root, 'examples', 'todo');
 const work = mkdtempSync(join(tmpdir(), 'halo-example-'));
 
 async function main() {
-  const { startModelServer } = await importTestSupport('model-events', 'model-server');
+  const { startModelServer } = await importModelServer();
   const server = await startModelServer({ turns: TURNS });
   try {
     const repo = makeRepository();
@@ -29,15 +29,12 @@ async function main() {
   }
 }
 
-/** The scripted model server of the tests, compiled to where it can be imported. Gives the last module. */
-async function importTestSupport(...names) {
-  writeFileSync(join(work, 'package.json'), '{"type":"module"}');
-  for (const name of names) {
-    const source = readFileSync(join(root, 'test', 'support', `${name}.ts`), 'utf8');
-    const { code } = transformSync(source, { loader: 'ts', target: 'es2023' });
-    writeFileSync(join(work, `${name}.js`), code.replace(/(from '\.[^']*|from "\.[^"]*)\.ts(?=['"])/g, '$1.js'));
-  }
-  return import(pathToFileURL(join(work, `${names.at(-1)}.js`)).href);
+/** The scripted model server of the tests, bundled to where it can be imported. */
+async function importModelServer() {
+  const outfile = join(work, 'model-server.mjs');
+  const entry = join(root, 'test', 'support', 'model', 'model-server.ts');
+  buildSync({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm' });
+  return import(pathToFileURL(outfile).href);
 }
 
 function makeRepository() {

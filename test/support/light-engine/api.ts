@@ -30,10 +30,6 @@ export interface MountRequest {
   Source?: string;
   Target: string;
   ReadOnly?: boolean;
-  VolumeOptions?: VolumeRequest['VolumeOptions'];
-}
-
-export interface VolumeRequest {
   VolumeOptions?: {
     NoCopy?: boolean;
     Labels?: Record<string, string>;

@@ -4,7 +4,9 @@ import type { Duplex } from 'node:stream';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
+import { HALO_IMAGE } from '../../../src/sandbox/docker/image/halo-image.ts';
 import { ApiError, type CreateRequest } from './api.ts';
+import { createControlGroups } from './cgroup.ts';
 import { Container, type Machinery } from './containers.ts';
 import { filterRows, readFilters } from './filters.ts';
 import { Images } from './images.ts';
@@ -281,7 +283,17 @@ server.on('upgrade', (request, socket, head) => {
   if (head.length > 0) socket.unshift(head);
   void upgrade(request, socket);
 });
-server.listen(join(dir, 'docker.sock'));
+void begin().catch((error: unknown) => {
+  process.stderr.write(`light engine: ${String(error)}\n`);
+  process.exit(1);
+});
+
+/** Listens once everything that a container needs has worked: the machine's engine, its layers, mounts, control groups. */
+async function begin(): Promise<void> {
+  await Promise.all([facts, images.open(HALO_IMAGE)]);
+  await createControlGroups(`light-${process.pid}`, {}).remove();
+  server.listen(join(dir, 'docker.sock'));
+}
 
 process.stdin.resume().once('close', () => {
   server.close();

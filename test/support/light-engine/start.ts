@@ -21,8 +21,8 @@ export interface LightEngine {
 /** Starts an engine beside the machine's Docker Engine, from whose images it starts containers. Throws where it cannot run. */
 export async function startLightEngine(): Promise<LightEngine> {
   const program = buildProgram();
-  const server = bundleServer();
   const dir = mkdtempSync(join(tmpdir(), 'halo-light-'));
+  const server = bundleServer(dir);
   const engineSocket = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace('unix://', '');
   const running = spawn(process.execPath, [server, dir, engineSocket, program], {
     stdio: ['pipe', 'inherit', 'inherit'],
@@ -31,8 +31,12 @@ export async function startLightEngine(): Promise<LightEngine> {
   const socket = join(dir, 'docker.sock');
   const giveUp = Date.now() + START_MS;
   while (!existsSync(socket)) {
-    if (running.exitCode !== null || Date.now() > giveUp) throw new Error('the light engine does not start');
-    await sleep(5);
+    if (running.exitCode === null && Date.now() < giveUp) await sleep(5);
+    else {
+      running.kill();
+      rmSync(dir, { recursive: true, force: true });
+      throw new Error('it does not start');
+    }
   }
   return {
     host: `unix://${socket}`,
@@ -57,8 +61,8 @@ function buildProgram(): string {
 }
 
 /** server.ts with its imports as one file, because Node 20 executes no TypeScript. */
-function bundleServer(): string {
-  const outfile = join(CACHE, `server-${process.pid}.cjs`);
+function bundleServer(dir: string): string {
+  const outfile = join(dir, 'server.cjs');
   buildSync({
     entryPoints: [join(FOLDER, 'server.ts')],
     outfile,

@@ -11,7 +11,6 @@ export function connectStreams(stream: Duplex, { stdin, stdout, stderr }: ChildP
     [1, stdout!],
     [2, stderr!],
   ] as const) {
-    // prettier-ignore
     output.on('data', (bytes: Buffer) => {
       if (stream.destroyed || stream.writableEnded) return;
       const head = Buffer.alloc(8);
