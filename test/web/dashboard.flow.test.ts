@@ -216,6 +216,23 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     expect(await inbox.isVisible()).toBe(false);
   });
 
+  it('obeys Escape in the very moment in which the navigation opens', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await signIn();
+    await page.evaluate(`new Promise((resolve) => {
+      const button = document.querySelector('.menu-button');
+      new MutationObserver((_, observer) => {
+        observer.disconnect();
+        queueMicrotask(() => {
+          button.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true }));
+          resolve();
+        });
+      }).observe(button, { attributeFilter: ['aria-expanded'] });
+      button.click();
+    })`);
+    await page.getByRole('link', { name: 'Inbox' }).waitFor({ state: 'hidden' });
+  });
+
   it('opens a run by the command palette', async () => {
     await home.addRunningRun('running1', 1);
     await signIn();

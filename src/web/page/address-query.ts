@@ -1,4 +1,5 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { useWindowEvent } from './use-window-event.ts';
 
 /** Changes values in the address; empty ones are removed. */
 type ChangeQuery = (changes: Readonly<Record<string, string>>) => void;
@@ -9,11 +10,7 @@ type ChangeQuery = (changes: Readonly<Record<string, string>>) => void;
  */
 export function useAddressQuery(): [query: URLSearchParams, change: ChangeQuery] {
   const [query, setQuery] = useState(readQuery);
-  useEffect(() => {
-    const update = () => setQuery(readQuery());
-    addEventListener('hashchange', update);
-    return () => removeEventListener('hashchange', update);
-  }, []);
+  useWindowEvent('hashchange', () => setQuery(readQuery()));
   return [
     query,
     (changes) => {

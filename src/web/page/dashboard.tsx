@@ -8,6 +8,7 @@ import { KeysDialog } from './keys-dialog.tsx';
 import { PageHeader } from './page-header.tsx';
 import { SCREENS } from './screens.ts';
 import { useKeys } from './use-keys.ts';
+import { useWindowEvent } from './use-window-event.ts';
 import { blocksWork, listInbox } from '../now/inbox-entries.ts';
 import { InboxScreen, useBreakers } from '../now/inbox-screen.tsx';
 import { NowScreen } from '../now/now-screen.tsx';
@@ -133,11 +134,7 @@ function useAddress(): string[] {
       .split('/')
       .map(decode);
   const [parts, setParts] = useState(read);
-  useEffect(() => {
-    const update = () => setParts(read());
-    addEventListener('hashchange', update);
-    return () => removeEventListener('hashchange', update);
-  }, []);
+  useWindowEvent('hashchange', () => setParts(read()));
   return parts;
 }
 

@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { personText, type Person } from './page-parts.tsx';
 import { SCREENS } from './screens.ts';
 import { useTheme } from './theme.ts';
+import { useWindowEvent } from './use-window-event.ts';
 
 interface PageHeaderProps {
   /** The path of the open screen. */
@@ -22,17 +23,12 @@ const THEME_SIGNS = { system: '◐', light: '☀', dark: '☾' };
 export function PageHeader({ screen, title, waiting, person, onPalette, onKeys }: PageHeaderProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const [theme, switchTheme] = useTheme();
-  useEffect(() => setOpen(false), [screen, title]);
-  useEffect(() => {
-    if (!isOpen) return;
-    const press = ({ key }: KeyboardEvent) => {
-      if (key !== 'Escape') return;
-      setOpen(false);
-      document.querySelector<HTMLElement>('.menu-button')?.focus();
-    };
-    addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
-  }, [isOpen]);
+  useLayoutEffect(() => setOpen(false), [screen, title]);
+  useWindowEvent('keydown', ({ key }) => {
+    if (!isOpen || key !== 'Escape') return;
+    setOpen(false);
+    document.querySelector<HTMLElement>('.menu-button')?.focus();
+  });
   return (
     <header>
       <a class="brand" href="#/">

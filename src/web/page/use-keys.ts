@@ -1,5 +1,5 @@
-import { useEffect } from 'preact/hooks';
 import { SCREENS } from './screens.ts';
+import { useWindowEvent } from './use-window-event.ts';
 
 interface KeyActions {
   openPalette: () => void;
@@ -17,34 +17,30 @@ function nextOf(entries: readonly HTMLElement[], focused: HTMLElement | null, st
  * them as `data-key`.
  */
 export function useKeys({ openPalette, openKeys }: KeyActions): void {
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
-        event.preventDefault();
-        openPalette();
-        return;
-      }
-      const from = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || from.closest('input, textarea, select, dialog') !== null)
-        return;
-      const entries = [...document.querySelectorAll<HTMLElement>('.entry')];
-      const focused = from.closest<HTMLElement>('.entry');
-      // In a list, a key without a chosen entry does nothing: entries move when something changes.
-      const place = entries.length === 0 ? document : focused;
-      const step = { j: 1, k: -1 }[event.key];
-      const button = [...(place?.querySelectorAll<HTMLButtonElement>('button[data-key]') ?? [])].find(
-        ({ dataset }) => dataset.key === event.key,
-      );
-      const screen = SCREENS.find(({ key }) => key === event.key);
-      if (event.key === '?') openKeys();
-      else if (event.key === '/') document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
-      else if (step !== undefined && entries.length > 0) nextOf(entries, focused, step)?.focus();
-      else if (button !== undefined) button.click();
-      else if (screen !== undefined) location.hash = `#/${screen.path}`;
-      else return;
+  useWindowEvent('keydown', (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === 'k') {
       event.preventDefault();
-    };
-    addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
-  }, []);
+      openPalette();
+      return;
+    }
+    const from = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || from.closest('input, textarea, select, dialog') !== null)
+      return;
+    const entries = [...document.querySelectorAll<HTMLElement>('.entry')];
+    const focused = from.closest<HTMLElement>('.entry');
+    // In a list, a key without a chosen entry does nothing: entries move when something changes.
+    const place = entries.length === 0 ? document : focused;
+    const step = { j: 1, k: -1 }[event.key];
+    const button = [...(place?.querySelectorAll<HTMLButtonElement>('button[data-key]') ?? [])].find(
+      ({ dataset }) => dataset.key === event.key,
+    );
+    const screen = SCREENS.find(({ key }) => key === event.key);
+    if (event.key === '?') openKeys();
+    else if (event.key === '/') document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
+    else if (step !== undefined && entries.length > 0) nextOf(entries, focused, step)?.focus();
+    else if (button !== undefined) button.click();
+    else if (screen !== undefined) location.hash = `#/${screen.path}`;
+    else return;
+    event.preventDefault();
+  });
 }

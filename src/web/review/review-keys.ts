@@ -1,4 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useWindowEvent } from '../page/use-window-event.ts';
 import type { PatchFile } from './read-patch.ts';
 import type { Place } from './review-state.ts';
 
@@ -13,40 +14,34 @@ interface KeyHandlers {
 /** `j`, `k`: next, previous file; `n`, `p`: next, previous change; `v`: the file is viewed; `c`: comment. */
 export function useReviewKeys(files: readonly PatchFile[], handlers: KeyHandlers): void {
   const last = useRef<Place>();
-  const latest = useRef(handlers);
-  latest.current = handlers;
-  useEffect(() => {
-    const places = files.flatMap(placesOf);
-    const press = (event: KeyboardEvent) => {
-      const from = event.target as HTMLElement;
-      if (
-        event.ctrlKey ||
-        event.metaKey ||
-        event.altKey ||
-        from.closest('input:not([type=checkbox]), textarea, dialog, select') !== null
-      )
-        return;
-      const current = findCurrentFile();
-      const at = files.findIndex(({ path }) => path === current);
-      const [fileStep, hunkStep] = [{ j: 1, k: -1 }[event.key], { n: 1, p: -1 }[event.key]];
-      if (fileStep !== undefined) {
-        const next = files[at + fileStep];
-        if (next !== undefined) latest.current.onFile(next.path);
-      } else if (hunkStep !== undefined) {
-        const first = places.findIndex(({ path }) => path === (current ?? files[0]?.path));
-        const known = last.current?.path === current ? places.indexOf(last.current as Place) : -1;
-        last.current = places[known === -1 ? (hunkStep > 0 ? first : first - 1) : known + hunkStep] ?? last.current;
-        if (last.current !== undefined) latest.current.onShow(last.current);
-      } else if (event.key === 'c' && latest.current.onComment !== undefined) {
-        const place = findFocusedPlace() ?? places.find(({ path }) => path === current) ?? places[0];
-        if (place !== undefined) latest.current.onComment(place);
-      } else if (event.key === 'v' && current !== undefined) latest.current.onViewed(current);
-      else return;
-      event.preventDefault();
-    };
-    addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
-  }, [files]);
+  const places = useMemo(() => files.flatMap(placesOf), [files]);
+  useWindowEvent('keydown', (event) => {
+    const from = event.target as HTMLElement;
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      from.closest('input:not([type=checkbox]), textarea, dialog, select') !== null
+    )
+      return;
+    const current = findCurrentFile();
+    const at = files.findIndex(({ path }) => path === current);
+    const [fileStep, hunkStep] = [{ j: 1, k: -1 }[event.key], { n: 1, p: -1 }[event.key]];
+    if (fileStep !== undefined) {
+      const next = files[at + fileStep];
+      if (next !== undefined) handlers.onFile(next.path);
+    } else if (hunkStep !== undefined) {
+      const first = places.findIndex(({ path }) => path === (current ?? files[0]?.path));
+      const known = last.current?.path === current ? places.indexOf(last.current as Place) : -1;
+      last.current = places[known === -1 ? (hunkStep > 0 ? first : first - 1) : known + hunkStep] ?? last.current;
+      if (last.current !== undefined) handlers.onShow(last.current);
+    } else if (event.key === 'c' && handlers.onComment !== undefined) {
+      const place = findFocusedPlace() ?? places.find(({ path }) => path === current) ?? places[0];
+      if (place !== undefined) handlers.onComment(place);
+    } else if (event.key === 'v' && current !== undefined) handlers.onViewed(current);
+    else return;
+    event.preventDefault();
+  });
 }
 
 /** The first changed line of each hunk. */
