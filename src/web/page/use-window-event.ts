@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 
 /**
  * Listens to an event of the window for as long as the component exists, from the moment its elements are visible: an
- * effect begins a frame later, so it would miss what a person presses at once. The listener is the one of the latest
+ * effect begins a frame later, so it would miss what a person presses immediately. The listener is the one of the latest
  * rendering.
  */
 export function useWindowEvent<N extends keyof WindowEventMap>(
