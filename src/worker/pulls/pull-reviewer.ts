@@ -66,10 +66,14 @@ export class PullReviewer implements FeedConsumer {
   }
 
   flush(hurry: boolean): void {
-    if (hurry) return;
-    this.#reading ??= this.#readAll()
+    if (!hurry) void this.read();
+  }
+
+  /** Reads those whose turn it is. Never rejects. */
+  read(): Promise<void> {
+    return (this.#reading ??= this.#readAll()
       .catch((error: unknown) => this.#context.log.warn({ err: error }, 'reviews of pull requests cannot be read'))
-      .finally(() => (this.#reading = undefined));
+      .finally(() => (this.#reading = undefined)));
   }
 
   async settle(): Promise<void> {

@@ -17,10 +17,10 @@ const it = base.extend('stack', ({ forge, haloHome, repository, command, origin 
     existsSync(join(haloHome.dir, folder)) ? readdirSync(join(haloHome.dir, folder)) : [];
   return {
     startWorker: () => haloHome.start(['worker'], { cwd: repository.root, env: { TEST_FORGE_TOKEN: forge.token } }),
-    async submit(ids: string[], agent = AGENT) {
+    async submit(ids: string[]) {
       const prd = join(repository.root, '../prd.json');
       writeFileSync(prd, prdOf(ids.map((id) => ({ id, title: `Do ${id}` }))).bytes);
-      const submitted = await command(['submit', prd, '--repo', repository.root, ...withAgent(agent), ...STACKED]);
+      const submitted = await command(['submit', prd, '--repo', repository.root, ...withAgent(AGENT), ...STACKED]);
       const runId = submitted.stdout.trim();
       expect(runId, submitted.stderr).not.toBe('');
       return runId;
@@ -90,39 +90,6 @@ describe('a run with a pull request for each story', () => {
     const after = stack.commitsOf(runId);
     expect(after.slice(0, 3), 'no branch was rewritten').toEqual(commits);
     expect(forge.pulls.all.slice(1).map(({ branch }) => origin.git('rev-parse', branch))).toEqual(after.slice(1));
-    worker.process.kill('SIGTERM');
-    await worker.ended;
-  });
-
-  it('gets a further one for a commit that landed while people merged the last one', async ({
-    forge,
-    haloHome,
-    stack,
-    origin,
-    command,
-  }) => {
-    const worker = stack.startWorker();
-    // The merge is first noticed when the commit is to be sent.
-    const agent = `n=prompt-$(date +%N); cat > $n; if grep -q Rename $n; then sleep 8; fi; ${OK}`;
-    const file = join(haloHome.dir, 'config.toml');
-    writeFileSync(file, readFileSync(file, 'utf8').replace('"1s"', '"1h"'));
-    const runId = await stack.submit(['A'], agent);
-    await stack.untilSent(runId);
-    const [pull] = forge.pulls.all;
-    const sent = await command(['reject', runId, '--story', 'A', '--feedback', 'Rename it.']);
-    expect(sent.code, sent.stderr).toBe(0);
-    await vi.waitFor(() => expect(pull!.isDraft).toBe(true), PATIENCE);
-    pull!.state = 'merged';
-    pull!.isDraft = false;
-    await vi.waitFor(() => expect(forge.pulls.all).toHaveLength(2), PATIENCE);
-    await stack.untilSent(runId, 2);
-    const commits = stack.commitsOf(runId);
-    expect(forge.pulls.all[1]).toMatchObject({
-      base: 'main',
-      title: expect.stringContaining('A (follow-up)') as string,
-    });
-    expect(stack.heads()).toEqual(commits);
-    expect(origin.git('rev-parse', pull!.branch)).toBe(commits[0]);
     worker.process.kill('SIGTERM');
     await worker.ended;
   });
