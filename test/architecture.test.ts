@@ -89,6 +89,7 @@ describe('each rule finds what breaks it', () => {
     'process.stdout.write(x)',
     'screen.write(x)',
     'mkdirSync(dir, { recursive: true })',
+    "open(path, 'wx', 0o600)",
   ])('%s', (text) => {
     expect(findMisplacedWords(parse('worker/a.ts', text))).toHaveLength(1);
     expect(findMisplacedWords(parse('worker/a.ts', `// ${text}`))).toEqual([]);

@@ -124,6 +124,18 @@ export class NotificationOutbox {
       .slice(0, limit);
   }
 
+  /** For each endpoint, the ids of the notifications that it has received, as far as the log goes back. */
+  async delivered(): Promise<Map<string, Set<string>>> {
+    const found = new Map<string, Set<string>>();
+    for (const { endpoint, ids, result } of await this.deliveries(Infinity)) {
+      if (result !== 'delivered') continue;
+      const known = found.get(endpoint) ?? new Set();
+      found.set(endpoint, known);
+      for (const id of ids) known.add(id);
+    }
+    return found;
+  }
+
   async #write(path: string, pending: PendingNotification): Promise<void> {
     await writeAtomic(path, `${JSON.stringify({ v: 1, ...pending })}\n`, true);
   }

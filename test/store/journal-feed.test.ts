@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { created, passed } from '../support/journal.ts';
@@ -80,4 +81,31 @@ describe('the feed', () => {
     expect(await takeAll()).toEqual([]);
     expect(waiting()).toEqual([]);
   });
+
+  test('hazard 18: misses no event although the disk was full when the file of the run was written', async () => {
+    const runId = await newRun();
+    const handle = await open(home);
+    const proto = Object.getPrototypeOf(handle) as typeof handle;
+    await handle.close();
+    const full = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', errno: -28 });
+    vi.spyOn(proto, 'writeFile').mockRejectedValueOnce(full);
+    await expect(store.append(runId, [{ type: 'run.started' }])).rejects.toMatchObject({ code: 'DISK_FAILED' });
+    await store.append(runId, [{ type: 'run.started' }]);
+    expect(await takeAll()).toEqual(['run.started running']);
+  });
+
+  test.each(['', '\0\0\0', 'NaN', '12', '999999999'])(
+    'hazard 50: hands on all events of a run whose file is damaged (%j), and says so',
+    async (text) => {
+      const runId = await newRun();
+      await store.append(runId, [{ type: 'run.started' }]);
+      writeFileSync(join(home, 'feed', runId), text);
+      const repeated: unknown[] = [];
+      await store.feedEvents(async ({ events, isRepeated }) => {
+        repeated.push(isRepeated, ...events.map(({ type }) => type));
+        await Promise.resolve();
+      }, signal);
+      expect(repeated).toEqual([true, 'run.created', 'run.started']);
+    },
+  );
 });

@@ -1,9 +1,9 @@
-import { open, readFile, rm, stat } from 'node:fs/promises';
+import { open, readFile, rm, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { createFolders, readFolder, syncPath, writeAtomic } from '../../lib/fs.ts';
+import { createFileOnce, pathExists, readFolder, writeAtomic } from '../../lib/fs.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
 import { runPaths, type RunPaths } from '../run-layout.ts';
@@ -20,6 +20,8 @@ export interface FedEvents {
   state: RunState;
   /** The bytes of the journal up to the last event. */
   end: number;
+  /** All events of the run, because its file is damaged: some of them were handed on before. */
+  isRepeated?: boolean;
 }
 
 /**
@@ -39,18 +41,8 @@ export class JournalFeed {
   /** Call it before events are appended at `end`, while the run is locked. Durable. Throws DISK_FAILED. */
   async mark(runId: string, end: number): Promise<void> {
     const path = this.#path(runId);
-    await withDiskErrors(path, async () => {
-      try {
-        await writeNew(path, String(end));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
-        if (!isMissing(error)) throw error;
-        await createFolders(this.#dir, 0o700);
-        await writeNew(path, String(end));
-      }
-      // At most once for each run and pass of the reader, so that it costs a story next to nothing.
-      await syncPath(this.#dir);
-    });
+    // At most once for each run and pass of the reader, so that it costs a story next to nothing.
+    await withDiskErrors(path, async () => (await pathExists(path)) || createFileOnce(path, String(end)));
   }
 
   /** Runs with a file. */
@@ -65,16 +57,18 @@ export class JournalFeed {
   async read(runId: string): Promise<FedEvents> {
     const paths = runPaths(this.#home, runId);
     const { state } = await loadRun(paths);
-    const from = await this.#handedOn(runId);
     const file = await open(paths.journal, 'r');
     try {
+      const handedOn = await this.#handedOn(runId, file);
+      const from = handedOn ?? 0;
       const events: JournalEvent[] = [];
       let end = from;
       for await (const part of readJournal(file, paths.journal, from, isActivity)) {
         events.push(...part.events);
         end = part.end;
       }
-      return { runId, events, state: events.length === 0 ? state : (await loadRun(paths)).state, end };
+      const after = events.length === 0 ? state : (await loadRun(paths)).state;
+      return { runId, events, state: after, end, ...(handedOn === undefined && { isRepeated: true }) };
     } finally {
       await file.close();
     }
@@ -95,10 +89,16 @@ export class JournalFeed {
     await rm(this.#path(runId), { force: true });
   }
 
-  /** A damaged file counts as everything handed on: after a power failure, repeating old events would be worse. */
-  async #handedOn(runId: string): Promise<number> {
+  /**
+   * Bytes of the journal. Undefined if the file is damaged: then everything is handed on again, because consumers recognize
+   * what they have recorded, and nothing would bring an event back.
+   */
+  async #handedOn(runId: string, journal: FileHandle): Promise<number | undefined> {
     const text = await readFile(this.#path(runId), 'utf8').catch(unlessGone);
-    return text !== undefined && /^\d+$/.test(text) ? Number(text) : sizeOf(runPaths(this.#home, runId));
+    // Another process has handed everything on since.
+    if (text === undefined) return (await journal.stat()).size;
+    const bytes = /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+    return bytes !== undefined && (await startsLine(journal, bytes)) ? bytes : undefined;
   }
 
   #path(runId: string): string {
@@ -136,14 +136,10 @@ async function sizeOf({ journal }: RunPaths): Promise<number> {
   return (await stat(journal).catch(unlessGone))?.size ?? 0;
 }
 
-async function writeNew(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.datasync();
-  } finally {
-    await file.close();
-  }
+async function startsLine(journal: FileHandle, at: number): Promise<boolean> {
+  if (at === 0) return true;
+  const { buffer, bytesRead } = await journal.read(Buffer.alloc(1), 0, 1, at - 1);
+  return bytesRead === 1 && buffer[0] === 0x0a;
 }
 
 function unlessGone(error: unknown): undefined {

@@ -58,15 +58,16 @@ export class Notifier implements FeedConsumer {
     this.#droppedAt = -Infinity;
   }
 
-  async take({ events, state }: FedEvents): Promise<void> {
+  async take({ events, state, isRepeated = false }: FedEvents): Promise<void> {
     const { masker, now } = this.#context;
     const endpoints = this.#endpoints ?? [];
     if (endpoints.length === 0) return;
+    const delivered = isRepeated ? await this.#outbox.delivered() : undefined;
     for (const [index, event] of events.entries()) {
       const notification = toNotification(event, state, events.slice(index + 1));
       if (notification === undefined) continue;
       for (const endpoint of endpoints)
-        if (wantsNotification(endpoint, notification))
+        if (wantsNotification(endpoint, notification) && delivered?.get(endpoint.name)?.has(notification.id) !== true)
           await this.#outbox.add(endpoint.name, masker.value(notification, KEPT), new Date(now()).toISOString());
     }
   }

@@ -148,7 +148,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   row('feed/*', 'feed/[0-9a-z]{15}', {
     what: 'for each run with events that notifications do not know yet, how far they know its journal',
     damaged: 'rebuilt',
-    how: 'added before the event; atomic, synced; the run counts as known if it is damaged',
+    how: 'added before the event; atomic, synced; if it is damaged, all events of the run are read again, and what was delivered, according to the log, is not sent again',
   }),
   row('notifications/<endpoint>/*.json', 'notifications/[a-z0-9-]+/(?:[0-9a-z]{15}-[0-9]+\\.json|disabled\\.txt)', {
     what: 'notifications that an endpoint has not received',
