@@ -104,7 +104,7 @@ describe('the files of the project', () => {
     const marks = [root, ...registryHosts(), ...debianHosts()].filter((mark) => mark.length > 4);
     const naming = tracked.filter((path) => {
       const text = readFileSync(join(root, path), 'latin1');
-      return marks.some((mark) => text.includes(mark));
+      return marks.some((mark) => text.split(mark).some((after, index) => index > 0 && !/^\w/.test(after)));
     });
     expect(naming).toEqual([]);
   });

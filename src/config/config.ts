@@ -244,7 +244,10 @@ export interface Config {
 export type Transport = 'mount' | 'stream';
 
 /** How to reach the API of each forge. */
-export type ForgeSettings = Record<ForgeName, { url?: string | undefined; token_env?: string | undefined }>;
+export type ForgeSettings = Record<
+  ForgeName,
+  { url?: string | undefined; git_url?: string | undefined; token_env?: string | undefined }
+>;
 
 /** Additional permissions of requests over the HTTP API: `host:port`s, and keys of settings. */
 export interface ServerRules {

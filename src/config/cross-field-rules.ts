@@ -1,6 +1,7 @@
 import { effortsOf } from '../core/agent-options.ts';
 import { BUDGET_SCOPES } from '../core/budget.ts';
 import { PRICES_AS_OF } from '../core/price.ts';
+import { mayReceiveCredential } from '../lib/network/credential-target.ts';
 import type { Config } from './config.ts';
 import { isForeignModel } from './resolve-model.ts';
 
@@ -23,6 +24,7 @@ const RULES: readonly Rule[] = [
   requireOrderedBackoff,
   requirePrices,
   requireOneProvider,
+  requireEncryption,
 ];
 
 /** Checks the rules between keys; returns one line per violated rule, and a hint if it is more specific than the usual one. */
@@ -103,6 +105,16 @@ function requireOneProvider({ model }: Config): Conflict[] {
       key: 'model.fallback',
       problem: `"${name}" is not a model of the provider of the run (${baseUrl}); name models of that provider`,
     }));
+}
+
+/** The key is sent to the provider. */
+function requireEncryption({ model: { api, mode, baseUrl } }: Config): Conflict[] {
+  const isSent = api !== undefined && mode !== 'replay';
+  return unless(
+    !isSent || mayReceiveCredential(baseUrl, baseUrl),
+    'model.base_url',
+    `the key would be sent to another machine without encryption; use https, or an address of this machine such as http://127.0.0.1:8000/v1`,
+  );
 }
 
 function unless(isMet: boolean, key: string, problem: string): Conflict[] {

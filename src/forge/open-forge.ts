@@ -1,5 +1,5 @@
 import { HaloError } from '../core/failure/errors.ts';
-import type { ForgeProject } from '../core/pulls/forge-project.ts';
+import { repositoriesUrl, type ForgeProject } from '../core/pulls/forge-project.ts';
 import type { ForgeName, IssueSource } from '../core/issues/issue-source.ts';
 import type { ForgeAccess } from './forge-client.ts';
 import type { Forge } from './forge.ts';
@@ -14,6 +14,7 @@ import type { PullRequests, PullReviews } from './pull-requests.ts';
 import { GITHUB_URL, openGitHub, type TokenAccess } from './github/github.ts';
 import { GITLAB_URL, openGitLab } from './gitlab/gitlab.ts';
 import { defined } from '../lib/guards.ts';
+import { mayReceiveCredential } from '../lib/network/credential-target.ts';
 
 interface Adapter {
   open(this: void, project: string, access: TokenAccess): Forge;
@@ -52,8 +53,17 @@ export function openPullReviews({ forge, project }: ForgeProject, address: Forge
 }
 
 /** The base URL of the API of a forge: the configured one, or that of its public server if it has one. */
-export function apiUrlOf(forge: ForgeName, configured: string | undefined): string | undefined {
+function apiUrlOf(forge: ForgeName, configured: string | undefined): string | undefined {
   return configured ?? ADAPTERS[forge].url;
+}
+
+/** The base URL of the repositories of a forge. */
+export function gitUrlOf(
+  forge: ForgeName,
+  { url, git_url: configured }: { url?: string | undefined; git_url?: string | undefined },
+): string | undefined {
+  const api = apiUrlOf(forge, url);
+  return configured ?? (api && repositoriesUrl(forge, api));
 }
 
 /** How to reach a forge: its settings and defaults. Throws CONFIG_INVALID if the URL or the token is missing. */
@@ -63,6 +73,10 @@ export function requireAccess(forge: ForgeName, address: ForgeAddress): TokenAcc
   if (baseUrl === undefined)
     throw new HaloError('CONFIG_INVALID', `No URL is configured for the forge ${forge}.`, {
       hint: `Set \`url\`, the base URL of its API, below ${table}.`,
+    });
+  if (!mayReceiveCredential(baseUrl, baseUrl))
+    throw new HaloError('CONFIG_INVALID', `The forge ${forge} would get its token without encryption, at ${baseUrl}.`, {
+      hint: `Set an https address as \`url\` below ${table}.`,
     });
   if (address.tokenEnv === undefined)
     throw new HaloError('CONFIG_INVALID', `No token is configured for the forge ${forge}.`, {

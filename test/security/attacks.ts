@@ -346,7 +346,12 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident pull-request',
     'act by a text in a pull request, or receive the token with which halo pushes',
-    'texts of others are in code spans; the token goes to the server of the repository alone, without redirects',
+    'texts of others are in code spans; the token goes to the configured address of the forge alone, without redirects',
+  ],
+  [
+    'incident credential-target',
+    'receive a token, key or password on another port of its server, or by reading a connection without encryption',
+    'one function compares scheme, host and port with those that it was configured for, and requires TLS except on this machine',
   ],
   [
     'incident pull-feedback',

@@ -1,6 +1,7 @@
 import * as client from 'openid-client';
 import type { OidcSettings } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { isConfidential } from '../../lib/network/credential-target.ts';
 import type { Connections } from '../../lib/network/connections.ts';
 import { sendRequest } from '../../lib/network/send-request.ts';
 
@@ -95,6 +96,8 @@ export class OidcProvider {
     try {
       const configuration = await client.discovery(issuer, settings.clientId, secret, undefined, {
         [client.customFetch]: async (url, { method, headers, body, signal }) => {
+          // The provider names the addresses that get the secret of the client.
+          if (!isConfidential(new URL(url))) throw new Error(`${url} is not encrypted`);
           const text = body === undefined || body === null ? undefined : String(body as URLSearchParams);
           return sendRequest(connections, url, {
             method,

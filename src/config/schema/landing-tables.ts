@@ -6,6 +6,15 @@ import { BaseUrl, Duration, GlobList, oneOf, Text, VariableName, wholeNumber } f
 function forge(meaning: string) {
   return z.strictObject({
     url: key(BaseUrl.optional(), ['URL', undefined, `${meaning} Only in \`<HALO_HOME>/config.toml\`.`], HOST_FILE),
+    git_url: key(
+      BaseUrl.optional(),
+      [
+        'URL',
+        undefined,
+        'Base URL of the repositories, to which halo [pushes](pull-requests.md#configure-a-token); default: that of the API, without `/api/…`. Only in `<HALO_HOME>/config.toml`.',
+      ],
+      HOST_FILE,
+    ),
     token_env: key(
       VariableName.optional(),
       [

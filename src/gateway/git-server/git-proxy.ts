@@ -57,7 +57,7 @@ export async function serveGit(
     if (target === undefined || found === undefined) return refuse(403, `network: ${name} refused`);
     if ('reason' in found) return refuse(403, found.reason);
     const body = isFetch ? await readStream(req, MAX_BODY_BYTES) : undefined;
-    const authorization = authorizationFor(credentials, { url, authority: asked.authority });
+    const authorization = authorizationFor(credentials, url);
     const response = await sendUpstream(network, {
       method: isFetch ? 'POST' : 'GET',
       protocol: url.protocol === 'http:' ? 'http:' : 'https:',

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { HaloError } from '../../core/failure/errors.ts';
 import { awaitResponse } from '../../lib/network/await-response.ts';
 import type { Connections } from '../../lib/network/connections.ts';
+import { mayReceiveCredential } from '../../lib/network/credential-target.ts';
 import { endpointOfUrl, type Endpoint } from '../egress/host-port.ts';
 import { providerHeaders } from '../headers.ts';
 import type { ModelRequest, ModelRoute } from './model-route.ts';
@@ -18,7 +19,7 @@ export interface ProviderClient {
   ask(request: ModelRequest, key: string | undefined, signal: AbortSignal): Promise<IncomingMessage>;
 }
 
-/** Throws CONFIG_INVALID for a base URL that is not plain http or https. */
+/** Throws CONFIG_INVALID for a base URL that is not plain http or https; `ask`, if others could read the key. */
 export function createProviderClient(
   route: Pick<ModelRoute, 'api' | 'baseUrl'>,
   connections: Connections,
@@ -49,6 +50,7 @@ export function createProviderClient(
   return {
     name: base.name,
     async ask(request, key, signal) {
+      if (key !== undefined && !mayReceiveCredential(route.baseUrl, route.baseUrl)) throw unencrypted(base.name);
       const first = send(request, key, signal);
       try {
         return await awaitResponse(first);
@@ -64,6 +66,12 @@ export function createProviderClient(
 /** The query is one of those that the operation accepts. */
 function pathOf(pathname: string, { operation, url }: ModelRequest): string {
   return `${pathname.replace(/(?<!\/)\/+$/, '')}${operation.suffix}${url.slice(operation.path.length)}`;
+}
+
+function unencrypted(name: string): HaloError {
+  return new HaloError('CONFIG_INVALID', `The model provider ${name} would get its key without encryption.`, {
+    hint: 'Set model.base_url to an https address, or to one of this machine.',
+  });
 }
 
 interface ProviderAddress {

@@ -1,8 +1,8 @@
 import type { RegistryName } from '../../core/journal/egress-events.ts';
-import { formatEndpoint, endpointOfUrl } from '../egress/host-port.ts';
 import type { RegistryItem } from './registries.ts';
 import type { ArchiveRequest, ArchiveWriter, CachedArchive, RegistryCache } from './registry-cache.ts';
-import { authorizationFor, isConfidential } from './upstream-credentials.ts';
+import { authorizationFor } from './upstream-credentials.ts';
+import { isConfidential } from '../../lib/network/credential-target.ts';
 
 /** Files that a registry never changes once they are published. */
 interface ArchiveKind {
@@ -65,9 +65,7 @@ export function openArchives({ cache, maxBytes }: ArchiveOptions): ArchiveSource
 
 /** What is sent with the request for an item, before any redirect. */
 export function authorizationOf({ registry, url }: Pick<RegistryItem, 'registry' | 'url'>): string | undefined {
-  const target = endpointOfUrl(url);
-  const authority = target === undefined ? url.host : formatEndpoint(target);
-  return authorizationFor(registry.credentials, { url, authority });
+  return authorizationFor(registry.credentials, url);
 }
 
 /** How the file of a URL starts, if it is an archive that never changes; otherwise undefined. */

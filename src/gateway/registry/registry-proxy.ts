@@ -11,7 +11,8 @@ import { resolveRegistryItem, linkPrefixes, registryProxyPath, type RegistryItem
 import { replaceText } from '../replace-stream.ts';
 import { formatEndpoint, endpointOfUrl } from '../egress/host-port.ts';
 import { defined } from '../../lib/guards.ts';
-import { authorizationFor, isConfidential } from './upstream-credentials.ts';
+import { authorizationFor } from './upstream-credentials.ts';
+import { isConfidential } from '../../lib/network/credential-target.ts';
 import { authorizationOf, type ArchiveSource } from './archives.ts';
 import type { ArchiveWriter, CachedArchive } from './registry-cache.ts';
 
@@ -139,7 +140,7 @@ async function follow(
     const found = await network.addresses.find(target, url.protocol);
     if ('reason' in found) return found;
     const protocol = url.protocol === 'https:' ? 'https:' : 'http:';
-    const authorization = authorizationFor(registry.credentials, { url, authority: name });
+    const authorization = authorizationFor(registry.credentials, url);
     isSameAuthority &&= authorization === undefined || authorization === first;
     isSameAuthority &&= isConfidential(url) || !isConfidential(item.url);
     const headers = { ...question.headers, ...defined({ authorization }) };

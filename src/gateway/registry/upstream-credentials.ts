@@ -1,3 +1,4 @@
+import { mayReceiveCredential } from '../../lib/network/credential-target.ts';
 import { formatEndpoint, parseEndpoint } from '../egress/host-port.ts';
 
 /** What is sent with requests to an address and below it, and nowhere else. */
@@ -33,21 +34,14 @@ export function openCredential(
  * The header for a URL: of the credential with the longest path that it is below. Undefined without one, and for
  * unencrypted connections to other machines.
  */
-export function authorizationFor(
-  credentials: readonly UpstreamCredential[],
-  { url, authority }: { url: URL; authority: string },
-): string | undefined {
-  if (!isConfidential(url)) return undefined;
+export function authorizationFor(credentials: readonly UpstreamCredential[], url: URL): string | undefined {
+  // The address of a credential has no scheme: its port is that of one service.
   return credentials
-    .filter((each) => each.authority === authority && isBelow(url.pathname, each.path))
+    .filter(({ authority }) => mayReceiveCredential(url, `${url.protocol}//${authority}`))
+    .filter(({ path }) => isBelow(url.pathname, path))
     .sort((a, b) => b.path.length - a.path.length)[0]?.authorization;
 }
 
 function isBelow(path: string, base: string): boolean {
   return path === base || path.startsWith(`${base}/`);
-}
-
-/** Whether no other machine can read or change what is transferred: with encryption, or on this machine. */
-export function isConfidential({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }

@@ -8,7 +8,7 @@ import { lastErrorLine } from '../process/output.ts';
 import { readRef } from './land-commit.ts';
 import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
 import { assertObjectId } from '../process/object-id.ts';
-import { findLoginHint, remoteOptions } from '../process/remote-access.ts';
+import { callRemote, findLoginHint } from '../process/remote-access.ts';
 import { isAncestor } from '../repository/unmerged-runs.ts';
 import { listWorktrees, findRebasedRef, findUnfinishedOperation } from '../repository/worktrees.ts';
 
@@ -159,7 +159,9 @@ export async function pushFastForward({
   alternative: otherwise,
 }: PushRequest): Promise<void> {
   assertObjectId(commit, 'The commit to land');
+  const remote = callRemote(url);
   const args = [
+    ...remote.args,
     'push',
     '--quiet',
     '--no-follow-tags',
@@ -168,7 +170,7 @@ export async function pushFastForward({
     url,
     `${commit}:refs/heads/${branch}`,
   ];
-  const pushed = await tryGit(args, { gitDir: mirrorDir, ...remoteOptions() });
+  const pushed = await tryGit(args, { gitDir: mirrorDir, ...remote.options });
   if (pushed.exitCode === 0) return;
   const moved = /non-fast-forward|fetch first|\[rejected\]/.test(pushed.stderr);
   if (moved)

@@ -12,7 +12,7 @@ import { syncPacks, syncRef } from '../repository/sync-repository.ts';
 import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
 import { lastErrorLine } from '../process/output.ts';
 import { assertObjectId, isObjectId } from '../process/object-id.ts';
-import { accessArgs, findLoginHint, remoteOptions } from '../process/remote-access.ts';
+import { callRemote, findLoginHint } from '../process/remote-access.ts';
 import { isUrl, type RemoteAccess } from '../repository/repo-url.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -87,8 +87,9 @@ async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequ
     });
     return { head, branch };
   }
-  const ask = [...accessArgs(from, access), 'ls-remote', '--symref', '--', from, ref];
-  const listed = await tryGit(ask, { ...remoteOptions(access), ...options });
+  const remote = callRemote(from, access);
+  const ask = [...remote.args, 'ls-remote', '--symref', '--', from, ref];
+  const listed = await tryGit(ask, { ...remote.options, ...options });
   if (listed.exitCode !== 0) throw unreachable(from, listed.stderr);
   const lines = listed.stdout.toString('utf8').split('\n');
   const head = lines.map((line) => line.split('\t')).find(([id, name]) => isObjectId(id ?? '') && name === ref)?.[0];
@@ -140,10 +141,10 @@ export type FetchSource = Pick<MirrorRequest, 'from' | 'access' | 'signal'>;
 /** Fetches refs into a mirror. Retries when a concurrent fetch holds a lock file of the mirror. */
 export async function fetchRefs(source: FetchSource, dir: string, refspecs: readonly string[]): Promise<void> {
   const { from, access, signal } = source;
-  const remote = isUrl(from);
+  const remote = isUrl(from) ? callRemote(from, access) : undefined;
   const trusted = remote ? undefined : await trustOwner(from);
   const args = [
-    ...accessArgs(from, access),
+    ...(remote?.args ?? []),
     ...['-c', 'fetch.unpackLimit=1'],
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
     ...['--update-shallow', '--refmap=', '--', from, ...refspecs],
@@ -152,7 +153,7 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
     gitDir: dir,
     durable: true,
     timeoutMs: 3_600_000,
-    ...(remote ? remoteOptions(access) : { protocols: 'file' }),
+    ...(remote?.options ?? { protocols: 'file' }),
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
     ...defined({ signal }),
   };

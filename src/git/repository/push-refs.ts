@@ -1,7 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { git, tryGit } from '../process/git.ts';
 import { lastErrorLine } from '../process/output.ts';
-import { accessArgs, remoteOptions } from '../process/remote-access.ts';
+import { callRemote } from '../process/remote-access.ts';
 import { NOTES_REF } from '../commit/notes.ts';
 import type { Login } from './repo-url.ts';
 
@@ -14,6 +14,8 @@ export interface PushedRefs {
   login: Login;
   branches: readonly { name: string; commit: string }[];
 }
+
+const NO_REDIRECTS = ['-c', 'http.followRedirects=false'];
 
 /**
  * Pushes commits as the heads of branches, and the records of landed commits, with a login that no file, argument or helper
@@ -44,16 +46,19 @@ export async function hasPushedCommit(
 ): Promise<boolean> {
   if (!/^[0-9a-f]{40,64}$/.test(head)) return false;
   const kept = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules', '--refmap='];
-  const access = [...accessArgs(url, { login }), '-c', 'http.followRedirects=false'];
-  const args = [...access, 'fetch', '--quiet', ...kept, '--', url, `refs/heads/${name}`];
-  const fetched = await tryGit(args, { gitDir: mirrorDir, ...remoteOptions({ login }) });
+  const remote = callRemote(url, { login });
+  const args = [...remote.args, ...NO_REDIRECTS, 'fetch', '--quiet', ...kept, '--', url, `refs/heads/${name}`];
+  const fetched = await tryGit(args, { gitDir: mirrorDir, ...remote.options });
   if (fetched.exitCode !== 0) return false;
   return (await tryGit(['merge-base', '--is-ancestor', commit, head], { gitDir: mirrorDir })).exitCode === 0;
 }
 
 async function push({ mirrorDir, url, login }: PushedRefs, refspec: string): Promise<string | undefined> {
   const args = ['push', '--quiet', '--no-follow-tags', '--recurse-submodules=no', '--', url, refspec];
-  const access = [...accessArgs(url, { login }), '-c', 'http.followRedirects=false'];
-  const { exitCode, stderr } = await tryGit([...access, ...args], { gitDir: mirrorDir, ...remoteOptions({ login }) });
+  const remote = callRemote(url, { login });
+  const { exitCode, stderr } = await tryGit([...remote.args, ...NO_REDIRECTS, ...args], {
+    gitDir: mirrorDir,
+    ...remote.options,
+  });
   return exitCode === 0 ? undefined : (lastErrorLine(stderr) ?? 'git gave no reason');
 }

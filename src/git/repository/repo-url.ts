@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { tryDecodeComponent, stripCredentials } from '../../core/text/address-credentials.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { isConfidential } from '../../lib/network/credential-target.ts';
 
 const SCHEME = /^(?:https?|ssh|git|file):\/\//i;
 const SCP_LIKE = /^(?:[A-Za-z0-9._~-]+@)?[A-Za-z0-9][A-Za-z0-9.-]+:(?!\/\/)[^\s]+$/;
@@ -67,6 +68,11 @@ export function parseRemote(source: string): RemoteSource {
     });
   }
   const given = login.user !== '' || login.password !== '';
+  if (given && !isConfidential(new URL(source))) {
+    throw new HaloError('USAGE', `${stripCredentials(source)} would get its login without encryption.`, {
+      hint: 'Use the https address of the repository, or leave out user name and password.',
+    });
+  }
   return { address: stripCredentials(source), login: given ? login : undefined };
 }
 

@@ -5,7 +5,7 @@ import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { FORGES, type ForgeName, type IssueSource } from '../../core/issues/issue-source.ts';
 import type { Forge } from '../../forge/forge.ts';
-import { apiUrlOf, openForge, type ForgeAddress } from '../../forge/open-forge.ts';
+import { gitUrlOf, openForge, type ForgeAddress } from '../../forge/open-forge.ts';
 import { openMachineConnections } from '../network/machine-connections.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 
@@ -35,8 +35,8 @@ export type ForgeLogin = Omit<ForgeAddress, 'connections' | keyof ForgePatience>
 
 /** The forges in the settings of this machine. */
 export interface ConfiguredForges {
-  /** Base URLs of their APIs. */
-  apis: Partial<Record<ForgeName, string | undefined>>;
+  /** Base URLs of their repositories. */
+  gitUrls: Partial<Record<ForgeName, string | undefined>>;
   /** The settings of one of them. Registers its token with the masker. */
   settingsOf(this: void, forge: ForgeName): ForgeLogin;
   /** The file with the certificate authorities of this machine. */
@@ -47,7 +47,7 @@ export interface ConfiguredForges {
 export async function readForges({ home, env, masker }: ForgeContext): Promise<ConfiguredForges> {
   const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
   return {
-    apis: Object.fromEntries(FORGES.map((name) => [name, apiUrlOf(name, forges[name].url)])),
+    gitUrls: Object.fromEntries(FORGES.map((name) => [name, gitUrlOf(name, forges[name])])),
     settingsOf(forge) {
       const { url, token_env: tokenEnv } = forges[forge];
       const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();

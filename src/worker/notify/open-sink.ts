@@ -1,5 +1,6 @@
 import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import type { Connections } from '../../lib/network/connections.ts';
+import { mayReceiveCredential } from '../../lib/network/credential-target.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { openNtfy, openSlack } from '../../notify/chat-messages.ts';
 import { DeliveryError, type NotificationSink } from '../../notify/sink.ts';
@@ -34,6 +35,9 @@ export async function openSink(
         keys: ['secret_env', 'secret_file', 'secret_command'],
       })
     : undefined;
+  const isSecret = place.text === undefined || type === 'slack' || (type === 'ntfy' && hasSecret);
+  if (isSecret && type !== 'mail' && !mayReceiveCredential(url, url))
+    throw new DeliveryError(`${table} would be sent a secret without encryption; set an https URL`);
   masker.learn([secret ?? '', ...(place.text === undefined ? [url] : [])]);
   const how = { connections, allowPrivate };
   switch (type) {

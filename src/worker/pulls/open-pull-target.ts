@@ -113,12 +113,12 @@ async function requireTarget(context: ForgeContext, { repo }: Pick<RunState, 're
   const remote = isUrl(repo.source) ? repo.source : await findOriginUrl(repo.source);
   if (remote === undefined)
     throw noTarget(`${repo.source} has no remote \`origin\``, 'Add it, or set another `land.mode`.');
-  const { apis, settingsOf, caFile } = await readForges(context);
-  const found = findPushTarget(remote, apis);
+  const { gitUrls, settingsOf, caFile } = await readForges(context);
+  const found = findPushTarget(remote, gitUrls);
   if (found === undefined)
     throw noTarget(
       `no forge is configured for ${stripCredentials(remote)}`,
-      'Set `url` and `token_env` of the forge below [forge] in config.toml of HALO_HOME.',
+      'Set `url` and `token_env` of the forge, and `git_url` if its repositories have another address, below [forge] in config.toml of HALO_HOME.',
     );
   return { found, settings: settingsOf(found.forge), caFile };
 }

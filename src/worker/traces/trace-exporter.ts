@@ -11,6 +11,7 @@ import { createFolders, readFolder, writeAtomic } from '../../lib/fs.ts';
 import { haloVersion } from '../../lib/version.ts';
 import { post } from '../../notify/post.ts';
 import { DeliveryError } from '../../notify/sink.ts';
+import { mayReceiveCredential } from '../../lib/network/credential-target.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';
 import { openMachineConnections } from '../network/machine-connections.ts';
@@ -93,6 +94,8 @@ export class TraceExporter implements FeedConsumer {
     const { endpoint, headersEnv, caFile } = await this.#readSettings();
     const headers = endpoint === undefined ? {} : parseHeaders(headersEnv && readSecret(env, headersEnv));
     masker.learn(Object.values(headers));
+    if (endpoint !== undefined && Object.keys(headers).length > 0 && !mayReceiveCredential(endpoint, endpoint))
+      throw new DeliveryError('[traces] the headers would be sent without encryption; set an https endpoint');
     const connections = await openMachineConnections(env, caFile);
     try {
       for (const name of names.sort()) {

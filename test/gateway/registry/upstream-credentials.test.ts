@@ -77,8 +77,7 @@ describe('the credential of a registry', () => {
 
   it('is that with the longest path', () => {
     const credentials = [credential('h', 'all'), credential('h/a/b', 'inner'), credential('h/a', 'outer')];
-    const at = (path: string) =>
-      authorizationFor(credentials, { url: new URL(`https://h${path}`), authority: 'h:443' })?.split(' ')[1];
+    const at = (path: string) => authorizationFor(credentials, new URL(`https://h${path}`))?.split(' ')[1];
     expect(['/a/b/c', '/a/b', '/a/bc', '/a', '/ab', '/'].map(at)).toEqual([
       'inner',
       'inner',
@@ -90,8 +89,7 @@ describe('the credential of a registry', () => {
   });
 
   it('is not sent without encryption, except on this machine', () => {
-    const at = (url: string, address: string) =>
-      authorizationFor([credential(address)], { url: new URL(url), authority: address });
+    const at = (url: string, address: string) => authorizationFor([credential(address)], new URL(url));
     expect(at('http://npm.example.com/x', 'npm.example.com:80')).toBeUndefined();
     expect(at('http://10.0.0.9/x', '10.0.0.9:80')).toBeUndefined();
     expect(at('https://npm.example.com/x', 'npm.example.com:443')).toBe('Bearer secret');

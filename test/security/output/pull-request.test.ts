@@ -1,12 +1,16 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { planPull } from '../../../src/core/pulls/plan-pull.ts';
 import { findPushTarget } from '../../../src/core/pulls/forge-project.ts';
 import { pushRefs } from '../../../src/git/repository/push-refs.ts';
+import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { PullForges } from '../../../src/worker/pulls/open-pull-target.ts';
 import { created, passed, stateOf } from '../../support/journal.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const TOKEN = 'token-of-the-forge-6654290187';
 
@@ -61,11 +65,27 @@ describe('incident pull-request: what a run sends to a forge', () => {
     expect(JSON.stringify(error) + String(error)).not.toContain(TOKEN);
   });
 
+  it('goes to no other port of the host, and to nothing that the remote of a folder names', async () => {
+    const home = tempDir('home');
+    const table = '[forge.gitea]\nurl = "http://127.0.0.1:18600/api/v1"\ntoken_env = "FORGE_TOKEN"\n';
+    writeFileSync(join(home, 'config.toml'), table);
+    const forges = new PullForges({ home, env: { FORGE_TOKEN: TOKEN }, masker: openMasker() });
+    onTestFinished(() => forges.close());
+    const repo = { mirror: 'm', branch: 'main', base: '0'.repeat(40) };
+    const folder = newRepository();
+    folder.git('remote', 'add', 'origin', 'http://127.0.0.1:18601/o/r.git');
+    for (const source of ['http://127.0.0.1:18601/o/r.git', folder.root])
+      await expect(forges.openTarget({ repo: { ...repo, source } })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    folder.git('remote', 'set-url', 'origin', 'ssh://git@127.0.0.1:18601/o/r.git');
+    const { target } = await forges.openTarget({ repo: { ...repo, source: folder.root } });
+    expect(target.url).toBe('http://127.0.0.1:18600/o/r.git');
+  });
+
   it.each([
     'https://api.github.com.evil.example/acme/shop',
     'https://evil.example/github.com/shop',
     'file:///etc/shop',
   ])('goes to no server that the machine has not configured: %s', (remote) => {
-    expect(findPushTarget(remote, { github: 'https://api.github.com' })).toBeUndefined();
+    expect(findPushTarget(remote, { github: 'https://github.com' })).toBeUndefined();
   });
 });
