@@ -1,11 +1,9 @@
 import { describe, expect } from 'vitest';
-import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/suite/level.ts';
-import { it as base } from '../../support/fixtures.ts';
-import { scripted } from '../../support/halo/halo.ts';
-import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
-import type { TestRepository } from '../../support/repository/repository.ts';
-import { newRepository } from '../../support/repository/new-repository.ts';
+import { it as base } from '../../../support/fixtures.ts';
+import { scripted } from '../../../support/halo/halo.ts';
+import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../../support/halo/tests-first.ts';
+import type { TestRepository } from '../../../support/repository/repository.ts';
+import { newRepository } from '../../../support/repository/new-repository.ts';
 
 const it = base.extend('run', ({ halo }) => {
   return (repository: TestRepository, script: string, more: string[] = []) => {
@@ -14,7 +12,7 @@ const it = base.extend('run', ({ halo }) => {
   };
 });
 
-describe('files that a session adds beside its tests', skipFor(belowFull()), () => {
+describe('files that a session adds beside its tests', () => {
   it('are named in its next prompt, with the retries of its tests', async ({ halo, run }) => {
     const tests = `${HONEST_TESTS}if ! grep -q 'notes.txt (add)' /tmp/prompt; then echo > notes.txt; fi`;
     const state = await run(newRepository({}), testsFirstAgent(tests, ADD_SUM), ['retry.tests.retries=1']);
@@ -51,7 +49,7 @@ describe('files that a session adds beside its tests', skipFor(belowFull()), () 
   });
 });
 
-describe('a report of tests', skipFor(belowFull()), () => {
+describe('a report of tests', () => {
   const REPORT = 'node --test --test-reporter=junit --test-reporter-destination=report.xml';
   const settings = [`tests.command="${REPORT} {files}"`, 'tests.reports=["report.xml"]'];
   const agent = testsFirstAgent(`${HONEST_TESTS}${REPORT} || true`, `${ADD_SUM}${REPORT}`);
@@ -70,7 +68,7 @@ describe('a report of tests', skipFor(belowFull()), () => {
   });
 });
 
-describe('standards for tests', skipFor(belowFull()), () => {
+describe('standards for tests', () => {
   const standards = '# Standards\n\nNo globals.\n\n## Testing Standards\n\nOne fixture each.\n\n## Naming\n\nShort.\n';
   const PROMPT = ['prompt.standards=["standards.md"]', 'prompt.test_standards=["standards.md#Testing Standards"]'];
 
@@ -94,7 +92,7 @@ describe('standards for tests', skipFor(belowFull()), () => {
   });
 });
 
-describe('tests without an assertion', skipFor(belowFull()), () => {
+describe('tests without an assertion', () => {
   /** A runner that counts assertions. */
   const RUNNER = `import { existsSync, readFileSync } from 'node:fs';
 const [file] = process.argv.slice(2);
