@@ -136,6 +136,8 @@ export interface Config {
     patterns: readonly string[];
     /** Action for a story that adds a probable token or private key. */
     added: 'report' | 'block';
+    /** Rules whose findings do not count, as `rule` or `rule:glob`. */
+    allow: readonly string[];
   };
   tests: {
     /** Action for a story that removes, skips or empties existing tests. */

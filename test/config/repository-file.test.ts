@@ -225,6 +225,7 @@ const NEVER = {
   'secrets.files': '["/etc/hosts"]',
   'secrets.patterns': '["."]',
   'secrets.added': '"report"',
+  'secrets.allow': '["generic-api-key"]',
   'breaker.no_change': '0',
   'breaker.same_error': '0',
   'breaker.output_decline': '0',

@@ -50,7 +50,7 @@ describe('defaults', () => {
         outputBytes: 64 * 1024 ** 2,
       },
       sandbox: { images: [], runtime: 'auto' },
-      secrets: { env: [], files: [], patterns: [], added: 'report' },
+      secrets: { env: [], files: [], patterns: [], added: 'report', allow: [] },
       network: {
         allow: [],
         channel: 'auto',

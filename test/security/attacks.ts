@@ -251,6 +251,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'diffs mask only known secrets',
   ],
   [
+    'incident added-secret',
+    'add a secret where no person sees it: of a service that few use, with a comment or a file that allows it, in a generated file',
+    'the rules of gitleaks on the host; only settings of the user allow a rule',
+  ],
+  [
     'incident strange-answer',
     'respond with another protocol, so that halo waits forever',
     'a status outside 200 to 599 is a failure',

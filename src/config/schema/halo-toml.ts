@@ -9,6 +9,7 @@ import {
   Commands,
   Message,
   oneOf,
+  AllowedSecret,
   SecretPattern,
   Text,
   VariableName,
@@ -155,6 +156,15 @@ export const HaloToml = z.strictObject({
         'If a story adds text that looks like a token or a private key: `report` it, or `block` the story until it is approved.',
       ],
       owner('allow probable secrets to land', ['block']),
+    ),
+    allow: key(
+      z.array(AllowedSecret, { error: 'must be a list of rules, like ["generic-api-key:test/**"]' }),
+      [
+        'list of strings',
+        [],
+        'Rules that do not count in what a story adds: `rule` or `rule:glob`. Logs name the rule of each [possible secret](security.md#what-a-story-adds).',
+      ],
+      owner('allow probable secrets to land'),
     ),
   }),
   retry: RetryTable,

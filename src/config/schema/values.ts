@@ -1,5 +1,6 @@
 import { FILES_PLACEHOLDER } from '../../core/review/tests-first.ts';
 import { parseSize, parseDuration } from '../../lib/units.ts';
+import { findAllowedProblem } from '../../lib/secrets/allowed-rules.ts';
 import { compilePattern } from '../../lib/secrets/user-patterns.ts';
 import { isReportPath } from '../../core/test-report/test-report.ts';
 import { REGISTRIES } from '../../core/journal/egress-events.ts';
@@ -20,6 +21,12 @@ export const SecretPattern = Text.superRefine((source, context) => {
     const why = error instanceof Error ? error.message : String(error);
     context.addIssue({ code: 'custom', message: `is not a valid regular expression: ${why}` });
   }
+});
+
+/** A rule that finds possible secrets, with or without a glob. */
+export const AllowedSecret = Text.superRefine((text, context) => {
+  const message = findAllowedProblem(text);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
 });
 
 /** Shell commands, in order. */

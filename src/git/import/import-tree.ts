@@ -26,6 +26,8 @@ export interface ImportRequest {
   limits?: Partial<ImportLimits>;
   /** Finds the secrets that must not land. */
   masker: Pick<Masker, 'scan'>;
+  /** Whether the user allows what a rule for possible secrets finds in a file. */
+  isAllowed?: ChangeScan['isAllowed'];
   onSecret?: ChangeScan['onSecret'];
   signal?: AbortSignal;
 }
@@ -56,7 +58,7 @@ export function importTree(request: ImportRequest): Promise<ImportResult> {
 }
 
 async function importChecked(request: ImportRequest): Promise<ImportResult> {
-  const { scratchDir, base, tree, pack, masker, onSecret, signal } = request;
+  const { scratchDir, base, tree, pack, masker, onSecret, isAllowed = () => false, signal } = request;
   const limits = { ...IMPORT_LIMITS, ...request.limits };
   assertObjectId(base, 'The base commit');
   pack.on('error', () => undefined); // it may fail before git reads it; receivePack checks `errored`
@@ -81,7 +83,7 @@ async function importChecked(request: ImportRequest): Promise<ImportResult> {
     });
     const { blobs, large } = await validateChanges({ gitDir: quarantine, base, tree, changes, limits, signal });
     // After the sizes are known.
-    const search = { gitDir: quarantine, changes, masker, onSecret, timeoutMs: limits.timeMs, signal };
+    const search = { gitDir: quarantine, changes, masker, onSecret, isAllowed, timeoutMs: limits.timeMs, signal };
     const additions = await scanChanges(search);
     await allSettled([copyBlobs({ from: quarantine, to: candidate, blobs, signal }), updateIndex(index, changes)]);
     await writeTree(index, tree);

@@ -1,5 +1,7 @@
 import { HiddenScan, type HiddenBudget, type HiddenLine } from '../../core/text/hidden-scan.ts';
 import { collectHidden, type HiddenPlaces } from '../../core/text/hidden-places.ts';
+import { isSearched } from '../../lib/secrets/leak-rules.ts';
+import { NOT_SEARCHED, openLeakScan, type Leak, type LeakBudget } from '../../lib/secrets/leak-scan.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Match } from '../../lib/secrets/search.ts';
 import { scanBlobs, type BlobScan, type ScanRequest } from './scan-blobs.ts';
@@ -25,6 +27,8 @@ export interface ChangeScan extends ScanRequest {
   gitDir: string;
   changes: RawChange[];
   masker: Pick<Masker, 'scan'>;
+  /** Whether the user allows what a rule finds in a file. */
+  isAllowed: (rule: string, path: string) => boolean;
   /** Called with the path that contains a known secret; the error that follows does not name it. */
   onSecret?: ((path: string) => Promise<void>) | undefined;
 }
@@ -47,13 +51,17 @@ export async function scanChanges(search: ChangeScan): Promise<Additions> {
 
 interface Seen {
   secrets: Match[];
+  leaks: Leak[];
   hidden: HiddenLine[];
 }
 
 type SeenBlobs = Map<string, Seen>;
 
 async function findSuspects(search: ChangeScan, present: RawChange[], found: SeenBlobs): Promise<Suspect[]> {
-  const touched = present.filter(({ newId }) => (found.get(newId)?.secrets ?? []).length > 0);
+  const touched = present.filter(({ newId }) => {
+    const { secrets = [], leaks = [] } = found.get(newId) ?? {};
+    return secrets.length + leaks.length > 0;
+  });
   const old = await scan(
     search,
     touched.filter(hasOld).map(({ oldId }) => oldId),
@@ -63,9 +71,35 @@ async function findSuspects(search: ChangeScan, present: RawChange[], found: See
     const known = new Set(old.get(oldId)?.secrets.map(({ id }) => id));
     const added = (found.get(newId)?.secrets ?? []).filter(({ id }) => !known.has(id));
     if (added.some(isKnown)) await rejectSecret(search, path);
-    if (added.length > 0) suspects.push({ path, names: [...new Set(added.map(({ name }) => name))] });
+    const before = new Set(old.get(oldId)?.leaks.map(toLeakId));
+    const leaks = (found.get(newId)?.leaks ?? []).filter(
+      (leak) => !before.has(toLeakId(leak)) && (leak.rule === NOT_SEARCHED || isSearched(leak.rule, path)),
+    );
+    const names = namesOf(added, leaks, (rule) => search.isAllowed(rule, path));
+    if (names.length > 0) suspects.push({ path, names });
   }
   return suspects;
+}
+
+function toLeakId({ rule, secret }: Leak): string {
+  return `${rule}: ${secret}`;
+}
+
+/** Each kind once, with the rule that `secrets.allow` names. A rule that finds the same text as a shape adds nothing. */
+function namesOf(added: readonly Match[], leaks: readonly Leak[], isAllowed: (rule: string) => boolean): string[] {
+  const more = leaks.filter(({ secret }) => secret === '' || !added.some(({ id }) => id.includes(secret)));
+  return [
+    ...new Set([
+      ...added
+        .filter(({ rule }) => rule === undefined || !isAllowed(rule))
+        .map(({ name, rule }) => (rule === undefined ? name : `${name} (${rule})`)),
+      ...more
+        .filter(({ rule }) => !isAllowed(rule))
+        .map(({ rule }) =>
+          rule === NOT_SEARCHED ? 'more text that may have secrets than halo searches' : `a possible secret (${rule})`,
+        ),
+    ]),
+  ];
 }
 
 /** Lines that any of the changed files contained before are not new, even in another file. */
@@ -111,21 +145,26 @@ function scanText(masker: ChangeScan['masker'], text: string): Match[] {
 }
 
 function scan(search: ChangeScan, ids: string[]): Promise<SeenBlobs> {
-  const budget: HiddenBudget = { characters: MAX_HIDDEN };
-  return scanBlobs(search, [...new Set(ids)], () => openBoth(search.masker, budget));
+  const budget = { characters: MAX_HIDDEN, bytes: MAX_RULE_BYTES };
+  return scanBlobs(search, [...new Set(ids)], () => openAll(search.masker, budget));
 }
 
 /** Hidden characters beyond this number are not counted. */
 const MAX_HIDDEN = 1_000_000;
 
-function openBoth(masker: ChangeScan['masker'], budget: HiddenBudget): BlobScan<Seen> {
+/** A commit of 10 MB of sources needs about 6 MB; RE2 reads about 2.5 MB a second. */
+const MAX_RULE_BYTES = 16 * 1024 * 1024;
+
+function openAll(masker: ChangeScan['masker'], budget: HiddenBudget & LeakBudget): BlobScan<Seen> {
   const secrets = masker.scan();
+  const leaks = openLeakScan(budget);
   const hidden = new HiddenScan(budget);
   return {
     push(chunk) {
       secrets.push(chunk);
+      leaks.push(chunk);
       hidden.push(chunk);
     },
-    end: () => ({ secrets: secrets.end(), hidden: hidden.end() }),
+    end: () => ({ secrets: secrets.end(), leaks: leaks.end(), hidden: hidden.end() }),
   };
 }

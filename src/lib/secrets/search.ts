@@ -1,3 +1,4 @@
+import { defined } from '../guards.ts';
 import { joinBuffers } from '../streams.ts';
 import type { PatternMatcher } from './multi-pattern-matcher.ts';
 import { openPrivateKeyFinder, MAX_TOKEN_LENGTH, mayHoldShape, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
@@ -16,6 +17,8 @@ export interface Match {
   kind: 'known' | 'pattern' | 'shape';
   /** For people. */
   name: string;
+  /** The id of the rule that takes it for a secret. */
+  rule?: string;
   /** The same secret has the same id; may hold it. */
   id: string;
 }
@@ -46,14 +49,16 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
     size += chunk.length;
     if (!isLast && size <= MAX_LINE_BYTES && !chunk.includes(LF)) return { bytes: Buffer.alloc(0), found: [] };
     const cover = openCover(joinBuffers(pending));
-    wanted.needles.find(cover.bytes(), (from, to, secret) => cover.add('known', `secret ${secret}`, [from, to]));
+    wanted.needles.find(cover.bytes(), (from, to, secret) =>
+      cover.add('known', { name: `secret ${secret}` }, [from, to]),
+    );
     const done = isLast ? size : endOfDone(cover.bytes(), wanted);
     const rest = cover.bytes().subarray(done);
     pending = rest.length === 0 ? [] : [rest];
     size = rest.length;
     const whole = cover.bytes().subarray(0, done);
     for (const pattern of wanted.patterns)
-      for (const range of pattern.find(whole)) cover.add('pattern', `what matches ${pattern.source}`, range);
+      for (const range of pattern.find(whole)) cover.add('pattern', { name: `what matches ${pattern.source}` }, range);
     if (wanted.shapes && whole.length > 0) coverShapes(cover, whole);
     return { bytes: cover.bytes().subarray(0, done), found: cover.found };
   };
@@ -62,12 +67,12 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
     if (!inToken && !blocks.isOpen() && !mayHoldShape(whole)) return;
     const text = whole.toString('latin1');
     const tokenEnd = inToken ? (/^[\w-]*/.exec(text)?.[0].length ?? 0) : 0;
-    if (tokenEnd > 0) cover.add('shape', 'a token', [0, tokenEnd]);
+    if (tokenEnd > 0) cover.add('shape', LONG_TOKEN, [0, tokenEnd]);
     inToken = tokenEnd === text.length;
-    for (const { name, pattern } of TOKEN_PATTERNS) {
-      for (const match of text.matchAll(pattern)) {
+    for (const token of TOKEN_PATTERNS) {
+      for (const match of text.matchAll(token.pattern)) {
         const to = match.index + match[0].length;
-        cover.add('shape', name, [match.index, to]);
+        cover.add('shape', token, [match.index, to]);
         inToken ||= to === text.length;
       }
     }
@@ -75,12 +80,15 @@ export function openSearch(): (chunk: Buffer, wanted: Wanted, isLast: boolean) =
   }
 }
 
+/** More of a token that continues in the next piece of a stream. */
+const LONG_TOKEN = { rule: 'token', name: 'a token' };
+
 const [LF, CR, ASTERISK] = [0x0a, 0x0d, 0x2a];
 
 interface Cover {
   bytes(): Buffer;
   found: Match[];
-  add(kind: Match['kind'], name: string, range: readonly [from: number, to: number]): void;
+  add(kind: Match['kind'], what: Pick<Match, 'name' | 'rule'>, range: readonly [from: number, to: number]): void;
 }
 
 /** Puts asterisks over ranges of bytes, in a copy; line ends stay, so that lines remain lines. */
@@ -90,8 +98,9 @@ function openCover(original: Buffer): Cover {
   return {
     bytes: () => bytes,
     found,
-    add(kind, name, [from, to]) {
-      found.push({ kind, name, id: kind === 'known' ? name : `${name}: ${bytes.toString('latin1', from, to)}` });
+    add(kind, { name, rule }, [from, to]) {
+      const id = kind === 'known' ? name : `${name}: ${bytes.toString('latin1', from, to)}`;
+      found.push({ kind, name, id, ...defined({ rule }) });
       if (bytes === original) bytes = Buffer.from(original);
       for (let at = from; at < to; at++) if (bytes[at] !== LF && bytes[at] !== CR) bytes[at] = ASTERISK;
     },

@@ -2,6 +2,9 @@ import { compileShapeFilter, type ByteShape } from './shape-filter.ts';
 
 /** A kind of secret that is known by what it looks like. */
 export interface TokenPattern {
+  /** The id of the rule, as in `secrets.allow`. */
+  rule: string;
+  /** For people. */
   name: string;
   /** Global, and linear in the text: each begins at the start of a word and has no choice on the way. */
   pattern: RegExp;
@@ -12,8 +15,8 @@ export interface TokenPattern {
 const WORD = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-';
 const WORD_START = '(?<![A-Za-z0-9_-])';
 
-function token(name: string, beginnings: readonly string[], rest: string): TokenPattern {
-  return { name, beginnings, pattern: new RegExp(`${WORD_START}(?:${beginnings.join('|')})${rest}`, 'g') };
+function token([rule, name]: [rule: string, name: string], beginnings: readonly string[], rest: string): TokenPattern {
+  return { rule, name, beginnings, pattern: new RegExp(`${WORD_START}(?:${beginnings.join('|')})${rest}`, 'g') };
 }
 
 /**
@@ -22,22 +25,26 @@ function token(name: string, beginnings: readonly string[], rest: string): Token
  */
 export const TOKEN_PATTERNS: readonly TokenPattern[] = [
   modelKey(),
-  token('a GitHub token', ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], '[A-Za-z0-9]{36,}'),
-  token('a GitHub token', ['github_pat_'], '[A-Za-z0-9_]{22,}'),
-  token('a GitLab token', ['glpat-', 'glcbt-', 'gldt-', 'glrt-', 'glsoat-'], '[A-Za-z0-9_-]{20,}'),
-  token('an AWS access key', ['AKIA', 'ASIA'], '[A-Z0-9]{16}(?![A-Za-z0-9])'),
-  token('a Slack token', ['xoxa-', 'xoxb-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-'], '[A-Za-z0-9-]{10,}'),
-  token('a Google API key', ['AIza'], '[A-Za-z0-9_-]{35}'),
-  token('an npm token', ['npm_'], '[A-Za-z0-9]{36}'),
-  token('a PyPI token', ['pypi-'], '[A-Za-z0-9_-]{50,}'),
-  token('a token of a halo user', ['halo_'], '[0-9a-z]{8}_[A-Za-z0-9_-]{40,}'),
-  token('a Stripe key', ['rk_live_', 'rk_test_', 'sk_live_', 'sk_test_'], '[A-Za-z0-9]{20,}'),
+  token(['github-token', 'a GitHub token'], ['ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_'], '[A-Za-z0-9]{36,}'),
+  token(['github-token', 'a GitHub token'], ['github_pat_'], '[A-Za-z0-9_]{22,}'),
+  token(['gitlab-token', 'a GitLab token'], ['glpat-', 'glcbt-', 'gldt-', 'glrt-', 'glsoat-'], '[A-Za-z0-9_-]{20,}'),
+  token(['aws-access-key', 'an AWS access key'], ['AKIA', 'ASIA'], '[A-Z0-9]{16}(?![A-Za-z0-9])'),
+  token(
+    ['slack-token', 'a Slack token'],
+    ['xoxa-', 'xoxb-', 'xoxe-', 'xoxo-', 'xoxp-', 'xoxr-', 'xoxs-'],
+    '[A-Za-z0-9-]{10,}',
+  ),
+  token(['google-api-key', 'a Google API key'], ['AIza'], '[A-Za-z0-9_-]{35}'),
+  token(['npm-token', 'an npm token'], ['npm_'], '[A-Za-z0-9]{36}'),
+  token(['pypi-token', 'a PyPI token'], ['pypi-'], '[A-Za-z0-9_-]{50,}'),
+  token(['halo-token', 'a token of a halo user'], ['halo_'], '[0-9a-z]{8}_[A-Za-z0-9_-]{40,}'),
+  token(['stripe-key', 'a Stripe key'], ['rk_live_', 'rk_test_', 'sk_live_', 'sk_test_'], '[A-Za-z0-9]{20,}'),
 ];
 
 /** A digit within reach distinguishes a key from a name like sk-spinner-fading-circle. */
 function modelKey(): TokenPattern {
   const pattern = new RegExp(`${WORD_START}sk-(?=[A-Za-z_-]{0,60}[0-9])[A-Za-z0-9_-]{20,}`, 'g');
-  return { name: 'a key of a model provider', beginnings: ['sk-'], pattern };
+  return { rule: 'model-key', name: 'a key of a model provider', beginnings: ['sk-'], pattern };
 }
 
 const WORD_BYTES = [...Buffer.from(WORD)];
@@ -59,7 +66,7 @@ function toShape(beginning: string): ByteShape {
 export function findTokenNames(line: string): string[] {
   if (!mayHoldShape(Buffer.from(line))) return [];
   const tokens = TOKEN_PATTERNS.filter(({ pattern }) => line.search(pattern) >= 0).map(({ name }) => name);
-  const key = line.search(BLOCK_BEGIN) >= 0 ? [PRIVATE_KEY] : [];
+  const key = line.search(BLOCK_BEGIN) >= 0 ? [PRIVATE_KEY.name] : [];
   return [...new Set([...tokens, ...key])];
 }
 
@@ -68,7 +75,7 @@ export const MAX_TOKEN_LENGTH = 4096;
 
 const BLOCK_BEGIN = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const BLOCK_END = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
-export const PRIVATE_KEY = 'a private key';
+export const PRIVATE_KEY = { rule: 'private-key', name: 'a private key' };
 /** Text this far after the beginning of a private key without an end is not part of it. */
 const MAX_KEY_LENGTH = 64 * 1024;
 

@@ -245,8 +245,24 @@ describe('secrets in what is imported', () => {
       empty: '',
     };
     expect(await importFrom(shop, snapshot(shop, files), { masker })).toMatchObject({
-      suspects: [{ path: 'new', names: ['an AWS access key'] }],
+      suspects: [{ path: 'new', names: ['an AWS access key (aws-access-key)'] }],
     });
+  });
+
+  it('name the rule by which they are probable, each text once; rules that the user allows do not count', async () => {
+    const key = ['q7Zr2', 'XbN9w', 'Lp4Vt', 'Hs8Kd'].join('');
+    const shop = await makeWorkshop({ old: `password = "${key}"\n` });
+    const files = {
+      old: `password = "${key}"\nmore\n`,
+      'src/a.ts': `const apiKey = '${key}';\n`,
+      'test/a.ts': `const apiKey = '${key}';\n`,
+      'b.env': `GITHUB_TOKEN=${'ghp_'}${key}${key.slice(4)}\n`,
+    };
+    const isAllowed = (rule: string, path: string) => rule === 'generic-api-key' && path.startsWith('test/');
+    expect((await importFrom(shop, snapshot(shop, files), { masker, isAllowed })).suspects).toEqual([
+      { path: 'b.env', names: ['a GitHub token (github-token)'] },
+      { path: 'src/a.ts', names: ['a possible secret (generic-api-key)'] },
+    ]);
   });
 });
 

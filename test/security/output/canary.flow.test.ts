@@ -253,7 +253,7 @@ it(
     const settings = scripted(`echo more >> old.txt; echo AKIAIOSFODNN8EXAMPLE > new.txt; ${OK}`);
     const reported = await halo(repository, settings);
     expect(reported.code).toBe(0);
-    expect(reported.stdout).toContain('warning: new.txt adds an AWS access key');
+    expect(reported.stdout).toContain('warning: new.txt adds an AWS access key (aws-access-key)');
     expect(reported.stdout).not.toContain('old.txt adds');
     const blocked = await halo(repository, [...settings, 'secrets.added=block']);
     expect(blocked.code).toBe(4);

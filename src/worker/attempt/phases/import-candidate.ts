@@ -1,3 +1,4 @@
+import { compileAllowed } from '../../../lib/secrets/allowed-rules.ts';
 import { createReadStream } from 'node:fs';
 import type { Config } from '../../../config/config.ts';
 import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
@@ -83,7 +84,7 @@ export async function importWork(
 
 /** Ends the attempt with the cause `known-secret` if the tree contains a secret of the machine. */
 async function importExported(
-  { worker, journal, inputs, resources, signal }: Attempt,
+  { worker, config, journal, inputs, resources, signal }: Attempt,
   exported: ExportedTree,
 ): ReturnType<typeof importTree> {
   let knowsSecret = false;
@@ -93,6 +94,7 @@ async function importExported(
     tree: exported.tree,
     pack: createReadStream(exported.packFile),
     masker: worker.masker,
+    isAllowed: compileAllowed(config.secrets.allow),
     // The path goes only into the journal: an agent that saw it could guess the secret by trial.
     onSecret: async (path) => {
       knowsSecret = true;
