@@ -490,6 +490,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'a volume of its own, which only sandboxes of the agent of this story mount; halo reads nothing of it; limited to 256 MiB; removed with the story',
   ],
   [
+    'incident borrowed-repository',
+    'make a repository of your own from the files of another one, by a .git file, commondir, a link, alternates or a worktree, before or after it was checked',
+    'all files are resolved before git reads them, and again after each fetch and before each later use; each repository that they belong to must be one of the user',
+  ],
+  [
     'incident user-access',
     'a user runs operations that the role does not include, reaches runs or repositories of others by ids, paths, keys or MCP, or acts in the name of others',
     'one check for every operation; hidden runs do not exist; resolved paths are compared; keys and names belong to the user of the token',

@@ -17,7 +17,7 @@ export function callForUser(shared: Omit<OperationContext, 'by' | 'remote'>, cal
     caller,
     by,
     remote: true,
-    assertMayUse: (source) => assertMayUse(caller, source),
+    ...(caller.repositories && { assertMayUse: (source: string) => assertMayUse(caller, source) }),
   };
   return async (operation, input, signal) => {
     try {

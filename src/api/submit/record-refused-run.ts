@@ -70,7 +70,7 @@ export async function recordRefusedRun({ host, args, masker }: RefusalContext, r
   const gitDiff = await diffCheckout(repo, DIFF_BYTES).catch(() => '');
   await store.writeDebugBundle(runId, {
     end,
-    gitStatus: await gitStatusText(repo),
+    gitStatus: await gitStatusText({ source: repo }),
     ...(gitDiff === '' ? {} : { gitDiff }),
   });
   return store.runFolder(runId);

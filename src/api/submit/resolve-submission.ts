@@ -17,6 +17,7 @@ import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { inspectRepo, listChanges, readFileAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
 import { assertRunBranchesAllowed } from '../../git/repository/run-branch.ts';
 import { findUnfinishedOperation } from '../../git/repository/worktrees.ts';
+import { findPlaces, requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl, mirrorName, parseRemote, type RemoteAccess } from '../../git/repository/repo-url.ts';
 import { findGuarded } from './guarded-paths.ts';
 import type { SubmitOptions } from '../operations/requests.ts';
@@ -60,12 +61,14 @@ export async function resolveSubmission(
     : { source };
   // Before an address is contacted, and before an error reveals whether a path exists.
   context.assertMayUse?.(isUrl(asked.source) ? asked.source : await realpath(asked.source).catch(() => asked.source));
+  const places = isUrl(asked.source) ? undefined : await findOwnPlaces(context, asked.source);
   const inspected = isUrl(asked.source)
     ? await inspectUrl(home, asked.source, asked.pinned)
     : await inspectFolder(source, request.allowDirty ? undefined : prd.path, request.queueFolder).catch(
         remote ? hideDetails(source) : undefined,
       );
   context.assertMayUse?.(inspected.repo.source);
+  if (places !== undefined) await assertUnchanged(inspected, places);
   const { config: resolved } = resolveConfig({
     home: own,
     repo: inspected.file,
@@ -89,7 +92,7 @@ export async function resolveSubmission(
     config,
     remote,
   });
-  const repo = guarded.length === 0 ? inspected.repo : { ...inspected.repo, guarded };
+  const repo = { ...inspected.repo, ...(guarded.length > 0 && { guarded }), ...(places && { places }) };
   const warnings = [
     ...(trusting ? [warnOfTrust(inspected.repo.source, config)] : []),
     ...inspected.warnings,
@@ -97,6 +100,20 @@ export async function resolveSubmission(
     ...(await warnOfContents({ gitDir, commit })),
   ];
   return { repo, from: inspected.from, access: inspected.access, config, warnings };
+}
+
+/** The repositories to which the files of a folder's repository belong, if only some may be used. Throws ACCESS_DENIED. */
+async function findOwnPlaces({ assertMayUse }: SubmitContext, folder: string): Promise<string[] | undefined> {
+  if (assertMayUse === undefined) return undefined;
+  const { repositories } = (await findPlaces(folder)) ?? { repositories: [] };
+  for (const each of repositories) assertMayUse(each);
+  return repositories;
+}
+
+/** It may have been replaced after the check. Throws NOT_A_GIT_REPO. */
+async function assertUnchanged({ repo: { source }, from }: InspectedSource, places: string[]): Promise<void> {
+  if ((await requireSamePlaces(source, places)) === from) return;
+  throw new HaloError('NOT_A_GIT_REPO', `${source} was changed while halo read it.`, { hint: 'Submit again.' });
 }
 
 /** The configuration of a dry run, in which no gate runs and nothing is written or landed. */

@@ -4,7 +4,8 @@ import { pino } from 'pino';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
-import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
+import { forgetBase, mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
+import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { ignore, mapConcurrent } from '../../lib/async.ts';
 import { createFolders } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';
@@ -124,6 +125,12 @@ async function fetchBase(home: string, { repo, from, access }: ResolvedSubmissio
   await createFolders(join(mirrorPath(home, repo.mirror), '..'), 0o700);
   const mirror = { home, name: repo.mirror, from, access };
   await withIntactMirror({ home, repo, access }, () => updateMirror({ ...mirror, commit: repo.base }));
+  try {
+    await requireSamePlaces(repo.source, repo.places);
+  } catch (error) {
+    await forgetBase(home, repo);
+    throw error;
+  }
 }
 
 /** Moves the base of a run to the commit that has all stories that are done in its PRD and that halo landed. */

@@ -13,6 +13,11 @@ export interface RunRepo {
   base: string;
   /** Paths of this run that stories may change only with approval, in addition to those of all runs. */
   guarded?: readonly ProtectedPath[];
+  /**
+   * The repositories to which its files belong, as paths, if the user may use only some: one with files in others is not
+   * used later. Absent for a URL.
+   */
+  places?: readonly string[];
 }
 
 /** A file or folder, from the top of the tree. */

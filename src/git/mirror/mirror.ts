@@ -64,6 +64,11 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   return { dir, ...wanted };
 }
 
+/** Removes what keeps a fetched commit in its mirror: it is fetched again when it is needed. */
+export async function forgetBase(home: string, { mirror, base }: { mirror: string; base: string }): Promise<void> {
+  await rm(join(mirrorPath(home, mirror), `refs/halo/base/${base}`), { force: true });
+}
+
 /** Retention removes mirrors that no run uses and whose folders have not changed for a day. False if it just did. */
 async function noteUse(refs: string): Promise<boolean> {
   const now = new Date();

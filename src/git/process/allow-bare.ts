@@ -22,11 +22,16 @@ export async function allowBareRepository(folder: string): Promise<string[]> {
 /** Finds the nearest folder upwards that git treats as a bare repository; undefined if a checkout is nearer. */
 async function findBare(folder: string): Promise<string | undefined> {
   if (await pathExists(join(folder, '.git'))) return undefined;
+  if (await isBare(folder)) return folder;
+  return folder === dirname(folder) ? undefined : findBare(dirname(folder));
+}
+
+/** Whether git treats a folder as a git directory. */
+export async function isBare(folder: string): Promise<boolean> {
   const [head, common, ...parts] = await Promise.all(
     ['HEAD', 'commondir', 'objects', 'refs'].map((name) => pathExists(join(folder, name))),
   );
-  if (head && (common || !parts.includes(false))) return folder;
-  return folder === dirname(folder) ? undefined : findBare(dirname(folder));
+  return head === true && (common === true || !parts.includes(false));
 }
 
 /** Finds the nearest folder upwards that has a `.git`. */

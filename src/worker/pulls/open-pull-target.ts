@@ -6,6 +6,7 @@ import { stripCredentials } from '../../core/text/address-credentials.ts';
 import { openPullRequests, openPullReviews } from '../../forge/open-forge.ts';
 import type { PullRequests, PullReviews } from '../../forge/pull-requests.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
+import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl, type Login } from '../../git/repository/repo-url.ts';
 import type { Connections } from '../../lib/network/connections.ts';
 import { readForges, type ForgeContext, type ForgeLogin } from '../issues/open-issue-source.ts';
@@ -110,6 +111,7 @@ interface FoundTarget {
 }
 
 async function requireTarget(context: ForgeContext, { repo }: Pick<RunState, 'repo'>): Promise<FoundTarget> {
+  await requireSamePlaces(repo.source, repo.places);
   const remote = isUrl(repo.source) ? repo.source : await findOriginUrl(repo.source);
   if (remote === undefined)
     throw noTarget(`${repo.source} has no remote \`origin\``, 'Add it, or set another `land.mode`.');

@@ -2,8 +2,8 @@ import type { Config } from '../../config/config.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { SigningKey } from '../../git/commit/commit-signing.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
-import { requireGitDir } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
+import { requireRunGitDir } from './run-repository.ts';
 import type { Attempt } from '../attempt/open-attempt.ts';
 
 /** The ref of a run's branch in the host repository. */
@@ -14,7 +14,7 @@ export function runRef(runId: string): string {
 /** The git directory of the repository in which a run's branch lands: the user's own, or the mirror if the source is a URL. */
 export async function hostGitDirOf(home: string, repo: RunRepo): Promise<string> {
   if (isUrl(repo.source)) return mirrorPath(home, repo.mirror);
-  return requireGitDir(repo.source);
+  return requireRunGitDir(repo);
 }
 
 /** The key that signs a run's commits and proofs; undefined if signing is off. */

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { inspectRunRepo } from './run-repository.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { checkOutWorktree } from '../../git/repository/worktrees.ts';
 import type { RunKeeper } from '../worker-context.ts';
@@ -21,7 +21,7 @@ export async function createRunWorktree(
       hint: `Fetch the branch halo/${runId} from its mirror, or use [land] mode = "branch".`,
     });
   }
-  const { gitDir } = await inspectRepo(repo.source);
+  const { gitDir } = await inspectRunRepo(repo);
   const path = join(await realpath(home), 'worktrees', runId);
   await checkOutWorktree({ gitDir, commit: tip, path });
   return path;

@@ -2,7 +2,7 @@ import { HaloError, type ErrorCode } from '../../core/failure/errors.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import { repairMirror } from '../../git/mirror/repair-mirror.ts';
 import { updateMirror } from '../../git/mirror/mirror.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { inspectRunRepo } from './run-repository.ts';
 import { isUrl, type RemoteAccess } from '../../git/repository/repo-url.ts';
 
 /** The codes of errors that a damaged mirror can cause. */
@@ -10,7 +10,7 @@ const MIRROR_ERRORS: readonly ErrorCode[] = ['GIT_FAILED', 'REPO_UNREACHABLE'];
 
 export interface MirrorOf {
   home: string;
-  repo: Pick<RunRepo, 'source' | 'mirror'>;
+  repo: Pick<RunRepo, 'source' | 'mirror' | 'places'>;
   /** Credentials for the source, if it is a URL. */
   access?: RemoteAccess | undefined;
 }
@@ -35,7 +35,7 @@ async function fetchTip(error: unknown, { home, repo, tip }: MirrorOf & { tip?: 
   if (!(error instanceof HaloError) || !MIRROR_ERRORS.includes(error.code)) return false;
   if (tip === undefined || isUrl(repo.source)) return false;
   try {
-    const { gitDir } = await inspectRepo(repo.source);
+    const { gitDir } = await inspectRunRepo(repo);
     await updateMirror({ home, name: repo.mirror, from: gitDir, commit: tip });
     return true;
   } catch {
@@ -48,7 +48,7 @@ export async function repairMirrorAfter(error: unknown, { home, repo, access }: 
   if (!(error instanceof HaloError) || !MIRROR_ERRORS.includes(error.code)) return false;
   const { source, mirror: name } = repo;
   try {
-    const from = isUrl(source) ? source : (await inspectRepo(source)).gitDir;
+    const from = isUrl(source) ? source : (await inspectRunRepo(repo)).gitDir;
     return await repairMirror({ home, name, from, access });
   } catch {
     return false;

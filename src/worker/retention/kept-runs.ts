@@ -1,6 +1,6 @@
 import { isObjectId } from '../../git/process/object-id.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { inspectRunRepo } from '../repository/run-repository.ts';
 import { isOnOtherBranch } from '../../git/repository/unmerged-runs.ts';
 import { waitsForAnswer } from '../../core/run/questions.ts';
 import { currentDecision, type RunState } from '../../core/run/state.ts';
@@ -52,7 +52,7 @@ async function reasonInGit(state: RunState): Promise<string | undefined> {
   const notLanded = 'its commits have not landed on your branch';
   // The mirror has the only copy until `halo land` pushes it.
   if (isUrl(repo.source)) return notLanded;
-  const gitDir = await inspectRepo(repo.source).then(
+  const gitDir = await inspectRunRepo(repo).then(
     (found) => found.gitDir,
     () => undefined,
   );

@@ -1,7 +1,9 @@
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { planNext, type RunEnd } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
+import { inspectRunRepo } from '../repository/run-repository.ts';
+import type { RunRepo } from '../../core/journal/run-created.ts';
+import { listChanges } from '../../git/repository/inspect-repo.ts';
 import { createRunWorktree } from '../repository/run-worktree.ts';
 import { landRun } from './land-run.ts';
 import { tryRecoverLanded } from './recover-landed.ts';
@@ -80,7 +82,7 @@ export async function refreshDebugBundle(worker: RunKeeper, { runId, config, end
     await store.writeDebugBundle(runId, {
       end: { stopReason: end.stopReason, detail: end.detail },
       ...(location === undefined ? {} : { storyKey: location.storyKey, attempt: location.attempt }),
-      gitStatus: await gitStatusText(state.repo.source),
+      gitStatus: await gitStatusText(state.repo),
       ...defined({ gitDiff: diff }),
       container: { image: config.image, limits: config.limits },
     });
@@ -91,9 +93,9 @@ export async function refreshDebugBundle(worker: RunKeeper, { runId, config, end
 }
 
 /** The commit, the branch and the changed files of a checkout, as text for the debug bundle. Never throws. */
-export async function gitStatusText(source: string): Promise<string> {
+export async function gitStatusText(repo: Pick<RunRepo, 'source' | 'places'>): Promise<string> {
   try {
-    const { root, head, branch } = await inspectRepo(source);
+    const { root, head, branch } = await inspectRunRepo(repo);
     const changes = await listChanges(root);
     return [`HEAD ${head} (${branch ?? 'detached'})`, ...changes.tracked, ...changes.untracked].join('\n') + '\n';
   } catch (error) {

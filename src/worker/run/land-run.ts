@@ -14,7 +14,8 @@ import { failpoint } from '../../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../../git/land/fast-forward.ts';
 import { listRunsBetween } from '../../git/repository/unmerged-runs.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { inspectRepo, listChanges } from '../../git/repository/inspect-repo.ts';
+import { listChanges } from '../../git/repository/inspect-repo.ts';
+import { inspectRunRepo } from '../repository/run-repository.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { countWorkersFor } from './run-ownership.ts';
 import { findMarkedPrds } from '../repository/marked-prds.ts';
@@ -83,7 +84,7 @@ async function recordLandedWith(
   { runId, repo }: Pick<RunState, 'runId' | 'repo'>,
   entry: LandedEntry,
 ): Promise<void> {
-  const { gitDir } = await inspectRepo(repo.source);
+  const { gitDir } = await inspectRunRepo(repo);
   for (const other of await listRunsBetween(gitDir, entry.from, entry.to)) {
     if (other === runId) continue;
     // A branch may be of a run of another home, or of one that was removed.
@@ -116,7 +117,7 @@ interface RunToLand {
 
 /** Changed PRDs do not prevent it, because halo marks landed stories in them and moves finished ones. */
 async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHere }: RunToLand): Promise<LandedRun> {
-  const facts = await inspectRepo(repo.source);
+  const facts = await inspectRunRepo(repo);
   const { root, gitDir } = facts;
   const path = relative(root, await realpath(prdPath).catch(() => prdPath));
   const own = [...PRDS_FOLDERS, relative(root, prdPath), path].filter((each) => !each.startsWith('..'));

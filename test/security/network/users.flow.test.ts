@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -55,6 +56,79 @@ async function addUser(role: 'viewer' | 'submitter' | 'operator' | 'admin', repo
   const { token, id } = await owner.createToken(name, undefined);
   return { name, token, id, operations: openHttp({ url, token }) };
 }
+
+const git = (dir: string, ...args: string[]) => execFileSync('git', ['-C', dir, ...args], { stdio: 'pipe' }).toString();
+
+/** Ways to make a repository at `repo` from the files of another one. */
+const BORROWED: Record<string, (repo: string, other: TestRepository) => void> = {
+  'a .git file': (repo, { root }) => {
+    mkdirSync(repo);
+    writeFileSync(join(repo, '.git'), `gitdir: ${root}/.git\n`);
+  },
+  'a .git link': (repo, { root }) => {
+    mkdirSync(repo);
+    symlinkSync(join(root, '.git'), join(repo, '.git'));
+  },
+  commondir: (repo, { root }) => {
+    mkdirSync(join(repo, '.git'), { recursive: true });
+    writeFileSync(join(repo, '.git', 'commondir'), `${root}/.git\n`);
+    writeFileSync(join(repo, '.git', 'HEAD'), 'ref: refs/heads/main\n');
+  },
+  'a linked worktree': (repo, other) => void other.git('worktree', 'add', '-q', '--detach', repo),
+  alternates: (repo, other) => {
+    git('/', 'init', '-q', '-b', 'main', repo);
+    writeFileSync(join(repo, '.git/objects/info/alternates'), `# of a friend\n${other.root}/.git/objects\n`);
+    writeFileSync(join(repo, '.git/refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
+  },
+  'alternates in quotes, of alternates': (repo, other) => {
+    git('/', 'init', '-q', '-b', 'main', repo);
+    const between = `${repo}-objects`;
+    mkdirSync(join(between, 'info'), { recursive: true });
+    writeFileSync(join(between, 'info/alternates'), `"${other.root.replace('/', '\\057')}/.git/objects"\n`);
+    writeFileSync(join(repo, '.git/objects/info/alternates'), '../../../x-objects\n');
+    writeFileSync(join(repo, '.git/refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
+  },
+  'a link to objects': (repo, other) => {
+    git('/', 'init', '-q', '-b', 'main', repo);
+    rmSync(join(repo, '.git/objects'), { recursive: true });
+    symlinkSync(join(other.root, '.git/objects'), join(repo, '.git/objects'));
+    writeFileSync(join(repo, '.git/refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
+  },
+  'a link to the branches that halo writes': (repo, other) => {
+    git('/', 'init', '-q', '-b', 'main', repo);
+    git(repo, '-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-q', '--allow-empty', '-m', 'x');
+    symlinkSync(join(other.root, '.git/refs/heads'), join(repo, '.git/refs/heads/halo'));
+  },
+  'a bare repository whose objects are a link': (repo, other) => {
+    git('/', 'init', '-q', '--bare', '-b', 'main', repo);
+    rmSync(join(repo, 'objects'), { recursive: true });
+    symlinkSync(join(other.root, '.git/objects'), join(repo, 'objects'));
+    writeFileSync(join(repo, 'refs/heads/main'), `${other.git('rev-parse', 'HEAD')}\n`);
+  },
+};
+
+describe('incident borrowed-repository: a repository of a user has files of another one', () => {
+  it.each(Object.entries(BORROWED))('%s does not lead to it', async (_, borrow) => {
+    const folder = tempDir('halo-borrowed');
+    const repo = join(folder, 'x');
+    borrow(repo, shop);
+    const { operations } = await addUser('submitter', [`${folder}/*`]);
+    await expect(operations.submit({ ...submit, repos: [repo] })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    expect(shop.git('branch', '--list', 'halo/*')).toBe('');
+  });
+
+  it('what a .git file names looks the same whether it exists or not', async () => {
+    const folder = tempDir('halo-borrowed');
+    const { operations } = await addUser('submitter', [`${folder}/*`]);
+    const messages = ['/root/.ssh', '/root/none'].map(async (target, index) => {
+      const repo = join(folder, String(index));
+      mkdirSync(repo);
+      writeFileSync(join(repo, '.git'), `gitdir: ${target}\n`);
+      return operations.submit({ ...submit, repos: [repo] }).catch(({ message }: Error) => message.replace(target, ''));
+    });
+    expect(new Set(await Promise.all(messages)).size).toBe(1);
+  });
+});
 
 describe('incident user-access: a user of a server reaches for what belongs to others', () => {
   it('part of the id of a hidden run, and of all ids, finds only visible runs', async () => {

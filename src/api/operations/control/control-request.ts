@@ -6,6 +6,7 @@ import type { RunState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { applyDefaults } from '../../../config/apply-defaults.ts';
 import { isUser } from '../../../core/report/audit-report.ts';
+import { requireSamePlaces } from '../../../git/repository/repository-places.ts';
 import { isUrl } from '../../../git/repository/repo-url.ts';
 import { countNewerCommits } from '../../../git/repository/unmerged-runs.ts';
 import type { ControlRequest } from '../../../worker/control/control-run.ts';
@@ -27,8 +28,13 @@ export async function withWarnings({ store }: OperationContext, result: ControlR
   return warnings.length === 0 ? result : { ...result, warnings };
 }
 
-async function findNewerCommits({ runId, repo: { source, branch, base } }: RunState): Promise<string[]> {
+async function findNewerCommits({ runId, repo: { source, branch, base, places } }: RunState): Promise<string[]> {
   if (branch === undefined || isUrl(source)) return [];
+  const isSame = await requireSamePlaces(source, places).then(
+    () => true,
+    () => false,
+  );
+  if (!isSame) return [];
   const newer = await countNewerCommits(source, { runId, branch, base });
   if (newer === 0) return [];
   const has = `has ${newer} newer ${newer === 1 ? 'commit' : 'commits'}, which it does not see`;
