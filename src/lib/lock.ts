@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, lutimes, readlink, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { doubledDelay, sleep } from './async.ts';
-import { readFolder } from './fs.ts';
+import { createFolders, readFolder } from './fs.ts';
 import { isProcessAlive, processStartTime } from './process-identity.ts';
 
 export interface LockOptions {
@@ -11,6 +11,8 @@ export interface LockOptions {
   waitMs?: number;
   /** A lock of another host that was not renewed for this long, in ms, is treated as abandoned. */
   staleMs?: number;
+  /** Creates the folder of the lock with mode 0700, also when it is removed while this process waits. */
+  makeFolder?: boolean;
 }
 
 const STALE_MS = 60_000;
@@ -49,7 +51,8 @@ export interface AcquiredLock {
 /** Acquires a lock that the caller must release. Throws LockBusyError. */
 export async function acquireLock(path: string, options: LockOptions = {}): Promise<AcquiredLock> {
   const staleMs = options.staleMs ?? STALE_MS;
-  const me = await waitForLock(path, performance.now() + (options.waitMs ?? 30_000), staleMs);
+  const deadline = performance.now() + (options.waitMs ?? 30_000);
+  const me = await waitForLock(path, { deadline, staleMs, makeFolder: options.makeFolder ?? false });
   const renewal = setInterval(() => void renew(path), staleMs / 4).unref();
   return {
     async release() {
@@ -83,10 +86,14 @@ export async function listLocks(dir: string): Promise<string[]> {
   return names.filter((name) => !CLOCK.test(name));
 }
 
-async function waitForLock(path: string, deadline: number, staleMs: number): Promise<string> {
+async function waitForLock(
+  path: string,
+  { deadline, staleMs, makeFolder }: { deadline: number; staleMs: number; makeFolder: boolean },
+): Promise<string> {
   const me = describeMe();
   for (let failures = 0; ; failures++) {
-    if (await tryLink(me, path)) return me;
+    if (makeFolder) await createFolders(dirname(path), 0o700);
+    if (await tryLink(me, path, makeFolder)) return me;
     const owner = await ownerOf(path);
     if (owner === undefined) continue;
     if (await isDead(path, owner, staleMs)) await removeDeadLock(path, staleMs);
@@ -123,12 +130,14 @@ async function removeAtomically(path: string): Promise<void> {
   }
 }
 
-async function tryLink(owner: string, path: string): Promise<boolean> {
+/** `mayBeGone`: a missing folder is no error. */
+async function tryLink(owner: string, path: string, mayBeGone = false): Promise<boolean> {
   try {
     await symlink(owner, path);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' || (mayBeGone && code === 'ENOENT')) return false;
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CLOSED_BREAKER, type Breaker } from '../core/failure/breaker.ts';
-import { createFolders, writeAtomic } from '../lib/fs.ts';
+import { writeAtomic } from '../lib/fs.ts';
 import { withLock } from '../lib/lock.ts';
 import { isMissing, withDiskErrors } from './disk-errors.ts';
 
@@ -27,8 +27,7 @@ export function openBreakerStore(home: string): BreakerStore {
   const fileOf = (key: string) => join(dir, `${createHash('sha256').update(key).digest('hex').slice(0, 32)}.json`);
   const locked = <T>(key: string, work: (file: string) => Promise<T>) =>
     withDiskErrors(dir, async () => {
-      await createFolders(dir, 0o700);
-      return withLock(`${fileOf(key)}.lock`, () => work(fileOf(key)));
+      return withLock(`${fileOf(key)}.lock`, () => work(fileOf(key)), { makeFolder: true });
     });
   return {
     read: (key) => withDiskErrors(dir, async () => (await readBreaker(fileOf(key))) ?? CLOSED_BREAKER),

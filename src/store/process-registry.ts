@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lstat, rm } from 'node:fs/promises';
-import { createFolders, readFolder } from '../lib/fs.ts';
+import { readFolder } from '../lib/fs.ts';
 import { join } from 'node:path';
 import { acquireLock, findLockHolder, isLocked } from '../lib/lock.ts';
 import { withDiskErrors } from './disk-errors.ts';
@@ -40,8 +40,7 @@ export async function registerWorker(
 ): Promise<WorkerRegistration> {
   const folder = folderOf(home);
   return withDiskErrors(folder, async () => {
-    await createFolders(folder, 0o700);
-    const lock = await acquireLock(join(folder, id));
+    const lock = await acquireLock(join(folder, id), { makeFolder: true });
     return { id, leave: () => lock.release() };
   });
 }

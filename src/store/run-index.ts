@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { factsOf, type RunFacts } from '../core/listing/run-facts.ts';
 import { omit, type RunState } from '../core/run/state.ts';
 import { keyedQueue } from '../lib/async.ts';
-import { createFolders, writeAtomic } from '../lib/fs.ts';
+import { writeAtomic } from '../lib/fs.ts';
 import { LockBusyError, withLock } from '../lib/lock.ts';
 import { tryParseJson } from '../lib/parse-json.ts';
 import { RUN_ID } from '../lib/run-id.ts';
@@ -18,14 +18,12 @@ type Line = RunFacts & { runId: string };
  * line with a state is that of the journal's end, because `forgetState` is called before an ended run changes.
  */
 export class RunIndex {
-  readonly #home: string;
   readonly #path: string;
   readonly #inOrder = keyedQueue();
   #facts = new Map<string, RunFacts>();
   #read: Position = { file: '', offset: 0 };
 
   constructor(home: string) {
-    this.#home = home;
     this.#path = join(home, 'run-index.jsonl');
   }
 
@@ -74,8 +72,7 @@ export class RunIndex {
   }
 
   async #locked(work: () => Promise<void>): Promise<void> {
-    await createFolders(this.#home, 0o700);
-    await withLock(`${this.#path}.lock`, work);
+    await withLock(`${this.#path}.lock`, work, { makeFolder: true });
   }
 
   async #catchUp(): Promise<ReadonlyMap<string, RunFacts>> {

@@ -156,12 +156,11 @@ export class SnapshotFiles {
     signal: AbortSignal,
   ): Promise<AcquiredLock> {
     return this.withErrors(async () => {
-      await createFolders(join(this.dir, mirror), 0o700);
       const path = `${this.pathOf(mirror, key, onlyRun)}.lock`;
       for (;;) {
         signal.throwIfAborted();
         try {
-          return await acquireLock(path, { waitMs: WAIT_MS });
+          return await acquireLock(path, { waitMs: WAIT_MS, makeFolder: true });
         } catch (error) {
           if (!(error instanceof LockBusyError)) throw error;
         }
@@ -170,9 +169,7 @@ export class SnapshotFiles {
   }
 
   private async use(mirror: string, volume: string, holder: string): Promise<AcquiredLock> {
-    const uses = join(this.dir, mirror, 'uses');
-    await createFolders(uses, 0o700);
-    return acquireLock(join(uses, `${volume}@${holder}`));
+    return acquireLock(join(this.dir, mirror, 'uses', `${volume}@${holder}`), { makeFolder: true });
   }
 
   private pathOf(mirror: string, key: string, onlyRun: string | undefined): string {

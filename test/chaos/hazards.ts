@@ -65,6 +65,7 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['Docker Engine is killed twice within ten seconds', 'retries; no worker is considered dead'],
   ['a repository is briefly unavailable, or git is killed in a mirror', 'retried; no unfinished files stay'],
   ['a file of HALO_HOME is empty, zeros, cut off or random', 'rebuilt, or named in an error'],
+  ['retention removes a mirror while the first submit of its repository waits', 'the submit creates it again'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { stripCredentials } from '../../core/text/address-credentials.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { createFolders, writeAtomic, readIfExists } from '../../lib/fs.ts';
+import { writeAtomic, readIfExists } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import type { BatchRequest, Submitted } from '../operations/requests.ts';
@@ -30,7 +30,6 @@ export async function submitOnce(
   make: (announce: (submitted: Submitted[]) => Promise<void>) => Promise<Submitted[]>,
 ): Promise<Submitted[]> {
   const folder = join(host.home, 'keys');
-  await createFolders(folder, 0o700);
   const file = join(folder, `${createHash('sha256').update(key).digest('hex')}.json`);
   const asked = fingerprint(request);
   const submit = async () => {
@@ -44,7 +43,7 @@ export async function submitOnce(
     }
     return make((submitted) => writeAtomic(file, JSON.stringify({ asked, submitted } satisfies Kept), true));
   };
-  return withLock(`${file}.lock`, submit, { waitMs: LOCK_WAIT_MS });
+  return withLock(`${file}.lock`, submit, { waitMs: LOCK_WAIT_MS, makeFolder: true });
 }
 
 /** Equal for requests for the same runs. */

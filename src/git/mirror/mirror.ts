@@ -1,6 +1,6 @@
 import { chmod, mkdtemp, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../../core/failure/errors.ts';
 import { doubledDelay } from '../../lib/async.ts';
@@ -109,10 +109,11 @@ async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequ
 /** Creates the mirror under a temporary name and renames it, so that no process sees an incomplete mirror. */
 async function createMirror(dir: string, hexLength: number): Promise<void> {
   if (await pathExists(dir)) return;
-  await createFolders(dirname(dir));
   await withMirrorLock(dir, async () => {
     // Another process may be replacing a damaged one.
-    if (!(await pathExists(dir))) await placeMirror(await createTemporaryMirror(dir, bareConfig(hexLength)), dir);
+    if (await pathExists(dir)) return;
+    await createFolders(dirname(dir));
+    await placeMirror(await createTemporaryMirror(dir, bareConfig(hexLength)), dir);
   });
 }
 
@@ -133,9 +134,13 @@ export async function placeMirror(aside: string, dir: string): Promise<void> {
   await syncUpTo(dir, dirname(dirname(dirname(dir))));
 }
 
-/** Runs work while holding the lock of a mirror, required to replace or repack it. Throws LockBusyError. */
+/**
+ * Runs work while holding the lock of a mirror, required to create, replace, repack or remove it. The lock is not in
+ * the folder of the mirror, because retention removes that folder. Throws LockBusyError.
+ */
 export function withMirrorLock<T>(dir: string, work: () => Promise<T>, options: LockOptions = {}): Promise<T> {
-  return withLock(join(dirname(dir), 'mirror.lock'), work, options);
+  const home = dirname(dirname(dirname(dir)));
+  return withLock(join(home, 'locks', `mirror-${basename(dirname(dir))}`), work, { makeFolder: true, ...options });
 }
 
 const ATTEMPTS = 8;

@@ -25,10 +25,9 @@ export class IssueRuns {
 
   /** Runs `work` while no other process submits issues of this project. Throws DISK_FAILED, and what `work` throws. */
   async exclusively<T>(work: () => Promise<T>): Promise<T> {
-    const lock = await withDiskErrors(this.#path, async () => {
-      await createFolders(dirname(this.#path), 0o700);
-      return acquireLock(`${this.#path}.lock`, { waitMs: LOCK_WAIT_MS });
-    });
+    const lock = await withDiskErrors(this.#path, () =>
+      acquireLock(`${this.#path}.lock`, { waitMs: LOCK_WAIT_MS, makeFolder: true }),
+    );
     try {
       return await work();
     } finally {

@@ -12,7 +12,6 @@ import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { releaseRun, repackHeld } from '../../git/mirror/release-run.ts';
 import { mapConcurrent } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
-import { createFolders } from '../../lib/fs.ts';
 import { acquireLock, LockBusyError } from '../../lib/lock.ts';
 import { OpenRuns } from '../../store/open-runs.ts';
 import { finishRemovals, measureRun, removeArtifacts, removeRun } from '../../store/run/remove-run.ts';
@@ -146,9 +145,8 @@ export async function pruneHome(
 }
 
 async function lockHome(home: string): Promise<Awaited<ReturnType<typeof acquireLock>>> {
-  await createFolders(join(home, 'locks'), 0o700);
   try {
-    return await acquireLock(join(home, 'locks', 'retention'), { waitMs: 0 });
+    return await acquireLock(join(home, 'locks', 'retention'), { waitMs: 0, makeFolder: true });
   } catch (error) {
     if (!(error instanceof LockBusyError)) throw error;
     throw new HaloError('STEER_REFUSED', `Process ${error.owner} is already removing old runs of ${home}.`, {

@@ -69,10 +69,10 @@ export async function finishMirrorRemovals(home: string): Promise<FailedMirror[]
   return failed.map(({ name, error }) => ({ mirror: name, error }));
 }
 
-/** Whether none of the folders that every use changes has changed for a day. */
+/** Whether none of the folders that every use changes has changed for a day. A submit begins with the folder alone. */
 async function isIdle(dir: string, now: Date): Promise<boolean> {
   const mirror = join(dir, 'mirror.git');
-  const places = [mirror, join(mirror, 'refs', 'halo', 'base'), join(dir, 'attempts'), join(dir, 'views')];
+  const places = [dir, mirror, join(mirror, 'refs', 'halo', 'base'), join(dir, 'attempts'), join(dir, 'views')];
   const times = await Promise.all(places.map((path) => stat(path).catch(() => undefined)));
   return times.every((found) => found === undefined || now.getTime() - found.mtimeMs >= MIN_IDLE_MS);
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, relative, sep } from 'node:path';
-import { createFolders } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
@@ -120,8 +119,6 @@ async function mark(path: string, progress: PrdProgress): Promise<string[]> {
 
 /** Serialises updates of one PRD file by concurrent runs. */
 async function withFileLock<T>(home: string, path: string, work: () => Promise<T>): Promise<T> {
-  const folder = join(home, 'locks');
-  await createFolders(folder, 0o700);
   const name = createHash('sha256').update(path).digest('hex').slice(0, 16);
-  return withLock(join(folder, `prd-${name}`), work);
+  return withLock(join(home, 'locks', `prd-${name}`), work, { makeFolder: true });
 }

@@ -93,7 +93,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   }),
   row(
     'workers/*, locks/*, **/*lock',
-    '(?:workers/(?:any|own)-[0-9a-f]{16}|locks/prd-[0-9a-f]{16}|locks/retention|snapshots/[^/]+/uses/[^/]+|(?:.+/)?[^/]*\\.?lock)',
+    '(?:workers/(?:any|own)-[0-9a-f]{16}|locks/prd-[0-9a-f]{16}|locks/mirror-[a-z0-9-]+|locks/retention|snapshots/[^/]+/uses/[^/]+|(?:.+/)?[^/]*\\.?lock)',
     {
       what: 'running workers, and locks: links that name a process',
       damaged: 'rebuilt',

@@ -1,7 +1,16 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { mirrorPath, updateMirror, withMirrorLock } from '../../../src/git/mirror/mirror.ts';
 import { streamCommitPack } from '../../../src/git/mirror/stream-commit-pack.ts';
 import { repackMirror } from '../../../src/git/mirror/repack-mirror.ts';
 import { isUrl, mirrorName, parseRemote } from '../../../src/git/repository/repo-url.ts';
@@ -38,6 +47,20 @@ it('mirrors a commit with its history, and contains no URL, hook or FETCH_HEAD',
   expect(readdirSync(mirror.dir).sort()).toEqual(['HEAD', 'config', 'objects', 'refs']);
   expect(readFileSync(join(mirror.dir, 'config'), 'utf8')).not.toContain('Quelle');
   run(mirror.dir, ['fsck', '--strict']);
+});
+
+it('hazard 51: creates a mirror although its folder is removed while it waits for the lock', async () => {
+  const home = tempDir();
+  const head = makeRepo(join(home, 'src'));
+  const dir = mirrorPath(home, 'm-1');
+  mkdirSync(dirname(dir), { recursive: true });
+  const waiting = await withMirrorLock(dir, () => {
+    const submit = withMirrorLock(dir, () => Promise.resolve('has the lock')).catch((error: unknown) => error);
+    renameSync(dirname(dir), join(home, 'removed'));
+    return Promise.resolve([submit]);
+  });
+  expect(await Promise.all(waiting)).toEqual(['has the lock']);
+  expect(await updateMirror({ home, name: 'm-1', from: join(home, 'src/.git') })).toMatchObject({ dir, head });
 });
 
 it('combines many packs without loss, and leaves a few unchanged', async () => {

@@ -160,7 +160,7 @@ describe('a mirror', () => {
   function age(name: string): void {
     const dir = join(home.host.home, 'repos', name);
     const old = new Date('2030-01-01T00:00:00Z');
-    for (const path of ['mirror.git/refs/halo/base', 'mirror.git', 'views', 'attempts'])
+    for (const path of ['mirror.git/refs/halo/base', 'mirror.git', 'views', 'attempts', '.'])
       if (existsSync(join(dir, path))) utimesSync(join(dir, path), old, old);
   }
 
@@ -174,6 +174,14 @@ describe('a mirror', () => {
     expect((await planPrune(context(), {})).mirrors).toMatchObject([{ name: named }]);
     expect((await prune({})).mirrors).toMatchObject([{ name: named }]);
     expect(readdirSync(join(home.host.home, 'repos'))).toEqual([mirror]);
+  });
+
+  it('stays for a day when a submit has only begun to create it', async () => {
+    const begun = 'shop-0123abcd';
+    mkdirSync(join(home.host.home, 'repos', begun), { recursive: true });
+    expect((await planPrune({ ...context(), now: () => new Date() }, {})).mirrors).toEqual([]);
+    age(begun);
+    expect((await planPrune(context(), {})).mirrors).toMatchObject([{ name: begun }]);
   });
 });
 
