@@ -5,6 +5,7 @@ import { filesWith } from '../../support/text/files-with.ts';
 import { openModelHalo, replaying, treeOf, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { withoutCost } from '../../support/model/usage.ts';
 
 const KEY = 'sk-ant-test-8c1d5e7f20';
@@ -15,6 +16,8 @@ const GREET: Turn[] = [
   { run: 'grep hello greeting.txt; echo "interfaces: $(ls /sys/class/net | paste -sd,);"' },
   OK,
 ];
+
+const FILES = { 'CLAUDE.md': '@AGENTS.md\n', 'AGENTS.md': 'Greet in lower case letters.' };
 
 let halo: ModelHalo;
 beforeAll(async () => {
@@ -30,8 +33,8 @@ describe('a story that Claude Code implements', () => {
   it('lands, is metered and logged, and no file contains the key', async () => {
     const { state, server, repository, read } = await run(
       GREET,
-      ['gates=["grep hello greeting.txt"]'],
-      halo.newRepository({ 'CLAUDE.md': '@AGENTS.md\n', 'AGENTS.md': 'Greet in lower case letters.' }),
+      ['gates=["grep hello greeting.txt"]', 'model.mode=record'],
+      halo.newRepository(FILES),
     );
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
     expect(repository.git('show', `halo/${state.runId}:greeting.txt`)).toBe('hello');
@@ -51,6 +54,16 @@ describe('a story that Claude Code implements', () => {
     const prompt = read('artifacts/hello/1/prompt.md');
     expect(prompt).toContain('Guidance of the repository (AGENTS.md)\nGreet in lower case letters.');
     expect(prompt).not.toContain('CLAUDE.md');
+
+    // It lands the same tree again from the cassette, without a provider and without a key.
+    await server.close();
+    const cassettes = halo.keepCassette(state);
+    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
+    const again = halo.newRepository(FILES);
+    const replayed = await halo.run(again.root, [{ id: 'hello' }], replaying(cassettes, ['agent=claude']));
+    expect(replayed).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(treeOf(again, replayed)).toBe(treeOf(repository, state));
+    expect(replayed.usage).toEqual(withoutCost(state.usage));
   });
 
   it('ignores settings in the repository', async () => {
@@ -82,47 +95,35 @@ describe('a story that Claude Code implements', () => {
 
 // Beside each other: most of their time Claude Code waits before it tries again.
 describe.concurrent('a story that Claude Code does not finish', () => {
-  it.each([
-    {
-      name: 'prose instead of JSON',
-      turns: [{ say: 'All done, enjoy!' }, { say: 'All done, enjoy!' }],
-      reason: 'INVALID_OUTPUT',
-      says: 'not the JSON that was asked for: "All done, enjoy!"',
-    },
-    {
-      name: 'a refused key',
-      turns: Array.from({ length: 30 }, () => ({ fail: 401 })),
-      reason: 'ENGINE_ERROR',
-      says: 'refused the key (HTTP status 401)',
-    },
-    {
-      name: 'a question',
-      turns: [{ json: { status: 'needs_human', summary: 'Which language must it greet in?' } }],
-      reason: 'NEEDS_HUMAN',
-      says: 'Which language must it greet in?',
-    },
-  ] satisfies { name: string; turns: Turn[]; reason: string; says: string }[])(
-    'reports the result of $name',
-    async ({ turns, reason, says }) => {
-      const { state } = await run(turns);
-      expect(state).toMatchObject({ stopReason: reason });
-      expect(state.detail).toContain(says);
-    },
-  );
-});
-
-describe('record and replay', () => {
-  it('lands the same tree again from the cassette, without a provider and without a key', async () => {
-    const recorded = await run(GREET, ['model.mode=record']);
-    expect(recorded.state).toMatchObject({ stopReason: 'SUCCESS' });
-    await recorded.server.close();
-    const cassettes = halo.keepCassette(recorded.state);
-    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
-
-    const repository = halo.newRepository();
-    const state = await halo.run(repository.root, [{ id: 'hello' }], replaying(cassettes, ['agent=claude']));
-    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(treeOf(repository, state)).toBe(treeOf(recorded.repository, recorded.state));
-    expect(state.usage).toEqual(withoutCost(recorded.state.usage));
+  // What it prints in the other cases is recorded in test/agents.
+  it.each(
+    casesAtLevel<{ name: string; turns: Turn[]; reason: string; says: string }>(
+      [
+        {
+          name: 'a question',
+          turns: [{ json: { status: 'needs_human', summary: 'Which language must it greet in?' } }],
+          reason: 'NEEDS_HUMAN',
+          says: 'Which language must it greet in?',
+        },
+      ],
+      [
+        {
+          name: 'prose instead of JSON',
+          turns: [{ say: 'All done, enjoy!' }, { say: 'All done, enjoy!' }],
+          reason: 'INVALID_OUTPUT',
+          says: 'not the JSON that was asked for: "All done, enjoy!"',
+        },
+        {
+          name: 'a refused key',
+          turns: Array.from({ length: 30 }, () => ({ fail: 401 })),
+          reason: 'ENGINE_ERROR',
+          says: 'refused the key (HTTP status 401)',
+        },
+      ],
+    ),
+  )('reports the result of $name', async ({ turns, reason, says }) => {
+    const { state } = await run(turns);
+    expect(state).toMatchObject({ stopReason: reason });
+    expect(state.detail).toContain(says);
   });
 });

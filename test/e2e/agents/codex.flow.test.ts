@@ -4,14 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { skipFor } from '../../support/skip.ts';
 import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { filesWith } from '../../support/text/files-with.ts';
-import {
-  modelAt,
-  openModelHalo,
-  replaying,
-  treeOf,
-  type Implemented,
-  type ModelHalo,
-} from '../../support/halo/model-halo.ts';
+import { modelAt, openModelHalo, replaying, treeOf, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Lane, Turn } from '../../support/model/model-server.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
@@ -41,7 +34,7 @@ describe('a story that Codex implements', () => {
     const guidance = 'Greet in lower case letters.';
     const { state, server, repository, read } = await run(
       GREET,
-      ['gates=["grep hello greeting.txt"]'],
+      ['gates=["grep hello greeting.txt"]', 'model.mode=record'],
       halo.newRepository({ 'AGENTS.md': guidance }),
     );
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
@@ -64,6 +57,18 @@ describe('a story that Codex implements', () => {
     // Codex itself reads AGENTS.md: it is in what the model is asked, and not in halo's prompt.
     expect(server.requests[0]!.body).toContain(guidance);
     expect(read('artifacts/hello/1/prompt.md')).not.toContain(guidance);
+
+    // It lands the same tree again from the cassette, without a provider and without a key.
+    await server.close();
+    const cassettes = halo.keepCassette(state);
+    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
+    const again = halo.newRepository({ 'AGENTS.md': guidance });
+    const replayed = await halo.run(again.root, [{ id: 'hello' }], replaying(cassettes, [CODEX]));
+    expect(replayed).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(treeOf(again, replayed)).toBe(treeOf(repository, state));
+    const { costUsd, ...tokens } = state.usage;
+    expect(costUsd).toBeGreaterThan(0);
+    expect(replayed.usage).toEqual(tokens);
   });
 
   it('is retried with the reason after a failed gate, and then lands', skipFor(belowFull()), async () => {
@@ -111,12 +116,6 @@ describe.concurrent('a story that Codex does not finish', () => {
     casesAtLevel<{ name: string; turns: Turn[]; reason: string; says: string }>(
       [
         {
-          name: 'prose instead of JSON',
-          turns: [{ write: 'x', content: 'x' }, { say: 'All done, enjoy!' }],
-          reason: 'INVALID_OUTPUT',
-          says: 'not the JSON that was asked for: "All done, enjoy!"',
-        },
-        {
           name: 'too many requests',
           turns: fails(429),
           reason: 'ENGINE_ERROR',
@@ -124,6 +123,12 @@ describe.concurrent('a story that Codex does not finish', () => {
         },
       ],
       [
+        {
+          name: 'prose instead of JSON',
+          turns: [{ write: 'x', content: 'x' }, { say: 'All done, enjoy!' }],
+          reason: 'INVALID_OUTPUT',
+          says: 'not the JSON that was asked for: "All done, enjoy!"',
+        },
         {
           name: 'a refused request',
           turns: fails(400),
@@ -157,48 +162,29 @@ describe.concurrent('a story that Codex does not finish', () => {
   });
 });
 
-describe('record and replay', () => {
-  let recorded: Implemented;
-  let cassettes: string;
-  beforeAll(async () => {
-    recorded = await run(GREET, ['model.mode=record']);
-    cassettes = halo.keepCassette(recorded.state);
-    await recorded.server.close();
-  });
-
-  it('lands the same tree again from the cassette, without a provider and without a key', async () => {
-    expect(recorded.state).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(readFileSync(join(cassettes, 'hello.jsonl'), 'utf8')).not.toContain(KEY);
-    const repository = halo.newRepository();
-    const state = await halo.run(repository.root, [{ id: 'hello' }], replaying(cassettes, [CODEX]));
-    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
-    expect(treeOf(repository, state)).toBe(treeOf(recorded.repository, recorded.state));
-    const { costUsd, ...tokens } = recorded.state.usage;
-    expect(costUsd).toBeGreaterThan(0);
-    expect(state.usage).toEqual(tokens);
-  });
-
-  it('reports where an agent diverged from the cassette', skipFor(belowFull()), async () => {
-    const lines = readFileSync(join(cassettes, 'hello.jsonl'), 'utf8').split('\n');
-    const replayOf = async (name: string, kept: string[], more: string[] = []) => {
-      const folder = join(cassettes, name);
-      mkdirSync(folder);
-      writeFileSync(join(folder, 'hello.jsonl'), `${kept.join('\n')}\n`);
-      return halo.run(halo.newRepository().root, [{ id: 'hello' }], replaying(folder, [CODEX, ...more]));
-    };
-    const nowhere = halo.run(halo.newRepository().root, [{ id: 'other' }], replaying(cassettes, [CODEX]));
-    const [short, skipped, otherModel] = await Promise.all([
-      replayOf('short', lines.slice(0, 3)),
-      replayOf('skipped', [lines[0]!, lines[1]!, lines[3]!, lines[4]!]),
-      replayOf('model', lines.filter(Boolean), ['model.name=gpt-5.1']),
-    ]);
-    for (const state of [short, skipped, otherModel]) expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR' });
-    expect(short.detail).toContain('the agent makes request 3, but the cassette hello.jsonl holds only 2');
-    expect(skipped.detail).toContain('request 2 carries 1 tool results, but the cassette hello.jsonl has 2 there');
-    expect(otherModel.detail).toContain('asks for the model "gpt-5.1"');
-    expect(await nowhere).toMatchObject({ stopReason: 'MISSING_DEPENDENCY' });
-    expect((await nowhere).detail).toContain(`${join(cassettes, 'other.jsonl')} could not be read`);
-  });
+it('a replay reports where an agent diverged from the cassette', skipFor(belowFull()), async () => {
+  const { state: recorded, server } = await run(GREET, ['model.mode=record']);
+  const cassettes = halo.keepCassette(recorded);
+  await server.close();
+  const lines = readFileSync(join(cassettes, 'hello.jsonl'), 'utf8').split('\n');
+  const replayOf = async (name: string, kept: string[], more: string[] = []) => {
+    const folder = join(cassettes, name);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'hello.jsonl'), `${kept.join('\n')}\n`);
+    return halo.run(halo.newRepository().root, [{ id: 'hello' }], replaying(folder, [CODEX, ...more]));
+  };
+  const nowhere = halo.run(halo.newRepository().root, [{ id: 'other' }], replaying(cassettes, [CODEX]));
+  const [short, skipped, otherModel] = await Promise.all([
+    replayOf('short', lines.slice(0, 3)),
+    replayOf('skipped', [lines[0]!, lines[1]!, lines[3]!, lines[4]!]),
+    replayOf('model', lines.filter(Boolean), ['model.name=gpt-5.1']),
+  ]);
+  for (const state of [short, skipped, otherModel]) expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR' });
+  expect(short.detail).toContain('the agent makes request 3, but the cassette hello.jsonl holds only 2');
+  expect(skipped.detail).toContain('request 2 carries 1 tool results, but the cassette hello.jsonl has 2 there');
+  expect(otherModel.detail).toContain('asks for the model "gpt-5.1"');
+  expect(await nowhere).toMatchObject({ stopReason: 'MISSING_DEPENDENCY' });
+  expect((await nowhere).detail).toContain(`${join(cassettes, 'other.jsonl')} could not be read`);
 });
 
 function fails(status: number): Turn[] {

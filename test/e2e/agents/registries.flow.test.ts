@@ -6,6 +6,7 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
@@ -66,7 +67,8 @@ describe('the mirror of npm', () => {
     expect(proposal).toEqual({ allow: [], registries: [], agentRegistries: ['npm'] });
   });
 
-  it('publishes nothing, and reports all refused requests', async () => {
+  // Every method is in test/gateway/registry.
+  it('publishes nothing, and reports all refused requests', skipFor(belowFull()), async () => {
     const publish = [
       'set -e',
       'mkdir -p /tmp/p && cd /tmp/p',

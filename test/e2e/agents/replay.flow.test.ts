@@ -1,9 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
 import { startModelServer, type Turn } from '../../support/model/model-server.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 const GREET: Turn[] = [
@@ -43,8 +45,8 @@ async function record(agent: string, turns: Turn[], more: string[] = []): Promis
   return state;
 }
 
-describe.each(['codex', 'claude'])('an attempt of %s', (agent) => {
-  it('ends with the same result, in the same image, and lands nothing', async () => {
+describe.each(casesAtLevel(['codex'], ['claude']))('an attempt of %s', (agent) => {
+  it('ends with the same result, in the same image, and lands nothing; a replay that diverges reports where', async () => {
     const { runId, stories } = await record(agent, GREET);
     expect(stories[0]).toMatchObject({ progress: 'passed' });
     const before = readFileSync(join(halo.home, 'runs', runId, 'journal.jsonl'), 'utf8');
@@ -58,10 +60,27 @@ describe.each(['codex', 'claude'])('an attempt of %s', (agent) => {
     // What the first command printed is another number each time.
     expect(replayed.divergence).toMatch(/^Request 2 differs from the recorded one, first at .*(output|content)/);
     expect(readFileSync(join(halo.home, 'runs', runId, 'journal.jsonl'), 'utf8')).toBe(before);
+
+    const cassette = join(halo.home, 'runs', runId, 'artifacts/hello/1/cassette.jsonl');
+    const lines = readFileSync(cassette, 'utf8').split('\n');
+    writeFileSync(cassette, [lines[0], lines[1], lines[3], lines[4], ''].join('\n'));
+    const diverged = await halo.operations.replay(runId, { storyId: 'hello' });
+    expect(diverged.checks[0]).toEqual({ what: 'ending', recorded: 'SUCCESS', found: 'ENGINE_ERROR', ok: false });
+    expect(diverged.divergence).toMatch(
+      /^Replay: request 2 carries 1 tool results, but the cassette hello\.jsonl has 2 there; they differ first at /,
+    );
+
+    rmSync(cassette);
+    await expect(halo.operations.replay(runId, { storyId: 'hello' })).rejects.toMatchObject({
+      code: 'CASSETTE_MISSING',
+      hint: expect.stringContaining('model.mode=record') as string,
+    });
+    for (const nothing of [{ storyId: 'other' }, { storyId: 'hello', attempt: 7 }])
+      await expect(halo.operations.replay(runId, nothing)).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
   });
 });
 
-describe('an attempt that failed', () => {
+describe('an attempt that failed', skipFor(belowFull()), () => {
   it('fails again with the same result', async () => {
     const { runId, stopReason } = await record('codex', GREET, ['gates=["exit 3"]']);
     expect(stopReason).toBe('GATE_FAILED');
@@ -71,33 +90,5 @@ describe('an attempt that failed', () => {
       ['answer', expect.stringContaining('exit 3'), true],
       ['change', expect.stringMatching(/^[0-9a-f]{64}$/), true],
     ]);
-  });
-});
-
-describe('a replay that diverges', () => {
-  it('reports where the agent diverged from the cassette', async () => {
-    const { runId } = await record('codex', GREET);
-    const cassette = join(halo.home, 'runs', runId, 'artifacts/hello/1/cassette.jsonl');
-    const lines = readFileSync(cassette, 'utf8').split('\n');
-    writeFileSync(cassette, [lines[0], lines[1], lines[3], lines[4], ''].join('\n'));
-    const replayed = await halo.operations.replay(runId, { storyId: 'hello' });
-    expect(replayed.checks[0]).toEqual({ what: 'ending', recorded: 'SUCCESS', found: 'ENGINE_ERROR', ok: false });
-    expect(replayed.divergence).toMatch(
-      /^Replay: request 2 carries 1 tool results, but the cassette hello\.jsonl has 2 there; they differ first at input/,
-    );
-  });
-
-  it('needs a cassette, and a story with an attempt', async () => {
-    const { runId } = await record('codex', GREET, ['model.mode=live']);
-    await expect(halo.operations.replay(runId, { storyId: 'hello' })).rejects.toMatchObject({
-      code: 'CASSETTE_MISSING',
-      hint: expect.stringContaining('model.mode=record') as string,
-    });
-    await expect(halo.operations.replay(runId, { storyId: 'other' })).rejects.toMatchObject({
-      code: 'STORY_NOT_FOUND',
-    });
-    await expect(halo.operations.replay(runId, { storyId: 'hello', attempt: 7 })).rejects.toMatchObject({
-      code: 'STORY_NOT_FOUND',
-    });
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import Docker from 'dockerode';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const KEY = 'sk-ant-test-session-71';
@@ -41,7 +42,8 @@ describe('the session of Claude Code', () => {
   });
 
   it('is a new one for each attempt by default, and after session_expiry', async () => {
-    for (const more of [[], ['agents.claude.session="story"', 'agents.claude.session_expiry="1ms"']]) {
+    const expired = ['agents.claude.session="story"', 'agents.claude.session_expiry="1ms"'];
+    for (const more of casesAtLevel([expired], [[]])) {
       const { state, server } = await halo.implement(TURNS, [...SETTINGS, ...more]);
       expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
       expect(server.requests[2]!.body).not.toContain('I remember the number 4711.');

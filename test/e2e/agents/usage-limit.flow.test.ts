@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
+import type { Turn } from '../../support/model/model-server.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const FIVE_HOURS_S = 18_000;
@@ -11,13 +13,19 @@ beforeAll(async () => {
 afterAll(() => halo.close());
 
 describe('a provider’s limit of hours', () => {
-  it.each([
-    ['codex', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
-    ['codex', { body: { error: { type: 'usage_limit_reached', message: 'x', resets_in_seconds: FIVE_HOURS_S } } }],
-    ['claude', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
-    ['opencode', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
-    ['gemini', { body: { error: { code: 429, message: 'x', details: [{ retryDelay: `${FIVE_HOURS_S}s` }] } } }],
-  ])('ends %s immediately, after one request, and its story waits until the limit is reset', async (agent, answer) => {
+  it.each(
+    casesAtLevel<[agent: string, answer: Partial<Turn & { fail: number }>]>(
+      [
+        ['codex', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
+        ['claude', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
+      ],
+      [
+        ['codex', { body: { error: { type: 'usage_limit_reached', message: 'x', resets_in_seconds: FIVE_HOURS_S } } }],
+        ['opencode', { headers: { 'retry-after': String(FIVE_HOURS_S) } }],
+        ['gemini', { body: { error: { code: 429, message: 'x', details: [{ retryDelay: `${FIVE_HOURS_S}s` }] } } }],
+      ],
+    ),
+  )('ends %s immediately, after one request, and its story waits until the limit is reset', async (agent, answer) => {
     const server = await halo.serve([{ fail: 429, ...answer }]);
     const settings = modelAt(server.url, [`agent=${agent}`]);
     const runId = await halo.submit(halo.newRepository().root, [{ id: 'hello' }], settings);

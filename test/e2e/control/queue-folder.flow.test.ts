@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { HOLD, release, releaseUntil } from '../../support/halo/hold.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
@@ -35,9 +36,10 @@ it(
   async () => {
     add('10-b.json', 'TEN');
     add('2-a.json', 'TWO');
-    const settings = scripted(`grep -oE 'TWO|TEN|NEW' | head -n 1 >> order.txt; sleep 2; ${OK}`, ['true']).flatMap(
-      (pair) => ['-c', pair],
-    );
+    const settings = scripted(`grep -oE 'TWO|TEN|NEW' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
+      '-c',
+      pair,
+    ]);
     const at = { cwd: repository.root };
     const worker = home.start(['worker'], at);
     const killed = home.start(['queue', 'prds', ...settings], at);
@@ -69,12 +71,10 @@ it(
   async () => {
     add('1.json', 'ONE');
     add('2.json', 'TWO');
-    const settings = (seconds: number) =>
-      scripted(`sleep ${seconds}; grep -oE 'ONE|TWO' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
-        '-c',
-        pair,
-      ]);
-    const first = home.start(['queue', 'prds', ...settings(12)], { cwd: repository.root });
+    const settings = scripted(`${HOLD}; grep -oE 'ONE|TWO' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap(
+      (pair) => ['-c', pair],
+    );
+    const first = home.start(['queue', 'prds', ...settings], { cwd: repository.root });
     await first.says('no worker is running: this process executes the runs');
     const [runId = ''] = home.runIds();
     await vi.waitFor(async () => expect((await halo(['status', runId])).stdout).toMatch(/agent/), WAIT);
@@ -83,11 +83,12 @@ it(
     expect(stopped.code, stopped.stderr).toBe(130);
     expect(stopped.stderr).toContain('the next `halo queue` repeats it');
     expect(done()).toEqual([]);
-    const next = await halo(['queue', 'prds', ...settings(0)]);
+    const continued = halo(['queue', 'prds', ...settings]);
+    await releaseUntil(home.runIds, () => expect(done()).toEqual(['1.json', '2.json']));
+    const next = await continued;
     expect(next.code, next.stderr).toBe(0);
     expect(next.stderr).toContain('no worker is running: this process executes the runs');
     expect(next.stderr).toContain('2 done, 0 failed');
-    expect(done()).toEqual(['1.json', '2.json']);
     expect(home.runIds()).toHaveLength(2);
     expect(home.runIds()[0]).toBe(runId);
     const [tip = ''] = repository
@@ -102,7 +103,10 @@ it(
   LONG,
   async () => {
     writeFileSync(join(folder, '1.json'), prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
-    const agent = scripted(`sleep 5; date +%N > file.txt; ${OK}`, ['true']).flatMap((pair) => ['-c', pair]);
+    const agent = scripted(`test -e file.txt || { ${HOLD}; }; date +%N > file.txt; ${OK}`, ['true']).flatMap((pair) => [
+      '-c',
+      pair,
+    ]);
     const at = { cwd: repository.root, env: { HALO_HOME: home.dir } };
     const queue = startAtTerminal(['queue', 'prds', ...agent], at);
     await queue.shows('this process executes the runs');
@@ -111,6 +115,7 @@ it(
     await vi.waitFor(async () => expect(await status()).toMatch(/agent/), WAIT);
     queue.press('\u0003');
     await queue.shows('stopping after A: no other story starts');
+    await release(runId);
     expect(await queue.ended, queue.shown()).toBe(130);
     expect(await status()).toMatch(/A +passed[^]*B +pending/);
     expect(await status()).not.toContain('paused');

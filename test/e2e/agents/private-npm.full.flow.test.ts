@@ -4,9 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { belowFull } from '../../support/suite/level.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
-import { skipFor } from '../../support/skip.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -132,7 +130,7 @@ describe('a registry of a company that requires a token, verdaccio', () => {
     expect(ended.stdout + ended.stderr).not.toContain(token);
   });
 
-  it('installs its packages with pnpm', skipFor(belowFull()), async () => {
+  it('installs its packages with pnpm', async () => {
     withToken();
     const repository = makeShop(['npx', '--yes', PNPM, 'install', '--lockfile-only']);
     const ended = await runStory(repository, `npx --yes ${PNPM} install --frozen-lockfile`);

@@ -1,0 +1,33 @@
+import { once } from 'node:events';
+import Docker from 'dockerode';
+import { vi } from 'vitest';
+import { PATIENCE } from '../patience.ts';
+
+/** Part of a script in a sandbox, which waits there until `release`. */
+export const HOLD = 'until test -e /tmp/released; do sleep 0.05; done';
+
+/** Ends the waiting of the scripts that a run executes. Its sandboxes that start later wait again. */
+export async function release(runId: string): Promise<void> {
+  const docker = new Docker();
+  const filters = { label: [`dev.halo.run=${runId}`] };
+  for (const { Id } of await docker.listContainers({ filters }))
+    await touch(docker.getContainer(Id)).catch((error: { statusCode?: number }) => {
+      // It has ended meanwhile.
+      if (error.statusCode !== 404 && error.statusCode !== 409) throw error;
+    });
+}
+
+/** Releases all that waits in a home, again and again, until the condition is met. */
+export function releaseUntil(runIds: () => readonly string[], met: () => unknown): Promise<void> {
+  return vi.waitFor(async () => {
+    for (const runId of runIds()) await release(runId);
+    await met();
+  }, PATIENCE);
+}
+
+async function touch(container: Docker.Container): Promise<void> {
+  const execution = await container.exec({ Cmd: ['touch', '/tmp/released'], AttachStdin: true, AttachStdout: true });
+  const stream = await execution.start({ hijack: true, stdin: true });
+  stream.resume().end();
+  await once(stream, 'end');
+}
