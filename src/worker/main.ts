@@ -124,7 +124,7 @@ class QueueWorker implements Worker {
     const { host, concurrency, log, owner } = options;
     this.services = services;
     this.options = options;
-    this.reconciler = new Reconciler(context, queue, owner);
+    this.reconciler = new Reconciler(context, queue, { owner, takeoverMs: host.takeoverMs });
     this.ahead = new PreparedAttempts(context);
     this.reporter = new IssueReporter(context, queue, owner);
     this.feed = new FeedReader(context, queue, [

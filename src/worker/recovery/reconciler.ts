@@ -22,7 +22,14 @@ const SWEEP_EVERY = 6;
 const COMPARE_ALL_MS = 5 * 60_000;
 /** The lease of the worker that compares for all others. It ends soon after its holder died. */
 const LEASE = 'reconciler';
-const LEASE_MS = 15_000;
+const LEASE_TURNS = 3 / 2;
+
+export interface ReconcilerOptions {
+  /** Handles only the runs of this process; absent: those without an owner. */
+  owner?: string | undefined;
+  /** HALO_TAKEOVER, in ms: a shorter time than ten seconds is also how often it compares. */
+  takeoverMs?: number | undefined;
+}
 
 /** What an open run needs, as far as its journal says. */
 interface Needed {
@@ -63,6 +70,7 @@ export class Reconciler {
   private readonly prune: () => Promise<void>;
   private pruning: Promise<void> | undefined;
   private readonly closing = new AbortController();
+  private readonly everyMs: number;
   private readonly timer: NodeJS.Timeout;
   private turns = 0;
   /** Whether this worker compares for all others. */
@@ -72,16 +80,17 @@ export class Reconciler {
   /** When all open runs were compared, in ms since the process started. */
   private comparedAllAt = -Infinity;
 
-  constructor(worker: WorkerContext, queue: StoryQueue, owner: string | undefined) {
+  constructor(worker: WorkerContext, queue: StoryQueue, { owner, takeoverMs = EVERY_MS }: ReconcilerOptions = {}) {
     this.worker = worker;
     this.queue = queue;
     this.owner = owner;
+    this.everyMs = Math.min(EVERY_MS, takeoverMs);
     const warn = (message: string) => (error: unknown) => worker.log.warn({ err: error }, message);
     this.sweep = coalesce(() => sweepOrphans(worker).catch(warn('orphan sweep failed')));
     this.prune = coalesce(() => pruneDaily(worker, this.closing.signal).catch(warn('retention failed')));
     this.compare = coalesce(() => this.compareOnce().catch(warn('reconciliation failed')));
     this.comparing = this.compare();
-    this.timer = setInterval(() => void (this.comparing = this.compare()), EVERY_MS).unref();
+    this.timer = setInterval(() => void (this.comparing = this.compare()), this.everyMs).unref();
   }
 
   /** Call it when a run has ended: queues the runs that wait for it. */
@@ -108,7 +117,7 @@ export class Reconciler {
     // Not awaited: runs are queued even if the engine does not answer.
     if (this.turns++ % SWEEP_EVERY === 0) this.sweeping = this.sweep();
     if (owner === undefined) {
-      this.leads = await queue.lease(LEASE, this.id, LEASE_MS);
+      this.leads = await queue.lease(LEASE, this.id, Math.ceil(this.everyMs * LEASE_TURNS));
       // A worker that starts compares in any case: its user may have repaired something.
       if (!this.leads && !isFirst) return;
       for (const lane of await removeDeadWorkers(worker.home)) await queue.dropLane(lane);

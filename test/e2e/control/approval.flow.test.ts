@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { it } from '../../support/fixtures.ts';
 import { OK, prdOf, scripted, type TestStory } from '../../support/halo/halo.ts';
+import { HOLD, release } from '../../support/halo/hold.ts';
 
 const QUICK = `echo x >> x; ${OK}`;
 
@@ -56,13 +57,14 @@ describe('a PRD that has changed', () => {
         prd: write(stories),
         repos: [repository.root],
         profile: undefined,
-        set: scripted(`sleep 1; ${QUICK}`),
+        set: scripted(`test -e x || { ${HOLD}; }; ${QUICK}`),
         allowDirty: false,
       });
       const { runId } = submitted!;
       for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
         if (event.type === 'phase.started' && event.phase === 'agent') break;
       await halo.operations.pause(runId, { now: false });
+      await release(runId);
       for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
         if (event.type === 'story.ended') break;
       return runId;

@@ -3,6 +3,7 @@ import type { WorkerView } from '../../../src/api/operations/requests.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { openWorld, stopWorker, type World } from '../../support/faults/world.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
+import { HOLD, release } from '../../support/halo/hold.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -32,40 +33,28 @@ const untilAgent = (runId: string) =>
 const untilStatus = (runId: string, text: string) =>
   vi.waitFor(async () => expect((await halo('status', runId)).stdout).toContain(text), PATIENCE);
 
-it('a drained worker lands its story, others wait until it is resumed', async () => {
-  const running = await submit(`sleep 5; echo x >> x; ${OK}`);
-  const worker = world.startWorker({}, { concurrency: 2 });
+it('a drained worker lands its story, and others wait until there is another worker or it is resumed', async () => {
+  const running = await submit(`${HOLD}; echo x >> x; ${OK}`);
+  const old = world.startWorker({}, { concurrency: 2 });
   await untilAgent(running);
   const [{ id = '' } = {}] = await list();
   expect(await halo('worker', 'drain', id)).toMatchObject({ code: 0, stdout: `draining  ${id}  1 story left\n` });
   const waiting = await submit(`echo y >> y; ${OK}`);
+  await untilStatus(waiting, 'all workers are draining');
+  expect(world.journal(waiting).map(({ type }) => type)).not.toContain('story.started');
+  const next = world.startWorker();
+  await world.untilEnded(waiting);
+  await stopWorker(next);
+  await release(running);
   await world.untilEnded(running);
-  expect((await world.operations.get(running)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
   await vi.waitFor(
     async () => expect(await list()).toMatchObject([{ id, draining: true, busy: 0, slots: 2 }]),
     PATIENCE,
   );
-  expect(world.journal(waiting).map(({ type }) => type)).not.toContain('story.started');
-  await untilStatus(waiting, 'all workers are draining');
+  const third = await submit(`echo z >> z; ${OK}`);
   expect(await halo('worker', 'resume', id)).toMatchObject({ code: 0 });
-  await world.untilEnded(waiting);
-  expect((await world.operations.get(waiting)).state).toMatchObject({ stopReason: 'SUCCESS' });
-  await stopWorker(worker);
-});
-
-it('another worker takes the stories while one drains', async () => {
-  const running = await submit(`sleep 15; echo x >> x; ${OK}`);
-  const old = world.startWorker({}, { concurrency: 2 });
-  await untilAgent(running);
-  const [{ id = '' } = {}] = await list();
-  expect(await halo('worker', 'drain', id)).toMatchObject({ code: 0 });
-  const other = await submit(`echo y >> y; ${OK}`);
-  await untilStatus(other, 'all workers are draining');
-  expect(world.journal(other).map(({ type }) => type)).not.toContain('story.started');
-  const next = world.startWorker();
-  for (const runId of [other, running]) await world.untilEnded(runId);
-  for (const runId of [other, running])
+  await world.untilEnded(third);
+  for (const runId of [running, waiting, third])
     expect((await world.operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
   await stopWorker(old);
-  await stopWorker(next);
 });

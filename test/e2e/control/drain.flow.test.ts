@@ -5,6 +5,7 @@ import { completedJobs } from '../../support/faults/completed-jobs.ts';
 import { belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
+import { HOLD, release } from '../../support/halo/hold.ts';
 import type { HaloProcess } from '../../support/halo/halo-process.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
@@ -44,7 +45,7 @@ const isOfStory = ({ ordinal }: { ordinal: number }) => ordinal === 0;
 
 describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }, () => {
   it('the first signal returns the story without using up an attempt, for each deployment, and it lands in the end', async () => {
-    const runId = await submit(`sleep 5; echo x >> x; ${OK}`);
+    const runId = await submit(`${HOLD}; echo x >> x; ${OK}`);
     for (let nth = 1; nth <= DEPLOYMENTS; nth += 1) {
       const deployed = world.startWorker();
       await untilAgent(runId, nth);
@@ -52,6 +53,8 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
       expect(world.journal(runId).filter(({ type }) => type === 'story.returned')).toHaveLength(nth);
     }
     const last = world.startWorker();
+    await untilAgent(runId, DEPLOYMENTS + 1);
+    await release(runId);
     await world.untilEnded(runId);
     const { state } = await world.operations.get(runId);
     const epoch = DEPLOYMENTS + 1;

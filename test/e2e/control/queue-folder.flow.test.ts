@@ -84,7 +84,10 @@ it(
     expect(stopped.stderr).toContain('the next `halo queue` repeats it');
     expect(done()).toEqual([]);
     const continued = halo(['queue', 'prds', ...settings]);
-    await releaseUntil(home.runIds, () => expect(done()).toEqual(['1.json', '2.json']));
+    await releaseUntil(
+      () => home.runIds(),
+      () => expect(done()).toEqual(['1.json', '2.json']),
+    );
     const next = await continued;
     expect(next.code, next.stderr).toBe(0);
     expect(next.stderr).toContain('no worker is running: this process executes the runs');

@@ -4,6 +4,7 @@ import Docker from 'dockerode';
 import { afterEach, expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { HOLD, release } from '../../support/halo/hold.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -37,10 +38,10 @@ it(
     home = openHome();
     repository = newRepository();
     repository.write('prd.json', Buffer.from(prdOf([{ id: 'A' }, { id: 'B' }]).bytes).toString());
-    const at = { cwd: repository.root };
+    const at = { cwd: repository.root, env: { HALO_TAKEOVER: '3s' } };
     const first = home.start(['worker', '--concurrency', '2'], at);
     await first.says('running up to');
-    const script = `story=$(grep -oE 'Story [A-Z]+' | head -n 1); echo x >> "$story"; sleep 3; ${OK}`;
+    const script = `story=$(grep -oE 'Story [A-Z]+' | head -n 1); echo x >> "$story"; ${HOLD}; ${OK}`;
     const settings = scripted(script, ['true'], ['run.parallel=2']).flatMap((setting) => ['-c', setting]);
     const submitted = await home.halo(['submit', 'prd.json', ...settings], at);
     expect(submitted.stderr).not.toContain('error');
@@ -52,7 +53,9 @@ it(
     expect(await belongings()).toBeGreaterThan(0);
 
     const second = home.start(['worker', '--concurrency', '2'], at);
-    await vi.waitFor(() => expect(journal()).toContain('"run.ended"'), { timeout: 240_000, interval: 500 });
+    await vi.waitFor(() => expect(journal().match(/"phase.started".*"agent"/g)).toHaveLength(4), PATIENCE);
+    await release(runId);
+    await vi.waitFor(() => expect(journal()).toContain('"run.ended"'), PATIENCE);
     const status = await home.halo(['status', runId, '--json'], at);
     expect(JSON.parse(status.stdout)).toMatchObject({
       state: { stopReason: 'SUCCESS', epoch: 4, stories: [{ attempts: 1 }, { attempts: 1 }] },

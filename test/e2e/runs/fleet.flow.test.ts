@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { test } from '../../support/fixtures.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 const options = (script: string) => ({ profile: undefined, set: scripted(script), allowDirty: false });
@@ -44,7 +45,7 @@ test('dependents of a failed repository of a batch are blocked, and the rest of 
 
 test('a blocked run starts automatically when its dependency is retried and succeeds', async ({ halo }) => {
   const api = newRepository().root;
-  const slow = options(`sleep 2; echo x > done; ${OK}`);
+  const slow = options(`${HOLD}; echo x > done; ${OK}`);
   const [needed] = await halo.operations.submit({ ...slow, prd, repos: [api] });
   const after = [needed!.runId];
   const [waiting] = await halo.operations.submit({ ...options(`echo y > y; ${OK}`), prd, repos: [api], after });
@@ -58,6 +59,10 @@ test('a blocked run starts automatically when its dependency is retried and succ
   await halo.operations.pause(waiting!.runId, { now: false });
   expect(await halo.operations.resume(waiting!.runId, {})).toMatchObject({ changed: true, says });
   await halo.operations.retry(needed!.runId, undefined);
+  await releaseUntil(
+    () => [needed!.runId],
+    async () => expect((await halo.operations.get(needed!.runId)).state.stopReason).toBe('SUCCESS'),
+  );
   const end = await halo.untilEnd(waiting!.runId);
   expect(end).toMatchObject({ stopReason: 'SUCCESS', needs: [{ run: needed!.runId, now: 'met' }] });
   expect(end.repo.base).toBe((await halo.operations.get(needed!.runId)).state.tip);

@@ -1,9 +1,10 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { verify } from '../../../src/api/runs/verify-commit.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { OK, openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { HOLD, release } from '../../support/halo/hold.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -11,17 +12,26 @@ import { PATIENCE } from '../../support/patience.ts';
 let halo: TestHalo;
 let repository: TestRepository;
 
-beforeEach(async () => {
-  halo = await openHalo({ concurrency: 3 });
-  repository = newRepository();
-});
-afterEach(async () => {
-  await halo.close();
-});
+beforeAll(async () => void (halo = await openHalo({ concurrency: 3 })));
+beforeEach(() => void (repository = newRepository()));
+afterAll(() => halo.close());
 
 const PARALLEL = ['run.parallel=2'];
 /** Reads from its prompt which story it is; `then` may use $story. */
 const each = (then: string) => `story=$(grep -oE 'Story [A-Z]+' | head -n 1 | cut -d ' ' -f 2); ${then}; ${OK}`;
+
+/** The end of a run whose first two stories wait for each other. */
+async function runTogether(...request: Parameters<TestHalo['submit']>): Promise<RunState> {
+  const runId = await halo.submit(...request);
+  await untilAgents(runId, 2);
+  await release(runId);
+  return halo.untilEnd(runId);
+}
+
+async function untilAgents(runId: string, count: number): Promise<void> {
+  const launched = () => halo.journal(runId).filter(({ type }) => type === 'agent.launched');
+  await vi.waitFor(() => expect(launched()).toHaveLength(count), PATIENCE);
+}
 
 function seqOf(events: JournalEvent[], type: JournalEvent['type'], story: string): number {
   return events.find((event) => event.type === type && 'story' in event && event.story === story)!.seq;
@@ -30,8 +40,8 @@ function seqOf(events: JournalEvent[], type: JournalEvent['type'], story: string
 describe('stories that do not depend on each other', () => {
   it('run at the same time, and a story that needs both builds on both', async () => {
     const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C', dependsOn: ['A', 'B'] }];
-    const script = each('if [ $story = C ]; then cat A.txt B.txt > C.txt; else sleep 1; echo $story > $story.txt; fi');
-    const state = await halo.run(repository.root, stories, scripted(script, ['ls *.txt'], PARALLEL));
+    const script = each(`if [ $story = C ]; then cat A.txt B.txt > C.txt; else ${HOLD}; echo $story > $story.txt; fi`);
+    const state = await runTogether(repository.root, stories, scripted(script, ['ls *.txt'], PARALLEL));
     expect(state).toMatchObject({ stopReason: 'SUCCESS', detail: '3 of 3 stories landed' });
     const events = halo.journal(state.runId);
     const started = (story: string) => seqOf(events, 'story.started', story);
@@ -56,10 +66,10 @@ describe('stories that do not depend on each other', () => {
   });
 
   it('pass their gates together before the second one lands', async () => {
-    const script = each('sleep 1; echo $story > $story.txt');
+    const script = each(`${HOLD}; echo $story > $story.txt`);
     const gates = ['echo $(ls); test ! -e A.txt || test ! -e B.txt'];
     const settings = scripted(script, gates, [...PARALLEL, 'run.on_failure="continue"']);
-    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
+    const state = await runTogether(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     expect(state).toMatchObject({ stopReason: 'PARTIAL' });
     expect(state.stories.map(({ stopReason }) => stopReason).sort()).toEqual(['GATE_FAILED', 'SUCCESS']);
     expect(repository.git('rev-list', '--count', `main..halo/${state.runId}`)).toBe('1');
@@ -67,8 +77,9 @@ describe('stories that do not depend on each other', () => {
   });
 
   it('are repeated on the landed result if they conflict, with the conflicts in the prompt, without using up an attempt', async () => {
-    const script = each('sleep 1; echo $story >> both.txt');
-    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script, ['true'], PARALLEL));
+    // The one that is repeated finds the file of the other.
+    const script = each(`test -e both.txt || { ${HOLD}; }; echo $story >> both.txt`);
+    const state = await runTogether(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script, ['true'], PARALLEL));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     const again = state.stories.find(({ conflicts }) => conflicts === 1)!;
     expect(again.attempts).toBe(2);
@@ -80,8 +91,8 @@ describe('stories that do not depend on each other', () => {
     repository.write('.gitattributes', '* merge=union\n');
     repository.write('list.txt', 'one\n');
     repository.commit('attributes');
-    const script = each('sleep 1; echo $story >> list.txt');
-    const state = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script, ['true'], PARALLEL));
+    const script = each(`grep -q '[AB]' list.txt || { ${HOLD}; }; echo $story >> list.txt`);
+    const state = await runTogether(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(script, ['true'], PARALLEL));
     expect(state.stories.map(({ conflicts }) => conflicts).sort()).toEqual([0, 1]);
   });
 });
@@ -89,26 +100,32 @@ describe('stories that do not depend on each other', () => {
 describe('the branch of a run', () => {
   it('hazard 26: is never overwritten where another process has moved it', async () => {
     const foreign = commitTree('main^{tree}', '-p', 'main', '-m', 'by hand');
-    const script = each('sleep 3; echo $story > $story.txt');
+    const script = each(`${HOLD}; echo $story > $story.txt`);
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(script));
-    await untilJournal(runId, '"phase":"agent"');
+    await untilAgents(runId, 1);
     repository.git('update-ref', `refs/heads/halo/${runId}`, foreign);
+    await release(runId);
     const state = await halo.untilEnd(runId);
     expect(state).toMatchObject({ stopReason: 'CONFLICT', stories: [{ conflicts: 0 }] });
     expect(repository.git('rev-parse', `halo/${runId}`)).toBe(foreign);
   });
 
   it('finds a story that landed before its worker died without a journal event, also for the other stories', async () => {
-    const script = each('if [ $story = A ]; then sleep 8; else sleep 2; fi; echo $story > $story.txt');
+    const script = each(`${HOLD}; echo $story > $story.txt`);
     const stories = [{ id: 'A' }, { id: 'B' }];
     const runId = await halo.submit(repository.root, stories, scripted(script, ['true'], PARALLEL));
-    await untilJournal(runId, '"story.started","story":"B"');
+    await untilAgents(runId, 2);
     const message = `A\n\nHalo-Run: ${runId}\nHalo-Story: A\nHalo-Attempt: 1`;
     const landed = commitTree('main^{tree}', '-p', 'main', '-m', message);
     const ref = `refs/heads/halo/${runId}`;
     repository.git('update-ref', ref, landed);
-    const mirror = join(halo.home, 'repos', readdirSync(join(halo.home, 'repos'))[0]!, 'mirror.git');
+    const { repo, stories: made } = (await halo.operations.get(runId)).state;
+    const mirror = join(halo.home, 'repos', repo.mirror, 'mirror.git');
     repository.git(`--git-dir=${mirror}`, 'fetch', '-q', repository.root, `${ref}:${ref}`);
+    await release(runId, made[1]!.key);
+    const landedB = () => halo.journal(runId).some((event) => event.type === 'story.ended' && event.story === 'B');
+    await vi.waitFor(() => expect(landedB()).toBe(true), PATIENCE);
+    await release(runId);
     const state = await halo.untilEnd(runId);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ commit: landed, attempts: 1 }, {}] });
     expect(repository.git('log', '--format=%s', `main..halo/${runId}`).split('\n')).toEqual([
@@ -119,19 +136,17 @@ describe('the branch of a run', () => {
 });
 
 it('hazard 24: concurrent stories of two runs in one repository are independent', async () => {
-  const settings = scripted(each('sleep 1; echo $story >> both.txt'));
+  const settings = scripted(each(`${HOLD}; echo $story >> both.txt`));
   const ids = [
     await halo.submit(repository.root, [{ id: 'A' }], settings),
     await halo.submit(repository.root, [{ id: 'B' }], settings),
   ];
+  for (const id of ids) await untilAgents(id, 1);
+  for (const id of ids) await release(id);
   const states = await Promise.all(ids.map((id) => halo.untilEnd(id)));
   expect(states).toMatchObject([{ stopReason: 'SUCCESS' }, { stopReason: 'SUCCESS' }]);
   expect(ids.map((id) => repository.git('show', `halo/${id}:both.txt`))).toEqual(['A', 'B']);
 });
-
-async function untilJournal(runId: string, text: string): Promise<void> {
-  await vi.waitFor(() => expect(halo.readFile(runId, 'journal.jsonl')).toContain(text), PATIENCE);
-}
 
 /** A commit that no halo made, without touching the checkout. */
 function commitTree(...words: string[]): string {

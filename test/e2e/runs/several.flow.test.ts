@@ -8,6 +8,9 @@ import { OK, prdOf, remotelyScripted, scripted } from '../../support/halo/halo.t
 import { openHome, type Ended, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { readJournal } from '../../support/halo/read-journal.ts';
+import { HOLD, release, releaseUntil } from '../../support/halo/hold.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 let home: HaloHome;
@@ -54,7 +57,8 @@ async function containersOf(runId: string): Promise<string[]> {
 describe('several repositories', () => {
   it('are executed concurrently by two workers, followed live, inspected and landed', async () => {
     const two = [newRepository(), newRepository()];
-    const script = `echo "I begin."; sleep 2; echo x >> log.txt; ${OK}`;
+    // The first stories wait for each other.
+    const script = `echo "I begin."; test -e log.txt || { ${HOLD}; }; echo x >> log.txt; ${OK}`;
     const repos = two.flatMap(({ root }) => ['--repo', root]);
     const runIds = (await halo('submit', prd(['A', 'B']), ...repos, ...agent(script))).trimEnd().split('\n');
     expect(runIds).toHaveLength(2);
@@ -64,6 +68,12 @@ describe('several repositories', () => {
     await logs.says('I begin.');
     expect(logs.stdout()).not.toContain('SUCCESS');
     expect(logs.process.exitCode).toBeNull();
+    for (const runId of runIds)
+      await vi.waitFor(
+        () => expect(readJournal(home.dir, runId).map(({ type }) => type)).toContain('agent.launched'),
+        PATIENCE,
+      );
+    for (const runId of runIds) await release(runId);
     expect(await logs.ended).toMatchObject({ code: 0, stdout: expect.stringMatching(/SUCCESS.*\n$/) as string });
 
     const journals: JournalEvent[][] = [];
@@ -125,13 +135,17 @@ describe('stopping in the middle of a story', () => {
   it('passes the story of a stopping worker to the other worker, as the same attempt', async () => {
     const repository = newRepository();
     const first = await startWorker();
-    const script = `echo "I begin."; sleep 4; echo x >> log.txt; ${OK}`;
+    const script = `echo "I begin."; ${HOLD}; echo x >> log.txt; ${OK}`;
     const runId = (await halo('submit', prd(['A']), '--repo', repository.root, ...agent(script))).trim();
     const logs = home.start(['logs', runId, '-f'], { cwd: home.dir });
     await logs.says('I begin.');
     const second = await startWorker();
     first.process.kill('SIGTERM');
     expect(await first.ended).toMatchObject({ code: 0 });
+    await releaseUntil(
+      () => [runId],
+      () => expect(logs.stdout()).toContain('SUCCESS'),
+    );
     expect(await logs.ended).toMatchObject({ code: 0 });
     const events = await journal(runId);
     expect(events.at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
@@ -142,25 +156,28 @@ describe('stopping in the middle of a story', () => {
     expect(await containersOf(runId)).toEqual([]);
   });
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('ends halo run with USER_ABORT on %s, and lands nothing', async (signal) => {
-    const repository = newRepository();
-    const words = [
-      'run',
-      prd(['A', 'B']),
-      '--repo',
-      repository.root,
-      ...agent(`echo "I begin."; sleep 30; echo x > x; ${OK}`),
-    ];
-    const run = home.start(words, { cwd: home.dir });
-    await run.says('I begin.');
-    run.process.kill(signal);
-    const end = await run.ended;
-    expect(end).toMatchObject({ code: 130, stdout: expect.stringContaining('USER_ABORT') as string });
-    const runId = end.stdout.trimEnd().split('/').at(-1)!;
-    expect(await halo('status', runId)).toContain('USER_ABORT');
-    expect(repository.git('branch', '--list', 'halo/*')).toBe('');
-    await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]), PATIENCE);
-  });
+  it.each(casesAtLevel(['SIGTERM'] as const, ['SIGINT'] as const))(
+    'ends halo run with USER_ABORT on %s, and lands nothing',
+    async (signal) => {
+      const repository = newRepository();
+      const words = [
+        'run',
+        prd(['A', 'B']),
+        '--repo',
+        repository.root,
+        ...agent(`echo "I begin."; sleep 30; echo x > x; ${OK}`),
+      ];
+      const run = home.start(words, { cwd: home.dir });
+      await run.says('I begin.');
+      run.process.kill(signal);
+      const end = await run.ended;
+      expect(end).toMatchObject({ code: 130, stdout: expect.stringContaining('USER_ABORT') as string });
+      const runId = end.stdout.trimEnd().split('/').at(-1)!;
+      expect(await halo('status', runId)).toContain('USER_ABORT');
+      expect(repository.git('branch', '--list', 'halo/*')).toBe('');
+      await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]), PATIENCE);
+    },
+  );
 });
 
 it('halo run exits cleanly when its reader closes the pipe', async () => {

@@ -6,11 +6,11 @@ import { PATIENCE } from '../patience.ts';
 /** Part of a script in a sandbox, which waits there until `release`. */
 export const HOLD = 'until test -e /tmp/released; do sleep 0.05; done';
 
-/** Ends the waiting of the scripts that a run executes. Its sandboxes that start later wait again. */
-export async function release(runId: string): Promise<void> {
+/** Ends the waiting of the scripts that a run, or one story of it, executes. Sandboxes that start later wait again. */
+export async function release(runId: string, storyKey?: string): Promise<void> {
   const docker = new Docker();
-  const filters = { label: [`dev.halo.run=${runId}`] };
-  for (const { Id } of await docker.listContainers({ filters }))
+  const label = [`dev.halo.run=${runId}`, ...(storyKey === undefined ? [] : [`dev.halo.story=${storyKey}`])];
+  for (const { Id } of await docker.listContainers({ filters: { label } }))
     await touch(docker.getContainer(Id)).catch((error: { statusCode?: number }) => {
       // It has ended meanwhile.
       if (error.statusCode !== 404 && error.statusCode !== 409) throw error;

@@ -121,7 +121,7 @@ test('a worker answers questions whose deadline has passed, also those of ended 
   const origin = { haloVersion: '', agent: { name: 'codex' }, args: [], config: {} };
   await store.createRun(run, origin);
   await store.append(run.runId, asking({ options, unanswered: 'first-option' }));
-  const start = () => new Reconciler(worker, queue, undefined);
+  const start = () => new Reconciler(worker, queue);
   onTestFinished(async () => {
     await queue.close();
     await link.close();

@@ -34,7 +34,7 @@ async function openParts() {
   };
   const worker = createWorkerContext({ ...parts, host, shared: undefined, now: Date.now });
   const startReconciler = () => {
-    const reconciler = new Reconciler(worker, queue, undefined);
+    const reconciler = new Reconciler(worker, queue);
     onTestFinished(async () => {
       // Ends what waits for it.
       hung.close();
