@@ -14,6 +14,8 @@ export interface BreakerKeeper {
   breakers: BreakerStore;
   /** The user of the server who asks; absent: its owner. */
   caller?: User | undefined;
+  /** Queues the jobs of a run that waited for a breaker; absent: the next comparison of a worker does. */
+  proceed?: (runId: string) => Promise<unknown>;
 }
 
 const RUN = 'run:';
@@ -49,7 +51,8 @@ export async function listBreakers(
  * Closes a breaker, so that the stories that it delayed continue, and returns its full key. `asked` is its key, the
  * name of its repository, or a run. Throws USAGE if it is not open, and RUN_NOT_FOUND.
  */
-export async function resetBreaker({ store, breakers, caller }: BreakerKeeper, asked: string): Promise<string> {
+export async function resetBreaker(keeper: BreakerKeeper, asked: string): Promise<string> {
+  const { store, breakers, caller } = keeper;
   const key = caller?.repositories === undefined ? await resolveSharedKey(breakers, asked) : asked;
   if (key.includes(':') && !key.startsWith(RUN)) {
     if (caller?.repositories !== undefined)
@@ -61,7 +64,7 @@ export async function resetBreaker({ store, breakers, caller }: BreakerKeeper, a
         },
       );
     if (!(await breakers.reset(key))) throw notOpen(key);
-    await releaseRuns(store, key);
+    await releaseRuns(keeper, key);
     return key;
   }
   const runId = await store.find(key.startsWith(RUN) ? key.slice(RUN.length) : key).catch((error: unknown) => {
@@ -74,6 +77,7 @@ export async function resetBreaker({ store, breakers, caller }: BreakerKeeper, a
     return { entries: isOpen ? [{ type: 'breaker.reset', key: OWN }] : [], result: isOpen };
   });
   if (!wasOpen) throw notOpen(`${RUN}${runId}`);
+  await keeper.proceed?.(runId);
   return `${RUN}${runId}`;
 }
 
@@ -90,14 +94,15 @@ async function resolveSharedKey(breakers: BreakerStore, asked: string): Promise<
   });
 }
 
-/** Records in the journals of waiting runs that the breaker is closed; workers notice this within seconds. */
-async function releaseRuns(store: JournalStore & RunCatalog, key: string): Promise<void> {
+/** Records in the journals of waiting runs that the breaker is closed, and continues them. */
+async function releaseRuns({ store, proceed }: BreakerKeeper, key: string): Promise<void> {
   const { runs } = await store.list({ ended: 0 });
   for (const { runId } of runs.filter((run) => waitsFor(run, key))) {
     await store.transact(runId, (state) => ({
       entries: waitsFor(state, key) ? [{ type: 'breaker.reset', key }] : [],
       result: undefined,
     }));
+    await proceed?.(runId);
   }
 }
 

@@ -3,27 +3,22 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
-import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { prdOf } from '../../support/halo/halo.ts';
 import { asked, created } from '../../support/journal.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 
 let home: ScriptedHome;
-let terminal: HaloHome;
 
 beforeAll(async () => {
   home = openScriptedHome();
-  terminal = openHome();
   writeFileSync(join(home.host.home, 'prd.json'), prdOf([{ id: 'A' }]).bytes);
   for (const runId of ['landed01']) await home.addLandedRun(runId);
   for (const runId of ['heldrun1', 'heldrun2']) await home.addHeldRun(runId);
   await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
   for (const runId of ['running1', 'running2']) await home.addRunningRun(runId, 2);
 });
-afterAll(async () => {
-  await terminal.close();
-  await home.remove();
-});
+afterAll(() => home.remove());
 
 type Name = keyof typeof OPERATIONS;
 
@@ -111,7 +106,7 @@ describe('the JSON that a command prints has the schema of its operation', () =>
     const { output } = OPERATIONS[name];
     if (output.kind !== 'json') throw new Error(`${name} is not an operation that returns JSON`);
     const env = { HALO_HOME: home.host.home };
-    const { code, stdout, stderr } = await terminal.halo([...command.split(' '), '--json'], {
+    const { code, stdout, stderr } = await callHalo([...command.split(' '), '--json'], {
       cwd: home.host.home,
       env,
     });

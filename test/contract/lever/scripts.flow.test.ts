@@ -31,7 +31,7 @@ describe('the task agent', () => {
   it('checks the work with tests/run.sh before pytest, and keeps its output in verify.log', LONG, async () => {
     commitCheck('echo "run.sh ok"; test -e A.txt');
     work.writeTasks({ tasks: [entry('A')] });
-    const end = await work.run(
+    const end = await work.call(
       ['task', '--tasks', 'prd.json', '--task-id', 'A', '--assignee', 'test-assignee'],
       agentOf(`echo made > A.txt; ${OK}`),
     );
@@ -44,7 +44,7 @@ describe('the task agent', () => {
     commitCheck('true');
     work.writeTasks({ tasks: [entry('A')] });
     const before = work.repository.git('rev-parse', 'main');
-    const end = await work.run(['task', '--task-id', 'A'], agentOf(OK));
+    const end = await work.call(['task', '--task-id', 'A'], agentOf(OK));
     expect(end.code, end.stderr).toBe(0);
     expect(work.task('A').status).toBe('completed');
     expect(JSON.parse(readRunFile('A', 'result.json'))).toMatchObject({ outcome: 'completed', dod_met: true });
@@ -53,7 +53,7 @@ describe('the task agent', () => {
 
   it('completes a task that changed nothing and that nothing checks, with a warning', LONG, async () => {
     work.writeTasks({ tasks: [entry('A')] });
-    const end = await work.run(
+    const end = await work.call(
       ['task', '--tasks', 'prd.json', '--task-id', 'A', '--assignee', 'test-assignee'],
       agentOf(OK),
     );
@@ -71,7 +71,7 @@ describe('the task agent', () => {
     const mine = work.repository.commit('mine');
     work.repository.git('checkout', '-q', 'main');
     work.writeTasks({ tasks: [entry('A')] });
-    const end = await work.run(['task', '--task-id', 'A'], agentOf(`echo made > A.txt; ${OK}`));
+    const end = await work.call(['task', '--task-id', 'A'], agentOf(`echo made > A.txt; ${OK}`));
     expect(end.code, end.stderr).toBe(0);
     expect(work.repository.git('rev-parse', 'ralph/A')).toBe(mine);
     expect(work.read('A.txt')).toBe('made\n');
@@ -82,7 +82,7 @@ describe('the task agent', () => {
     mkdirSync(join(work.root, 'packages/one'), { recursive: true });
     work.writeTasks({ tasks: [entry('A')] }, 'packages/one/prd.json');
     const words = ['task', '--workspace', join(work.root, 'packages/one'), '--task-id', 'A'];
-    const end = await work.run(words, agentOf(`test -d tests && echo made > A.txt; ${OK}`));
+    const end = await work.call(words, agentOf(`test -d tests && echo made > A.txt; ${OK}`));
     expect(end.code, end.stderr).toBe(0);
     expect(work.task('A', 'packages/one/prd.json').status).toBe('completed');
     expect(work.read('A.txt')).toBe('made\n');

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { OK } from '../../support/halo/halo.ts';
+import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
 import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../../support/contracts/lever.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -38,12 +39,18 @@ const inRun = (task: string, name: string) => readFileSync(join(runFolder(task),
 it('lever task refuses a second process in the same workspace, which would run the same task again', LONG, async () => {
   commitPrograms(CI);
   work.writeTasks([entry('A'), entry('B')]);
-  const slow = agentOf(`sleep 6; ${WRITES}`);
+  const slow = agentOf(`test -e A.txt || { ${HOLD}; }; ${WRITES}`);
   const first = work.run(['task'], slow);
   await vi.waitFor(() => expect(work.task('A').status).toBe('started'), PATIENCE);
-  const second = await work.run(['task'], slow);
+  const second = await work.call(['task'], slow);
   expect(second.stderr).toMatch(/error\[TASK_NOT_NEXT\]: Another process \(.+:\d+\) runs a task of /);
   expect(second.code).toBe(6);
+  const ended = { is: false };
+  void first.finally(() => (ended.is = true));
+  await releaseUntil(
+    () => work.home.runIds(),
+    () => expect(ended.is).toBe(true),
+  );
   expect(await first).toMatchObject({ code: 0 });
   expect(work.task('A')).toMatchObject({ status: 'completed', observability: { run_attempts: 1 } });
   expect(work.home.runIds()).toHaveLength(1);

@@ -16,7 +16,8 @@ import { PATIENCE } from '../../support/patience.ts';
 
 /** An agent without output for this time is stopped, so half of it is the longest pause that it waits for. */
 const IDLE = 'limits.idle="4s"';
-const PAUSE_S = 10;
+const PAUSE_S = 5;
+const FIVE_HOURS_S = 18_000;
 
 let halo: TestHalo;
 let model: ChatProvider;
@@ -31,10 +32,10 @@ afterAll(async () => {
 afterEach(() => model.close());
 
 /** The first requests are refused with a pause. */
-const provider = (refused = 1) =>
+const provider = ({ refused = 1, pauseS = PAUSE_S } = {}) =>
   startChatProvider((res, count) => {
     if (count > refused) return complete(res);
-    res.writeHead(429, { 'retry-after': String(PAUSE_S) });
+    res.writeHead(429, { 'retry-after': String(pauseS) });
     res.end('{"error":{"message":"You have reached your usage limit."}}');
   });
 
@@ -43,7 +44,7 @@ const typesOf = (events: readonly JournalEvent[], story: string) =>
 
 describe('a long pause of a model', () => {
   it('interrupts an attempt without using it up, frees the worker, and holds stories that would need the model', async () => {
-    model = await provider();
+    model = await provider({ pauseS: FIVE_HOURS_S });
     const settings = [...askingAgent(model.url, 1), IDLE, 'run.parallel=2'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
     const waiting = await vi.waitFor(async () => {
@@ -54,6 +55,7 @@ describe('a long pause of a model', () => {
     // The only worker is free for other runs.
     const other = await halo.run(newRepository().root, [{ id: 'C' }], scripted(`echo x > x; ${OK}`));
     expect(other.stopReason).toBe('SUCCESS');
+    await halo.operations.retry(runId, undefined);
     const state = await halo.untilEnd(runId);
     expect(state).toMatchObject({
       stopReason: 'SUCCESS',
@@ -72,10 +74,13 @@ describe('a long pause of a model', () => {
     const [began] = halo.journal(other.runId).filter(({ type }) => type === 'story.started');
     expect(Date.parse(began!.at)).toBeLessThan(Date.parse(again!.at));
     // The second story never got a sandbox during the pause.
-    expect(typesOf(events, 'B').slice(0, 2)).toEqual(['story.postponed', 'story.started']);
-    expect(model.times[1]! - model.times[0]!).toBeGreaterThanOrEqual(PAUSE_S * 1_000 - 50);
+    expect(
+      typesOf(events, 'B')
+        .filter((type) => type.startsWith('story.'))
+        .slice(0, 2),
+    ).toEqual(['story.postponed', 'story.started']);
     expect(halo.readFile(runId, 'agent.log')).toMatch(
-      /waiting +\d\.\ds, until \d\d:\d\d:\d\d UTC: The model provider allows no request to the model "m"/,
+      /waiting +4h 59m, until \d\d:\d\d:\d\d UTC: The model provider allows no request to the model "m"/,
     );
   });
 
@@ -89,21 +94,6 @@ describe('a long pause of a model', () => {
     });
     expect(state.detail).toContain('An attempt waits at most 1s (retry.max_wait).');
     expect(model.times).toHaveLength(1);
-  });
-
-  it('is tried again immediately when a user retries the run', async () => {
-    model = await startChatProvider((res, count) => {
-      if (count > 1) return complete(res);
-      res.writeHead(429, { 'retry-after': '18000' });
-      res.end('{}');
-    });
-    const runId = await halo.submit(newRepository().root, [{ id: 'A' }], [...askingAgent(model.url, 1), IDLE]);
-    await vi.waitFor(
-      async () => expect((await halo.operations.get(runId)).state.stories[0]!.waiting?.model).toBe('m'),
-      PATIENCE,
-    );
-    await halo.operations.retry(runId, undefined);
-    expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
   });
 
   it('lasts as long after a restart of worker and Redis, which comes back empty', async () => {
@@ -138,6 +128,7 @@ describe('a long pause of a model', () => {
     const events = readJournal(home, runId);
     const held = events.find((event) => event.type === 'story.postponed');
     const again = events.findLast(({ type }) => type === 'story.started');
+    expect(model.times[1]! - model.times[0]!).toBeGreaterThanOrEqual(PAUSE_S * 1_000 - 50);
     expect(Date.parse(again!.at)).toBeGreaterThanOrEqual(Date.parse(held!.notBefore));
     await worker.close();
     await operations.close();
@@ -149,7 +140,7 @@ describe('a rate per hour', () => {
   const untilNextHour = () => 3_600_000 - (Date.now() % 3_600_000);
 
   it('lets the next story wait for the next hour', async () => {
-    model = await provider(0);
+    model = await provider({ refused: 0 });
     // Not across the end of an hour.
     await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
     // Without IDLE, the attempt itself would wait for an hour that begins in a few minutes.
@@ -170,7 +161,7 @@ describe('a rate per hour', () => {
   });
 
   it('a rate that one attempt has used up alone ends the run, because waiting would repeat this', async () => {
-    model = await provider(0);
+    model = await provider({ refused: 0 });
     await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
     const settings = [...askingAgent(model.url, 3), 'rate.m={rph=2}'];
     const state = await halo.run(newRepository().root, [{ id: 'A' }], settings);

@@ -5,6 +5,8 @@ import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 let home: HaloHome;
@@ -33,19 +35,24 @@ test('hazard 31: three worker processes reach the limit of the fleet and never e
   expect(maxConcurrent(journals.flat(), { from: 'story.started', to: 'story.ended' })).toBe(2);
 });
 
-test('a user with more runs than workers finishes each run before the next one starts, according to the journals', async () => {
-  const prd = join(home.dir, 'prd.json');
-  writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
-  const repositories = [newRepository(), newRepository()];
-  const settings = scripted(`echo x >> log.txt; ${OK}`).flatMap((pair) => ['-c', pair]);
-  const repos = repositories.flatMap(({ root }) => ['--repo', root]);
-  const runIds = (await halo('submit', prd, ...repos, ...settings)).split('\n');
-  const worker = home.start(['worker', '--concurrency', '1'], { cwd: home.dir });
-  await worker.says('running up to');
-  const journals = await journalsOf(runIds);
-  expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
-  expect(maxConcurrent(journals.flat(), { from: 'run.started', to: 'run.ended' })).toBe(1);
-});
+// Which job is next is in test/queue/scheduler.
+test(
+  'a user with more runs than workers finishes each run before the next one starts, according to the journals',
+  skipFor(belowFull()),
+  async () => {
+    const prd = join(home.dir, 'prd.json');
+    writeFileSync(prd, prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
+    const repositories = [newRepository(), newRepository()];
+    const settings = scripted(`echo x >> log.txt; ${OK}`).flatMap((pair) => ['-c', pair]);
+    const repos = repositories.flatMap(({ root }) => ['--repo', root]);
+    const runIds = (await halo('submit', prd, ...repos, ...settings)).split('\n');
+    const worker = home.start(['worker', '--concurrency', '1'], { cwd: home.dir });
+    await worker.says('running up to');
+    const journals = await journalsOf(runIds);
+    expect(journals.map((events) => events.at(-1))).toMatchObject(runIds.map(() => ({ stopReason: 'SUCCESS' })));
+    expect(maxConcurrent(journals.flat(), { from: 'run.started', to: 'run.ended' })).toBe(1);
+  },
+);
 
 /** The journals of the runs, once all have ended. */
 async function journalsOf(runIds: string[]): Promise<JournalEvent[][]> {

@@ -1,3 +1,4 @@
+import { ignore } from '../../../lib/async.ts';
 import type { Operation } from '../operation.ts';
 
 export const resetBreakerOperation: Operation<{ key: string }, { key: string }> = {
@@ -10,7 +11,14 @@ export const resetBreakerOperation: Operation<{ key: string }, { key: string }> 
   example: { key: 'provider:api.openai.com' },
   output: { kind: 'json', schema: (z) => z.object({ key: z.string() }) },
   async run(context, { key }) {
-    const { resetBreaker } = await import('../../runs/breakers.ts');
-    return { key: await resetBreaker(context, key) };
+    const [{ resetBreaker }, { openKeeper }, { continueRun }] = await Promise.all([
+      import('../../runs/breakers.ts'),
+      import('../control/control-request.ts'),
+      import('../../../worker/run/continue-run.ts'),
+    ]);
+    const { store, breakers, caller, openQueue } = context;
+    // Without a queue, workers find the runs when they compare the journals with it.
+    const proceed = (runId: string) => continueRun(openKeeper(context), { runId, openQueue }).catch(ignore);
+    return { key: await resetBreaker({ store, breakers, caller, proceed }, key) };
   },
 };
