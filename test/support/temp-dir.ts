@@ -11,8 +11,9 @@ export function tempDir(name = 'halo test'): string {
   return dir;
 }
 
-/** Calls `remove` after the tests of the file, and after its own hooks. */
+/** Calls `remove` after the tests of the file, and after its own hooks; without tests, at the end of the process. */
 export function removeAfterTests(remove: () => void): void {
+  if (!process.listeners('exit').includes(removeTemporary)) process.once('exit', removeTemporary);
   removals.push(remove);
 }
 

@@ -82,7 +82,11 @@ export interface RequestAccess {
 /** Builds the HTTP API without listening. Closing it ends open streams; the operations stay open. */
 export function buildApp(options: AppOptions): FastifyInstance {
   const { headersMs, requestMs, stalledMs } = { ...TIMEOUTS, ...options.timeouts };
-  const timing = { headersTimeout: headersMs, requestTimeout: requestMs, connectionsCheckingInterval: 1_000 };
+  const timing = {
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.min(1_000, headersMs),
+  };
   const streams = new OpenStreams(stalledMs);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,

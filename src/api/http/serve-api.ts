@@ -8,7 +8,7 @@ import { Authenticator } from '../access/authenticate.ts';
 import type { OidcProvider } from '../sign-in/oidc-provider.ts';
 import { openSignIn } from '../sign-in/open-sign-in.ts';
 import type { FindMissing } from './health-routes.ts';
-import { buildApp } from './http-server.ts';
+import { buildApp, type AppOptions } from './http-server.ts';
 import type { LocalOperations } from '../local.ts';
 import { TlsFiles } from './tls-files.ts';
 import { ensureToken } from './api-token.ts';
@@ -33,6 +33,8 @@ export interface ServeOptions {
   mcp?: McpEndpoint;
   /** `[server]`; by default no limit of requests, and no TLS. */
   rules?: Pick<ServerRules, 'requestsPerMinute' | 'tls' | 'url' | 'oidc' | 'publicMetrics' | 'behindProxy'>;
+  /** For slow clients; by default those of a server in use. */
+  timeouts?: AppOptions['timeouts'];
   /** What the server needs and cannot reach, for `/readyz`. */
   findMissing?: FindMissing;
   /** Sign-in through the provider of `rules.oidc`. */
@@ -86,6 +88,7 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     masker,
     signIn: (limits) => openSignIn({ ownerToken: token, home, authenticator, limits, oidc, provider }),
     ...(publicUrl !== undefined && { url: publicUrl }),
+    ...(options.timeouts && { timeouts: options.timeouts }),
     ...(options.findMissing && { findMissing: options.findMissing }),
     publicMetrics: rules.publicMetrics === true,
     behindProxy: rules.behindProxy === true,

@@ -11,6 +11,7 @@ import { DenialCollector } from './denial-collector.ts';
 /** The older half of the log is replaced when the newer one has this size. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
+/** For how long repeated denials are collected into one line. */
 const COLLAPSE_MS = 60_000;
 const DENIALS: ReadonlySet<AccessEvent['type']> = new Set(['token.refused', 'session.refused', 'operation.denied']);
 /** The denials of this process, by the path of the log: requests have a log each. */
@@ -20,13 +21,10 @@ const collectors = new Map<string, DenialCollector>();
 export class AccessLog {
   readonly #home: string;
   readonly #path: string;
-  readonly #collapseMs: number;
 
-  /** `collapseMs`: for how long repeated denials are collected into one line. */
-  constructor(home: string, { collapseMs = COLLAPSE_MS } = {}) {
+  constructor(home: string) {
     this.#home = home;
     this.#path = join(home, 'access.jsonl');
-    this.#collapseMs = collapseMs;
   }
 
   /** Adds an event; a denial that repeats another one of the last minute is counted, and their number added later. */
@@ -34,7 +32,7 @@ export class AccessLog {
     if (!DENIALS.has(event.type)) return this.#write(event);
     const collector = collectors.get(this.#path) ?? new DenialCollector();
     collectors.set(this.#path, collector);
-    const isNew = collector.add(event, { ms: this.#collapseMs, write: (counted) => this.#write(counted) });
+    const isNew = collector.add(event, { ms: COLLAPSE_MS, write: (counted) => this.#write(counted) });
     if (isNew) await this.#write(event);
   }
 

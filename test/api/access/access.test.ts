@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { grantOf, mayUseRepository, ROLES, type Role } from '../../../src/core/access/access.ts';
 import { hashToken, makeAccessToken } from '../../../src/api/access/access-token.ts';
 import { Authenticator } from '../../../src/api/access/authenticate.ts';
@@ -293,6 +293,9 @@ describe('a refused token', () => {
 });
 
 describe('a flood of denials', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
   const denial = (more: Partial<AccessEvent> = {}): AccessEvent => ({
     ...{ at: '2030-01-01T00:00:00.000Z', type: 'operation.denied', user: 'mal', operation: 'land', reason: 'no' },
     ...more,
@@ -300,7 +303,7 @@ describe('a flood of denials', () => {
 
   it('is one line, and then their number', async () => {
     const dir = tempDir('halo-flood');
-    const logs = [1, 2].map(() => new AccessLog(dir, { collapseMs: 1_500 }));
+    const logs = [1, 2].map(() => new AccessLog(dir));
     for (let count = 0; count < 500; count += 1) await logs[count % 2]!.append(denial());
     await logs[0]!.append(denial({ user: 'eve' }));
     const read = async () => (await logs[0]!.read({ limit: 1_000 })).map(({ user, count }) => [user, count]);
@@ -308,6 +311,7 @@ describe('a flood of denials', () => {
       ['eve', undefined],
       ['mal', undefined],
     ]);
+    vi.advanceTimersByTime(60_000);
     await vi.waitFor(
       async () =>
         expect(await read()).toEqual([
@@ -320,9 +324,10 @@ describe('a flood of denials', () => {
   });
 
   it('is bounded, although each one differs', async () => {
-    const log = new AccessLog(tempDir('halo-flood'), { collapseMs: 1_000 });
+    const log = new AccessLog(tempDir('halo-flood'));
     for (let count = 0; count < 500; count += 1) await log.append(denial({ reason: `no ${count}` }));
     const read = () => log.read({ limit: 1_000 });
+    vi.advanceTimersByTime(60_000);
     await vi.waitFor(async () => expect((await read())[0]?.count).toBeGreaterThan(400), PATIENCE);
     const events = await read();
     expect(events.length).toBeLessThan(20);
@@ -339,6 +344,8 @@ describe('a flood of denials', () => {
 
 describe('an open stream', () => {
   it('ends when it cannot be confirmed that its token is valid', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
     const token = await addUser('lost', 'viewer');
     const runId = await addRun('ada');
     const response = await fetch(`${served.url}/v1/runs/${runId}/events?follow=true`, {
@@ -348,6 +355,7 @@ describe('an open stream', () => {
     const reader = response.body!.getReader();
     expect((await reader.read()).done).toBe(false);
     await writeFile(`${home.host.home}/user-tokens/${token.split('_')[1]}.json`, 'damaged');
+    vi.advanceTimersByTime(5_000);
     const ended = async () => {
       while (!(await reader.read()).done);
     };

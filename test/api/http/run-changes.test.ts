@@ -4,7 +4,7 @@ import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import type { RunFrame } from '../../../src/api/runs/run-followers.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { asked, attempted, created, failed, succeeded } from '../../support/journal.ts';
-import { PATIENCE } from '../../support/patience.ts';
+import { advanceUntil } from '../../support/patience.ts';
 
 const OWNER = 'the-token-of-the-server';
 const [OLD, NEW] = ['0tbq1aaaaaaaaaaa', '0tbq2bbbbbbbbbbb'];
@@ -15,6 +15,7 @@ let served: Served;
 const open: AbortController[] = [];
 
 beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'], shouldAdvanceTime: true });
   home = openScriptedHome();
   served = await serveApi({
     operations: home.operations,
@@ -26,6 +27,7 @@ afterEach(async () => {
   for (const each of open.splice(0)) each.abort();
   await served.close();
   await home.remove();
+  vi.useRealTimers();
 });
 
 interface Follow {
@@ -59,7 +61,7 @@ async function follow({ token = OWNER, ended = 100, after }: Follow = {}) {
         id: /^id: "(.*)"$/m.exec(frame)?.[1],
         runs: (JSON.parse(/^data: (.*)$/m.exec(frame)?.[1] ?? '') as RunFrame).runs,
       }));
-  await vi.waitFor(() => expect(frames().length).toBeGreaterThan(0), PATIENCE);
+  await advanceUntil(() => expect(frames().length).toBeGreaterThan(0));
   return {
     frames,
     /** The ids of the runs of each frame. */
@@ -103,16 +105,11 @@ describe('the stream of runs', () => {
     await home.append(NEW, { type: 'agent.activity', story: 'US-001', attempt: 1, activity });
     // Someone who follows later gets what the agent did, so that it was read.
     const later = await follow();
-    await vi.waitFor(async () => expect((await follow()).frames()[0]?.runs[0]?.seq).toBeGreaterThan(0), PATIENCE);
+    await advanceUntil(async () => expect((await follow()).frames()[0]?.runs[0]?.seq).toBeGreaterThan(0));
     await home.append(NEW, { type: 'phase.started', story: 'US-001', attempt: 1, phase: 'land' });
     for (const { frames } of [stream, later])
-      await vi.waitFor(
-        () =>
-          expect(frames().map(({ runs }) => runs.map(({ stories }) => stories[0]?.phase))).toEqual([
-            ['gates'],
-            ['land'],
-          ]),
-        PATIENCE,
+      await advanceUntil(() =>
+        expect(frames().map(({ runs }) => runs.map(({ stories }) => stories[0]?.phase))).toEqual([['gates'], ['land']]),
       );
   });
 
@@ -126,7 +123,7 @@ describe('the stream of runs', () => {
       to: 'b'.repeat(40),
       by: 'tess',
     });
-    await vi.waitFor(() => expect(stream.frames().at(-1)?.runs[0]?.landed).toMatchObject({ branch: 'main' }), PATIENCE);
+    await advanceUntil(() => expect(stream.frames().at(-1)?.runs[0]?.landed).toMatchObject({ branch: 'main' }));
     expect(stream.ids()).toEqual([[OLD], [OLD]]);
   });
 
@@ -140,7 +137,7 @@ describe('the stream of runs', () => {
     expect(live.ids()).toEqual([[NEW]]);
     broken.close();
     await home.operations.retry(NEW, 'US-001', {});
-    await vi.waitFor(() => expect(live.ids().slice(1).flat()).toEqual(expect.arrayContaining([OLD, NEW])), PATIENCE);
+    await advanceUntil(() => expect(live.ids().slice(1).flat()).toEqual(expect.arrayContaining([OLD, NEW])));
     expect((await follow({ ended: 1, after: broken.lastId() })).ids()[0]?.sort()).toEqual([OLD, NEW]);
   });
 
@@ -159,11 +156,8 @@ describe('the stream of runs', () => {
     expect(all.ids()[0]).toHaveLength(2);
     await inRepository(NEW, '/src/bank');
     await inRepository('0tbq3ddddddddddd', '/src/shop');
-    await vi.waitFor(
-      () => expect(all.ids().flat()).toEqual(expect.arrayContaining([NEW, '0tbq3ddddddddddd'])),
-      PATIENCE,
-    );
-    await vi.waitFor(() => expect(limited.ids().flat()).toContain('0tbq3ddddddddddd'), PATIENCE);
+    await advanceUntil(() => expect(all.ids().flat()).toEqual(expect.arrayContaining([NEW, '0tbq3ddddddddddd'])));
+    await advanceUntil(() => expect(limited.ids().flat()).toContain('0tbq3ddddddddddd'));
     expect(limited.ids().flat()).not.toContain(NEW);
     // The id of someone who sees more does not continue there.
     expect((await follow({ token: ada, after: all.lastId() })).ids()[0]?.sort()).toEqual([OLD, '0tbq3ddddddddddd']);

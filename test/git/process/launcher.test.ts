@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { Launcher } from '../../../src/git/process/launcher.ts';
 import { git, gitText, openGitLauncher, tryGit } from '../../../src/git/process/git.ts';
 import { makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -83,7 +84,8 @@ it('ends with the process that started it, also after kill -9, and ends the comm
   const script = `
     const child = require('node:child_process').fork(${JSON.stringify(PROGRAM)}, { detached: true, serialization: 'advanced' });
     child.send({ id: 1, command: ['sleep', '4711'], options: {} });
-    setTimeout(() => process.stdout.write('ready'), 1000);`;
+    child.send({ id: 2, command: ['true'], options: {} });
+    child.on('message', () => process.stdout.write('ready'));`;
   const parent = spawn(process.execPath, ['-e', script]);
   await once(parent.stdout, 'data');
   const [pid] = launched(parent.pid!);
@@ -94,11 +96,13 @@ it('ends with the process that started it, also after kill -9, and ends the comm
   await vi.waitFor(() => expect(sleeps()).toBe(false), PATIENCE);
 });
 
-it('does not keep its parent alive', async () => {
-  const pid = process.pid;
-  await git(['--version']);
-  expect(launched(pid)).toHaveLength(1);
-  launcher.close();
-  await vi.waitFor(() => expect(launched(pid)).toHaveLength(0), PATIENCE);
-  launcher = openGitLauncher();
+it('ends after its commands when it is closed', async () => {
+  const own = new Launcher();
+  const before = launched(process.pid);
+  const running = own.run({ command: ['sleep', '0.1'], options: {}, input: undefined, signal: undefined });
+  const started = launched(process.pid).filter((pid) => !before.includes(pid));
+  expect(started).toHaveLength(1);
+  own.close();
+  expect(await running).toMatchObject({ exitCode: 0 });
+  await vi.waitFor(() => expect(launched(process.pid)).not.toContain(started[0]), PATIENCE);
 });

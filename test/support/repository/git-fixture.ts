@@ -1,6 +1,7 @@
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { runProgram } from '../process/run-program.ts';
+import { CHEAP, copyBase, headOf } from './recorded-base.ts';
 
 const ENV = {
   PATH: process.env.PATH,
@@ -18,16 +19,17 @@ export function run(dir: string, args: string[], input?: string | Buffer): strin
   return runBytes(dir, args, input).toString('utf8').replace(/\n$/, '');
 }
 
-export function runBytes(dir: string, args: string[], input?: string | Buffer): Buffer {
-  const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe'];
-  return execFileSync('git', args, { cwd: dir, env: ENV, input: input ?? '', stdio, maxBuffer: 256 * 1024 * 1024 });
+export function runBytes(dir: string, args: string[], input: string | Buffer = ''): Buffer {
+  return runProgram('git', args, { cwd: dir, env: ENV, input });
 }
 
 /** A checkout with one commit of these files. */
 export function makeRepo(dir: string, files: Record<string, string> = { 'README.md': 'hello\n' }): string {
-  mkdirSync(dir, { recursive: true });
-  run(dir, ['init', '-q', '-b', 'main']);
-  return commitFiles(dir, files, 'first');
+  copyBase(dir, `Ada ${JSON.stringify(files)}`, (base) => {
+    run(base, ['init', '-q', '-b', 'main']);
+    commitFiles(base, files, 'first');
+  });
+  return headOf(dir);
 }
 
 export function commitFiles(dir: string, files: Record<string, string>, message: string): string {
@@ -36,6 +38,6 @@ export function commitFiles(dir: string, files: Record<string, string>, message:
     writeFileSync(join(dir, path), text);
   }
   run(dir, ['add', '-A', '-f']);
-  run(dir, ['commit', '-q', '--allow-empty', '-m', message]);
-  return run(dir, ['rev-parse', 'HEAD']);
+  run(dir, [...CHEAP, 'commit', '-q', '--allow-empty', '-m', message]);
+  return headOf(dir);
 }
