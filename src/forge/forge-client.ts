@@ -22,6 +22,8 @@ export interface ForgeAccess {
   maxTries?: number;
   /** How to reach the forge; directly if absent. */
   connections?: Connections;
+  /** Waits, in ms, for the end of a rate limit and before a request is repeated. */
+  wait?: (ms: number) => Promise<void>;
 }
 
 export interface ForgeCall {
@@ -78,14 +80,14 @@ export class ForgeClient<R extends string> {
     const [method = '', path = ''] = this.routes[route].split(' ');
     const url = `${this.access.baseUrl}${fillIn(path, params)}${queryOf(query)}`;
     const isRead = method === 'GET';
-    const { maxTries = MAX_TRIES } = this.access;
+    const { maxTries = MAX_TRIES, wait = sleep } = this.access;
     for (let nth = 1; ; nth++) {
       const known = isRead ? this.cached.get(url) : undefined;
       const sent = await this.send({ method, url, body, etag: known?.etag }).catch((error: unknown) => {
         if (!isRead || nth >= maxTries) throw unreachable(this.access.baseUrl, error);
       });
       if (sent === undefined) {
-        await sleep(doubledDelay(nth, FIRST_WAIT_MS));
+        await wait(doubledDelay(nth, FIRST_WAIT_MS));
         continue;
       }
       const { response, value } = sent;
@@ -93,11 +95,11 @@ export class ForgeClient<R extends string> {
       const waitMs = rateLimitWait(response, value);
       if (waitMs !== undefined && nth < maxTries) {
         assertShortWait(waitMs, this.access);
-        await sleep(waitMs);
+        await wait(waitMs);
         continue;
       }
       if (response.status >= 500 && isRead && nth < maxTries) {
-        await sleep(doubledDelay(nth, FIRST_WAIT_MS));
+        await wait(doubledDelay(nth, FIRST_WAIT_MS));
         continue;
       }
       const isMoved = mayMove && REDIRECTS.includes(response.status);

@@ -31,7 +31,10 @@ const ADAPTERS: Record<ForgeName, Adapter> = {
 };
 
 /** How to reach a forge. `token`: the value of the variable `tokenEnv`. */
-export interface ForgeAddress extends Pick<ForgeAccess, 'maxWaitMs' | 'requestMs' | 'maxTries' | 'connections'> {
+export interface ForgeAddress extends Pick<
+  ForgeAccess,
+  'maxWaitMs' | 'requestMs' | 'maxTries' | 'connections' | 'wait'
+> {
   url?: string | undefined;
   tokenEnv?: string | undefined;
   token: string | undefined;
@@ -90,6 +93,6 @@ export function requireAccess(forge: ForgeName, address: ForgeAddress): TokenAcc
         hint: `Export ${address.tokenEnv} in the environment of this process.`,
       },
     );
-  const { token, maxWaitMs, requestMs, maxTries, connections } = address;
-  return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries, connections }) };
+  const { token, maxWaitMs, requestMs, maxTries, connections, wait } = address;
+  return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries, connections, wait }) };
 }

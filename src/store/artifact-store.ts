@@ -68,7 +68,11 @@ export interface ArtifactStore {
 }
 
 /** Opens the artifacts of the runs below `home`, an absolute path. The masker masks everything that is written. */
-export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
+export function openArtifactStore(
+  home: string,
+  masker: Masker,
+  output: { storeBytes?: number | undefined },
+): ArtifactStore {
   const paths = (runId: string) => runPaths(home, runId);
   const logs = new LogReader();
   return {
@@ -97,7 +101,7 @@ export function openArtifactStore(home: string, masker: Masker): ArtifactStore {
     },
     openRaw: (location, onLines, mayWrite) => {
       const files = { own: artifactPath(home, location, 'events.jsonl'), shared: paths(location.runId).raw };
-      return maskingSink(masker, openRawOutput({ ...files, onLines, mayWrite }));
+      return maskingSink(masker, openRawOutput({ ...files, ...output, onLines, mayWrite }));
     },
     followRaw: (runId, how) => followRawOutput(paths(runId), how),
     listArtifacts: (runId) => listArtifacts(paths(runId)),

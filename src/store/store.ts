@@ -13,11 +13,13 @@ export interface StoreOptions {
   now?: () => Date;
   /** Masks everything that is written. The default masker knows no secrets, only patterns of secrets. */
   masker?: Masker;
+  /** See `openRawOutput`. */
+  storeBytes?: number;
 }
 
 /** Opens the store below `home`, an absolute path. Nothing is written before the first run. */
 export function openStore(home: string, options: StoreOptions): Store {
-  const { transcribe, masker = openMasker(), now = () => new Date() } = options;
+  const { transcribe, masker = openMasker(), now = () => new Date(), storeBytes } = options;
   const log: RunWriter['log'] = (runId) => (event, startedAt) =>
     transcribe(event, startedAt, { runId })
       .map((line) => `${masker.text(line)}\n`)
@@ -26,6 +28,6 @@ export function openStore(home: string, options: StoreOptions): Store {
   return {
     ...openRunCatalog(home, writer),
     ...openJournalStore(home, writer),
-    ...openArtifactStore(home, masker),
+    ...openArtifactStore(home, masker, { storeBytes }),
   };
 }

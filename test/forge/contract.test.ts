@@ -3,8 +3,7 @@ import { FORGES } from '../../src/core/issues/issue-source.ts';
 import { openForge } from '../../src/forge/open-forge.ts';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../support/forge/fake-forge.ts';
 
-// Most of their time is waiting for rate limits and repeated requests.
-describe.concurrent.each(FORGES)('the issues of %s', (name) => {
+describe.each(FORGES)('the issues of %s', (name) => {
   const test = base.extend('open', ({}, { onCleanup }) => {
     const fakes: FakeForge[] = [];
     onCleanup(() => Promise.all(fakes.map((fake) => fake.close())).then(() => undefined));
@@ -16,8 +15,10 @@ describe.concurrent.each(FORGES)('the issues of %s', (name) => {
       const fake = await openFakeForge(name);
       fakes.push(fake);
       const source = { forge: name, project, label: 'halo' };
-      const address = { url: fake.url, tokenEnv: 'FORGE_TOKEN', token: token ?? fake.token, maxWaitMs };
-      return { fake, forge: openForge(source, address) };
+      const waits: number[] = [];
+      const wait = (ms: number) => Promise.resolve(void waits.push(ms));
+      const address = { url: fake.url, tokenEnv: 'FORGE_TOKEN', token: token ?? fake.token, maxWaitMs, wait };
+      return { fake, waits, forge: openForge(source, address) };
     };
   });
 
@@ -90,7 +91,7 @@ describe.concurrent.each(FORGES)('the issues of %s', (name) => {
   });
 
   test('are read after a rate limit has been reset and after faults of the server', async ({ open }) => {
-    const { fake, forge } = await open();
+    const { fake, waits, forge } = await open();
     fake.add({ number: 7 });
     const faults = [
       { status: 429, headers: { 'retry-after': '1' } },
@@ -103,13 +104,16 @@ describe.concurrent.each(FORGES)('the issues of %s', (name) => {
     fake.fault = () => faults.shift();
     expect(await forge.listIssues('halo')).toHaveLength(1);
     expect(fake.log.map((line) => line.slice(-3))).toEqual(['429', '502', '403', '200']);
+    // The time of a reset is in seconds, and may be that of another clock.
+    expect(waits).toEqual([1_000, 1_000, expect.toSatisfy((ms: number) => ms >= 1_000 && ms <= 2_000)]);
   });
 
   test('are refused with the time if a rate limit lasts too long', async ({ open }) => {
-    const { fake, forge } = await open({ maxWaitMs: 1000 });
+    const { fake, waits, forge } = await open({ maxWaitMs: 1000 });
     fake.fault = () => ({ status: 429, headers: { 'retry-after': '7200' } });
     await expect(forge.listIssues('halo')).rejects.toThrow(/accepts no requests before \d{4}-/);
     expect(fake.log).toHaveLength(1);
+    expect(waits).toEqual([]);
   });
 
   test('are refused with the status and a hint for a wrong token or project', async ({ open }) => {

@@ -25,8 +25,10 @@ describe.each(FORGES)('answers of %s', (name) => {
   async function open(...first: RecordedAnswer[]) {
     const replay = await openReplayForge([...first, ...answers]);
     onTestFinished(() => replay.close());
-    const address = { url: replay.url, tokenEnv: 'FORGE_TOKEN', token: 'a-token-0123456789', maxWaitMs: 5000 };
-    return { log: replay.log, forge: openForge({ forge: name, project, label: 'halo' }, address) };
+    const waits: number[] = [];
+    const wait = (ms: number) => Promise.resolve(void waits.push(ms));
+    const address = { url: replay.url, tokenEnv: 'FORGE_TOKEN', token: 'a-token-0123456789', maxWaitMs: 5000, wait };
+    return { log: replay.log, waits, forge: openForge({ forge: name, project, label: 'halo' }, address) };
   }
 
   test('answers with two pages of issues are read in ascending order, without pull requests', async () => {
@@ -85,6 +87,7 @@ describe.each(FORGES)('answers of %s', (name) => {
     const short = await open(limits.short);
     expect(await short.forge.listIssues('halo')).toHaveLength(2);
     expect(short.log[0]).toMatch(/ (403|429)$/);
+    expect(short.waits).toEqual([expect.toSatisfy((ms: number) => ms >= 1_000 && ms <= 2_000)]);
     const long = await open(limits.long);
     await expect(long.forge.listIssues('halo')).rejects.toThrow(/accepts no requests before \d{4}-.*rate limit/);
     expect(long.log).toHaveLength(1);

@@ -12,14 +12,17 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { compressOutput } from '../../src/store/run/compress-output.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { created } from '../support/journal.ts';
+import { advanceUntil } from '../support/patience.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const MIB = 2 ** 20;
+/** A large output is as large as that of these tests; a large one of a server has 32 MiB. */
+const STORE_BYTES = MIB / 2;
 const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: ['run', 'prd.json'], config: { image: 'x' } };
 const PATH = 's-1/1/events.jsonl';
 
@@ -27,12 +30,14 @@ let home: string;
 let store: Store;
 let runId: string;
 beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
   home = tempDir('halo-output');
-  store = openStore(home, { transcribe });
+  store = openStore(home, { transcribe, storeBytes: STORE_BYTES });
   const entry = created();
   await store.createRun(entry, ORIGIN);
   runId = entry.runId;
 });
+afterEach(() => void vi.useRealTimers());
 
 const openOutput = (storyKey = 's-1') => store.openRaw({ runId, storyKey, attempt: 1 });
 const shared = () => join(home, 'runs', runId, 'events.jsonl');
@@ -74,7 +79,7 @@ async function print(output: Writable, text: string): Promise<void> {
 }
 
 describe('output of an attempt that is large', () => {
-  const large = linesOf('large', 40 * MIB);
+  const large = linesOf('large', 1.25 * STORE_BYTES);
 
   it('is kept once: in the output of the run, of which the attempt knows its part', async () => {
     appendFileSync(shared(), 'another line\n');
@@ -100,12 +105,12 @@ describe('output of an attempt that is large', () => {
     })();
     await print(output, large);
     output.write('one more\nhalf a ');
-    await expect.poll(isPlaced).toBe(true);
-    await expect.poll(async () => (await read())?.slice(large.length)).toBe('one more\n');
-    await expect.poll(() => followed.length).toBe(large.length + 'one more\n'.length);
+    await advanceUntil(() => expect(isPlaced()).toBe(true));
+    await advanceUntil(async () => expect((await read())?.slice(large.length)).toBe('one more\n'));
+    await advanceUntil(() => expect(followed.length).toBe(large.length + 'one more\n'.length));
     output.write('line\n');
     const whole = `${large}one more\nhalf a line\n`;
-    await expect.poll(() => followed.length).toBe(whole.length);
+    await advanceUntil(() => expect(followed.length).toBe(whole.length));
     expectSame(followed, whole);
     const total = whole.split('\n').length - 1;
     const page = await store.readLogLines(runId, PATH, { from: total - 2, count: 5 });
@@ -118,7 +123,7 @@ describe('output of an attempt that is large', () => {
   });
 
   it('is not mixed up with that of other attempts and processes that print at the same time', async () => {
-    const texts = { 's-1': linesOf('first', 36 * MIB), 's-2': linesOf('second', 48 * MIB) };
+    const texts = { 's-1': linesOf('first', 1.1 * STORE_BYTES), 's-2': linesOf('second', 1.5 * STORE_BYTES) };
     let isPrinting = true;
     const others = (async () => {
       for (let line = 0; isPrinting; line += 1) {
@@ -155,14 +160,15 @@ describe('output of an attempt that is large', () => {
 
   it('is the same in both files if the agent is stopped', async () => {
     const output = openOutput();
-    await print(output, large);
+    const printed = large.repeat(16);
+    await print(output, printed);
     output.destroy();
     await once(output, 'close');
-    await expect.poll(async () => (await read()) === readFileSync(shared(), 'utf8')).toBe(true);
+    await advanceUntil(async () => expect((await read()) === readFileSync(shared(), 'utf8')).toBe(true));
     expect(isPlaced()).toBe(true);
     const kept = (await read()) ?? '';
-    expect(large.startsWith(kept)).toBe(true);
-    expect(kept.length).toBeGreaterThan(32 * MIB);
+    expect(printed.startsWith(kept)).toBe(true);
+    expect(kept.length).toBeGreaterThan(STORE_BYTES);
   });
 
   it('has a last line that only began when all lines before it were stored', async () => {
@@ -170,7 +176,7 @@ describe('output of an attempt that is large', () => {
     await print(output, large);
     const last = 'word '.repeat(40_000);
     output.write(last);
-    await expect.poll(async () => (await read())?.length).toBe(large.length);
+    await advanceUntil(async () => expect((await read())?.length).toBe(large.length));
     output.end();
     await finished(output);
     expectSame(await read(), large + last);
@@ -184,7 +190,7 @@ describe('output of an attempt that is large', () => {
     })();
     for (let part = 0; part < 3; part += 1) {
       await print(output, large);
-      await expect.poll(async () => (await read())?.length).toBe((part + 1) * large.length);
+      await advanceUntil(async () => expect((await read())?.length).toBe((part + 1) * large.length));
     }
     output.end();
     await finished(output);
@@ -198,14 +204,14 @@ describe('output of an attempt that is large', () => {
     await print(output, large);
     output.end();
     await finished(output);
-    writeFileSync(own(), large.slice(0, 32 * MIB));
+    writeFileSync(own(), large.slice(0, STORE_BYTES));
     expectSame(await read(), large);
     expect(await store.listArtifacts(runId)).toMatchObject([{ path: PATH, bytes: large.length }]);
     await store.append(runId, [{ type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' }]);
     await compressOutput(home, runId);
     expect(isPlaced()).toBe(true);
     expectSame(await read(), large);
-    writeFileSync(own(), large.slice(0, 32 * MIB));
+    writeFileSync(own(), large.slice(0, STORE_BYTES));
     const next = openOutput();
     next.end('of the next agent\n');
     await finished(next);
@@ -215,10 +221,10 @@ describe('output of an attempt that is large', () => {
 
   it('stays in one file for two workers, of which one was taken for dead', async () => {
     const [first, second] = [openOutput(), openOutput()];
-    const half = linesOf('half', 20 * MIB);
+    const half = linesOf('half', 0.6 * STORE_BYTES);
     for (const [before, output] of [first, second, first].entries()) {
       await print(output, half);
-      await expect.poll(() => statSync(own()).size).toBe((before + 1) * half.length);
+      await advanceUntil(() => expect(statSync(own()).size).toBe((before + 1) * half.length));
     }
     for (const output of [second, first]) {
       output.end();
@@ -233,8 +239,9 @@ describe('output of an attempt that is large', () => {
     const output = openOutput();
     const failed = expect(finished(output)).rejects.toMatchObject({ code: 'DISK_FAILED' });
     await print(output, large.repeat(2)).catch(() => undefined);
+    output.end();
     await failed;
-    await expect.poll(openFiles).toEqual([]);
+    await advanceUntil(() => expect(openFiles()).toEqual([]));
   });
 });
 
@@ -254,12 +261,16 @@ it('a line of several MiB is passed on whole', async () => {
   expectSame(lines[0], long);
 });
 
-it('small output of an attempt is a file of its own', async () => {
+it.each([
+  [31, false],
+  [33, true],
+])('output of %i MiB is kept only in the output of the run: %s', async (size, placed) => {
+  store = openStore(home, { transcribe });
   const output = openOutput();
-  const text = linesOf('small', 2 * MIB);
-  await print(output, text);
+  const line = `${'x'.repeat(MIB - 1)}\n`;
+  for (let count = 0; count < size; count += 1) await print(output, line);
   output.end();
   await finished(output);
-  expect(readFileSync(own(), 'utf8')).toBe(text);
-  expect(existsSync(`${own()}.ranges`)).toBe(false);
+  expectSame(await read(), line.repeat(size));
+  expect(isPlaced()).toBe(placed);
 });

@@ -36,6 +36,8 @@ interface RawOutputOptions {
   shared: string;
   /** Called before anything is written. */
   mayWrite?: (() => Promise<void>) | undefined;
+  /** The disk stores the output after such an amount, in bytes. */
+  storeBytes?: number | undefined;
   /** Not called after the stream was destroyed. */
   onLines?: OnLines | undefined;
 }
@@ -149,7 +151,7 @@ class RawOutput {
   }
 
   #scheduleStoring(): void {
-    if (this.#unstored >= STORE_BYTES) this.#startStoring();
+    if (this.#unstored >= (this.#options.storeBytes ?? STORE_BYTES)) this.#startStoring();
     // A longer list of ranges is written less often.
     else if (this.#isPlaced() && this.#unstored > 0)
       this.#timer ??= setTimeout(() => this.#startStoring(), this.#placeMs());
