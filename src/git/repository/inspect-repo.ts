@@ -6,7 +6,7 @@ import { allowBareRepository, findCheckout } from '../process/allow-bare.ts';
 import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
 import { lastErrorLine, splitNul } from '../process/output.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
-import { assertObjectId } from '../process/object-id.ts';
+import { assertObjectId, isObjectId } from '../process/object-id.ts';
 
 export interface RepoInfo {
   /** Root of the checkout; the repository itself when it is bare. Absolute, links resolved. */
@@ -25,14 +25,13 @@ export interface RepoInfo {
  */
 export async function inspectRepo(path: string): Promise<RepoInfo> {
   const ask = await openQuestions(path);
-  const [facts, top, head, branch] = await Promise.all([
-    ask(...GIT_DIR_ARGS),
+  const [facts, top, branch] = await Promise.all([
+    ask(...GIT_DIR_ARGS, 'HEAD^{commit}'),
     ask('rev-parse', '--show-toplevel'),
-    ask('rev-parse', '--quiet', '--verify', 'HEAD^{commit}'),
     ask('symbolic-ref', '--quiet', 'HEAD'),
   ]);
-  const { gitDir, shallow } = await readGitDir(path, facts);
-  if (head.exitCode !== 0) {
+  const { gitDir, shallow, head } = await readFacts(path, facts);
+  if (head === undefined) {
     throw new HaloError('NO_COMMITS', `The repository ${path} has no commits yet.`, {
       hint: 'Create a first commit.',
     });
@@ -45,7 +44,7 @@ export async function inspectRepo(path: string): Promise<RepoInfo> {
     root,
     gitDir,
     branch: branch.exitCode === 0 ? branchOf(lineOf(branch.stdout)) : undefined,
-    head: lineOf(head.stdout),
+    head,
     shallow,
   };
 }
@@ -53,15 +52,28 @@ export async function inspectRepo(path: string): Promise<RepoInfo> {
 /** The common git directory of the repository that contains `path`, as in `inspectRepo`. Throws NOT_A_GIT_REPO. */
 export async function requireGitDir(path: string): Promise<string> {
   const ask = await openQuestions(path);
-  return (await readGitDir(path, await ask(...GIT_DIR_ARGS))).gitDir;
+  return (await readFacts(path, await ask(...GIT_DIR_ARGS))).gitDir;
 }
 
-const GIT_DIR_ARGS = ['rev-parse', '--path-format=absolute', '--is-shallow-repository', '--git-common-dir'];
+const GIT_DIR_ARGS = [
+  'rev-parse',
+  '--revs-only',
+  '--path-format=absolute',
+  '--git-common-dir',
+  '--is-shallow-repository',
+];
 
-async function readGitDir(path: string, facts: GitOutcome): Promise<Pick<RepoInfo, 'gitDir' | 'shallow'>> {
+/** What git answers to `GIT_DIR_ARGS`; `head`: the commit, if that was asked for after them and there is one. */
+async function readFacts(
+  path: string,
+  facts: GitOutcome,
+): Promise<Pick<RepoInfo, 'gitDir' | 'shallow'> & { head: string | undefined }> {
   if (facts.exitCode !== 0) throw notARepo(path, lastErrorLine(facts.stderr) ?? 'git does not know it');
-  const lines = facts.stdout.toString('utf8').replace(/\n$/, '');
-  return { gitDir: await realpath(lines.slice(lines.indexOf('\n') + 1)), shallow: lines.startsWith('true') };
+  const lines = lineOf(facts.stdout).split('\n');
+  const head = isObjectId(lines.at(-1) ?? '') ? lines.pop() : undefined;
+  const shallow = lines.pop() === 'true';
+  // A path may have line breaks.
+  return { gitDir: await realpath(lines.join('\n')), shallow, head };
 }
 
 /** Runs git commands in a folder that exists, with the user's trust in its owner. */
@@ -113,13 +125,17 @@ export async function diffCheckout(root: string, maxBytes: number): Promise<stri
 
 /** Returns those folders of a checkout, as paths from its root, that the repository's own rules do not ignore. */
 export async function findUnignoredFolders(root: string, folders: readonly string[]): Promise<string[]> {
+  if (folders.length === 0) return [];
   const settings = { 'core.excludesFile': '/dev/null' };
-  const asked = folders.map(async (folder) => {
-    const args = ['check-ignore', '--quiet', '--no-index', '--', `${folder}/`];
-    const { exitCode } = await tryGit(args, { cwd: root, trust: 'operator', settings });
-    return exitCode === 0 ? [] : [folder];
+  const input = folders.map((folder) => `${folder}/\0`).join('');
+  const asked = await tryGit(['check-ignore', '--stdin', '-z', '--no-index'], {
+    cwd: root,
+    trust: 'operator',
+    settings,
+    input,
   });
-  return (await Promise.all(asked)).flat();
+  const ignored = new Set(splitNul(asked.stdout));
+  return folders.filter((folder) => !ignored.has(`${folder}/`));
 }
 
 export interface FileAtCommit {

@@ -1,10 +1,13 @@
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { git, gitText } from '../../../src/git/process/git.ts';
 import { inspectRepo } from '../../../src/git/repository/inspect-repo.ts';
 import { makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { leaveGitLauncher } from '../../support/suite/git-launcher.ts';
+
+beforeAll(leaveGitLauncher);
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -1,9 +1,12 @@
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { findNamedPaths } from '../../../src/git/protect/named-paths.ts';
 import { makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { leaveGitLauncher } from '../../support/suite/git-launcher.ts';
+
+beforeAll(leaveGitLauncher);
 
 const FILES = {
   'README.md': '',

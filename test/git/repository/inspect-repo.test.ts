@@ -5,9 +5,10 @@ import { inspectRepo, listChanges, readFileAt } from '../../../src/git/repositor
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-it('inspectRepo finds root, branch and head from any folder of a checkout, also with spaces and non-ASCII letters', async () => {
-  const root = join(tempDir(), 'mein Läden');
+it('inspectRepo finds root, branch and head from any folder of a checkout, also with strange names', async () => {
+  const root = join(tempDir(), 'mein\nLäden');
   const head = makeRepo(root, { 'src/a.ts': '1' });
+  run(root, ['tag', 'HEAD']);
   expect(await inspectRepo(join(root, 'src'))).toEqual({
     root,
     gitDir: join(root, '.git'),
@@ -41,6 +42,7 @@ it('refuses a missing path, a file, a bare folder and a repository without commi
     await expect(inspectRepo(path)).rejects.toMatchObject({ code: 'NOT_A_GIT_REPO' });
   }
   run(dir, ['init', '-q']);
+  writeFileSync(join(dir, 'HEAD^{commit}'), '');
   await expect(inspectRepo(dir)).rejects.toMatchObject({ code: 'NO_COMMITS' });
 });
 

@@ -1,12 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
 import { diffCheckout, inspectRepo, listChanges } from '../../../src/git/repository/inspect-repo.ts';
 import { restoreStash, stashChanges } from '../../../src/git/repository/stash.ts';
 import { checkOutWorktree } from '../../../src/git/repository/worktrees.ts';
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { leaveGitLauncher } from '../../support/suite/git-launcher.ts';
+
+beforeAll(leaveGitLauncher);
 
 const KEYS = [
   ...['filter.evil=x.clean', 'filter.evil=x.smudge', 'filter.evil=x.process', 'core.fsmonitor', 'core.sshCommand'],

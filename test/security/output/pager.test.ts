@@ -1,12 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startPager } from '../../../src/cli/output/pager.ts';
 import { readPager } from '../../../src/config/environment/editor-and-pager.ts';
 import { readCorePager } from '../../../src/git/process/core-pager.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import { leaveGitLauncher } from '../../support/suite/git-launcher.ts';
+
+beforeAll(leaveGitLauncher);
 
 let repository: TestRepository;
 let folder: string;
