@@ -1,11 +1,12 @@
 import { HaloError } from '../core/failure/errors.ts';
+import { isDue } from '../lib/due.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { openSchedulerClient, type SchedulerClient } from './scheduler/scheduler-client.ts';
 import { jobIdOf, type JobRef } from './job.ts';
 import { connectRedisClient, isOutOfMemory, isReplyError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
-import type { JobRank, TakingWorker, WorkerSlots } from './scheduler/scheduler.ts';
+import type { JobEntry, JobRank, TakingWorker, WorkerSlots } from './scheduler/scheduler.ts';
 import { readDayUse } from './budget/budget-ledger.ts';
 import type { Charge } from '../core/budget.ts';
 import { defined } from '../lib/guards.ts';
@@ -159,7 +160,9 @@ async function countJobs(scheduler: SchedulerClient): Promise<QueueCounts> {
   const counts = await scheduler.queueOf('').getJobCounts('waiting', 'active', 'delayed', 'failed');
   const count = (state: string) => counts[state] ?? 0;
   const idle = (await scheduler.list()).filter(({ entry, hasSlot }) => entry.lane === '' && !hasSlot);
-  const delayed = idle.filter(({ entry }) => entry.readyAt > Date.now()).length;
+  const now = Date.now();
+  const isDelayed = ({ readyAt, delayMs: longestMs = Infinity }: JobEntry) => !isDue(readyAt, { now, longestMs });
+  const delayed = idle.filter(({ entry }) => isDelayed(entry)).length;
   return {
     waiting: count('waiting') + idle.length - delayed,
     active: count('active'),

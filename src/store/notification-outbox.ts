@@ -15,6 +15,10 @@ export interface PendingNotification {
   addedAt: string;
   /** ISO 8601: not before this time; absent: immediately. */
   notBefore?: string | undefined;
+  /** How long the last failure makes the endpoint wait, in ms. */
+  waitMs?: number | undefined;
+  /** How long it has waited because of all failures before the last one, in ms. */
+  waitedMs?: number | undefined;
   /** Why the last delivery failed. */
   why?: string | undefined;
   /** halo has given up; `halo hooks retry` tries again. */

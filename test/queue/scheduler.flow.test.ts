@@ -277,6 +277,29 @@ test('a repeated offer keeps the place and the delay of the job', async () => {
   expect(await queue.counts()).toMatchObject({ waiting: 1, delayed: 1 });
 });
 
+test('hazard 33: jobs and slots whose times were stored while the clock of Redis was a day ahead are taken in time', async () => {
+  const scheduler = openScheduler(link.client, {
+    prefix: link.prefix,
+    limits: () => Promise.resolve(NO_LIMITS),
+    takeoverMs: 1000,
+  });
+  const ids = ['aaaa0000', 'bbbb0000'];
+  for (const runId of ids) {
+    standings.set(runId, {});
+    await queue.enqueue({ runId, ordinal: 0, attempt: 1, delayMs: runId === 'aaaa0000' ? 60_000 : 0 });
+  }
+  const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1, draining: false });
+  const granted = async (id: string) =>
+    (await scheduler.update(() => ({ worker: worker(id) }))).granted.map((job) => job.id);
+  expect(await granted('dead')).toEqual(['s-bbbb0000-0-a1']);
+  const [jobs, leases] = ['jobs', 'leases'].map((name) => `${link.prefix}:turns:${name}`) as [string, string];
+  const job = JSON.parse((await link.client.hget(jobs, 's-aaaa0000-0-a1'))!) as { readyAt: number };
+  await link.client.hset(jobs, 's-aaaa0000-0-a1', JSON.stringify({ ...job, readyAt: job.readyAt + 86_400_000 }));
+  await link.client.zincrby(leases, 86_400_000, 's-bbbb0000-0-a1');
+  expect(await granted('alive')).toEqual(['s-aaaa0000-0-a1']);
+  await expect.poll(() => granted('another'), PATIENCE).toEqual(['s-bbbb0000-0-a1']);
+});
+
 test('the slot of a dead worker expires, and another worker takes it', async () => {
   const scheduler = openScheduler(link.client, {
     prefix: link.prefix,

@@ -52,7 +52,9 @@ export async function listEndpoints(home: string): Promise<EndpointView[]> {
 async function countPending(outbox: NotificationOutbox, name: string) {
   const pending = await outbox.pending(name);
   const givenUp = pending.filter((each) => each.givenUp === true).length;
-  const why = pending.findLast((each) => each.why !== undefined)?.why;
+  const last = pending.findLast((each) => each.why !== undefined);
+  const next = last?.givenUp === true ? undefined : last?.notBefore;
+  const why = next === undefined ? last?.why : `${last?.why}; the next try is at ${next}`;
   return { waiting: pending.length - givenUp, givenUp, ...defined({ why }) };
 }
 

@@ -1,3 +1,4 @@
+import { isDue } from '../../lib/due.ts';
 import { printableShellWord } from '../text/safe-text.ts';
 
 /** When a breaker opens; 0 disables a threshold. */
@@ -117,7 +118,7 @@ export function admitTrial(
   const { status, reason = 'too many failures', until = 0, openedAt = now } = breaker;
   if (status === 'closed' || breaker.trial === who) return { admitted: true, breaker };
   const asked = status === 'open' && askedAt !== undefined && askedAt > openedAt;
-  if (now < until && !asked)
+  if (!isDue(until, { now, longestMs: policy.cooldownMs }) && !asked)
     return { admitted: false, reason, until: status === 'open' ? until : now + RETRY_ADMISSION_MS };
   // A trial without an outcome blocks others for at most one cooldown.
   return { admitted: true, breaker: { ...breaker, status: 'half-open', trial: who, until: now + policy.cooldownMs } };

@@ -43,11 +43,11 @@ export function foldFailure(
     case 'story.returned':
       return withoutStart(story);
     case 'retry.scheduled': {
-      const { notBefore, why, nth, of } = event;
-      return { ...story, waiting: { notBefore, why, nth, of, class: event.class } };
+      const { why, nth, of } = event;
+      return { ...story, waiting: { ...waitOf(event), why, nth, of, class: event.class } };
     }
     case 'breaker.held':
-      return { ...story, waiting: { notBefore: event.notBefore, why: event.why, breaker: event.key } };
+      return { ...story, waiting: { ...waitOf(event), why: event.why, breaker: event.key } };
   }
 }
 
@@ -56,7 +56,11 @@ export function postponeStory(story: StoryState, event: Of<'story.postponed'>): 
   const { at, why, notBefore, model } = event;
   const waitedMs = (story.waitedMs ?? 0) + msBetween(at, notBefore);
   const begun = story.phase === undefined ? story : withoutStart(story);
-  return { ...omit(begun, 'phase', 'metered'), waiting: { notBefore, why, model }, waitedMs };
+  return { ...omit(begun, 'phase', 'metered'), waiting: { ...waitOf(event), why, model }, waitedMs };
+}
+
+function waitOf({ at, notBefore }: { at: string; notBefore: string }): { notBefore: string; waitMs: number } {
+  return { notBefore, waitMs: Math.max(0, msBetween(at, notBefore)) };
 }
 
 /** Applies a pause of a model, or of one of its keys, which replaces that of the same key and model. */

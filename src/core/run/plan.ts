@@ -2,6 +2,7 @@ import { consumesAttempt } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { attemptName } from '../journal/fold-failures.ts';
 import { isDone, isSelected, isUnchanged, type RunState, type StoryState } from './state.ts';
+import { isDue } from '../../lib/due.ts';
 import { formatStoryRanges } from './story-ranges.ts';
 
 /** What a run does next: the attempts that may run now, in story order, or its end. */
@@ -12,6 +13,8 @@ export interface PlannedAttempt {
   attempt: number;
   /** ISO 8601; undefined: immediately. */
   notBefore?: string;
+  /** How long it has to wait at most, in ms. */
+  longestMs?: number;
 }
 
 export interface RunEnd {
@@ -75,15 +78,17 @@ export function isStillPlanned(state: RunState, { story, attempt }: PlannedAttem
 }
 
 /** Whether an attempt need not wait any longer. `now`: ms since 1970. */
-export function isDue({ notBefore }: PlannedAttempt, now: number): boolean {
-  return notBefore === undefined || Date.parse(notBefore) <= now;
+export function isAttemptDue({ notBefore, longestMs = Infinity }: PlannedAttempt, now: number): boolean {
+  return notBefore === undefined || isDue(Date.parse(notBefore), { now, longestMs });
 }
 
 /** Resuming an attempt that never ended, or landing an approved commit, does not count as a new attempt. */
 function planAttempt(story: StoryState): PlannedAttempt {
   const { progress, attempts, waiting } = story;
   const attempt = progress === 'in_progress' || isApproved(story) ? attempts : attempts + 1;
-  return { story, attempt, ...(waiting === undefined ? {} : { notBefore: waiting.notBefore }) };
+  if (waiting === undefined) return { story, attempt };
+  const { notBefore, waitMs } = waiting;
+  return { story, attempt, notBefore, ...(waitMs !== undefined && { longestMs: waitMs }) };
 }
 
 function isStartable(story: StoryState, state: RunState): boolean {

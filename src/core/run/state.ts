@@ -62,6 +62,8 @@ export interface Unmarked {
 export interface Waiting {
   /** ISO 8601 */
   notBefore: string;
+  /** How long it had to wait when this was decided, in ms; absent in states of older versions. */
+  waitMs?: number;
   why: string;
   /** Which retry of how many, and after which class of failure; undefined when a breaker delays the attempt. */
   nth?: number;

@@ -20,6 +20,13 @@ for i = 1, #flat, 2 do all[flat[i]] = cjson.decode(flat[i + 1]) end
 for _, id in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
   if all[id] then leased[id] = true else redis.call('ZREM', leases, id) end
 end
+-- A lease or a delay that is longer than it was made was made while the clock of the server was ahead.
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', leases, '(' .. (now + ask.leaseMs), '+inf')) do
+  redis.call('ZADD', leases, now + ask.leaseMs, id)
+end
+local function isDue(entry)
+  return entry.readyAt <= now or (entry.delayMs ~= nil and entry.readyAt - now > entry.delayMs)
+end
 
 local function keep(id, entry)
   all[id] = entry
@@ -52,11 +59,10 @@ for _, job in ipairs(ask.offer or {}) do
   if job.started then start(job.runId) end
   job.started = nil
   job.readyAt = now + job.delayMs
-  job.delayMs = nil
   job.id = nil
   if old then
     -- A repeated offer neither delays a job nor lowers its rank.
-    job.readyAt = math.min(job.readyAt, old.readyAt)
+    if old.readyAt < job.readyAt then job.readyAt, job.delayMs = old.readyAt, old.delayMs end
     job.queuedAt = old.queuedAt and math.min(old.queuedAt, job.readyAt)
     job.seq = old.seq
     job.host = old.host
@@ -83,6 +89,7 @@ if ask.later and all[ask.later.id] then
   release(ask.later.id)
   entry.host = nil
   entry.readyAt = now + ask.later.delayMs
+  entry.delayMs = ask.later.delayMs
   entry.queuedAt = entry.readyAt
   keep(ask.later.id, entry)
 end
@@ -167,6 +174,7 @@ if ask.begin then
       release(id)
       entry.host = nil
       entry.readyAt = now + 1000
+      entry.delayMs = 1000
     end
     keep(id, entry)
   end
@@ -203,7 +211,7 @@ end
 local waiting, soonest = {}, -1
 for id, entry in pairs(all) do
   if not leased[id] then
-    if entry.readyAt <= now then
+    if isDue(entry) then
       if countOf('lane', entry.lane) < (capacity[entry.lane] or 0) then table.insert(waiting, id) end
     elseif soonest < 0 or entry.readyAt - now < soonest then soonest = entry.readyAt - now end
   end

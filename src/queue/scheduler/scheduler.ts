@@ -29,6 +29,8 @@ const JobEntry = z.object({
   agent: z.string(),
   priority: z.number(),
   readyAt: z.number(),
+  /** How long it has to wait, in ms: `readyAt` is not further ahead unless the clock of the server was wrong. */
+  delayMs: z.number().optional(),
   seq: z.number(),
   host: z.string().optional(),
   /** When it became ready, in ms since 1970; absent after its start. */

@@ -3,7 +3,7 @@ import { issueNumber } from '../../core/issues/issue-report.ts';
 import { formatIssueSource, type IssueSource } from '../../core/issues/issue-source.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
-import { isDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
+import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { Issue } from '../../forge/forge.ts';
 import { issuesToPrd } from '../../forge/issues-to-prd.ts';
@@ -27,7 +27,7 @@ export async function isIssueWithdrawn(
   const { story, attempt } = planned;
   const number = issueNumber(story.id);
   const isRunning = story.progress === 'in_progress' || story.approved !== undefined;
-  if (source === undefined || number === undefined || isRunning || !isDue(planned, worker.now())) return false;
+  if (source === undefined || number === undefined || isRunning || !isAttemptDue(planned, worker.now())) return false;
   const found = await findIssueChange(worker, { source, number, prd });
   if (found === undefined) return false;
   const ref = { story: story.id, attempt };

@@ -7,6 +7,7 @@ import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { doubledDelay, ignore } from '../../lib/async.ts';
+import { isDue } from '../../lib/due.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { IssueReportFiles, type SentReports } from '../../store/forge/issue-report-files.ts';
@@ -86,7 +87,7 @@ export class IssueReporter {
     try {
       if (!(await this.#holdsLease())) return;
       const changedAt = await store.openRunsChangedAt();
-      if (changedAt === this.#changedAt && now() < this.#dueAt) return;
+      if (changedAt === this.#changedAt && !isDue(this.#dueAt, { now: now(), longestMs: MAX_BACKOFF_MS })) return;
       const runIds = await this.#files.runIds();
       const settings = runIds.length === 0 ? undefined : await readIssueSettings(this.#context);
       if (settings !== undefined) for (const runId of runIds) await this.#reportRun(runId, settings);
@@ -108,7 +109,7 @@ export class IssueReporter {
     const { store, home, log, now } = this.#context;
     const bytes = await store.journalBytes(runId);
     const before = this.#seen.get(runId);
-    const isWaiting = before !== undefined && before.notBefore > now();
+    const isWaiting = before !== undefined && !isDue(before.notBefore, { now: now(), longestMs: MAX_BACKOFF_MS });
     if (isWaiting && (before.bytes === bytes || before.failures > 0)) return;
     try {
       const state = await store.readState(runId);

@@ -1,6 +1,7 @@
 import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { doubledDelay } from '../../lib/async.ts';
+import { isDue } from '../../lib/due.ts';
 import { DeliveryError } from '../../notify/sink.ts';
 import type { Delivery, NotificationOutbox, PendingNotification } from '../../store/notification-outbox.ts';
 import { openSink, type SinkContext } from './open-sink.ts';
@@ -15,7 +16,7 @@ const SEND_MS = 30_000;
 /** After a failure, doubled up to the maximum, with up to a fifth more, so that endpoints are not asked in step. */
 const MIN_BACKOFF_MS = 5_000;
 const MAX_BACKOFF_MS = 60 * 60_000;
-/** Then halo gives a notification up. */
+/** Then halo gives a notification up: this old, and so long in waits, which a clock that jumps does not make longer. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 /** Notifications that were given up stay for `halo hooks retry`. */
 const KEEP_MS = 14 * 24 * 60 * 60_000;
@@ -40,15 +41,16 @@ export async function deliverTo(
     for (const each of pending) await outbox.update(endpoint.name, { ...each, why: gone, givenUp: true });
     return oldestKept + KEEP_MS;
   }
-  const blockedUntil = Math.max(
-    ...pending.map(({ notBefore }) => (notBefore === undefined ? 0 : Date.parse(notBefore))),
-  );
-  if (blockedUntil > now()) return blockedUntil;
+  const blockedUntil = pending.map(({ notBefore, waitMs = MAX_AGE_MS }) => {
+    const until = Date.parse(notBefore ?? '') || 0;
+    return isDue(until, { now: now(), longestMs: waitMs }) ? 0 : until;
+  });
+  if (Math.max(...blockedUntil) > 0) return Math.max(...blockedUntil);
   let next = oldestKept + KEEP_MS;
   for (const ofRun of groupByRun(pending)) {
     const [first] = ofRun;
     const dueAt = Date.parse(first.addedAt) + endpoint.debounceMs;
-    if (!hurry && now() < dueAt) {
+    if (!hurry && !isDue(dueAt, { now: now(), longestMs: endpoint.debounceMs })) {
       next = Math.min(next, dueAt);
       continue;
     }
@@ -101,9 +103,13 @@ async function deliverMessage(
     const failures = first.failures + 1;
     const backoff = doubledDelay(failures - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS) * (1 + Math.random() / 5);
     const delay = Math.min(MAX_AGE_MS, Math.max(retryAfterMs, backoff));
-    const isOver = isGone || isRefused || now() - Date.parse(first.addedAt) > MAX_AGE_MS;
+    const waitedMs = (first.waitedMs ?? 0) + (first.waitMs ?? 0);
+    const isOld = now() - Date.parse(first.addedAt) > MAX_AGE_MS && waitedMs >= MAX_AGE_MS;
+    const isOver = isGone || isRefused || isOld;
     if (isGone) await outbox.disable(name, `${why}; \`halo hooks retry ${name}\` sends to it again`);
-    const next = isOver ? { givenUp: true } : { notBefore: new Date(now() + delay).toISOString() };
+    const next = isOver
+      ? { givenUp: true }
+      : { notBefore: new Date(now() + delay).toISOString(), waitMs: delay, waitedMs };
     for (const { notification, addedAt } of message)
       await outbox.update(name, { notification, addedAt, failures, why, ...next });
     await outbox.record(logged(isOver ? 'given up' : 'failed', why));

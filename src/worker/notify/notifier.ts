@@ -4,6 +4,7 @@ import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import { readCaFile, readEndpoints } from '../../config/host-rules.ts';
 import { wantsNotification } from '../../core/notify/endpoint-filter.ts';
 import { toNotification } from '../../core/notify/notification.ts';
+import { isDue } from '../../lib/due.ts';
 import type { Connections } from '../../lib/network/connections.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { NotificationOutbox } from '../../store/notification-outbox.ts';
@@ -27,7 +28,7 @@ export class Notifier implements FeedConsumer {
   /** Endpoints that are being sent to: a slow one does not delay the others. */
   readonly #sending = new Map<string, Promise<void>>();
   /** For each endpoint, until when nothing is to be done if its part of the outbox did not change since. */
-  readonly #quiet = new Map<string, { changedAt: number; until: number }>();
+  readonly #quiet = new Map<string, { changedAt: number; until: number; longestMs: number }>();
   #droppedAt = -Infinity;
   #endpoints: readonly EndpointSettings[] | undefined;
   #readAt = -1;
@@ -102,10 +103,12 @@ export class Notifier implements FeedConsumer {
     const { name } = endpoint;
     const changedAt = await this.#outbox.changedAt(name);
     const quiet = this.#quiet.get(name);
-    if (!hurry && quiet?.changedAt === changedAt && context.now() < quiet.until) return;
+    const now = context.now();
+    if (!hurry && quiet?.changedAt === changedAt && !isDue(quiet.until, { now, ...quiet })) return;
     const until = await deliverTo(endpoint, context, { signal: this.#closing.signal, hurry });
     // Two changes within a tick of the clock of the file system have the same time.
-    if (Date.now() - changedAt > SETTLED_MS) this.#quiet.set(name, { changedAt, until });
+    if (Date.now() - changedAt > SETTLED_MS)
+      this.#quiet.set(name, { changedAt, until, longestMs: until - context.now() });
   }
 
   #dropAbandoned(): void {

@@ -6,6 +6,7 @@ import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { doubledDelay } from '../../lib/async.ts';
+import { isDue } from '../../lib/due.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';
@@ -93,7 +94,8 @@ export class PullRequester implements FeedConsumer {
   async #sendAll(hurry: boolean): Promise<void> {
     for (const runId of await this.#files.runIds()) {
       const failed = this.#failed.get(runId);
-      const isPaused = !hurry && failed !== undefined && failed.retryAt > this.#context.now();
+      const now = this.#context.now();
+      const isPaused = !hurry && failed !== undefined && !isDue(failed.retryAt, { now, longestMs: MAX_BACKOFF_MS });
       if (this.#isClosing || isPaused) continue;
       try {
         await this.#send(runId);

@@ -11,6 +11,7 @@ import type { PullReviews } from '../../forge/pull-requests.ts';
 import { readChangesOf } from '../../git/commit/read-parents.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { doubledDelay, withTimeout } from '../../lib/async.ts';
+import { isDue } from '../../lib/due.ts';
 import { defined } from '../../lib/guards.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
@@ -34,6 +35,8 @@ const MAX_UNUSED = 5;
 /** When a pull request is read next. `changedAt`: when something happened last, as far as this worker knows. */
 interface Turn {
   at: number;
+  /** How long the turn was put off, in ms. */
+  waitMs: number;
   failures: number;
   changedAt: number;
 }
@@ -92,9 +95,9 @@ export class PullReviewer implements FeedConsumer {
     for (const known of this.#turns.keys()) if (!runIds.includes(known)) this.#turns.delete(known);
     for (const runId of runIds) {
       const now = this.#context.now();
-      const turn = this.#turns.get(runId) ?? { at: 0, failures: 0, changedAt: now };
+      const turn = this.#turns.get(runId) ?? { at: 0, waitMs: 0, failures: 0, changedAt: now };
       if (this.#isClosing) return;
-      if (turn.at > now) continue;
+      if (!isDue(turn.at, { now, longestMs: turn.waitMs })) continue;
       this.#turns.set(runId, await this.#readOne(runId, turn));
     }
   }
@@ -108,12 +111,13 @@ export class PullReviewer implements FeedConsumer {
       const hasGiven = await this.#review(runId, land);
       const isQuiet = now() - changedAt > QUIET_MS;
       const open = openPulls(await store.readState(runId)).length;
-      const at = now() + pauseBetweenReadings({ everyMs, open, isQuiet });
-      return { at, failures: 0, changedAt: hasGiven ? now() : changedAt };
+      const waitMs = pauseBetweenReadings({ everyMs, open, isQuiet });
+      return { at: now() + waitMs, waitMs, failures: 0, changedAt: hasGiven ? now() : changedAt };
     } catch (error) {
       if (toHaloError(error).code === 'RUN_NOT_FOUND') await this.#files.remove(runId);
       else {
-        const at = now() + doubledDelay(failures, everyMs, Math.max(everyMs, MAX_BACKOFF_MS));
+        const waitMs = doubledDelay(failures, everyMs, Math.max(everyMs, MAX_BACKOFF_MS));
+        const at = now() + waitMs;
         const why = masker.text(safeLine(toHaloError(error).message, MAX_WHY));
         log.warn({ runId, why }, 'the pull request of a run cannot be read');
         const failure = { why, retryAt: new Date(at).toISOString() };
@@ -121,9 +125,9 @@ export class PullReviewer implements FeedConsumer {
         await this.#files
           .write(runId, { ...before, failure })
           .catch((fault: unknown) => log.warn({ runId, err: fault }, 'the reason cannot be stored'));
-        return { at, failures: failures + 1, changedAt };
+        return { at, waitMs, failures: failures + 1, changedAt };
       }
-      return { at: 0, failures: 0, changedAt };
+      return { at: 0, waitMs: 0, failures: 0, changedAt };
     }
   }
 

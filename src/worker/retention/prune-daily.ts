@@ -4,7 +4,8 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
-import { isRecord } from '../../lib/guards.ts';
+import { mapConcurrent } from '../../lib/async.ts';
+import { defined, isRecord } from '../../lib/guards.ts';
 import { readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { compressOutput } from '../../store/run/compress-output.ts';
@@ -14,8 +15,11 @@ import { pruneHome } from './prune-home.ts';
 /** Who removes in journals if no user asked for it. */
 const RETENTION = 'retention';
 const EVERY_MS = 86_400_000;
+/** How far the clock may be ahead of everything that the home has recorded before nothing is removed for a day. */
+const MAX_SILENCE_MS = 7 * EVERY_MS;
 /** After one that failed: each reads all runs. */
 const RETRY_MS = 3_600_000;
+const MAX_READS = 8;
 
 /** `[keep]` of `config.toml`. Throws CONFIG_INVALID. */
 export async function readRetention(home: string): Promise<RetentionLimits> {
@@ -30,25 +34,48 @@ export async function readCacheLimit(home: string): Promise<number> {
 /**
  * Once a day: trims the registry cache, looks for open runs that the list lacks, compresses the output of ended runs that
  * no worker has compressed (runs of older versions, or of workers that died), and removes what `[keep]` does not keep.
- * If that fails, it is tried again an hour later.
+ * If that fails, it is tried again an hour later. If the clock is far ahead of the newest time that the home has recorded,
+ * it may be wrong, and a removal cannot be undone: nothing is removed until it was so for a day.
  */
 export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Promise<void> {
-  const { home } = worker;
+  const { home, log } = worker;
+  const now = worker.now();
   const last = await readTimes(home);
-  if (isWithin(EVERY_MS, last.at) || isWithin(RETRY_MS, last.triedAt)) return;
+  if (isWithin(EVERY_MS, now, last.at) || isWithin(RETRY_MS, now, last.triedAt)) return;
   // Before all others, so that a faulty file costs nothing each time.
   const limits = await readRetention(home);
   const cacheLimit = await readCacheLimit(home);
-  await writeTimes(home, { ...last, triedAt: new Date().toISOString() });
+  const triedAt = new Date(now).toISOString();
+  const doubt = hasRetention(limits) ? await findDoubt(worker, last) : undefined;
+  await writeTimes(home, { ...last, triedAt, ...defined({ doubtedAt: doubt?.since }) });
   await openRegistryCache(home).trim(cacheLimit);
   await worker.store.findOpenRuns({ all: true });
   await compressAll(worker, signal);
+  if (doubt !== undefined)
+    return log.warn(doubt, 'the clock is far ahead of all records; retention removes nothing for a day');
   const isDone = !hasRetention(limits) || (await pruneByLimits(worker, limits, signal));
   if (!isDone || signal.aborted) return;
-  await writeTimes(home, { at: new Date().toISOString() });
+  await writeTimes(home, { at: new Date(now).toISOString() });
 }
 
-type DailyContext = Pick<WorkerContext, 'home' | 'store' | 'log'>;
+type DailyContext = Pick<WorkerContext, 'home' | 'store' | 'log' | 'now'>;
+
+/** Why the clock may be wrong: the newest time that the home has recorded, and since when it seems so, ISO 8601. */
+async function findDoubt(
+  { store, now }: DailyContext,
+  { at, doubtedAt }: PruneTimes,
+): Promise<{ newest: string; since: string } | undefined> {
+  if (isWithin(MAX_SILENCE_MS, now(), at)) return undefined;
+  const states = await mapConcurrent(await store.runIds(), MAX_READS, (runId) =>
+    store.readState(runId).catch(() => undefined),
+  );
+  const times = [at, ...states.flatMap((state) => [state?.createdAt, state?.startedAt, state?.endedAt])];
+  const newest = times.filter((time) => time !== undefined).reduce((a, b) => (a > b ? a : b), '');
+  if (newest === '' || now() - Date.parse(newest) <= MAX_SILENCE_MS) return undefined;
+  const doubtedMs = now() - Date.parse(doubtedAt ?? '');
+  if (doubtedMs >= EVERY_MS && doubtedMs <= MAX_SILENCE_MS) return undefined;
+  return { newest, since: doubtedMs >= 0 && doubtedMs < EVERY_MS ? doubtedAt! : new Date(now()).toISOString() };
+}
 
 async function compressAll({ home, store, log }: DailyContext, signal: AbortSignal): Promise<void> {
   for (const runId of await store.runIds()) {
@@ -61,11 +88,11 @@ async function compressAll({ home, store, log }: DailyContext, signal: AbortSign
 
 /** Returns false if another process is removing. */
 async function pruneByLimits(
-  { home, store, log }: DailyContext,
+  { home, store, log, now }: DailyContext,
   limits: RetentionLimits,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const context = { home, store, now: () => new Date() };
+  const context = { home, store, now: () => new Date(now()) };
   const done = await pruneHome(context, limits, { by: RETENTION, signal }).catch((error: unknown) => {
     if (error instanceof HaloError && error.code === 'STEER_REFUSED') return undefined;
     throw error;
@@ -88,12 +115,18 @@ interface PruneTimes {
   at?: string | undefined;
   /** When a worker began it last, unless it finished. */
   triedAt?: string | undefined;
+  /** Since when the clock seems to be wrong. */
+  doubtedAt?: string | undefined;
 }
 
 async function readTimes(home: string): Promise<PruneTimes> {
   const content = tryParseJson((await readIfExists(join(home, 'retention.json'))) ?? '');
-  const { at, triedAt } = isRecord(content) ? content : {};
-  return { at: typeof at === 'string' ? at : undefined, triedAt: typeof triedAt === 'string' ? triedAt : undefined };
+  const times = isRecord(content) ? content : {};
+  const timeOf = (name: string) => {
+    const time = times[name];
+    return typeof time === 'string' && Number.isFinite(Date.parse(time)) ? time : undefined;
+  };
+  return { at: timeOf('at'), triedAt: timeOf('triedAt'), doubtedAt: timeOf('doubtedAt') };
 }
 
 async function writeTimes(home: string, times: PruneTimes): Promise<void> {
@@ -101,7 +134,7 @@ async function writeTimes(home: string, times: PruneTimes): Promise<void> {
 }
 
 /** False for a time in the future, too: the clock was wrong. */
-function isWithin(ms: number, at = ''): boolean {
-  const ageMs = Date.now() - Date.parse(at);
+function isWithin(ms: number, now: number, at = ''): boolean {
+  const ageMs = now - Date.parse(at);
   return ageMs >= 0 && ageMs < ms;
 }

@@ -1,5 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { isDue, planStory } from '../../core/run/plan.ts';
+import { isAttemptDue, planStory } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { repackMirror } from '../../git/mirror/repack-mirror.ts';
@@ -48,7 +48,7 @@ export async function advanceRun(
   // A job may outlive its attempt, for example if a person retried the story while it waited.
   if (planned?.attempt !== attempt) return continueOrEnd(context, run);
   // A job may come early, for example after the queue was rebuilt from the journals.
-  if (!isDue(planned, worker.now())) return continueOrEnd(context, run);
+  if (!isAttemptDue(planned, worker.now())) return continueOrEnd(context, run);
   const { id: story, epoch } = planned.story;
   const guarded = { ...run, repo: state.repo, attemptRef: { story, attempt: planned.attempt }, epoch, signal };
   const fatal = await guardAttempt(worker, guarded, async (begun) => {

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { postponeAttempt } from '../../core/failure/model-pause.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
-import { isDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
+import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { findOpenModel, withModel } from '../network/model-pauses.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -23,7 +23,7 @@ export async function chooseModel(
 ): Promise<ChosenModel | undefined> {
   const { story, attempt } = planned;
   // An approved story needs no agent.
-  if (!isDue(planned, worker.now()) || story.approved !== undefined) return { config };
+  if (!isAttemptDue(planned, worker.now()) || story.approved !== undefined) return { config };
   const { api, mode, name, fallback } = config.model;
   if (worker.budgetLedger === undefined || api === undefined || mode === 'replay') return { config };
   const finding = findOpenModel(worker.budgetLedger, [name, ...fallback], { state, config, now: worker.now });

@@ -1,4 +1,4 @@
-import { planNext } from '../../core/run/plan.ts';
+import { isAttemptDue, planNext } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { EnqueueRequest } from '../../queue/queue.ts';
 
@@ -11,10 +11,9 @@ export function nextJobs(state: RunState, now = Date.now()): EnqueueRequest[] {
   const plan = planNext(state);
   if (plan.kind === 'end') return [{ runId, ordinal: stories.length, attempt: 1 }];
   if (state.paused !== undefined) return [];
-  return plan.attempts.map(({ story, attempt, notBefore }) => ({
-    runId,
-    ordinal: stories.indexOf(story),
-    attempt,
-    delayMs: notBefore === undefined ? 0 : Math.max(0, Date.parse(notBefore) - now),
-  }));
+  return plan.attempts.map((planned) => {
+    const { story, attempt, notBefore = '' } = planned;
+    const delayMs = isAttemptDue(planned, now) ? 0 : Date.parse(notBefore) - now;
+    return { runId, ordinal: stories.indexOf(story), attempt, delayMs };
+  });
 }

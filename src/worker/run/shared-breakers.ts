@@ -8,7 +8,7 @@ import {
 } from '../../core/failure/breaker.ts';
 import type { AttemptRef, FailureNote, JournalEntry } from '../../core/journal/events.ts';
 import { attemptName } from '../../core/journal/fold-failures.ts';
-import { isDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
+import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { defined } from '../../lib/guards.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -22,7 +22,7 @@ export async function isBlockedByBreaker(
 ): Promise<boolean> {
   const { story, attempt } = planned;
   // A running attempt has passed the breakers; a waiting one asks when its time has come.
-  if (story.progress === 'in_progress' || !isDue(planned, worker.now())) return false;
+  if (story.progress === 'in_progress' || !isAttemptDue(planned, worker.now())) return false;
   // An approved story needs no agent.
   if (story.approved !== undefined) return false;
   const { changes, held } = await askBreakers(worker, { state, config, story: story.id, attempt });

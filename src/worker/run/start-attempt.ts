@@ -3,7 +3,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
 import { judgeFailure } from '../../core/failure/judge-failure.ts';
 import type { AttemptRef, JournalEntry } from '../../core/journal/events.ts';
-import { isDue, planStory, type PlannedAttempt } from '../../core/run/plan.ts';
+import { isAttemptDue, planStory, type PlannedAttempt } from '../../core/run/plan.ts';
 import type { RunState, StoryProgress } from '../../core/run/state.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { storyEnded, type AttemptOutcome } from '../attempt/attempt-outcome.ts';
@@ -44,7 +44,7 @@ export async function startAttempt(
     const planned = open ? planStory(state, ordinal) : undefined;
     const now = worker.now();
     // A job may arrive early, for example after the queue was rebuilt from the journals.
-    if (planned === undefined || !isDue(planned, now)) return { entries: [], result: { kind: 'not-started' } };
+    if (planned === undefined || !isAttemptDue(planned, now)) return { entries: [], result: { kind: 'not-started' } };
     const story = prd.stories.find(({ id }) => id === planned.story.id);
     if (story === undefined)
       throw new HaloError('RUN_UNREADABLE', `Run ${runId} no longer has its story ${planned.story.id}.`);

@@ -7,6 +7,7 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { toTrace } from '../../core/traces/to-trace.ts';
 import { doubledDelay } from '../../lib/async.ts';
+import { isDue } from '../../lib/due.ts';
 import { createFolders, readFolder, writeAtomic } from '../../lib/fs.ts';
 import { haloVersion } from '../../lib/version.ts';
 import { post } from '../../notify/post.ts';
@@ -54,7 +55,8 @@ export class TraceExporter implements FeedConsumer {
   }
 
   flush(hurry: boolean): void {
-    if (!hurry && this.#failed.retryAt > this.#context.now()) return;
+    const now = this.#context.now();
+    if (!hurry && !isDue(this.#failed.retryAt, { now, longestMs: MAX_BACKOFF_MS })) return;
     this.#sending ??= this.#sendAll()
       .then(() => void (this.#failed = { times: 0, retryAt: 0 }))
       .catch((error: unknown) => this.#noteFailure(error))

@@ -27,9 +27,9 @@ export async function openStorySession(context: SandboxContext, sessionMs: numbe
   const volume = resources.sessionVolume;
   resources.onClose(() => removeEndedSession(context, volume));
   const known = (await engine.listResources(worker.homeId)).find(({ name }) => name === volume);
-  if (known?.expiresAt !== undefined && known.expiresAt > new Date().toISOString()) return;
+  if (known?.expiresAt !== undefined && known.expiresAt > new Date(worker.now()).toISOString()) return;
   await engine.removeVolume(volume);
-  const expiresAt = new Date(Date.now() + sessionMs).toISOString();
+  const expiresAt = new Date(worker.now() + sessionMs).toISOString();
   const quota = resources.hasQuota ? { quotaBytes: MAX_BYTES } : {};
   await engine.createVolume(volume, resources.labels(SESSION_PHASE), { user: resources.user, expiresAt, ...quota });
   // The first mount of the volume copies the mode of halo's workspace folder, which every user can write to.
@@ -42,7 +42,7 @@ export async function openStorySession(context: SandboxContext, sessionMs: numbe
 async function removeEndedSession({ worker, identity }: SandboxContext, volume: string): Promise<void> {
   const { runId, storyKey } = identity;
   const state = await worker.store.readState(runId);
-  const now = new Date().toISOString();
+  const now = new Date(worker.now()).toISOString();
   if (wasSessionAbandoned(state, { storyKey }, now)) await worker.engine.removeVolume(volume);
 }
 

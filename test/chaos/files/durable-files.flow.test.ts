@@ -71,7 +71,10 @@ beforeAll(async () => {
   await halo.worker.close();
   await halo.operations.close();
   const store = openStore(halo.home, { transcribe });
-  await pruneDaily({ home: halo.home, store, log: pino({ level: 'silent' }) }, new AbortController().signal);
+  await pruneDaily(
+    { home: halo.home, store, log: pino({ level: 'silent' }), now: Date.now },
+    new AbortController().signal,
+  );
   await new IssueReportFiles(halo.home).add(landed);
   await new PullFiles(halo.home).write(landed, {});
   await new PullFiles(halo.home, 'pull-reviews').write(landed, {});

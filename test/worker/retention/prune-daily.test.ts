@@ -9,6 +9,7 @@ import { pruneDaily, readLastPrune } from '../../../src/worker/retention/prune-d
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, failed } from '../../support/journal.ts';
 
+const DAY_MS = 86_400_000;
 const RUN = '0tbq1aaaaaaaaaaa';
 
 let home: ScriptedHome;
@@ -24,9 +25,9 @@ afterEach(() => home.remove());
 
 const configure = (text: string) => writeFileSync(join(dir, 'config.toml'), text);
 const artifact = () => join(dir, 'runs', RUN, 'artifacts/us-001/1/a.log');
-const daily = () =>
+const daily = (now = Date.now()) =>
   pruneDaily(
-    { home: dir, store: openStore(dir, { transcribe }), log: pino({ level: 'silent' }) },
+    { home: dir, store: openStore(dir, { transcribe }), log: pino({ level: 'silent' }), now: () => now },
     new AbortController().signal,
   );
 
@@ -85,9 +86,34 @@ describe('daily retention', () => {
     const fail = () => Promise.reject(new Error('no list'));
     const store = { ...openStore(dir, { transcribe }), findOpenRuns: fail };
     const log = pino({ level: 'silent' });
-    await expect(pruneDaily({ home: dir, store, log }, new AbortController().signal)).rejects.toThrow('no list');
+    await expect(pruneDaily({ home: dir, store, log, now: Date.now }, new AbortController().signal)).rejects.toThrow(
+      'no list',
+    );
     await daily();
     expect(existsSync(artifact())).toBe(true);
+  });
+
+  it('hazard 33: removes nothing for a day if the clock is far ahead of everything that the home has recorded', async () => {
+    configure('[keep]\nartifacts = "30d"\n');
+    const { state } = await home.operations.get(RUN);
+    const ahead = Date.parse(state.endedAt!) + 400 * DAY_MS;
+    for (const now of [ahead, ahead + DAY_MS / 2, ahead - 399 * DAY_MS, ahead]) await daily(now);
+    expect(existsSync(artifact())).toBe(true);
+    await daily(ahead + DAY_MS);
+    expect(existsSync(artifact())).toBe(false);
+  });
+
+  it.each([
+    ['a removal', { at: 1 }],
+    ['a removal and an open run', { at: 6 }],
+  ])('removes at once what ended 400 days ago if the home has recorded %s since', async (_what, { at: days }) => {
+    configure('[keep]\nartifacts = "30d"\n');
+    const { state } = await home.operations.get(RUN);
+    const now = Date.parse(state.endedAt!) + 400 * DAY_MS;
+    const at = new Date(now - days * DAY_MS).toISOString();
+    writeFileSync(join(dir, 'retention.json'), JSON.stringify({ v: 1, at }));
+    await daily(now);
+    expect(existsSync(artifact())).toBe(false);
   });
 
   it('removes nothing while config.toml is invalid', async () => {

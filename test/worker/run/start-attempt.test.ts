@@ -78,6 +78,7 @@ describe('decideStart', () => {
 
 describe('nextJobs', () => {
   const second = 'US-002';
+  const at = (ms: number) => new Date(NOW + ms).toISOString();
 
   it.each<[string, JournalEntry[], ReturnType<typeof nextJobs>]>([
     ['a new run starts its first story', [], [{ runId: 'r', ordinal: 0, attempt: 1, delayMs: 0 }]],
@@ -90,10 +91,22 @@ describe('nextJobs', () => {
         {
           type: 'retry.scheduled',
           ...{ story, attempt: 1, class: 'gate', rule: 'hint', nth: 1, of: 2, why: '' },
-          notBefore: new Date(NOW + 5_000).toISOString(),
+          ...{ at: at(0), notBefore: at(5_000) },
         },
       ],
       [{ runId: 'r', ordinal: 0, attempt: 2, delayMs: 5_000 }],
+    ],
+    [
+      'hazard 33: a retry that was decided while the clock was a day ahead does not wait for that day',
+      [
+        ...failed(story),
+        {
+          type: 'retry.scheduled',
+          ...{ story, attempt: 1, class: 'gate', rule: 'hint', nth: 1, of: 2, why: '' },
+          ...{ at: at(86_400_000), notBefore: at(86_405_000) },
+        },
+      ],
+      [{ runId: 'r', ordinal: 0, attempt: 2, delayMs: 0 }],
     ],
     ['a paused run starts nothing', [{ type: 'run.paused', by: 'me', now: false }], []],
     [
