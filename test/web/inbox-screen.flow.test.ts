@@ -28,19 +28,6 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
 
   const answersOf = async (runId: string) => (await home.operations.get(runId)).state.stories[0]?.answered;
 
-  it('shows repository, run, person, age and title of an entry, and the branch to land on', async () => {
-    await addQuestion('asking01');
-    await home.addLandedRun('landed01');
-    await signIn();
-    await show('inbox', 'Inbox');
-    const entries = page.locator('.entry');
-    const text = await entries.filter({ hasText: 'asking01' }).innerText();
-    for (const part of ['/home/me/shop', 'mina', 'US-001 Story number 1', 'Which currency?'])
-      expect(text).toContain(part);
-    expect(text).toMatch(/\d ?\w+ ago/);
-    expect(await entries.filter({ hasText: 'landed01' }).innerText()).toContain('branch main');
-  });
-
   it('chooses a proposed answer by its digit, and sends it only with the button', async () => {
     await addQuestion('asking01');
     await signIn();
@@ -64,20 +51,6 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await page.waitForURL(/#\/run\/asking01$/);
   });
 
-  it('keeps a typed answer in the browser until Ctrl+Enter sends it', async () => {
-    await addQuestion('asking01');
-    await signIn();
-    await show('inbox', 'Inbox');
-    const answer = page.getByLabel('Answer to US-001');
-    await answer.fill('Francs');
-    await page.reload();
-    await vi.waitFor(async () => expect(await answer.inputValue()).toBe('Francs'), PATIENCE);
-    await answer.press('Control+Enter');
-    await page.getByText('Answered US-001. The run continues.').waitFor();
-    expect(await answersOf('asking01')).toMatchObject([{ text: 'Francs' }]);
-    expect(await page.evaluate('localStorage.length')).toBe(0);
-  });
-
   it('says who can act, and counts only what the person may decide', async () => {
     await addQuestion('asking01');
     await home.addHeldRun('heldrun1');
@@ -95,21 +68,6 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await show('inbox', 'Inbox');
     await page.getByText('Waits for mina or an operator.').waitFor();
     await vi.waitFor(async () => expect(await page.title()).toBe('Inbox – halo'), PATIENCE);
-  });
-
-  it('lists results to land apart, and does not count them', async () => {
-    await home.addLandedRun('donerun1');
-    await home.addHeldRun('heldrun1');
-    await signIn();
-    const tile = (name: string) => page.locator('.figures > div', { hasText: name });
-    await tile('Results to land').getByText('1', { exact: true }).waitFor();
-    await tile('Waiting for a person').getByText('1', { exact: true }).waitFor();
-    await show('inbox', 'Inbox');
-    await page.getByRole('button', { name: 'Approve' }).waitFor();
-    const results = page.getByRole('region', { name: 'Results to land' });
-    await results.getByText('donerun1').waitFor();
-    expect(await results.getByRole('listitem').count()).toBe(1);
-    await vi.waitFor(async () => expect(await page.title()).toBe('(1) Inbox – halo'), PATIENCE);
   });
 
   it('says why a run did not land, what to do and where', async () => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { startTakingWorker } from '../support/halo/taking-worker.ts';
-import { asked, created, failed, passed, succeeded } from '../support/journal.ts';
+import { asked, created, succeeded } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
@@ -38,30 +38,6 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     expect(await cards.count()).toBe(1);
   });
 
-  it('finds stories by their ids and titles, and keeps the filter in the address', async () => {
-    await home.addRun([created('manyrun1', ['PAY-1', 'PAY-2'])]);
-    await home.addRun([created('otherrun', ['CART-1'])]);
-    await page.getByLabel('Find runs').fill('pay-2 number');
-    await page.getByText('otherrun').waitFor({ state: 'detached' });
-    await page.getByLabel('waiting', { exact: true }).check();
-    await page.waitForURL(/#\/\?runs=waiting&find=pay-2\+number$/);
-    await page.getByRole('link', { name: 'shop' }).click();
-    await page.getByRole('heading', { level: 1, name: 'shop' }).waitFor();
-    await page.goBack();
-    await page.getByText('manyrun1').waitFor();
-    expect(await page.getByLabel('Find runs').inputValue()).toBe('pay-2 number');
-    expect(await page.getByLabel('waiting', { exact: true }).isChecked()).toBe(true);
-    await page.getByRole('link', { name: 'Now' }).click();
-    await page.getByText('otherrun').waitFor();
-  });
-
-  it('says for which person, run or worker a run waits', async () => {
-    await home.addHeldRun('heldrun1');
-    await home.addRun([{ ...created('later001', 1), after: ['heldrun1'] }]);
-    await page.getByText('Waits for run heldrun1.').waitFor();
-    await page.getByText('Waits for a person').waitFor();
-  });
-
   it('counts ended runs with a question among those that wait, not among the ended ones', async () => {
     await home.addRun(succeeded('donerun1'));
     await home.addRun([created('asking01', 1), { type: 'run.started' }, ...asked('US-001')]);
@@ -75,17 +51,6 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     await page.getByLabel('ended', { exact: true }).check();
     await page.getByText('asking01').waitFor({ state: 'detached' });
     await page.getByText('donerun1').waitFor();
-  });
-
-  it('names the stories of an ended run that have not landed', async () => {
-    await home.addRun([created('failed01', 2), { type: 'run.started' }, ...passed('US-001'), ...failed('US-002')]);
-    await home.append('failed01', { type: 'run.ended', stopReason: 'PARTIAL', detail: 'US-002 failed.' });
-    const stories = page.getByRole('list', { name: 'Stories' }).getByRole('listitem');
-    await stories.filter({ hasText: 'failed' }).waitFor();
-    expect((await stories.allInnerTexts()).map((text) => text.split('\n'))).toEqual([
-      ['US-002', 'Story number 2', 'failed'],
-    ]);
-    expect(await stories.getByRole('link').getAttribute('href')).toBe('#/run/failed01/story/US-002');
   });
 
   it('says once, on top, that no worker is running', async () => {
@@ -135,31 +100,6 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     } finally {
       await own.leave();
       await worker.close();
-    }
-  });
-
-  it('says why a worker cannot be drained', async () => {
-    const worker = await registerWorker(home.host.home, 'any');
-    try {
-      await page.reload();
-      await page.getByRole('region', { name: 'Workers' }).getByRole('button', { name: 'Drain' }).click();
-      await page.getByRole('alert').getByText(`The queue does not know worker ${worker.id}`).waitFor();
-    } finally {
-      await worker.leave();
-    }
-    // The browser logs the refusal, too.
-    expect(dashboard.problems.splice(0)).toEqual([expect.stringContaining('409')]);
-  });
-
-  it('lists workers with their hosts and their last contact', async () => {
-    const worker = await registerWorker(home.host.home, 'own');
-    try {
-      await page.reload();
-      const row = page.getByRole('region', { name: 'Workers' }).getByRole('row').last();
-      await row.getByText(`process ${process.pid}`).waitFor();
-      expect(await row.innerText()).toMatch(/its own runs[\s\S]*ago/);
-    } finally {
-      await worker.leave();
     }
   });
 });

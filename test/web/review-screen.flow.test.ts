@@ -5,7 +5,7 @@ import type { Locator } from 'playwright-core';
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { HeldChange } from '../support/halo/scripted-home.ts';
-import { checkScreen, WINDOWS } from '../support/network/check-screen.ts';
+import { checkScreen } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { PATIENCE } from '../support/patience.ts';
@@ -156,25 +156,6 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await expect.poll(() => fileOf('src/shop/cart.ts').getByText('criterion 1').count()).toBe(1);
   });
 
-  it('colors code and the changed part of a line, side by side if the person chose it before', async () => {
-    await openReview();
-    const path = 'src/shop/cart.ts';
-    const line = lineOf(path, 'item.count');
-    expect(await line.locator('.code-keyword').first().innerText()).toBe('return');
-    expect(await line.locator('.changed').allInnerTexts()).toEqual(
-      [' * item.', 'count'].map((each) => expect.stringContaining(each.trim().slice(-5)) as string),
-    );
-    await page.getByRole('button', { name: 'Split' }).click();
-    await page.reload();
-    const split = lineOf(path, 'item.count');
-    await split.waitFor();
-    const [before = '', after = ''] = await split.locator('code').allInnerTexts();
-    expect([before.trim(), after.trim()]).toEqual([
-      'return this.items.reduce((sum, item) => sum + item.price, 0);',
-      'return this.items.reduce((sum, item) => sum + item.price * item.count, 0);',
-    ]);
-  });
-
   it('keeps comments on lines and ranges over a reload, and sends them with a message', async () => {
     await openReview('sentback1', CHANGE);
     const path = 'src/shop/cart.ts';
@@ -232,74 +213,6 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     }, PATIENCE);
     await page.reload();
     await page.getByText('Earlier feedback (1)').waitFor();
-  });
-
-  it('chooses lines by arrow keys', async () => {
-    await openReview();
-    await numberOf('src/shop/cart.ts', 12).focus();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Shift+ArrowDown');
-    await page.keyboard.press('Enter');
-    await page.getByLabel('Comment on lines 13 to 14').fill('Both.');
-    await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Your comments (0)' }).waitFor();
-  });
-
-  it('comments on the first change by a key, after which the focus is on its line again', async () => {
-    await openReview();
-    const hint = page.getByText('Click a line number, or press c, to comment.');
-    await hint.waitFor();
-    await page.keyboard.press('c');
-    await page.getByRole('textbox', { name: 'Comment on old line 1' }).fill('Why on every push?');
-    await page.keyboard.press('Control+Enter');
-    const focused = () => page.evaluate('document.activeElement.getAttribute("aria-label")');
-    await vi.waitFor(async () => expect(await focused()).toBe('Comment on old line 1'), PATIENCE);
-    expect(await hint.count()).toBe(0);
-    const icon = await page.evaluate('getComputedStyle(document.activeElement, "::before").content');
-    expect(icon, 'the icon of the focused number').toContain('+');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Shift+ArrowDown');
-    await page.keyboard.press('c');
-    await page.getByRole('textbox', { name: 'Comment on lines 1 to 2' }).fill('Dropped.');
-    await page.keyboard.press('Escape');
-    await vi.waitFor(async () => expect(await focused()).toBe('Comment on line 2'), PATIENCE);
-    await page.getByRole('button', { name: 'Your comments (1)' }).waitFor();
-  });
-
-  it('keeps the button that sends back in view, however many comments there are', async () => {
-    await openReview();
-    const number = numberOf('src/shop/cart.ts', 12);
-    for (let count = 1; count <= 8; count++) {
-      await number.click();
-      await page.getByLabel('Comment on line 12').last().fill(`Comment ${count}\n\nwith\nmany\nlines`);
-      await page.keyboard.press('Control+Enter');
-      await page.getByRole('button', { name: `Your comments (${count})` }).waitFor();
-    }
-    await page.getByRole('button', { name: 'Your comments (8)' }).click();
-    const panel = (await page.getByRole('region', { name: 'Your comments' }).boundingBox())!;
-    const send = (await page.getByRole('button', { name: 'Send back with 8 comments' }).boundingBox())!;
-    expect(send.y).toBeGreaterThan(panel.y);
-    expect(send.y + send.height, 'inside the panel, without scrolling').toBeLessThanOrEqual(panel.y + panel.height);
-  });
-
-  it('goes to files and changes by keys, and remembers which files were viewed', async () => {
-    await openReview();
-    const current = page.locator('.file-tree [aria-current]');
-    await page.keyboard.press('n');
-    await vi.waitFor(
-      async () => expect(await page.evaluate('document.activeElement.dataset.line')).toBe('1'),
-      PATIENCE,
-    );
-    await page.keyboard.press('j');
-    await vi.waitFor(async () => expect(await current.innerText()).toContain('cart.ts'), PATIENCE);
-    await page.keyboard.press('v');
-    await page.getByText('1 of 5 files viewed').waitFor();
-    await page.reload();
-    await page.getByText('1 of 5 files viewed').waitFor();
-    expect(await page.getByLabel('Viewed: src/shop/cart.ts').isChecked()).toBe(true);
-    expect(await lineOf('src/shop/cart.ts', 'item.count').count()).toBe(0);
-    await page.getByRole('searchbox', { name: 'Filter files' }).fill('disc test');
-    await page.getByText('1 of 5 files, 1 viewed').waitFor();
   });
 
   it('approves by a key, and says what happened', async () => {
@@ -374,15 +287,11 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.keyboard.press('Control+Enter');
     await numberOf('test/shop/discount.test.ts', 4).click();
     await page.getByRole('textbox', { name: 'Comment on line 4' }).fill('Test the limit.');
-    for (const window of WINDOWS) {
-      await page.setViewportSize({ width: window.width, height: 900 });
-      for (const view of ['Unified', 'Split', 'comments']) {
-        if (view === 'comments') await page.getByRole('button', { name: 'Your comments' }).click();
-        else if (window.width > 390) await page.getByRole('button', { name: view, exact: true }).click();
-        await page.waitForTimeout(300);
-        await checkScreen(page, `review-${view}`, window);
-        if (view === 'comments') await page.getByRole('button', { name: 'Your comments' }).click();
-      }
-    }
+    for (const view of ['Unified', 'Split'])
+      await checkScreen(page, `review-${view}`, async (width) => {
+        if (width > 390) await page.getByRole('button', { name: view, exact: true }).click();
+      });
+    await page.getByRole('button', { name: 'Your comments' }).click();
+    await checkScreen(page, 'review-comments');
   });
 });

@@ -40,16 +40,6 @@ describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), 
     await table.getByRole('row', { name: /retry\.attempts\b.*default/ }).waitFor();
   });
 
-  it('scrolls a table of a narrow page instead of breaking its words', async () => {
-    writeFileSync(join(home.host.home, 'config.toml'), '[budget]\nday_usd = 5\n');
-    await page.setViewportSize({ width: 390, height: 844 });
-    await show('settings', 'Settings');
-    const key = page.getByRole('region', { name: 'Settings of the server' }).getByText('budget.day_usd');
-    await key.waitFor();
-    expect((await key.boundingBox())?.height, 'one line').toBeLessThan(30);
-    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
-  });
-
   it('shows the checks of the server that start no container', async () => {
     await show('settings', 'Settings');
     const checks = page.getByRole('region', { name: 'Checks of the server' });

@@ -1,12 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { created, failed, failedWithTests, passed } from '../support/journal.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 
 import { skipFor } from '../support/skip.ts';
-import { PATIENCE } from '../support/patience.ts';
 
 describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is missing'), () => {
   const dashboard = useDashboard();
@@ -54,16 +53,6 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.locator('.figures').getByText('$5.50', { exact: true }).waitFor();
   });
 
-  it('divides the metered cost only by the landed stories that are metered', async () => {
-    await addPaidRun('adasrun1', 'ada', 4.5);
-    await addPaidRun('bensrun1', 'ben');
-    await show('spend', 'Spend');
-    const figure = page.locator('.figures > div', { hasText: 'Cost per landed story' });
-    await figure.getByText('$4.50 with failed stories / 1 landed; 1 not metered').waitFor();
-    await figure.getByText('$4.50', { exact: true }).waitFor();
-    expect(await page.getByRole('row', { name: /^ben/ }).innerText()).toContain('not metered');
-  });
-
   it('shows on which repositories and models a person spent, with the keyboard', async () => {
     await addPaidRun('adasrun1', 'ada', 4.5);
     await addPaidRun('bensrun1', 'ben', 1);
@@ -93,50 +82,6 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     }
   });
 
-  it('reads the rows again when one opens, so that its parts belong to them', async () => {
-    await addPaidRun('adasrun1', 'ada', 4.5);
-    await show('spend', 'Spend');
-    const costs = page.getByRole('region', { name: 'Costs' });
-    await costs.getByRole('row', { name: /^ada \$4\.50/ }).waitFor();
-    await addPaidRun('adasrun2', 'ada', 2);
-    await costs.getByRole('button', { name: 'ada' }).click();
-    await costs.getByRole('row', { name: /gpt-5 \$6\.50/ }).waitFor();
-    await costs.getByRole('row', { name: /^ada \$6\.50/ }).waitFor();
-  });
-
-  it('names the project, the person and the repository of each run', async () => {
-    await addPaidRun('adasrun1', 'ada', 4.5);
-    await show('spend?by=run', 'Spend');
-    const row = page.getByRole('region', { name: 'Costs' }).getByRole('row').nth(1);
-    await row.getByRole('link', { name: 'shop' }).waitFor();
-    expect(await row.getByRole('link').getAttribute('href')).toBe('#/run/adasrun1');
-    for (const text of ['ada', '/home/me/shop', 'adasrun1']) await row.getByText(text, { exact: true }).waitFor();
-    await row.getByRole('button', { name: 'Parts of shop' }).click();
-    await page.getByRole('row', { name: /^gpt-5 \$4\.50/ }).waitFor();
-  });
-
-  it('keeps period and grouping in the address, also on the way back', async () => {
-    await addPaidRun('adasrun1', 'ada', 4.5);
-    await show('spend', 'Spend');
-    await page.getByLabel('30 days').check();
-    await page.getByLabel('Run', { exact: true }).check();
-    await page.waitForURL(/#\/spend\?days=30&by=run$/);
-    await page.getByRole('region', { name: 'Costs' }).getByRole('link').first().click();
-    await page.waitForURL(/#\/run\/adasrun1/);
-    await page.goBack();
-    await page.getByRole('region', { name: 'Costs' }).waitFor();
-    const isChosen = (name: string) => page.getByLabel(name, { exact: true }).isChecked();
-    expect([await isChosen('30 days'), await isChosen('Run')]).toEqual([true, true]);
-    await page.reload();
-    await page.getByRole('region', { name: 'Costs' }).waitFor();
-    expect([await isChosen('30 days'), await isChosen('Run')]).toEqual([true, true]);
-    await show('failures', 'Failures');
-    await page.getByLabel('90 days').check();
-    await page.waitForURL(/#\/failures\?days=90$/);
-    await page.reload();
-    await vi.waitFor(async () => expect(await isChosen('90 days')).toBe(true), PATIENCE);
-  });
-
   it('says that a cost is not metered, which is not a cost of $0', async () => {
     await addPaidRun('adasrun1', 'ada');
     await show('spend', 'Spend');
@@ -150,30 +95,6 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await costs.getByRole('row', { name: /^ada not metered/ }).waitFor();
   });
 
-  it('has a bar for each day, which says if its costs are not metered', async () => {
-    const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
-    home.setTime(new Date(`${yesterday}T12:00:00Z`));
-    await addPaidRun('adasrun1', 'ada');
-    await show('spend', 'Spend');
-    const days = page.getByRole('region', { name: 'Cost by day' });
-    const texts = () => days.locator('.day-bar').allInnerTexts();
-    await days.getByTitle(/^\d+ \w+: not metered$/).waitFor();
-    expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), 'not metered']);
-    await addPaidRun('bensrun1', 'ben', 2.5);
-    await page.reload();
-    await days.getByTitle(/: \$2\.50$/).waitFor();
-    expect((await texts()).sort()).toEqual([...Array<string>(6).fill('$0.00'), '$2.50']);
-    await days.getByRole('img', { name: /^Cost by day; \d+ \w+: \$2\.50$/ }).waitFor();
-    // Its bar is inside of the figure.
-    const figure = await days.locator('figure').boundingBox();
-    const bar = await days.getByTitle(/: \$2\.50$/).boundingBox();
-    expect(bar?.y).toBeGreaterThan(figure?.y ?? Infinity);
-    expect(bar?.width).toBeGreaterThan((figure?.width ?? 0) / 10);
-    await page.getByLabel('30 days').check();
-    await vi.waitFor(async () => expect(await days.locator('.day-bar').count()).toBe(30), PATIENCE);
-    expect(await days.locator('figcaption span').count()).toBe(2);
-  });
-
   it('shows what is spent of the budgets of the day', async () => {
     writeFileSync(join(home.host.home, 'config.toml'), '[budget]\nday_usd = 5\nuser_usd = 50\n');
     await addPaidRun('adasrun1', 'ada', 4.5);
@@ -181,13 +102,6 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     const budgets = page.getByRole('region', { name: 'Budgets of today' });
     await budgets.getByText('$4.50 of $5.00, 90 %').waitFor();
     await budgets.getByText('$4.50 of $50.00, 9 %').waitFor();
-  });
-
-  it('links a failure to the attempt that failed last', async () => {
-    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001')]);
-    await show('failures', 'Failures');
-    const link = page.getByRole('link', { name: 'US-001, attempt 1' });
-    expect(await link.getAttribute('href')).toBe('#/run/failed01/story/US-001/attempt/1');
   });
 
   it('names project, story and person of each failure, and its failed tests', async () => {

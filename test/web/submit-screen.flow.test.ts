@@ -42,24 +42,4 @@ describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), ()
     await page.reload();
     expect(await page.getByLabel('PRD', { exact: true }).inputValue()).toBe('');
   });
-
-  it('keeps what was typed until it is submitted', async () => {
-    await show('submit', 'Submit');
-    await page.getByLabel('PRD', { exact: true }).fill(PRD);
-    await page.getByLabel('Repository').fill('/srv/shop');
-    await page.getByRole('heading', { name: '1 story' }).waitFor();
-    await page.reload();
-    await page.getByRole('heading', { name: '1 story' }).waitFor();
-    expect(await page.getByLabel('Repository').inputValue()).toBe('/srv/shop');
-    expect(await page.getByLabel('PRD', { exact: true }).inputValue()).toBe(PRD);
-  });
-
-  it('reads a file that is dropped on it', async () => {
-    await show('submit', 'Submit');
-    const data = await page.evaluateHandle(
-      `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(PRD)}], 'shop.json')); return data; })()`,
-    );
-    await page.getByLabel('PRD', { exact: true }).dispatchEvent('drop', { dataTransfer: data });
-    await page.getByRole('heading', { name: '1 story' }).waitFor();
-  });
 });

@@ -11,27 +11,44 @@ type ColorScheme = 'light' | 'dark';
 /** The rules that depend on colors. All others have the same result in each color scheme of a window. */
 const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 
-/** The windows in which a screen is checked. */
-export const WINDOWS = casesAtLevel<{ width: number; colorSchemes: ColorScheme[] }>(
+/** The windows in which a screen is checked: whether it is too wide in all, and with axe in these color schemes. */
+const WINDOWS = casesAtLevel<{ width: number; colorSchemes: ColorScheme[] }>(
   [
     { width: 1440, colorSchemes: ['light', 'dark'] },
-    { width: 390, colorSchemes: ['light'] },
+    { width: 390, colorSchemes: [] },
   ],
   [
     { width: 1024, colorSchemes: ['light', 'dark'] },
-    { width: 390, colorSchemes: ['dark'] },
+    { width: 390, colorSchemes: ['light', 'dark'] },
   ],
 );
 
+/** Resolves when nothing in the page has changed for so many ms. */
+const settled = (ms: number) => `new Promise((resolve) => {
+  const end = () => { observer.disconnect(); resolve(); };
+  let timer = setTimeout(end, ${ms});
+  const observer = new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(end, ${ms}); });
+  observer.observe(document.body, { subtree: true, childList: true });
+})`;
+
 /**
- * Expects that the page is not wider than its window, and passes axe in these color schemes. HALO_TEST_SCREENSHOTS names a
- * folder for its pictures.
+ * Expects that the page is not wider than its window, and passes axe, in windows of several widths. `prepare` is called in
+ * each window. HALO_TEST_SCREENSHOTS names a folder for its pictures.
  */
 export async function checkScreen(
   page: Page,
   name: string,
-  { width, colorSchemes }: (typeof WINDOWS)[0],
+  prepare: (width: number) => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> {
+  for (const window of WINDOWS) {
+    await page.setViewportSize({ width: window.width, height: 900 });
+    await prepare(window.width);
+    await page.evaluate(settled(100));
+    await checkWindow(page, name, window);
+  }
+}
+
+async function checkWindow(page: Page, name: string, { width, colorSchemes }: (typeof WINDOWS)[0]): Promise<void> {
   const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
   expect(overflow, `${name} at ${width}`).toBeLessThanOrEqual(0);
   const folder = process.env.HALO_TEST_SCREENSHOTS;

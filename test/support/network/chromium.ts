@@ -13,6 +13,17 @@ export function startChromium(): Promise<Chromium> {
   });
 }
 
+let shared: Promise<Chromium> | undefined;
+
+/** The browser of this process, for the tests of all files that it executes. It ends with the process. */
+export async function shareChromium(): Promise<Chromium> {
+  shared ??= startChromium();
+  const browser = await shared;
+  if (browser.isConnected()) return browser;
+  shared = startChromium();
+  return shared;
+}
+
 /** Collects errors of a page: exceptions, messages of the console, and with them each violation of its content security policy. */
 export async function collectProblems(page: ChromiumPage): Promise<string[]> {
   const problems: string[] = [];

@@ -1,10 +1,10 @@
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import { openScriptedHome, type ScriptedHome } from '../halo/scripted-home.ts';
-import { collectProblems, startChromium } from './chromium.ts';
+import { collectProblems, shareChromium } from './chromium.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const OWNER = 'the-token-of-the-server';
@@ -28,19 +28,11 @@ export interface OpenedDashboard {
   close: () => Promise<void>;
 }
 
-/** A browser for the tests of the suite, closed after them. */
-function useBrowser(): () => Promise<Browser> {
-  let started: Promise<Browser> | undefined;
-  afterAll(async () => (await started)?.close());
-  return () => (started ??= startChromium());
-}
-
-/** Opens a dashboard for each test of the suite, in one browser, and closes it after the test. */
+/** Opens a dashboard for each test of the suite, and closes it after the test. */
 export function useDashboard(): OpenedDashboard {
-  const browser = useBrowser();
   let opened: OpenedDashboard;
   beforeEach(async () => {
-    opened = await openDashboard(await browser());
+    opened = await openDashboard();
   });
   afterEach(() => opened.close());
   return new Proxy({} as OpenedDashboard, { get: (_none, key: keyof OpenedDashboard) => opened[key] });
@@ -51,10 +43,9 @@ export function useDashboard(): OpenedDashboard {
  * remembers nothing else; the runs of other tests are in the home.
  */
 export function shareDashboard(): OpenedDashboard {
-  const browser = useBrowser();
   let opened: OpenedDashboard;
   beforeAll(async () => {
-    opened = await openDashboard(await browser());
+    opened = await openDashboard();
     await opened.signIn();
   });
   afterEach(async () => {
@@ -69,19 +60,21 @@ export function shareDashboard(): OpenedDashboard {
   return new Proxy({} as OpenedDashboard, { get: (_none, key: keyof OpenedDashboard) => opened[key] });
 }
 
-async function openDashboard(browser: Browser): Promise<OpenedDashboard> {
+async function openDashboard(): Promise<OpenedDashboard> {
   buildWhenStale(ROOT);
   const home = openScriptedHome();
   const host = { ...home.host, apiToken: OWNER };
   const served = await serveApi({ operations: home.operations, listen: '127.0.0.1:0', host });
+  const browser = await shareChromium();
   const page = await browser.newPage({ viewport: WIDE });
   const problems = await collectProblems(page);
   return {
     ...{ home, served, page, problems },
     async signIn(token = OWNER) {
+      // As the form does, without its page.
+      const form = { form: { token, return: '/' }, headers: { origin: served.url }, maxRedirects: 0 };
+      expect((await page.request.post(`${served.url}/sign-in`, form)).status()).toBe(303);
       await page.goto(served.url);
-      await page.getByLabel('Token').fill(token);
-      await page.getByRole('button', { name: 'Sign in with the token' }).click();
       await page.getByRole('heading', { name: 'Now' }).waitFor();
     },
     async show(path, heading) {

@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { attempted, created, failed } from '../../support/journal.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { attempted } from '../../support/journal.ts';
 import { hasChromium } from '../../support/network/chromium.ts';
 import { useDashboard, type OpenedDashboard } from '../../support/network/dashboard.ts';
 import { skipFor } from '../../support/skip.ts';
@@ -53,48 +53,6 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
     await page.waitForURL(/run\/landed01\/diff\/US-002$/);
   });
 
-  it('warn about no story while its diff is being read, which ends with the page', async () => {
-    await home.addLandedRun('landed01', { stories: 6 });
-    await dashboard.signIn();
-    const isDiff = (url: string) => url.includes('/diff?story=');
-    const [asked, stopped]: [string[], string[]] = [[], []];
-    page.on('request', (request) => isDiff(request.url()) && asked.push(request.url()));
-    page.on('requestfailed', (request) => isDiff(request.url()) && stopped.push(request.url()));
-    // These requests get no answer.
-    await page.route('**/diff?story=*', () => undefined);
-    await show('run/landed01/diff', 'Review landed01');
-    await page.getByText('Reading the diffs of the stories …').waitFor();
-    expect(await page.getByRole('region', { name: 'To check in the stories' }).count()).toBe(0);
-    await vi.waitFor(() => expect(asked).toHaveLength(4));
-    await show('', 'Now');
-    await vi.waitFor(() => expect(stopped).toHaveLength(4));
-    expect(asked).toHaveLength(4);
-  });
-
-  it('are not touched by the boxes around them', async () => {
-    await home.addHeldRun('heldrun1');
-    await home.addLandedRun('landed01');
-    const { commit } = (await home.operations.get('heldrun1')).state.stories[0]!.held!;
-    const feedback = { commit, text: 'Round it.', comments: [], by: 'lena' };
-    await home.append('heldrun1', { type: 'feedback.given', ...ATTEMPT, ...feedback });
-    await dashboard.signIn();
-    await show('run/heldrun1/diff/US-001', 'Review US-001');
-    await page.getByText('Earlier feedback (1)').waitFor();
-    expect(await gapsOf('.notice, .card')).toEqual([expect.any(Number)]);
-    for (const gap of await gapsOf('.notice, .card')) expect(gap).toBeGreaterThanOrEqual(8);
-  });
-
-  it('are missing for a run that failed before it landed anything, whose boxes do not touch', async () => {
-    const failure = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed' } as const;
-    await home.addRun([created('failed01', 1), { type: 'run.started' }, ...failed('US-001'), failure]);
-    await dashboard.signIn();
-    await show('run/failed01/diff', 'Review failed01');
-    await page.getByText('Nothing has landed on the branch of this run.').waitFor();
-    const gaps = await gapsOf('.notice');
-    expect(gaps).toHaveLength(1);
-    for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(8);
-  });
-
   it('are followed by the summary of the agent, without its control characters', async () => {
     await home.addHeldRun('heldrun1');
     const { key } = (await home.operations.get('heldrun1')).state.stories[0]!;
@@ -107,13 +65,4 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
     expect(text).toContain('<b>All</b> tests pass.');
     expect(text).not.toMatch(/[\u202e\u001b]/);
   });
-
-  /** Pixels between the boxes that a selector names, from the top of the page on. */
-  function gapsOf(selector: string): Promise<number[]> {
-    return page.evaluate(`(() => {
-      const boxes = [...document.querySelectorAll('main :is(${selector})')].filter((box) => !box.parentElement.closest('${selector}'));
-      const places = boxes.map((box) => box.getBoundingClientRect());
-      return places.slice(1).map((place, at) => place.top - places[at].bottom);
-    })()`);
-  }
 });

@@ -1,0 +1,37 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { hasChromium } from '../support/network/chromium.ts';
+import { useDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
+import { skipFor } from '../support/skip.ts';
+
+describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), () => {
+  const dashboard = useDashboard();
+  let page: OpenedDashboard['page'];
+  let show: OpenedDashboard['show'];
+
+  beforeEach(async () => {
+    ({ page, show } = dashboard);
+    await dashboard.signIn();
+  });
+
+  const PRD = '{"userStories": [{"id": "A", "title": "Add a"}]}';
+
+  it('keeps what was typed until it is submitted', async () => {
+    await show('submit', 'Submit');
+    await page.getByLabel('PRD', { exact: true }).fill(PRD);
+    await page.getByLabel('Repository').fill('/srv/shop');
+    await page.getByRole('heading', { name: '1 story' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: '1 story' }).waitFor();
+    expect(await page.getByLabel('Repository').inputValue()).toBe('/srv/shop');
+    expect(await page.getByLabel('PRD', { exact: true }).inputValue()).toBe(PRD);
+  });
+
+  it('reads a file that is dropped on it', async () => {
+    await show('submit', 'Submit');
+    const data = await page.evaluateHandle(
+      `(() => { const data = new DataTransfer(); data.items.add(new File([${JSON.stringify(PRD)}], 'shop.json')); return data; })()`,
+    );
+    await page.getByLabel('PRD', { exact: true }).dispatchEvent('drop', { dataTransfer: data });
+    await page.getByRole('heading', { name: '1 story' }).waitFor();
+  });
+});
