@@ -140,7 +140,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await page.getByLabel('End of the output').getByText('test 299 passed').waitFor();
   });
 
-  it('passes axe in each part, light and dark, wide and narrow', async () => {
+  it('passes axe in each part, and is as wide as its window', async () => {
     const parts = [
       ['run/sample01', 'shop'],
       [STORY, 'US-003'],

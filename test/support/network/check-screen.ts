@@ -14,10 +14,11 @@ const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
 /** The windows in which a screen is checked: whether it is too wide in all, and with axe in these color schemes. */
 const WINDOWS = casesAtLevel<{ width: number; colorSchemes: ColorScheme[] }>(
   [
-    { width: 1440, colorSchemes: ['light', 'dark'] },
+    { width: 1440, colorSchemes: ['light'] },
     { width: 390, colorSchemes: [] },
   ],
   [
+    { width: 1440, colorSchemes: ['dark'] },
     { width: 1024, colorSchemes: ['light', 'dark'] },
     { width: 390, colorSchemes: ['light', 'dark'] },
   ],
