@@ -14,9 +14,12 @@ import {
 import { markDone } from '../../src/prd/progress/mark-done.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { DIALECTS } from '../../src/prd/dialect-registry.ts';
+import { FULL, LEVEL } from '../support/suite/level.ts';
 import { toBytes, writeSamples, type Sample } from '../support/prd/prd-writers.ts';
 
 const DIALECT_IDS = Object.keys(DIALECTS) as DialectId[];
+/** How many times as much is tried. */
+const TIMES = LEVEL >= FULL ? 5 : 1;
 const dialect = fc.constantFrom(...DIALECT_IDS);
 
 /** The PRD, or undefined when it is refused as it should be; anything else is thrown on. */
@@ -145,20 +148,20 @@ describe('hazard 29: a file with any content', () => {
   test('bytes are read or refused', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => void read(bytes)),
-      { numRuns: 300 },
+      { numRuns: 60 * TIMES },
     );
   });
   test('a PRD with deleted and duplicated parts is read or refused', () => {
-    fc.assert(fc.property(mutated, survives), { numRuns: 1500 });
+    fc.assert(fc.property(mutated, survives), { numRuns: 300 * TIMES });
   });
   test('JSON is read or refused', () => {
     fc.assert(
       fc.property(value, (json) => survives(JSON.stringify(json))),
-      { numRuns: 1500 },
+      { numRuns: 300 * TIMES },
     );
   });
   test('Markdown is read or refused', () => {
-    fc.assert(fc.property(markdown, survives), { numRuns: 1500 });
+    fc.assert(fc.property(markdown, survives), { numRuns: 300 * TIMES });
   });
 });
 
@@ -171,7 +174,7 @@ describe('no story is dropped silently', () => {
         if (prd === undefined || prd.dialect === 'grouped') return;
         expect(prd.stories).toHaveLength(list.length);
       }),
-      { numRuns: 1000 },
+      { numRuns: 200 * TIMES },
     );
   });
 
@@ -187,7 +190,7 @@ describe('no story is dropped silently', () => {
         );
         if (prd.warnings.length === 0) for (const token of boxes) expect(all).toContain(token);
       }),
-      { numRuns: 1500 },
+      { numRuns: 300 * TIMES },
     );
   });
 });
@@ -207,7 +210,7 @@ describe('a parsed file', () => {
         expect(after.specHash).toBe(prd.specHash);
         expect(after.stories.filter(({ status }) => status === 'done')).toHaveLength(before.length + 1);
       }),
-      { numRuns: 1500 },
+      { numRuns: 300 * TIMES },
     );
   });
 
@@ -224,7 +227,7 @@ describe('a parsed file', () => {
             throw error;
         }
       }),
-      { numRuns: 1000, examples: [['### US-001: a\n2) [X] US-001: a\n- Depends on: 1', 'hank']] },
+      { numRuns: 200 * TIMES, examples: [['### US-001: a\n2) [X] US-001: a\n- Depends on: 1', 'hank']] },
     );
   });
 });
@@ -232,7 +235,7 @@ describe('a parsed file', () => {
 /** Each is read or refused before the test's time is up, which a search that goes back and forth would not be. */
 describe('large files', () => {
   const most = (part: string, times = Infinity) =>
-    part.repeat(Math.min(times, Math.floor((4 * 1024 * 1024 - 100) / part.length)));
+    part.repeat(Math.floor(Math.min((times * TIMES) / 5, (4 * 1024 * 1024 - 100) / part.length)));
 
   test.each([
     ['numbers', `[${most('1,')}1]`],
@@ -257,11 +260,7 @@ describe('large files', () => {
     ['bold', `- [ ] ${most('**')}`],
     ['one line', `- [ ] ${most('depends on ')}`],
     ['nested bullets', `- [ ] a\n${most('  - b\n')}`],
-  ])(
-    'a large file of %s is parsed in bounded time',
-    (_what, text) => {
-      read(toBytes(text));
-    },
-    10_000,
-  );
+  ])('a large file of %s is parsed in bounded time', (_what, text) => {
+    read(toBytes(text));
+  });
 });

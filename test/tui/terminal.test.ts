@@ -1,10 +1,13 @@
 import { PassThrough } from 'node:stream';
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { JOURNAL_VERSION, type JournalEntry } from '../../src/core/journal/events.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { created, passed } from '../support/journal.ts';
-import { PATIENCE } from '../support/patience.ts';
+import { advanceUntil } from '../support/patience.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+afterEach(() => void vi.useRealTimers());
 
 it('ProgressDisplay shows the whole frame after a longer or shorter one', async () => {
   const screen = Object.assign(new PassThrough(), { columns: 100, rows: 30 });
@@ -16,7 +19,7 @@ it('ProgressDisplay shows the whole frame after a longer or shorter one', async 
   const foot = `halo logs ${runId} -f`;
   const show = async (entry: JournalEntry, seq: number, text: string) => {
     progress.show({ v: JOURNAL_VERSION, seq, at: new Date().toISOString(), ...entry });
-    await vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { ...PATIENCE, interval: 30 });
+    await advanceUntil(() => expect(screenOf(written).join('\n')).toContain(text));
     expect(screenOf(written).filter((line) => line.includes(foot))).toHaveLength(1);
   };
   try {
@@ -36,8 +39,7 @@ describe('a terminal that changes its size', () => {
     let written = '';
     screen.on('data', (chunk: Buffer) => (written += chunk.toString()));
     const progress = new ProgressDisplay({ screen, paint: paintPlain, dir: '/runs/x' });
-    const shows = (text: string) =>
-      vi.waitFor(() => expect(screenOf(written).join('\n')).toContain(text), { ...PATIENCE, interval: 30 });
+    const shows = (text: string) => advanceUntil(() => expect(screenOf(written).join('\n')).toContain(text));
     const entries: JournalEntry[] = [created(), { type: 'run.started' }, ...passed('US-001').slice(0, 1)];
     for (const [index, entry] of entries.entries())
       progress.show({ v: JOURNAL_VERSION, seq: index + 1, at: new Date().toISOString(), ...entry });
@@ -79,7 +81,7 @@ it('shows the last output of setup and gates while they run', async () => {
   const show = (entry: JournalEntry) =>
     progress.show({ v: JOURNAL_VERSION, seq: ++seq, at: new Date().toISOString(), ...entry });
   const shows = (line: string) =>
-    vi.waitFor(() => expect(screenOf(written).map((each) => each.trim())).toContain(line), PATIENCE);
+    advanceUntil(() => expect(screenOf(written).map((each) => each.trim())).toContain(line));
   const ref = { story: 'US-001', attempt: 1 };
   const ran = { command: 'x', exitCode: 0, ms: 1 };
   try {
