@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { importTree, type ImportResult, type ImportRequest } from '../../../src/git/import/import-tree.ts';
-import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { addToView } from '../../../src/git/mirror/base-view.ts';
 import { createScratch, viewPath } from '../../../src/git/repository/scratch-repo.ts';
-import { makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
+import { makeRepo, run, runBytes, writeObject } from '../../support/repository/git-fixture.ts';
+import { copyBaseAsync, headOf } from '../../support/repository/recorded-base.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 export interface Entry {
@@ -27,13 +28,20 @@ export interface Workshop {
 
 export async function makeWorkshop(files: Record<string, string> = { 'README.md': 'hi\n', 'src/a.ts': '1\n' }) {
   const home = tempDir();
-  const source = join(home, 'Quelle ä');
-  const base = makeRepo(source, files);
-  run(home, ['clone', '-q', source, 'agent']);
-  const { dir: mirrorDir } = await updateMirror({ home, name: 'm', from: join(source, '.git'), commit: base });
-  const scratchDir = await openScratch({ mirrorDir, attemptId: 'att-1', commit: base });
-  return { home, source, agent: join(home, 'agent'), base, mirrorDir, scratchDir } satisfies Workshop;
+  await copyBaseAsync(home, `workshop ${JSON.stringify(files)}`, async (first) => {
+    const source = join(first, SOURCE);
+    const commit = makeRepo(source, files);
+    run(first, ['clone', '-q', source, 'agent']);
+    const { dir: mirrorDir } = await updateMirror({ home: first, name: 'm', from: join(source, '.git'), commit });
+    await openScratch({ mirrorDir, attemptId: 'att-1', commit });
+  });
+  const [source, mirrorDir] = [join(home, SOURCE), mirrorPath(home, 'm')];
+  const scratchDir = join(home, 'repos/m/attempts/att-1');
+  const agent = join(home, 'agent');
+  return { home, source, agent, base: headOf(source), mirrorDir, scratchDir } satisfies Workshop;
 }
+
+const SOURCE = 'Quelle ä';
 
 /** A scratch folder that sees a commit of the mirror. */
 export async function openScratch({
@@ -67,7 +75,7 @@ export function resetAgent({ agent, base }: Workshop): void {
 }
 
 export function blob({ agent }: Workshop, content: string | Buffer): string {
-  return run(agent, ['hash-object', '-w', '--stdin'], content);
+  return writeObject(agent, 'blob', Buffer.from(content));
 }
 
 /** Writes a tree byte by byte: git itself would refuse most of them. */
@@ -75,7 +83,7 @@ export function rawTree({ agent }: Workshop, entries: Entry[]): string {
   const bytes = entries.map(({ mode, name, id }) =>
     Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]),
   );
-  return run(agent, ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], Buffer.concat(bytes));
+  return writeObject(agent, 'tree', Buffer.concat(bytes));
 }
 
 /** The base's top entries and these. */
