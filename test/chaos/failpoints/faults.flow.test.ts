@@ -40,6 +40,7 @@ describe.concurrent('hazard 1: faults at many failpoints of one run', skipFor(be
         const worker = world.startWorker({ HALO_FAILPOINT: `${at}:hang` });
         await worker.says(`failpoint ${at}: hang`);
         await killWorker(worker);
+        await world.expireLocks();
       }
       return world.startWorker();
     }),

@@ -23,6 +23,7 @@ describe.concurrent(
         const made = await countContainers(runId);
         const first = world.startWorker({ HALO_FAILPOINT: `${at}:kill` });
         await first.ended;
+        await world.expireLocks();
         expect(first.process.signalCode, first.stderr()).toBe('SIGKILL');
         const before = made.soFar();
         expect(before).toBeGreaterThan(2);

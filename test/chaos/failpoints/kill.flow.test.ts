@@ -29,12 +29,6 @@ const points = LEVEL < FULL ? [] : WORKER_POINTS;
 const testsPoints: Failpoint[] = LEVEL < FULL ? ['red.after'] : TESTS_POINTS;
 
 describe.concurrent('hazard 1: a worker killed at any failpoint: another one finishes, one commit for each story', () => {
-  it.runIf(LEVEL < FULL)(LEAN.join(', '), { timeout: 1_200_000 }, async (context) => {
-    await surviveKills(LEAN, context, { stories: 8 });
-    // What becomes of one kill here also depends on those around it: the table has the outcomes of single ones.
-    context.task.meta.chaos = [];
-  });
-
   it.for(points)('%s', async (at, context) => void (await surviveKill(at, context)));
 
   it.for(LEVEL < FULL ? [] : SNAPSHOT_POINTS)('%s', async (at, context) => {
@@ -44,12 +38,14 @@ describe.concurrent('hazard 1: a worker killed at any failpoint: another one fin
     expect(made).toHaveLength(['snapshot.seal', 'snapshot.before'].includes(at) ? 2 : 1);
   });
 
-  it.runIf(LEVEL < FULL)(SNAPSHOT_POINTS.join(', '), { timeout: 1_200_000 }, async (context) => {
+  it.runIf(LEVEL < FULL)([...SNAPSHOT_POINTS, ...LEAN].join(', '), { timeout: 1_200_000 }, async (context) => {
     const setups: number[] = [];
-    const events = await surviveKills(SNAPSHOT_POINTS, context, {
+    const events = await surviveKills([...SNAPSHOT_POINTS, ...LEAN], context, {
       settings: WITH_SNAPSHOT,
+      stories: 8,
       afterKill: (before) => setups.push(before.filter(({ type }) => type === 'setup.ended').length),
     });
+    // What becomes of one kill here also depends on those around it: the table has the outcomes of single ones.
     context.task.meta.chaos = [];
     expect(events.filter(({ type }) => type === 'snapshot.refused')).toEqual([]);
     // A volume without a record is not used.

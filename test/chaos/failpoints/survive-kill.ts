@@ -49,6 +49,7 @@ export async function surviveKills(
       const worker = world.startWorker({ HALO_FAILPOINT: `${at}:kill` });
       await worker.ended;
       expect(worker.process.signalCode, `${at}: ${worker.stderr()}`).toBe('SIGKILL');
+      await world.expireLocks();
       afterKill?.(world.journal(runId));
       lengths.push(world.journal(runId).length);
     }

@@ -39,6 +39,7 @@ describe(
         expect(await world.operations.approve(runId, 'B')).toMatchObject({ landed: false });
         const killed = world.startWorker({ HALO_FAILPOINT: `${at}@1:kill` });
         await killed.ended;
+        await world.expireLocks();
         expect(killed.process.signalCode, killed.stderr()).toBe('SIGKILL');
         const next = world.startWorker();
         await vi.waitFor(() => expect(world.journal(runId).some(isSuccess)).toBe(true), {

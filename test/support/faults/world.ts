@@ -37,6 +37,8 @@ export interface World {
   /** Submits a PRD of its own file for a repository. */
   submit(repository: TestRepository, stories: TestStory[], settings?: string[]): Promise<string>;
   startWorker(env?: Record<string, string>, how?: { concurrency?: number; via?: string[] }): HaloProcess;
+  /** What the time of a takeover changes after the last worker died: the locks of its jobs expire. */
+  expireLocks(): Promise<void>;
   journal(runId: string): JournalEvent[];
   untilEnded(runId: string, timeout?: number): Promise<void>;
   close(): Promise<void>;
@@ -91,12 +93,13 @@ export function openWorld({
   const operations = openLocal({
     host: hostOf(home.dir, socket && `unix://${socket}`),
   });
+  const redisSocket = socket ?? join(home.dir, 'redis', 'redis.sock');
   const repositories: TestRepository[] = [];
   const journal = (runId: string) => readJournal(home.dir, runId);
   let count = 0;
   return {
     home,
-    redisSocket: socket ?? join(home.dir, 'redis', 'redis.sock'),
+    redisSocket,
     docker: new Docker(engine === undefined ? {} : { socketPath: engine }),
     tmp,
     operations,
@@ -134,6 +137,14 @@ export function openWorld({
         via,
       });
     },
+    expireLocks: () =>
+      withQueue(home, redisSocket, async (queue, client) => {
+        for (const { id = '' } of await queue.getActive()) {
+          await client.del(queue.toKey(`${id}:lock`));
+          await client.sadd(queue.toKey('stalled'), id);
+        }
+        await client.del(queue.toKey('stalled-check'));
+      }),
     journal,
     untilEnded: (runId, timeout = 250_000) =>
       vi.waitFor(
@@ -179,11 +190,19 @@ export async function tidyUp(world: World, ...how: Parameters<World['startWorker
 export async function activeJobs({ home, redisSocket }: World): Promise<string[]> {
   // Halo's own server goes with the last process that used it.
   if (!existsSync(redisSocket)) return [];
+  return await withQueue(home, redisSocket, async (queue) => (await queue.getActive()).map(({ id }) => id ?? ''));
+}
+
+async function withQueue<T>(
+  home: HaloHome,
+  path: string,
+  use: (queue: Queue, client: Redis) => Promise<T>,
+): Promise<T> {
   const prefix = `halo-${readFileSync(join(home.dir, 'id'), 'utf8').trim()}`;
-  const connection = new Redis({ path: redisSocket, maxRetriesPerRequest: null });
+  const connection = new Redis({ path, maxRetriesPerRequest: null });
   const queue = new Queue('stories', { connection, prefix });
   try {
-    return (await queue.getActive()).map(({ id }) => id ?? '');
+    return await use(queue, connection);
   } finally {
     await queue.close();
     connection.disconnect();
