@@ -5,7 +5,7 @@ import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
 import { safeLine } from '../core/text/safe-text.ts';
 import { sleep } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
-import { openSchedulerClient, type SchedulerClient, SlotClient } from './scheduler/scheduler-client.ts';
+import { openSchedulerClient, type SchedulerClient, SlotClient, TICK_MS } from './scheduler/scheduler-client.ts';
 import { addDeadLetter } from './dead-letters.ts';
 import { renewJobLocks } from './renew-job-locks.ts';
 import { queueName, parseJob, type JobRef } from './job.ts';
@@ -29,6 +29,8 @@ export interface ConsumerOptions {
   host?: string;
   /** How long a silent worker keeps its jobs and their slots, in ms; default 30 s. Must be the same for all workers. */
   takeoverMs?: number | undefined;
+  /** The maximum time between two renewals of its slots, which also ask for jobs, in ms; default 1 s. */
+  tickMs?: number;
   /**
    * Resolves when the job is finished, whatever its verdict, also after an abort. Throws on infrastructure faults (the
    * job is retried later, unless `lastTry`) and when the signal aborted it.
@@ -74,7 +76,7 @@ export class JobConsumer {
   constructor(link: Pick<RedisLink, 'address' | 'prefix'>, options: ConsumerOptions) {
     const { id = randomBytes(8).toString('hex'), concurrency, lane = '' } = options;
     const { limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
-    const { handle, onError, takeoverMs = TAKEOVER_MS } = options;
+    const { handle, onError, takeoverMs = TAKEOVER_MS, tickMs = TICK_MS } = options;
     this.handler = handle;
     this.onError = onError;
     this.prefix = link.prefix;
@@ -84,7 +86,7 @@ export class JobConsumer {
     const own = { pid: process.pid, version: haloVersion() };
     const registration = { id, lane, host, slots: concurrency, ...own };
     const onDraining = (draining: boolean) => void this.pauses.set('drain', draining).catch(onError);
-    this.slots = new SlotClient(this.scheduler, { worker: registration, onDraining, onError });
+    this.slots = new SlotClient(this.scheduler, { worker: registration, tickMs, onDraining, onError });
     this.worker = new Worker<unknown>(
       this.queue,
       // Declares three parameters, because bullmq passes the signal only to a function that declares it.

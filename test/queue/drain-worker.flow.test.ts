@@ -3,19 +3,26 @@ import { JobConsumer } from '../../src/queue/consumer.ts';
 import { openQueue, type StoryQueue } from '../../src/queue/queue.ts';
 import type { RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { test } from '../support/fixtures.ts';
-import { PATIENCE } from '../support/patience.ts';
+import { PATIENCE as LONG } from '../support/patience.ts';
+
+const PATIENCE = { ...LONG, interval: 10 };
+/** A worker renews its registration with each tick. */
+const TICK_MS = 50;
 
 let link: RedisLink;
 let queue: StoryQueue;
 let consumers: JobConsumer[];
+let unfinished: (() => void)[];
 
 test.beforeEach(async ({ link: opened }) => {
   link = opened;
   await link.client.flushall();
   consumers = [];
+  unfinished = [];
   queue = await openQueue(link);
 });
 afterEach(async () => {
+  for (const finish of unfinished) finish();
   await Promise.all(consumers.map((consumer) => consumer.close(500)));
   await queue.close();
 });
@@ -27,9 +34,13 @@ async function start(id: string, concurrency = 1) {
   const consumer = new JobConsumer(link, {
     id,
     concurrency,
+    tickMs: TICK_MS,
     handle: async ({ runId }) => {
       taken.push(runId);
-      await new Promise<void>((resolve) => running.set(runId, resolve));
+      await new Promise<void>((resolve) => {
+        running.set(runId, resolve);
+        unfinished.push(resolve);
+      });
       running.delete(runId);
       return { kind: 'done' };
     },
@@ -164,6 +175,7 @@ test('a worker that has just started a job is busy when it is drained', async ()
     new JobConsumer(link, {
       id: 'one',
       concurrency: 1,
+      tickMs: TICK_MS,
       handle: async () => {
         await queue.drain('one', true);
         busy.push((await viewOf('one'))?.busy);

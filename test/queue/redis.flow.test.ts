@@ -11,7 +11,6 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { sleep } from '../../src/lib/async.ts';
@@ -19,7 +18,6 @@ import { findRedisProblems } from '../../src/queue/redis/redis-health.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
 import { parseRedisUrl } from '../../src/queue/redis/redis-address.ts';
-import { connectRedisClient } from '../../src/queue/redis/redis-client.ts';
 import { buildSources, type Built } from '../support/halo/build.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -235,13 +233,9 @@ describe('HALO_REDIS_URL', () => {
     await link.close();
   });
 
-  test('is REDIS_UNAVAILABLE in one sentence without a server, a reply or a host', async () => {
-    const silent = createServer().listen(0, '127.0.0.1');
-    await once(silent, 'listening');
-    const { port } = silent.address() as { port: number };
+  test('is REDIS_UNAVAILABLE in one sentence without a server or a host', async () => {
     const cases: [string, string][] = [
       ['redis://127.0.0.1:1', 'the connection was refused'],
-      [`redis://127.0.0.1:${port}`, 'no answer within'],
       ['redis://no-such-host.invalid:6379', 'no'],
       [`unix://${home}/none.sock`, 'the socket does not exist'],
       ['http://example.com', 'is not a Redis address'],
@@ -252,27 +246,6 @@ describe('HALO_REDIS_URL', () => {
       expect(error).toMatchObject({ code: 'REDIS_UNAVAILABLE', hint: expect.any(String) as string });
       expect(error.message).toContain(words);
     }
-    silent.close();
-  });
-
-  test('is refused if the server answers once and never again, and no connection stays open', async () => {
-    const link = await embedded();
-    const near = new Set<Socket>();
-    let connections = 0;
-    const door = createServer((socket) => {
-      near.add(socket);
-      socket.once('close', () => near.delete(socket));
-      if (connections++ === 0) socket.pipe(connect(join(home, 'redis', 'redis.sock'))).pipe(socket);
-      else socket.resume();
-    });
-    door.listen(0, '127.0.0.1');
-    await once(door, 'listening');
-    const { port } = door.address() as AddressInfo;
-    const opening = connectRedisClient({ options: { host: '127.0.0.1', port }, name: 'the door' });
-    await expect(opening).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
-    await expect.poll(() => near.size).toBe(0);
-    door.close();
-    await link.close();
   });
 
   test('is parsed in all its forms', () => {

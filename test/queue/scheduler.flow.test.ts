@@ -10,6 +10,9 @@ import { test } from '../support/fixtures.ts';
 import { openTcpProxy } from '../support/redis/tcp-proxy.ts';
 import { PATIENCE } from '../support/patience.ts';
 
+/** A worker renews its slots, and asks for jobs, with each tick. */
+const TICK_MS = 50;
+
 let link: RedisLink;
 let queue: StoryQueue;
 let consumers: JobConsumer[];
@@ -55,14 +58,18 @@ function watch() {
   const started: Started[] = [];
   const now = new Set<Started>();
   let most = 0;
+  let isReleased = false;
   return {
     started,
+    /** Ends the wait of jobs for others. */
+    release: () => void (isReleased = true),
     most: () => most,
     done: () => started.length - now.size,
     /** `until`: jobs run until this many are running at the same time. */
     async start({ concurrency = 2, host = 'here', ms = 15, until = 1, takeoverMs = TAKEOVER_MS } = {}) {
       const consumer = new JobConsumer(link, {
         concurrency,
+        tickMs: TICK_MS,
         host,
         limits: () => Promise.resolve(limits),
         takeoverMs,
@@ -72,7 +79,7 @@ function watch() {
           now.add(job);
           most = Math.max(most, now.size);
           await sleep(ms);
-          while (most < until) await sleep(5);
+          while (most < until && !isReleased) await sleep(5);
           now.delete(job);
           return { kind: 'done' };
         },
@@ -107,6 +114,7 @@ async function workOnRuns(runIds: string[], concurrency: number): Promise<{ runI
   for (const runId of runIds) await enqueue(runId, standings.get(runId));
   const consumer = new JobConsumer(link, {
     concurrency,
+    tickMs: TICK_MS,
     handle: async ({ runId, ordinal }) => {
       underWay.set(runId, ordinal);
       seen.push({ runId, underWay: underWay.size });
@@ -153,11 +161,12 @@ test('the next run starts while a run has nothing to do, and continues after it'
   const seen: string[] = [];
   const consumer = new JobConsumer(link, {
     concurrency: 1,
+    tickMs: TICK_MS,
     handle: async ({ runId, ordinal }) => {
       seen.push(`${runId.slice(0, 1)}${ordinal}`);
       // The first run waits before it tries again.
-      if (seen.length === 1) return { kind: 'again', afterMs: 300 };
-      await sleep(200);
+      if (seen.length === 1) return { kind: 'again', afterMs: 150 };
+      await sleep(100);
       if (ordinal < 3) await enqueue(runId, {}, ordinal + 1);
       return { kind: 'done' };
     },
@@ -238,8 +247,8 @@ test('each host has its own limit, and another host takes the remaining jobs', a
   limits = { perHost: 1, perAgent: {} };
   const seen = watch();
   for (const host of ['one', 'two']) await seen.start({ host, concurrency: 3, until: 2 });
-  for (const runId of runIds('aaaa', 12)) await enqueue(runId);
-  await expect.poll(seen.done).toBe(12);
+  for (const runId of runIds('aaaa', 6)) await enqueue(runId);
+  await expect.poll(seen.done).toBe(6);
   expect(seen.most()).toBe(2);
   expect(new Set(seen.started.map(({ host }) => host)).size).toBe(2);
 });
@@ -304,7 +313,6 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
   const scheduler = openScheduler(link.client, {
     prefix: link.prefix,
     limits: () => Promise.resolve({ max: 1, perAgent: {} }),
-    takeoverMs: 5000,
   });
   const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1, draining: false });
   await enqueue('aaaa0000');
@@ -312,12 +320,10 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
   expect(given.granted.map(({ id }) => id)).toEqual(['s-aaaa0000-0-a1']);
   await enqueue('bbbb0000', { priority: -1 });
   expect((await scheduler.update(() => ({ worker: worker('alive') }))).granted).toEqual([]);
-  await expect
-    .poll(async () => (await scheduler.update(() => ({ worker: worker('alive') }))).granted.map(({ id }) => id), {
-      ...PATIENCE,
-      interval: 500,
-    })
-    .toEqual(['s-bbbb0000-0-a1']);
+  // Its last renewal was a takeover time ago.
+  await link.client.zincrby(`${link.prefix}:turns:leases`, -TAKEOVER_MS, 's-aaaa0000-0-a1');
+  const next = await scheduler.update(() => ({ worker: worker('alive') }));
+  expect(next.granted.map(({ id }) => id)).toEqual(['s-bbbb0000-0-a1']);
   // The dead one comes back, and may not begin: its place is taken.
   expect((await scheduler.update(() => ({ begin: { id: 's-aaaa0000-0-a1', host: 'here' } }))).started).toBeUndefined();
 });
@@ -325,8 +331,9 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
 test('a slot expires no later than the takeover time', async () => {
   const [id, takeoverMs] = ['s-aaaa0000-0-a1', 4000];
   const ofAll = { rankOf, limits: () => Promise.resolve(limits), takeoverMs };
+  const lease = () => link.client.zscore(`${link.prefix}:turns:leases`, id);
   const left = async () => {
-    const until = await link.client.zscore(`${link.prefix}:turns:leases`, id);
+    const until = await lease();
     const [seconds] = await link.client.time();
     return Number(until) - Number(seconds) * 1000;
   };
@@ -334,14 +341,18 @@ test('a slot expires no later than the takeover time', async () => {
   await scheduler.update(() => ({ worker: { id: 'other', lane: '', host: 'there', slots: 1, draining: false } }));
   const producer = await openQueue(link, ofAll);
   await producer.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1 });
+  const holding = watch();
   // A second more for the fraction that was cut off.
-  for (const at of ['given', 'taken']) {
+  for (const at of ['given', 'renewed']) {
     const ms = await left();
     expect(ms, at).toBeGreaterThan(0);
     expect(ms, at).toBeLessThanOrEqual(takeoverMs + 1000);
-    if (at === 'given') await watch().start({ ms: 5000, takeoverMs });
-    await sleep(1500);
+    if (at === 'given') await holding.start({ until: 2, takeoverMs });
+    await expect.poll(() => holding.started).toHaveLength(1);
+    const taken = await lease();
+    await expect.poll(lease).not.toBe(taken);
   }
+  holding.release();
   await producer.close();
 });
 
@@ -350,12 +361,12 @@ test('running jobs count even after Redis has lost all data', async () => {
   const seen = watch();
   const [ids, more] = [runIds('aaaa', 2), runIds('bbbb', 4)];
   for (const runId of ids) await enqueue(runId);
-  await seen.start({ concurrency: 4, ms: 3000 });
+  await seen.start({ concurrency: 4, until: 3 });
   await expect.poll(() => seen.started.length).toBe(2);
   await link.client.flushall();
-  // The worker speaks once a second.
   await expect.poll(() => link.client.zcard(`${link.prefix}:turns:leases`)).toBe(2);
   for (const runId of [...ids, ...more]) await enqueue(runId);
+  seen.release();
   await expect.poll(() => new Set(seen.started.map(({ runId }) => runId)).size).toBe(6);
   expect(seen.most()).toBe(2);
   expect(seen.started).toHaveLength(6);
@@ -370,11 +381,12 @@ test('a job that is queued again leaves its slot to others meanwhile', async () 
   const seen: string[] = [];
   const consumer = new JobConsumer(link, {
     concurrency: 2,
+    tickMs: TICK_MS,
     limits: () => Promise.resolve(limits),
     handle: ({ runId }) => {
       seen.push(runId);
       const first = runId === 'aaaa0000' && !seen.includes('bbbb0000');
-      return Promise.resolve(first ? { kind: 'again', afterMs: 1500 } : { kind: 'done' });
+      return Promise.resolve(first ? { kind: 'again', afterMs: 500 } : { kind: 'done' });
     },
     onError: () => undefined,
   });

@@ -78,11 +78,13 @@ async function add(queue: Queue<StoryJob>, jobId: string, { runId, ordinal }: Jo
 }
 
 /** A slot expires after thirty ticks, so that a short delay does not lose it. */
-const TICK_MS = 1000;
+export const TICK_MS = 1000;
 
 interface SlotClientOptions {
   /** The worker to register; `slots` is the number of jobs that it runs in parallel. */
   worker: Omit<NonNullable<SchedulerUpdate['worker']>, 'draining'>;
+  /** The maximum time between two ticks. */
+  tickMs: number;
   /** Called when the worker must take no more jobs, or may take jobs again. */
   onDraining: (draining: boolean) => void;
   /** Gets errors of ticks. The next tick runs anyway. */
@@ -93,6 +95,7 @@ interface SlotClientOptions {
 export class SlotClient {
   private readonly scheduler: SchedulerClient;
   private readonly options: SlotClientOptions;
+  private readonly tickMs: number;
   private readonly working = new Map<string, JobEntry>();
   private slots: number;
   /** Remembered here, so that a loss of data in Redis does not end it. */
@@ -107,12 +110,13 @@ export class SlotClient {
   constructor(scheduler: SchedulerClient, options: SlotClientOptions) {
     this.scheduler = scheduler;
     this.options = options;
+    this.tickMs = options.tickMs;
     this.slots = options.worker.slots;
   }
 
   async start(): Promise<void> {
     this.scheduleDue(await this.send({}));
-    if (this.timer === undefined) this.schedule(TICK_MS);
+    if (this.timer === undefined) this.schedule(this.tickMs);
   }
 
   /** The job that was taken from the queue, if it may start. */
@@ -180,16 +184,16 @@ export class SlotClient {
 
   private tick(): void {
     this.lastTick = this.send({})
-      .then(({ soonestMs = TICK_MS }) => this.schedule(Math.min(soonestMs, TICK_MS)))
+      .then(({ soonestMs = this.tickMs }) => this.schedule(Math.min(soonestMs, this.tickMs)))
       .catch((error: unknown) => {
         if (this.closed) return;
         this.options.onError(error as Error);
-        this.schedule(TICK_MS);
+        this.schedule(this.tickMs);
       });
   }
 
   /** Schedules an earlier tick when a job is due before the next one. */
   private scheduleDue({ soonestMs }: { soonestMs: number | undefined }): void {
-    if (soonestMs !== undefined && soonestMs < TICK_MS) this.schedule(soonestMs);
+    if (soonestMs !== undefined && soonestMs < this.tickMs) this.schedule(soonestMs);
   }
 }

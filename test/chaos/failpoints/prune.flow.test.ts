@@ -9,6 +9,7 @@ import { openStore } from '../../../src/store/store.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { created, failed } from '../../support/journal.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { PRUNE_POINTS } from '../../support/faults/points.ts';
 
 vi.setConfig({ maxConcurrency: 2 });
@@ -19,7 +20,8 @@ const OPEN = '0tbq3ccccccccccc';
 /** The older run goes as a whole, and the artifacts of the newer one. */
 const WORDS = ['prune', '--yes', '--json', '--runs', '0', '--max-size'];
 
-const CASES = PRUNE_POINTS.flatMap((at) => FAULTS.map((fault) => [at, fault] as const));
+const faults = LEVEL < FULL ? FAULTS.filter((fault) => fault === 'kill') : FAULTS;
+const CASES = PRUNE_POINTS.flatMap((at) => faults.map((fault) => [at, fault] as const));
 
 describe.concurrent('hazard 1: halo prune with a fault is repeated, and leaves a consistent home', () => {
   it.for(CASES)('%s: %s', async ([at, fault], { task }) => {
