@@ -121,12 +121,7 @@ export async function attackAndLand(halo: TestHalo): Promise<LandedAttacks> {
 
 export const REFUSED_WORK: Record<string, [script: string, why: string]> = {
   'a link that climbs out': ['mkdir d; ln -s ../../etc/passwd d/p', 'symbolic link'],
-  'a gitlink': [
-    'mkdir sub && cd sub && git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && cd ..',
-    'submodules may not be changed',
-  ],
   'a short name of .git': ['mkdir git~1; echo x > git~1/config', 'invalid path'],
-  'an escape in a name': [`echo x > "$(printf 'a\\033[31mb')"`, 'control or invisible'],
   'a file of zeros': ['truncate -s 150M zeros', 'larger than'],
 };
 

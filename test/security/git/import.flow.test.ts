@@ -111,11 +111,12 @@ describe('attack 22: filters and drivers configured on the host', () => {
 });
 
 describe('attack 23, incident git-holes: submodules', () => {
+  const GITLINK =
+    'mkdir sub && cd sub && git init -q && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && cd ..';
   const modules = (url: string) => `printf '[submodule "x"]\\n\\tpath = x\\n\\turl = ${url}\\n' > .gitmodules`;
 
-  it('a gitlink is refused', ({ refused }) => expectRefused(refused, 'a gitlink'));
-
   it.each([
+    ['a gitlink', GITLINK, 'submodules may not be changed'],
     ['a .gitmodules', modules('https://example.com/x'), 'submodules may not be changed'],
     ['a .gitmodules whose address is an option', modules('-u./evil'), 'git does not accept its pack'],
   ])('%s is refused', (_what, change, why) => expectImportRefused(change, why));
@@ -145,11 +146,10 @@ describe('attacks 24, 28, incident patch-parser: a message with embedded command
 });
 
 describe('attack 25: names that some file systems confuse with others', () => {
-  it.for(['a short name of .git', 'an escape in a name'])('%s is refused', (title, { refused }) =>
-    expectRefused(refused, title),
-  );
+  it('a short name of .git is refused', ({ refused }) => expectRefused(refused, 'a short name of .git'));
 
   it.each([
+    ['an escape in a name', `echo x > "$(printf 'a\\033[31mb')"`, 'control or invisible'],
     ['other letters for a file that is there', 'echo x > readme.md', 'cannot distinguish it from'],
     ['other letters for a folder that is there', 'mkdir SRC; echo x > SRC/b', 'cannot distinguish it from'],
     ['a direction character', `echo x > "$(printf 'a\\342\\200\\256b')"`, 'control or invisible'],

@@ -210,8 +210,9 @@ describe('incident user-access: a user of a server reaches for what belongs to o
   });
 });
 
-describe('incident user-token: strangers and former users with a token', () => {
-  it('an open stream ends when its token is revoked', async () => {
+/** The server looks every five seconds whether the token of a stream is still valid. */
+describe.concurrent('incident user-token: open streams of former users', () => {
+  it('an open stream ends when its token is revoked', async ({ expect }) => {
     const { operations, id } = await addUser('viewer');
     const stop = new AbortController();
     const events = operations.follow(OWN, { after: 0, follow: true, signal: stop.signal });
@@ -223,7 +224,7 @@ describe('incident user-token: strangers and former users with a token', () => {
     await expect(end).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 
-  it('an open stream ends when its user may no longer use the repository', async () => {
+  it('an open stream ends when its user may no longer use the repository', async ({ expect }) => {
     const { name, operations } = await addUser('viewer');
     const events = operations.follow(OWN, { after: 0, follow: true });
     expect((await events.next()).done).toBe(false);
@@ -234,7 +235,7 @@ describe('incident user-token: strangers and former users with a token', () => {
     await expect(end).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
-  it('an open request of an MCP client ends when its token is revoked', async () => {
+  it('an open request of an MCP client ends when its token is revoked', async ({ expect }) => {
     const { token, id } = await addUser('viewer');
     const mcp = await connectHttp(url, token);
     const runId = '0tbq4dddddddddd';
@@ -250,7 +251,9 @@ describe('incident user-token: strangers and former users with a token', () => {
     expect(await ended).not.toContain('API token');
     expect(performance.now() - began).toBeLessThan(40_000);
   });
+});
 
+describe('incident user-token: strangers and former users with a token', () => {
   it('the password in a URL that a user may not use is in no answer and no file', async () => {
     const { operations, name } = await addUser('submitter', [site.root]);
     const secret = 'q7-x';
