@@ -80,6 +80,7 @@ function commonLength(a: Buffer, b: Buffer): number {
 class FileWindow {
   readonly #file: FileHandle;
   #bytes = Buffer.alloc(0);
+  #isAtEnd = false;
   position: number;
 
   constructor(file: FileHandle, position: number) {
@@ -89,10 +90,10 @@ class FileWindow {
 
   /** The next bytes, fewer at the end of the file. */
   async peek(size: number): Promise<Buffer> {
-    while (this.#bytes.length < size) {
+    while (this.#bytes.length < size && !this.#isAtEnd) {
       const more = Buffer.alloc(Math.max(CHUNK_BYTES, size - this.#bytes.length));
       const { bytesRead } = await this.#file.read(more, 0, more.length, this.position + this.#bytes.length);
-      if (bytesRead === 0) break;
+      this.#isAtEnd = bytesRead === 0;
       this.#bytes = Buffer.concat([this.#bytes, more.subarray(0, bytesRead)]);
     }
     return this.#bytes.subarray(0, size);

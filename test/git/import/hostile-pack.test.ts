@@ -12,7 +12,7 @@ import {
   type Entry,
   type Workshop,
 } from './import-fixture.ts';
-import { run } from '../../support/repository/git-fixture.ts';
+import { writeObject } from '../../support/repository/git-fixture.ts';
 
 /** Everything below the home of a workshop but the scratch folder and the agent's own repository. */
 function outside({ home, scratchDir, agent }: Workshop): string[] {
@@ -70,7 +70,7 @@ describe('hazard 28: a hostile pack', () => {
     const id = Buffer.from(blob(shop, 'x'), 'hex');
     const entry = (index: number) => Buffer.concat([Buffer.from(`100644 f${String(index).padStart(7, '0')}\0`), id]);
     const bytes = Buffer.concat(Array.from({ length: 1_000_000 }, (_, index) => entry(index)));
-    const tree = run(shop.agent, ['hash-object', '-t', 'tree', '-w', '--stdin'], bytes);
+    const tree = writeObject(shop.agent, 'tree', bytes);
     await expectRefused(shop, tree, /more than 10000 files/);
   });
 

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { candidatePath } from '../../../src/git/repository/scratch-repo.ts';
-import { commitFiles, run, runBytes } from '../../support/repository/git-fixture.ts';
+import { commitFiles, run, runBytes, writeObject } from '../../support/repository/git-fixture.ts';
 import { blob, importFrom, makeWorkshop, openScratch, packOf, rawTree, snapshot, treeWith } from './import-fixture.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 
@@ -107,7 +107,7 @@ it.each([
 it('refuses names that are not UTF-8', async () => {
   const shop = await makeWorkshop();
   const entry = Buffer.concat([Buffer.from('100644 \xff\0', 'latin1'), Buffer.from(blob(shop, 'x'), 'hex')]);
-  const tree = run(shop.agent, ['hash-object', '-t', 'tree', '-w', '--literally', '--stdin'], entry);
+  const tree = writeObject(shop.agent, 'tree', entry);
   await expect(importFrom(shop, tree)).rejects.toMatchObject(refused(/UTF-8/));
 });
 

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { addToView, createView, extendView } from '../../../src/git/mirror/base-view.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { sendCommit } from '../../../src/git/mirror/send-commit.ts';
-import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
+import { commitChain, commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const objectsIn = (dir: string) =>
@@ -98,17 +98,18 @@ it('a view to which a commit is added shows both', async () => {
 });
 
 it('a view in use survives the removal of the cached ones, and few are cached', async () => {
-  const { root, base, bring, view, commitOn } = makeWorld();
+  const { root, base, bring, view } = makeWorld();
   const mirrorDir = await bring(base);
   const first = await view(mirrorDir, base);
   const kept = join(dirname(mirrorDir), 'views');
   utimesSync(join(kept, base), 1, 1);
-  let tip = base;
-  for (let i = 0; i < 32; i++) {
-    tip = commitOn(tip, `f${i}`);
-    await bring(tip);
-    await view(mirrorDir, tip);
+  const names = Array.from({ length: 32 }, (_, index) => `f${index}`);
+  const commits = commitChain(root, base, names);
+  for (const commit of commits) {
+    await bring(commit);
+    await view(mirrorDir, commit);
   }
+  const tip = commits.at(-1) ?? '';
   expect(readdirSync(kept)).toHaveLength(32);
   expect(readdirSync(kept)).not.toContain(base);
   expect(readdirSync(join(kept, tip)).length).toBeLessThanOrEqual(2 * 21);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
@@ -29,6 +29,14 @@ let gitDir: string;
 let wire: string;
 let base: string;
 
+/** Adds a setting to a file as git writes it, which would take a process for each. */
+function set(file: string, key: string, value: string): void {
+  const [section = '', ...rest] = key.split('.');
+  const name = rest.pop() ?? '';
+  const within = rest.length === 0 ? '' : ` "${rest.join('.')}"`;
+  appendFileSync(file, `[${section}${within}]\n\t${name} = "${value}"\n`);
+}
+
 /** A checkout whose own configuration names a program wherever git takes one, in all the ways of naming it. */
 beforeEach(() => {
   const home = tempDir();
@@ -42,12 +50,12 @@ beforeEach(() => {
   const included = join(gitDir, 'more');
   for (const [place, key] of KEYS.entries()) {
     const file = [join(gitDir, 'config'), included, join(gitDir, 'config.worktree')][place % 3]!;
-    run(root, ['config', '--file', file, key, `${key.startsWith('alias') ? '!' : ''}'${program}'`]);
+    set(file, key, `${key.startsWith('alias') ? '!' : ''}'${program}'`);
   }
-  run(root, ['config', '--file', included, 'merge.verifySignatures', 'false']);
-  run(root, ['config', 'includeIf.gitdir:**.path', 'more']);
-  run(root, ['config', 'filter.evil=x.required', 'true']);
-  run(root, ['config', 'extensions.worktreeConfig', 'true']);
+  set(included, 'merge.verifySignatures', 'false');
+  set(join(gitDir, 'config'), 'includeIf.gitdir:**.path', 'more');
+  set(join(gitDir, 'config'), 'filter.evil=x.required', 'true');
+  set(join(gitDir, 'config'), 'extensions.worktreeConfig', 'true');
   // Git has to look at the content: what it knows of the file is older.
   utimesSync(join(root, 'x.dat'), 1, 1);
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import { runProgram } from '../process/run-program.ts';
@@ -31,17 +31,38 @@ export function writeObject(dir: string, type: 'blob' | 'tree', content: Buffer)
   const id = createHash('sha1').update(object).digest('hex');
   const path = join(dir, '.git/objects', id.slice(0, 2), id.slice(2));
   mkdirSync(dirname(path), { recursive: true });
-  if (!existsSync(path)) writeFileSync(path, deflateSync(object));
+  if (!existsSync(path)) writeFileSync(path, deflateSync(object, { level: 1 }));
   return id;
 }
 
-/** A checkout with one commit of these files. */
+/** A checkout with one commit of these files and of those that are there. */
 export function makeRepo(dir: string, files: Record<string, string> = { 'README.md': 'hello\n' }): string {
-  copyBase(dir, `Ada ${JSON.stringify(files)}`, (base) => {
-    run(base, ['init', '-q', '-b', 'main']);
-    commitFiles(base, files, 'first');
-  });
+  const make = (at: string) => {
+    run(at, ['init', '-q', '-b', 'main']);
+    return commitFiles(at, files, 'first');
+  };
+  if (existsSync(dir) && readdirSync(dir).length > 0) return make(dir);
+  copyBase(dir, `Ada ${JSON.stringify(files)}`, make);
   return headOf(dir);
+}
+
+/** Commits on top of `from`, each of which adds one of these files; the first one first. They are on a branch of their own. */
+export function commitChain(dir: string, from: string, files: readonly string[]): string[] {
+  const marks = join(dir, '.git/marks');
+  const text = files.map((file, index) =>
+    [
+      `commit refs/heads/chain\nmark :${index + 1}\ncommitter Ada <ada@example.com> ${index + 1} +0000`,
+      `data ${file.length}\n${file}\nfrom ${index === 0 ? from : `:${index}`}`,
+      `M 100644 inline ${file}\ndata ${file.length}\n${file}\n\n`,
+    ].join('\n'),
+  );
+  run(dir, ['fast-import', '--quiet', `--export-marks=${marks}`], text.join(''));
+  const ids = new Map(
+    readFileSync(marks, 'utf8')
+      .split('\n')
+      .map((line) => line.split(' ') as [string, string]),
+  );
+  return files.map((_, index) => ids.get(`:${index + 1}`) ?? '');
 }
 
 export function commitFiles(dir: string, files: Record<string, string>, message: string): string {
