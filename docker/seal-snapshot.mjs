@@ -3,7 +3,9 @@
 // the workspace.
 //
 //   node seal-snapshot.mjs <workspace> <commit> <group>
+//   node seal-snapshot.mjs <snapshot>
 //
+// The second form changes nothing, and prints the digest of a volume that was made into a snapshot before.
 // `.git` must be the one that restore-tree.mjs has made. What Python compiled is removed, because Python trusts it
 // without a look at the source. Prints one line of JSON: {"digest": "…", "bytes": n, "files": n}, {"error": "…"} if the
 // contents cannot be a snapshot, or {"fault": "…"} for what the machine is short of. The digest is the SHA-256 of a line
@@ -20,6 +22,7 @@ const VOLATILE = /^(?:\.modules\.yaml|\.yarn-state\.yml|\.pnpm-workspace-state(?
 const CHUNK = 1024 * 1024;
 
 const [workspace, commit, group] = process.argv.slice(2);
+const isSealed = commit === undefined;
 const gid = Number(group);
 const uid = process.getuid();
 const digest = createHash('sha256');
@@ -44,12 +47,14 @@ function isEmpty(path) {
 }
 
 function shareFolder(path, found) {
+  if (isSealed) return;
   const wanted = (found.mode & 0o707) | ((found.mode & 0o700) >> 3) | 0o2000;
   fs.chownSync(at(path), uid, gid);
   if ((found.mode & 0o7777) !== wanted) fs.chmodSync(at(path), wanted);
 }
 
 function shareFile(path, found) {
+  if (isSealed) return;
   // A change of the owner takes set-user-id away; the mode is set afterwards, without it.
   fs.chownSync(at(path), uid, gid);
   fs.chmodSync(at(path), (found.mode & 0o707) | ((found.mode & 0o700) >> 3));
@@ -81,7 +86,7 @@ function share() {
     for (const name of names) {
       const path = folder === '' ? name : `${folder}/${name}`;
       if (COMPILED.test(name)) {
-        remove(path);
+        if (!isSealed) remove(path);
         continue;
       }
       const found = look(path);
@@ -89,7 +94,7 @@ function share() {
       totals.files += 1;
       if (totals.files > MAX_ENTRIES) throw new Error(`setup leaves more than ${MAX_ENTRIES} files`);
       if (found.isSymbolicLink()) {
-        fs.lchownSync(at(path), uid, gid);
+        if (!isSealed) fs.lchownSync(at(path), uid, gid);
         note(
           'link',
           path,
@@ -117,9 +122,9 @@ function show(path) {
 }
 
 try {
-  removeTracked();
+  if (!isSealed) removeTracked();
   share();
-  run('sync', ['-f', workspace]);
+  if (!isSealed) run('sync', ['-f', workspace]);
   process.stdout.write(`${JSON.stringify({ digest: digest.digest('hex'), ...totals })}\n`);
 } catch (error) {
   const kind = isFault(error) ? 'fault' : 'error';

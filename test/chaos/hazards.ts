@@ -66,6 +66,10 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['a repository is briefly unavailable, or git is killed in a mirror', 'retried; no unfinished files stay'],
   ['a file of HALO_HOME is empty, zeros, cut off or random', 'rebuilt, or named in an error'],
   ['retention removes a mirror while the first submit of its repository waits', 'the submit creates it again'],
+  [
+    'files of a snapshot are lost, and a gate fails for it',
+    'the snapshot is removed; the attempt is repeated, without using one up',
+  ],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

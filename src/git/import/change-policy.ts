@@ -80,8 +80,9 @@ async function assertLinksAllowed({ gitDir, changes, signal }: ChangeCheck): Pro
   const targets = await readObjects(
     gitDir,
     links.map((link) => link.newId),
-    signal,
+    { signal },
   );
+  if (targets === undefined) throw policyViolation(undefined, 'the symbolic links are too large to be checked');
   links.forEach((link, index) => assertLinkAllowed(link.path, targets[index] ?? Buffer.alloc(0)));
 }
 
@@ -103,7 +104,8 @@ interface CollisionRequest {
 async function assertNoCaseCollisions({ gitDir, base, tree, added, signal }: CollisionRequest): Promise<void> {
   const folders = [...foldersOf(added)];
   const names = folders.flatMap((folder) => [`${tree}:${folder}`, `${base}:${folder}`]);
-  const contents = await readObjects(gitDir, names, signal);
+  const contents = await readObjects(gitDir, names, { signal });
+  if (contents === undefined) throw policyViolation(undefined, 'the folders with new files are too large to be checked');
   const idBytes = tree.length / 2;
   folders.forEach((folder, index) => {
     const before = new Set(readTree(contents[index * 2 + 1], idBytes).map(({ name }) => name));

@@ -34,7 +34,8 @@ export async function assertNoEmbeddedRepositories({
   const present = changes.filter(({ newMode }) => newMode !== ABSENT).flatMap(({ path }) => gitFilesIn(path));
   const folders = [...new Set(present.map(({ folder }) => folder))];
   const names = folders.flatMap((folder) => [`${tree}:${folder}`, `${base}:${folder}`]);
-  const contents = await readObjects(gitDir, names, signal);
+  const contents = await readObjects(gitDir, names, { signal });
+  if (contents === undefined) throw policyViolation(undefined, 'the changed folders are too large to be checked');
   const idBytes = tree.length / 2;
   folders.forEach((folder, index) => {
     const [now, before] = [contents[index * 2], contents[index * 2 + 1]].map((raw) => isRepository(raw, idBytes));

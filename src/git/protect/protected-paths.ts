@@ -97,7 +97,7 @@ export async function findNewDotFolders({
     return change === 'add' && isFolder && top.startsWith('.') && !KNOWN.has(top) ? [top] : [];
   });
   if (tops.length === 0) return [];
-  const [tree] = await readObjects(gitDir, [`${base}:`]);
+  const [tree] = (await readObjects(gitDir, [`${base}:`])) ?? [];
   const before = new Set(readTree(tree, base.length / 2).map(({ name }) => foldName(name)));
   return [...new Set(tops)].filter((top) => !before.has(foldName(top)));
 }
@@ -106,12 +106,15 @@ export async function findNewDotFolders({
 type Links = ReadonlyMap<string, readonly string[]>;
 
 const MAX_NAMES = 50;
+/** No file system has longer targets. */
+const MAX_LINK_BYTES = 4_096;
 
 /** Reads the symbolic links of a commit that point into its tree. Throws GIT_FAILED. */
 export async function readLinks(gitDir: string, commit: string, signal?: AbortSignal): Promise<Links> {
   const links = await listFiles({ gitDir, commit, signal }, ({ mode }) => mode === LINK);
   const ids = links.map(({ id }) => id);
-  const targets = await readObjects(gitDir, ids, signal);
+  const targets = await readObjects(gitDir, ids, { signal, maxEach: MAX_LINK_BYTES });
+  if (targets === undefined) throw policyViolation(undefined, 'the symbolic links are too large to be checked');
   const found = new Map<string, string[]>();
   links.forEach(({ path }, index) => {
     const target = targets[index]?.toString('utf8') ?? '';

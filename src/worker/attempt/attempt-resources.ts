@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import type { Snapshot } from '../../core/snapshot/snapshot.ts';
+import type { StoredSnapshot } from '../../store/snapshot-files.ts';
 import type { Config, Transport } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { addToView } from '../../git/mirror/base-view.ts';
@@ -55,6 +57,8 @@ export class AttemptResources {
   readonly repositoryMounts: readonly Mount[];
   /** Entries for the user in /etc/passwd and /etc/group; empty if nothing can be mounted. */
   readonly accountMounts: readonly Mount[];
+  /** The snapshots that workspaces of the attempt began with, and that it has not made itself. */
+  readonly layers: (StoredSnapshot & { record: Snapshot })[] = [];
   private readonly worker: WorkerContext;
   private readonly identity: AttemptIdentity;
   private readonly limits: Config['limits'];

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../../config/config.ts';
@@ -56,6 +56,11 @@ export class GateResultFiles {
     const newest = { ...results, tests: results.tests === null ? null : [] };
     await writeAtomic(this.path(commit), JSON.stringify(results));
     await writeAtomic(this.path(NEWEST), JSON.stringify(newest));
+  }
+
+  /** Removes the results of a commit, because they are not about it alone. */
+  async forget(commit: string): Promise<void> {
+    await rm(this.path(commit), { force: true });
   }
 
   private path(commit: string): string {

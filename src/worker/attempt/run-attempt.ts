@@ -1,3 +1,4 @@
+import { classifyFailure } from '../../core/failure/failure.ts';
 import { recordProof } from '../proof/proof-record.ts';
 import { Measurements, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
 import { approvalOf, type Attempt } from './open-attempt.ts';
@@ -10,6 +11,7 @@ import { prepareReadingWorkspace, prepareWorkspaces, type WorkAhead } from './ph
 import { runAgent } from './phases/run-agent.ts';
 import { runSetup } from './phases/run-setup.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
+import { assertLayersIntact } from '../snapshot/open-layer.ts';
 import { runGatesAndRefactor } from './tests-first/refactor.ts';
 import { writeTests } from './tests-first/write-tests.ts';
 import { hasChanges, newWork, type ImplementedWork, type Work } from './work.ts';
@@ -22,6 +24,7 @@ export async function runAttempt(attempt: Attempt, ahead: WorkAhead = {}): Promi
   const measured = new Measurements();
   try {
     const outcome = await reachOutcome(attempt, measured, ahead).catch(toOutcome);
+    if (mayBeOfWorkspace(outcome)) await assertLayersIntact(attempt);
     await recordOutcome(attempt, outcome, measured.current);
   } catch (error) {
     await recordInterruption(attempt, measured.current);
@@ -29,6 +32,12 @@ export async function runAttempt(attempt: Attempt, ahead: WorkAhead = {}): Promi
   } finally {
     attempt.worker.inBackground(attempt.resources.close());
   }
+}
+
+/** Whether the files with which its workspaces began may have caused that an attempt failed. */
+function mayBeOfWorkspace({ verdict, stopReason, cause }: AttemptOutcome): boolean {
+  const { class: of } = classifyFailure({ stopReason, cause });
+  return verdict === 'failed' && (['gate', 'tests', 'environment'].includes(of) || stopReason === 'TIMEOUT');
 }
 
 async function reachOutcome(attempt: Attempt, measured: Measurements, ahead: WorkAhead): Promise<AttemptOutcome> {

@@ -14,7 +14,7 @@ import { SNAPSHOT_GROUP } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { recordSetup } from '../attempt/phases/run-setup.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
-import { runInHelper, startHelper } from '../workspace/helper-sandbox.ts';
+import { runInHelper, startHelper, type HelperSpec } from '../workspace/helper-sandbox.ts';
 import { openRestorer } from '../workspace/restore-tree.ts';
 import { runCommands, setupCommands } from '../workspace/run-commands.ts';
 import { WORKSPACE } from '../workspace/sandbox-paths.ts';
@@ -108,24 +108,8 @@ async function sealVolume(
   volume: string,
   commit: string,
 ): Promise<z.infer<typeof Sealed> | { error: string }> {
-  const helper = { phase: 'seal', volume, readOnly: false, repositories: true, workdir: '/tmp' };
-  const [sandbox, ...programs] = await Promise.all([
-    startHelper(attempt, helper),
-    ...PROGRAM_FILES.map((name) => readFile(join(DOCKER_DIR, name), 'utf8')),
-  ]);
-  await failpoint('snapshot.seal');
-  const stdout = tailSink(MAX_ANSWER);
-  const words = [WORKSPACE, commit, String(SNAPSHOT_GROUP)].map(shellQuote).join(' ');
-  const files = programs.map((text, index) => `printf %s ${shellQuote(text)} > /tmp/${PROGRAM_FILES[index]}`);
-  await runInHelper(attempt, sandbox, {
-    script: [...files, `exec node /tmp/${PROGRAM} ${words}`].join('\n'),
-    stdout: stdout.sink,
-    stderr: discardSink(),
-    outputBytes: 10 * MAX_ANSWER,
-  });
-  await sandbox.remove();
-  const { data } = Answer.safeParse(tryParseJson(stdout.text().trim().split('\n').at(-1) ?? ''));
-  const answer = data ?? { fault: 'the program printed no answer' };
+  const words = [WORKSPACE, commit, String(SNAPSHOT_GROUP)];
+  const answer = await runSeal(attempt, { volume, readOnly: false, repositories: true }, words);
   if (!('fault' in answer)) return answer;
   attempt.signal.throwIfAborted();
   throw new HaloError(
@@ -135,4 +119,41 @@ async function sealVolume(
       hint: 'Check whether the engine’s disk is full or its machine is overloaded, or set snapshot.mode = "off".',
     },
   );
+}
+
+/**
+ * Whether the volume of a snapshot still has the files that it was made with. Undefined if that cannot be found out now.
+ * Throws DOCKER_FAILED.
+ */
+export async function isVolumeIntact(
+  attempt: SandboxContext,
+  { volume, digest }: Pick<Snapshot, 'volume' | 'digest'>,
+): Promise<boolean | undefined> {
+  const answer = await runSeal(attempt, { volume, readOnly: true, repositories: false }, [WORKSPACE]);
+  if ('fault' in answer) return undefined;
+  return 'digest' in answer && answer.digest === digest;
+}
+
+async function runSeal(
+  attempt: SandboxContext,
+  place: Pick<HelperSpec, 'volume' | 'readOnly' | 'repositories'>,
+  words: readonly string[],
+): Promise<z.infer<typeof Answer>> {
+  const helper = { phase: 'seal', ...place, workdir: '/tmp' };
+  const [sandbox, ...programs] = await Promise.all([
+    startHelper(attempt, helper),
+    ...PROGRAM_FILES.map((name) => readFile(join(DOCKER_DIR, name), 'utf8')),
+  ]);
+  await failpoint('snapshot.seal');
+  const stdout = tailSink(MAX_ANSWER);
+  const files = programs.map((text, index) => `printf %s ${shellQuote(text)} > /tmp/${PROGRAM_FILES[index]}`);
+  await runInHelper(attempt, sandbox, {
+    script: [...files, `exec node /tmp/${PROGRAM} ${words.map(shellQuote).join(' ')}`].join('\n'),
+    stdout: stdout.sink,
+    stderr: discardSink(),
+    outputBytes: 10 * MAX_ANSWER,
+  });
+  await sandbox.remove();
+  const { data } = Answer.safeParse(tryParseJson(stdout.text().trim().split('\n').at(-1) ?? ''));
+  return data ?? { fault: 'the program printed no answer' };
 }

@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { HaloError } from '../../core/failure/errors.ts';
 import { resetCommand } from '../../core/failure/breaker.ts';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import type { SnapshotFiles, SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import { openGateResults } from '../attempt/gate-results.ts';
 import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { updateBase } from '../repository/host-repository.ts';
 import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
-import { buildSnapshot, type BuildRequest } from './build-snapshot.ts';
+import { buildSnapshot, isVolumeIntact, type BuildRequest } from './build-snapshot.ts';
 import type { SnapshotLayer } from './snapshot-layer.ts';
 import { snapshotKey, type SnapshotKey } from './snapshot-key.ts';
 import { trimForAttempt, trimSnapshots } from './trim-snapshots.ts';
@@ -47,7 +49,7 @@ export async function openLayer(attempt: SandboxContext, request: LayerRequest):
     if (found === 'refused') return undefined;
     const isRechecked = found !== undefined && Math.random() < config.snapshot.recheck;
     if (found !== undefined && !isRechecked) {
-      const layer = await holdLayer(attempt, found, request.phase);
+      const layer = await holdEarlier(attempt, found, request.phase);
       if (layer !== undefined) return layer;
       continue;
     }
@@ -92,7 +94,7 @@ export async function openBaseLayer(attempt: Attempt, own?: string): Promise<Sna
 export async function findLayer(attempt: Attempt, checkout: Checkout): Promise<SnapshotLayer | undefined> {
   const query = await findKey(attempt, checkout);
   const found = query && (await findUsable(attempt, query));
-  return found === undefined || found === 'refused' ? undefined : holdLayer(attempt, found, undefined);
+  return found === undefined || found === 'refused' ? undefined : holdEarlier(attempt, found, undefined);
 }
 
 /** Why no snapshot of a commit was made now, as a clause: a breaker is open, or its result was refused before. */
@@ -131,6 +133,28 @@ async function findKey(
   return { mirror, runId: identity.runId, commit, ...found };
 }
 
+/**
+ * Checks the snapshots that the workspaces of an attempt began with, because one of its commands has failed. Removes those
+ * whose files have changed since they were made: the failure says nothing about the work then. Throws DOCKER_FAILED.
+ */
+export async function assertLayersIntact(attempt: Attempt): Promise<void> {
+  const { worker, resources, journal, inputs } = attempt;
+  const stored = new Map(resources.layers.map((each) => [each.record.volume, each]));
+  for (const each of stored.values()) {
+    if ((await isVolumeIntact(attempt, each.record)) !== false) continue;
+    attempt.signal.throwIfAborted();
+    await worker.snapshots.remove(each);
+    // The gates may have failed on the base commit for the same reason.
+    await (await openGateResults(attempt)).forget(inputs.base);
+    const reason = `its files are not those that it was made with at ${each.record.createdAt}`;
+    await journal.report({ type: 'snapshot.refused', phase: 'setup', reason });
+    const id = each.record.key.slice(0, 12);
+    throw new HaloError('DOCKER_FAILED', `The snapshot ${id} of the repository is damaged: ${reason}.`, {
+      hint: 'halo has removed it; setup runs again. Check the disk of the engine if this happens repeatedly.',
+    });
+  }
+}
+
 type Usable = StoredSnapshot & { record: Snapshot };
 
 /** The record for a key, or for the settings, which concerns every snapshot of a whole tree. */
@@ -155,6 +179,17 @@ async function findUsable(
   worker.log.info({ volume: record.volume }, 'the volume of a snapshot is gone; setup runs again');
   await worker.snapshots.remove(found);
   return undefined;
+}
+
+/** Holds a snapshot that this attempt has not made. */
+async function holdEarlier(
+  attempt: SandboxContext,
+  stored: Usable,
+  phase: 'setup' | 'gates' | undefined,
+): Promise<SnapshotLayer | undefined> {
+  const layer = await holdLayer(attempt, stored, phase);
+  if (layer !== undefined) attempt.resources.layers.push(stored);
+  return layer;
 }
 
 /** `phase`: in which it is reported; undefined: not. */

@@ -4,12 +4,14 @@ import type { Config } from '../../config/config.ts';
 import { selectInputs } from '../../core/snapshot/install-inputs.ts';
 import { snapshotKeyText, type Snapshot, type SnapshotParts } from '../../core/snapshot/snapshot.ts';
 import { findTreeDependency, listLockedFolders } from '../../core/snapshot/tree-dependency.ts';
-import { readObjects, statObjects } from '../../git/objects/read-objects.ts';
+import { readObjects } from '../../git/objects/read-objects.ts';
 import { listFiles, type TreeFile } from '../../git/objects/tree-list.ts';
 import { compileGlobs } from '../../lib/glob.ts';
 
 /** A file that decides whether an install is pure is not read beyond this size. */
 const MAX_INSPECTED_BYTES = 16 * 1024 * 1024;
+/** Of all of them together. */
+const MAX_INSPECTED_TOTAL = 64 * 1024 * 1024;
 
 export interface SnapshotKey {
   /** SHA-256, hexadecimal. */
@@ -73,22 +75,18 @@ async function findNarrowInputs(
   const link = found.files.find((path) => byPath.get(path)?.mode === '120000');
   if (link !== undefined) return { why: `${link} is a link` };
   const { lockfile, runsScripts } = found;
-  const ids = found.inspect.map((path) => byPath.get(path)?.id ?? '');
-  const facts = await statObjects(gitDir, ids, signal);
-  const isLarge = (id: string) => (facts.get(id)?.size ?? Infinity) > MAX_INSPECTED_BYTES;
-  const texts = await readObjects(
-    gitDir,
-    ids.filter((id) => !isLarge(id)),
-    signal,
-  );
-  const byId = new Map(ids.filter((id) => !isLarge(id)).map((id, index) => [id, texts[index]?.toString('utf8')]));
-  const textOf = (path: string) => byId.get(byPath.get(path)?.id ?? '');
-  const locked = lockfile === undefined ? undefined : listLockedFolders(textOf(lockfile) ?? '');
-  for (const path of found.inspect) {
-    if (locked !== undefined && isManifest(path) && !locked.has(dirname(`/${path}`).slice(1))) continue;
-    const text = textOf(path);
-    if (text === undefined) return { why: `${path} is too large to be checked` };
-    const why = findTreeDependency(path, text, runsScripts);
+  const idOf = (path: string) => byPath.get(path)?.id ?? '';
+  const limits = { signal, maxEach: MAX_INSPECTED_BYTES, maxBytes: MAX_INSPECTED_TOTAL };
+  const [lock] = lockfile === undefined ? [] : ((await readObjects(gitDir, [idOf(lockfile)], limits)) ?? []);
+  const locked = lockfile === undefined ? undefined : listLockedFolders(lock?.toString('utf8') ?? '');
+  const isListed = (path: string) => !isManifest(path) || locked?.has(dirname(`/${path}`).slice(1)) !== false;
+  const inspected = found.inspect.filter(isListed);
+  const contents = await readObjects(gitDir, inspected.map(idOf), limits);
+  if (contents === undefined) return { why: 'its manifests are too large together to be checked' };
+  for (const [index, path] of inspected.entries()) {
+    const content = contents[index];
+    if (content === undefined) return { why: `${path} is too large to be checked` };
+    const why = findTreeDependency(path, content.toString('utf8'), runsScripts);
     if (why !== undefined) return { why };
   }
   return found.files;

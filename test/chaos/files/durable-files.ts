@@ -89,7 +89,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   row('snapshots/<mirror>/*.json', `snapshots/[^/]+/[0-9a-f]{64}(?:@[0-9a-z]{15})?\\.json`, {
     what: 'snapshots of what setup installed, with their volumes',
     damaged: 'rebuilt',
-    how: 'the volume is synced before, the record atomic and synced; setup runs again',
+    how: 'the volume is synced before, the record atomic and synced; setup runs again. The volume is in the engine: it is compared with the record when a command fails on it',
   }),
   row(
     'workers/*, locks/*, **/*lock',

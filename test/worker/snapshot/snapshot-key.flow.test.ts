@@ -33,6 +33,24 @@ const it = base.extend('repository', ({}, { onCleanup }) => {
 });
 
 describe('the key of a snapshot', () => {
+  it('depends on the whole tree if the manifests that the lockfile lists are too large together', async ({
+    repository,
+  }) => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const packages = Object.fromEntries(names.map((name) => [`packages/${name}`, {}]));
+    const listed = (text: string) =>
+      names.forEach((name) =>
+        repository.write(`packages/${name}/package.json`, JSON.stringify({ name, text: `${name}${text}` })),
+      );
+    listed('x'.repeat(11.4 * 1024 * 1024));
+    repository.commit('large manifests');
+    // The lockfile lists only one of them.
+    expect(Array.isArray((await keyOf(repository)).inputs)).toBe(true);
+    repository.write('package-lock.json', JSON.stringify({ lockfileVersion: 3, packages: { '': {}, ...packages } }));
+    repository.commit('a lockfile that lists all');
+    expect((await keyOf(repository)).inputs).toEqual({ why: 'its manifests are too large together to be checked' });
+  });
+
   it.for<[string, (repository: TestRepository) => void]>([
     ['a source file', ({ write }) => write('src/a.ts', 'b')],
     ['a new file', ({ write }) => write('docs/a.md', 'b')],

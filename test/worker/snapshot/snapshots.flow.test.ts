@@ -204,6 +204,38 @@ describe('a snapshot', () => {
     expect(installs(journal(next.runId))).toEqual(['A setup']);
   });
 
+  it('hazard 52: is checked when a gate fails on it: files that are gone cost no attempt, and setup runs again', async ({
+    halo,
+    journal,
+  }) => {
+    const { root } = newProject();
+    const request = settings(CHANGE, {
+      setup: PURE,
+      gate: 'cat deps/version',
+      more: ['tests.baseline="always"', 'retry.infrastructure.backoff="100ms"'],
+    });
+    const first = await halo.run(root, STORY, request);
+    const stored = (await new SnapshotFiles(halo.home).list()).map(({ record }) => record);
+    const made = stored.find(({ run }) => run === first.runId);
+    const source = made !== undefined && 'volume' in made ? made.volume : '';
+    const mounts = [{ kind: 'volume' as const, source, target: '/workspace', readOnly: false, copyUp: false }];
+    await runOneOffSandbox(openDockerEngine(), { purpose: 'change', mounts, script: 'rm /workspace/deps/version' });
+    const next = await halo.run(root, [{ id: 'B' }], request);
+    expect(next.stopReason).toBe('SUCCESS');
+    expect(next.stories[0]).toMatchObject({ attempts: 1, progress: 'passed' });
+    const events = journal(next.runId);
+    expect(disturbances(events)).toEqual([expect.stringMatching(/^The snapshot [0-9a-f]{12} .* is damaged/)]);
+    expect(installs(events)).toEqual(['B setup']);
+  });
+
+  it('a gate that fails on a snapshot as it was made uses up an attempt', async ({ halo, journal }) => {
+    const { root } = newProject();
+    await halo.run(root, STORY, settings(CHANGE, { setup: PURE }));
+    const next = await halo.run(root, [{ id: 'B' }], settings(CHANGE, { setup: PURE, gate: 'false' }));
+    expect(next.stopReason).toBe('GATE_FAILED');
+    expect(disturbances(journal(next.runId))).toEqual([]);
+  });
+
   it('is named in the proof of the commit', async ({ halo, served, journal }) => {
     const { run } = await served('overlay');
     const used = journal(run.runId).find(({ type }) => type === 'snapshot.used') as { key: string; digest: string };
