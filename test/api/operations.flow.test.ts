@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { ownerAccess } from '../support/halo/owner-access.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { openHttp } from '../../src/api/http/http-client.ts';
 import { buildApp } from '../../src/api/http/http-server.ts';
@@ -16,6 +16,7 @@ import { newRunId } from '../../src/lib/run-id.ts';
 import { errorOf } from '../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../support/halo/scripted-home.ts';
 import { asked, created, passed, succeeded } from '../support/journal.ts';
+import { openRedisServer, type RedisServer } from '../support/redis/redis-server.ts';
 import { registerWorker } from '../../src/store/process-registry.ts';
 import { makeRepository, type TestRepository } from '../support/repository/repository.ts';
 
@@ -23,13 +24,18 @@ const TOKEN = 'a-token-of-the-test';
 const RUN = '0tbq1aaaaaaaaaaa';
 const OTHER = '0tbq2bbbbbbbbbbb';
 
+let redis: RedisServer;
 let home: ScriptedHome;
 let local: LocalOperations;
 let app: FastifyInstance;
 let url: string;
 
+beforeAll(async () => {
+  redis = await openRedisServer();
+});
+afterAll(() => redis.close());
 beforeEach(async () => {
-  home = openScriptedHome();
+  home = openScriptedHome(redis.url);
   local = home.operations;
   app = buildApp({ access: ownerAccess(checking(local.callRemotely), TOKEN), hosts: ['127.0.0.1', 'localhost'] });
   url = await app.listen({ host: '127.0.0.1', port: 0 });

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { describe, expect } from 'vitest';
 import { openHome } from '../../support/halo/halo-process.ts';
 import { test as base } from '../../support/fixtures.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 let serial = 0;
@@ -40,6 +41,12 @@ const test = base
     onCleanup(() => home.close());
     return home;
   })
+  .extend(
+    'call',
+    ({ haloHome }) =>
+      (words: string[], { cwd, env }: { cwd: string; env?: Record<string, string> }) =>
+        callHalo(words, { cwd, env: { HALO_HOME: haloHome.dir, ...env } }),
+  )
   .extend('commits', ({ repository }) => {
     const git = (...args: string[]) => repository.git(...args);
     const commit = (message: string) => {
@@ -56,25 +63,25 @@ const test = base
 
 describe('halo verify --ci', () => {
   test('accepts commits with their record and commits of people, a line each', async ({
-    haloHome: home,
+    call,
     repository,
     commits,
   }) => {
     const [proven, human] = [commits.ofHalo(), commits.commit('by hand')];
     commits.note(proven, recordOf(commits.git, proven));
-    const { code, stdout } = await home.halo(['verify', '--ci', `${commits.base}..HEAD`], { cwd: repository.root });
+    const { code, stdout } = await call(['verify', '--ci', `${commits.base}..HEAD`], { cwd: repository.root });
     expect(code).toBe(0);
     expect(stdout).toBe(
       `✓ ${proven.slice(0, 12)}  proven   US-001, 1 gates\n· ${human.slice(0, 12)}  human    not from halo\n1 proven, 1 of people, 0 refused\n`,
     );
-    const strict = await home.halo(['verify', '--ci', `${commits.base}..HEAD`, '--require-record'], {
+    const strict = await call(['verify', '--ci', `${commits.base}..HEAD`, '--require-record'], {
       cwd: repository.root,
     });
     expect([strict.code, strict.stdout]).toEqual([10, expect.stringContaining('refused  it has no record')]);
   });
 
   test('refuses commits that name a run and have no record, or that of something else', async ({
-    haloHome: home,
+    call,
     repository,
     commits,
   }) => {
@@ -82,7 +89,7 @@ describe('halo verify --ci', () => {
     commits.note(copied, recordOf(commits.git, none));
     commits.note(changed, { ...recordOf(commits.git, changed), tree: recordOf(commits.git, none).tree });
     commits.note(broken, { v: 1 });
-    const { code, stdout } = await home.halo(['verify', '--ci', '--json', `${commits.base}..HEAD`], {
+    const { code, stdout } = await call(['verify', '--ci', '--json', `${commits.base}..HEAD`], {
       cwd: repository.root,
     });
     expect(code).toBe(10);
@@ -100,6 +107,7 @@ describe('halo verify --ci', () => {
   });
 
   test('requires the signature of an allowed signer where signers are configured', async ({
+    call,
     haloHome: home,
     repository,
     commits,
@@ -112,12 +120,12 @@ describe('halo verify --ci', () => {
       'halo namespaces="git" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKuGjGiYBcGbyMOyhHmVvGLGNbvMtQ6aGVvMxmbrJnHH\n',
     );
     writeFileSync(join(home.dir, 'config.toml'), `[git]\nallowed_signers = ${JSON.stringify(signers)}\n`);
-    const { code, stdout } = await home.halo(['verify', '--ci', `${commits.base}..HEAD`], { cwd: repository.root });
+    const { code, stdout } = await call(['verify', '--ci', `${commits.base}..HEAD`], { cwd: repository.root });
     expect([code, stdout]).toEqual([10, expect.stringContaining('signature of commit: unsigned')]);
   });
 
   test('finds the range in the variables of CI systems, and says how to name it', async ({
-    haloHome: home,
+    call,
     repository,
     commits,
   }) => {
@@ -125,19 +133,17 @@ describe('halo verify --ci', () => {
     const at = { cwd: repository.root };
     commits.git('update-ref', 'refs/remotes/origin/main', commits.base);
     for (const env of [{ GITHUB_BASE_REF: 'main' }, { CI_MERGE_REQUEST_DIFF_BASE_SHA: commits.base }])
-      expect((await home.halo(['verify', '--ci'], { ...at, env })).stdout).toContain(
-        '0 proven, 1 of people, 0 refused',
-      );
-    const none = await home.halo(['verify', '--ci'], at);
+      expect((await call(['verify', '--ci'], { ...at, env })).stdout).toContain('0 proven, 1 of people, 0 refused');
+    const none = await call(['verify', '--ci'], at);
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('No range of commits is known.')]);
-    expect((await home.halo(['verify', '--ci', '--upload-pack=x'], at)).code).toBe(2);
+    expect((await call(['verify', '--ci', '--upload-pack=x'], at)).code).toBe(2);
     for (const words of [
       ['--pre-receive', 'HEAD'],
       ['--ci', '--pre-receive', 'a..b'],
       ['--ci', '--trust-record', 'a..b'],
     ])
-      expect((await home.halo(['verify', ...words], at)).code).toBe(2);
-    expect((await home.halo(['verify'], at)).stderr).toContain('No run or commit is named.');
+      expect((await call(['verify', ...words], at)).code).toBe(2);
+    expect((await call(['verify'], at)).stderr).toContain('No run or commit is named.');
   });
 
   test('admits a push to a repository only with records, as its pre-receive hook', ({

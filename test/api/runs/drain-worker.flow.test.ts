@@ -4,10 +4,10 @@ import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { registerWorker } from '../../../src/store/process-registry.ts';
-import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { startTakingWorker, type TakingWorker } from '../../support/halo/taking-worker.ts';
 import { created } from '../../support/journal.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const OWNER = 'the-token-of-the-server';
@@ -17,11 +17,9 @@ let home: ScriptedHome;
 let served: Served;
 let owner: Operations;
 let worker: TakingWorker;
-let terminal: HaloHome;
 
 beforeAll(async () => {
   home = openScriptedHome();
-  terminal = openHome();
   worker = await startTakingWorker(home.host.home);
   served = await serveApi({
     operations: home.operations,
@@ -36,13 +34,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await worker.close();
   await served.close();
-  await terminal.close();
   await home.remove();
 });
 
 const as = async (name: string) =>
   openHttp({ url: served.url, token: (await owner.createToken(name, undefined)).token });
-const halo = (...words: string[]) => terminal.halo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
+const halo = (...words: string[]) => callHalo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
 const shown = async () => (await owner.workers()).find(({ id }) => id === worker.id);
 
 describe('draining a worker', () => {

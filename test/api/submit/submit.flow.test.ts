@@ -1,21 +1,27 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { BatchRequest, SubmitRequest } from '../../../src/api/operations/requests.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { readBatch } from '../../../src/api/submit/batch-file.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { openRedisServer, type RedisServer } from '../../support/redis/redis-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
+let redis: RedisServer;
 let home: string;
 let operations: Operations;
 
+beforeAll(async () => {
+  redis = await openRedisServer();
+});
+afterAll(() => redis.close());
 beforeEach(() => {
   home = tempDir('halo-home');
-  operations = openLocal({ host: hostOf(home) });
+  operations = openLocal({ host: hostOf(home, redis.url) });
 });
 afterEach(async () => {
   await operations.close();

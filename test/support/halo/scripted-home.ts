@@ -8,6 +8,7 @@ import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { holdCommit } from '../../../src/git/commit/held-commits.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { openStore } from '../../../src/store/store.ts';
+import { hostOf } from './host.ts';
 import { attempted, created, held, passed } from '../journal.ts';
 import { makeRepository, type TestRepository } from '../repository/repository.ts';
 
@@ -56,9 +57,10 @@ export interface LandedChange {
 
 const PATH = 'cart.txt';
 
-export function openScriptedHome(): ScriptedHome {
+/** `redisUrl`: default, a Redis of its own. */
+export function openScriptedHome(redisUrl?: string): ScriptedHome {
   const home = mkdtempSync(join(tmpdir(), 'halo-home-'));
-  const host: Host = { home, redisUrl: undefined, apiUrl: undefined, apiToken: undefined };
+  const host = hostOf(home, redisUrl);
   let time = Date.UTC(2030, 0, 1);
   const now = () => {
     const at = new Date(time);

@@ -12,6 +12,7 @@ import { Notifier } from '../../../src/worker/notify/notifier.ts';
 import { NotificationOutbox } from '../../../src/store/notification-outbox.ts';
 import { prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { created } from '../../support/journal.ts';
 import { startReceiver, type Received } from '../../support/network/receiver.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -22,7 +23,6 @@ let side: string;
 beforeAll(() => {
   home = openHome();
   side = tempDir('halo-notify');
-  writeFileSync(join(side, 'prd.json'), prdOf([{ id: 'S-1' }]).bytes);
 });
 afterEach(() => home.kill());
 afterAll(() => home.close());
@@ -31,11 +31,15 @@ const configure = (text: string) => writeFileSync(join(home.dir, 'config.toml'),
 
 /** A run that was cancelled before a worker could start it. */
 async function addStoppedRun(): Promise<string> {
-  const settings = scripted('true').flatMap((setting) => ['-c', setting]);
-  const submitted = await home.halo(['submit', 'prd.json', '--repo', newRepository().root, ...settings], { cwd: side });
-  const runId = submitted.stdout.trim();
-  expect(await home.halo(['cancel', runId], { cwd: side })).toMatchObject({ code: 0 });
-  return runId;
+  const store = openStore(home.dir, { transcribe });
+  const first = created(undefined, ['S-1']);
+  await store.createRun(
+    { ...first, prdIsHere: false },
+    { haloVersion: '0.1.0', agent: { name: 'command' }, args: [], config: {} },
+  );
+  const end = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'tess cancelled the run.' } as const;
+  await store.append(first.runId, [end]);
+  return first.runId;
 }
 
 const runOf = ({ body }: Received) => (JSON.parse(body) as { data: { run: string } }).data.run;
