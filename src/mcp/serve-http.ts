@@ -6,7 +6,7 @@ import { buildMcpServer } from './mcp-server.ts';
 import type { ToolOperations } from './tool.ts';
 import type { ToolRunner } from './tool-runner.ts';
 
-/** Open streams for changes of the list of tools: it never changes, so a client gains nothing from one. */
+/** Open streams of a user for changes of the list of tools: it never changes, so a client gains nothing from one. */
 const MAX_SUBSCRIPTIONS = 16;
 
 export interface McpHttpOptions {
@@ -20,19 +20,32 @@ export interface McpHttpOptions {
 
 /** Answers requests to `/mcp`. There are no sessions: each request has a server of its own. */
 export function openMcpEndpoint({ runner, operationsFor, decides }: McpHttpOptions): McpEndpoint {
-  const runnerFor = (caller: Caller) =>
-    caller.kind === 'owner' ? runner : runner.actingFor(operationsFor(caller.user));
-  const handler = createMcpHandler(
-    async ({ authInfo }) => {
-      const { caller } = authInfo?.extra as { caller: Caller };
-      return buildMcpServer({ runner: runnerFor(caller), decide: await decides() });
-    },
-    { maxSubscriptions: MAX_SUBSCRIPTIONS },
-  );
+  const openHandler = () => {
+    const calls = { running: 0 };
+    return createMcpHandler(
+      async ({ authInfo }) => {
+        const { caller } = authInfo?.extra as { caller: Caller };
+        const own = caller.kind === 'owner' ? runner : runner.actingFor(operationsFor(caller.user), calls);
+        return buildMcpServer({ runner: own, decide: await decides() });
+      },
+      { maxSubscriptions: MAX_SUBSCRIPTIONS },
+    );
+  };
+  /** By user, so that none uses up the calls and streams of another one; '': the owner. */
+  const handlers = new Map<string, ReturnType<typeof openHandler>>();
   return {
-    handle: (request, parsedBody, caller) =>
+    handle(request, parsedBody, caller) {
+      const user = caller.kind === 'owner' ? '' : caller.user.name;
+      const handler = handlers.get(user) ?? openHandler();
+      handlers.set(user, handler);
       // The token stays in the HTTP server.
-      handler.fetch(request, { parsedBody, authInfo: { token: '', clientId: '', scopes: [], extra: { caller } } }),
-    close: () => handler.close(),
+      return handler.fetch(request, {
+        parsedBody,
+        authInfo: { token: '', clientId: '', scopes: [], extra: { caller } },
+      });
+    },
+    close: async () => {
+      await Promise.all([...handlers.values()].map((handler) => handler.close()));
+    },
   };
 }

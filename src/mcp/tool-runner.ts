@@ -2,21 +2,26 @@ import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import type { Tool, ToolOperations } from './tool.ts';
 import { toToolError, toToolResult, type Mask, type ToolResult } from './tool-result.ts';
 
-/** Calls at the same time, over all clients of a server: each may wait for most of a minute. */
+/** Calls at the same time, over all clients of a user: each may wait for most of a minute. */
 const MAX_CALLS = 32;
+
+/** The running calls that count together. */
+export interface RunningCalls {
+  running: number;
+}
 
 export interface ToolRunnerOptions {
   operations: ToolOperations;
   mask?: Mask;
-  /** The running calls that count together; by default those of this runner. */
-  calls?: { running: number };
+  /** By default those of this runner. */
+  calls?: RunningCalls;
 }
 
 /** Calls tools, and turns what they return or throw into results. */
 export class ToolRunner {
   readonly #operations: ToolOperations;
   readonly #mask: Mask;
-  readonly #calls: { running: number };
+  readonly #calls: RunningCalls;
 
   constructor({ operations, mask = (text) => text, calls = { running: 0 } }: ToolRunnerOptions) {
     this.#operations = operations;
@@ -24,9 +29,9 @@ export class ToolRunner {
     this.#calls = calls;
   }
 
-  /** The same for the operations of another user. */
-  actingFor(operations: ToolOperations): ToolRunner {
-    return new ToolRunner({ operations, mask: this.#mask, calls: this.#calls });
+  /** The same for the operations of another user, whose calls are counted in `calls`. */
+  actingFor(operations: ToolOperations, calls: RunningCalls): ToolRunner {
+    return new ToolRunner({ operations, mask: this.#mask, calls });
   }
 
   /** Never throws. `input` is what the input schema of the tool returned. */
@@ -46,7 +51,7 @@ export class ToolRunner {
 }
 
 function tooManyCalls(): HaloError {
-  return new HaloError('USAGE', `More than ${MAX_CALLS} tool calls are running on this server.`, {
+  return new HaloError('USAGE', `More than ${MAX_CALLS} tool calls of this user are running.`, {
     hint: 'Wait for the results of earlier calls, and call again.',
   });
 }

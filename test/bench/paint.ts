@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
+import { PAGE_KEY } from '../../src/core/access/page-key.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -50,8 +51,10 @@ async function timeOf(
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   try {
     const form = { token, return: '/' };
-    await context.request.post(`${url}sign-in`, { form, headers: { origin: new URL(url).origin } });
+    const signedIn = await context.request.post(`${url}sign-in`, { form, headers: { origin: new URL(url).origin } });
+    const key = /data-key="([^"]+)"/.exec(await signedIn.text())?.[1];
     const page = await context.newPage();
+    await page.addInitScript(`localStorage.setItem('${PAGE_KEY}', '${key}')`);
     await page.addInitScript(`window.shown = new Promise((resolve) => {
       const look = () => {
         if (document.querySelector(${JSON.stringify(selector)}) === null) requestAnimationFrame(look);

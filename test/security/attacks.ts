@@ -505,6 +505,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only hashes are stored; 256 random bits; each request looks it up; streams end; refused tokens are limited and recorded; masked by its form',
   ],
   [
+    'incident user-limits',
+    'use more of a server than the limits of a user, with more tokens, sessions and sign-ins; hold up others with pending sign-ins or tool calls',
+    'limits count users, not tokens or sessions; pending sign-ins are sealed in the cookie; calls at a time are limited per user',
+  ],
+  [
     'incident follower-flood',
     'exhaust the server with streams that never end',
     'a user may hold 250 streams over all tokens; a stream reads small parts, and its file and watch are closed with it',
@@ -533,6 +538,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'incident sign-in',
     'take over a user by another account, an unverified address or a forged or repeated answer of the provider; act in the name of a signed-in user from another site; lead a sign-in elsewhere; guess tokens in the form',
     'subject bound to the user; state, nonce and PKCE in a cookie, used once; cookies count only in requests of own pages; only own paths; refused tokens are limited and recorded',
+  ],
+  [
+    'incident dashboard-session',
+    'receive the cookie of a session on another port of the machine; use a session as a token, or after sign-out; lock a person out with cookies of the same name',
+    'the cookie counts only with a key that pages of the same origin keep; a session is not accepted as a token; all are stored and removed at sign-out; each cookie of the name is tried',
   ],
   [
     'incident notification',

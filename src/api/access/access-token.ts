@@ -9,7 +9,11 @@ const SECRET_BYTES = 32;
 /** Makes a token of a user, and its id, which is no secret. */
 export function makeAccessToken(): { token: string; id: string } {
   const id = [...randomBytes(ID_LENGTH)].map((byte) => ID_ALPHABET.charAt(byte % ID_ALPHABET.length)).join('');
-  return { id, token: `halo_${id}_${randomBytes(SECRET_BYTES).toString('base64url')}` };
+  return { id, token: makeSecret(id) };
+}
+
+function makeSecret(id: string): string {
+  return `halo_${id}_${randomBytes(SECRET_BYTES).toString('base64url')}`;
 }
 
 /** The id of a token of a user; undefined for other texts, such as the token of the server. */
@@ -28,24 +32,21 @@ export function isSameSecret(given: string, secret: string): boolean {
   return timingSafeEqual(digest(given), digest(secret));
 }
 
-/** `halo_owner_`, the time at which it expires, in ms, and a signature. */
-const OWNER_SESSION = /^halo_owner_(\d{13,15})_([\w-]{43})$/;
-
-/**
- * Makes the session of a browser that signed in with the token of the server. It is not stored: it is signed with that
- * token, so that another token of the server ends it.
- */
-export function makeOwnerSession(ownerToken: string, expiresAt: Date): string {
-  const until = String(expiresAt.getTime());
-  return `halo_owner_${until}_${signOwnerSession(ownerToken, until)}`;
+/** The session of a browser has two secrets, both with its id. Only together are they worth anything. */
+export interface SessionSecrets {
+  id: string;
+  /** In a cookie, which browsers also send to programs on other ports of the same host. */
+  cookie: string;
+  /** Kept by pages of exactly this scheme, host and port, which send it in a header. */
+  pageKey: string;
 }
 
-/** Whether a token is a session of `makeOwnerSession` that is valid at `now`. */
-export function isOwnerSession(token: string, ownerToken: string, now: Date): boolean {
-  const [, until = '', signature = ''] = OWNER_SESSION.exec(token) ?? [];
-  return isSameSecret(signature, signOwnerSession(ownerToken, until)) && Number(until) > now.getTime();
+export function makeSessionSecrets(): SessionSecrets {
+  const { id, token: cookie } = makeAccessToken();
+  return { id, cookie, pageKey: makeSecret(id) };
 }
 
-function signOwnerSession(ownerToken: string, until: string): string {
-  return createHmac('sha256', ownerToken).update(`halo browser session until ${until}`).digest('base64url');
+/** What is stored of the cookie of a session of the owner: with another token of the server, it fits no cookie. */
+export function hashOwnerCookie(cookie: string, ownerToken: string): string {
+  return createHmac('sha256', ownerToken).update(cookie).digest('hex');
 }

@@ -3,7 +3,8 @@ import { ignore } from '../../lib/async.ts';
 import { defined } from '../../lib/guards.ts';
 import type { AccessLog } from '../../store/access/access-log.ts';
 import type { TokenRecord, UserFiles } from '../../store/access/user-files.ts';
-import { hashToken, idOfToken, isOwnerSession, isSameSecret } from './access-token.ts';
+import { hashOwnerCookie, hashToken, idOfToken, isSameSecret } from './access-token.ts';
+import type { Credential } from './credential.ts';
 
 /** Who sent a request. */
 export type Caller =
@@ -21,7 +22,13 @@ export interface AuthenticatorOptions {
 /** A sign-in with a token is recorded again after this time. */
 const SIGN_IN_STEP_MS = 60 * 60_000;
 
-/** Determines who sent a request, by its bearer token. */
+/** Who sent a request, or why it is refused; `user` and `token`: whose it is, if it is genuine. */
+type Judged =
+  | { caller: { kind: 'owner' } }
+  | { caller: { kind: 'user'; user: User; tokenId: string } }
+  | { reason: string; user?: string; token?: string };
+
+/** Determines who sent a request, by the token of a program or the session of a browser. */
 export class Authenticator {
   /** When the sign-in with a token was recorded last, in ms, by token and address. */
   readonly #recorded = new Map<string, number>();
@@ -32,49 +39,76 @@ export class Authenticator {
     this.#options = options;
   }
 
-  /** Undefined if the token is unknown, expired or revoked. `from` is the address of the client. Throws DISK_FAILED. */
-  async identify(token: string, from: string): Promise<Caller | undefined> {
-    if (isSameSecret(token, this.#options.ownerToken)) return { kind: 'owner' };
-    const { users, now = () => new Date() } = this.#options;
-    const at = now();
-    if (isOwnerSession(token, this.#options.ownerToken, at)) return { kind: 'owner' };
-    const found = await this.#judge(token, at);
-    if ('reason' in found) return undefined;
-    const { record, user } = found;
-    await users.markUsed(record.id, at);
+  /** Undefined if the credential is unknown, expired or revoked. `from` is the address of the client. Throws DISK_FAILED. */
+  async identify(credential: Credential, from: string): Promise<Caller | undefined> {
+    const at = this.#now();
+    const judged = await this.#judge(credential, at);
+    if ('reason' in judged) return undefined;
+    const { caller } = judged;
+    if (caller.kind === 'owner') return caller;
+    await this.#options.users.markUsed(caller.tokenId, at);
     // A full disk locks no user out.
-    await this.#recordSignIn({ user: user.name, token: record.id, from }, at).catch(ignore);
-    return { kind: 'user', user, tokenId: record.id };
+    await this.#recordSignIn({ user: caller.user.name, token: caller.tokenId, from }, at).catch(ignore);
+    return caller;
   }
 
-  /** Records that a token was refused and why, with its owner if it is genuine. Throws DISK_FAILED. */
-  async recordRefused(token: string, from: string): Promise<void> {
-    const { log, now = () => new Date() } = this.#options;
-    const at = now();
-    const judged = await this.#judge(token, at);
+  /** Records that a credential was refused and why, with its owner if it is genuine. Throws DISK_FAILED. */
+  async recordRefused(credential: Credential, from: string): Promise<void> {
+    const at = this.#now();
+    const judged = await this.#judge(credential, at);
     // Valid again since it was refused.
     if (!('reason' in judged)) return;
-    const known = { ...judged, ...defined({ token: idOfToken(token) }), from };
-    await log.append({ at: at.toISOString(), type: 'token.refused', ...known });
+    await this.#options.log.append({ at: at.toISOString(), type: 'token.refused', ...judged, from });
   }
 
-  /** The user of a token, or why it is refused; `user`: whose token it is, if it is genuine. */
-  async #judge(
-    token: string,
-    at: Date,
-  ): Promise<{ record: TokenRecord; user: User } | { reason: string; user?: string }> {
-    const { users } = this.#options;
-    const id = idOfToken(token);
+  /** The record of a session for its page key and one of the cookies; undefined if they do not fit. Throws DISK_FAILED. */
+  async findSession(credential: Credential): Promise<TokenRecord | undefined> {
+    const { users, ownerToken } = this.#options;
+    if (credential.from !== 'page' || credential.pageKey === undefined) return undefined;
+    const id = idOfToken(credential.pageKey);
     const record = id === undefined ? undefined : await users.findToken(id);
-    if (record === undefined || !isSameSecret(hashToken(token), record.sha256)) return { reason: 'unknown' };
-    const refused = (reason: string) => ({ reason, user: record.user });
-    if (isExpired(record, at)) return refused('expired');
+    const { via, pageSha256 } = record?.session ?? {};
+    if (record === undefined || pageSha256 === undefined) return undefined;
+    if (!isSameSecret(hashToken(credential.pageKey), pageSha256)) return undefined;
+    const hash = (cookie: string) => (via === 'owner' ? hashOwnerCookie(cookie, ownerToken) : hashToken(cookie));
+    // A program on another port can add cookies of the same name, but not remove this one.
+    return credential.cookies.some((cookie) => isSameSecret(hash(cookie), record.sha256)) ? record : undefined;
+  }
+
+  async #judge(credential: Credential, at: Date): Promise<Judged> {
+    if (credential.from === 'page') return this.#judgeSession(credential, at);
+    const { token } = credential;
+    if (isSameSecret(token, this.#options.ownerToken)) return { caller: { kind: 'owner' } };
+    const id = idOfToken(token);
+    const record = id === undefined ? undefined : await this.#options.users.findToken(id);
+    if (record === undefined || !isSameSecret(hashToken(token), record.sha256))
+      return { reason: 'unknown', ...defined({ token: id }) };
+    if (record.session !== undefined) return refused(record, 'the session of a browser is not a token');
+    return this.#judgeRecord(record, at);
+  }
+
+  async #judgeSession(credential: Credential & { from: 'page' }, at: Date): Promise<Judged> {
+    const record = await this.findSession(credential);
+    if (record !== undefined) return this.#judgeRecord(record, at);
+    const reason = credential.pageKey === undefined ? 'a session without the key of its page' : 'unknown session';
+    return { reason, ...defined({ token: idOfToken(credential.pageKey ?? credential.cookies[0] ?? '') }) };
+  }
+
+  async #judgeRecord(record: TokenRecord, at: Date): Promise<Judged> {
+    const { users } = this.#options;
+    if (isExpired(record, at)) return refused(record, 'expired');
+    if (record.session?.via === 'owner') return { caller: { kind: 'owner' } };
     if (record.session?.via === 'token') {
       const origin = await users.findToken(record.session.tokenId);
-      if (origin === undefined || isExpired(origin, at)) return refused('the token of its sign-in has ended');
+      if (origin === undefined || isExpired(origin, at)) return refused(record, 'the token of its sign-in has ended');
     }
     const user = await users.find(record.user);
-    return user === undefined ? refused('its user was removed') : { record, user };
+    if (user === undefined) return refused(record, 'its user was removed');
+    return { caller: { kind: 'user', user, tokenId: record.id } };
+  }
+
+  #now(): Date {
+    return this.#options.now?.() ?? new Date();
   }
 
   async #recordSignIn(who: { user: string; token: string; from: string }, at: Date): Promise<void> {
@@ -84,6 +118,10 @@ export class Authenticator {
     this.#recorded.set(key, at.getTime());
     await this.#options.log.append({ at: at.toISOString(), type: 'token.used', ...who });
   }
+}
+
+function refused({ user, id }: TokenRecord, reason: string): Judged {
+  return { reason, user, token: id };
 }
 
 function isExpired({ expiresAt }: TokenRecord, now: Date): boolean {

@@ -22,7 +22,7 @@ export interface UserView extends KnownUser {
 /** A token as shown to administrators. */
 export interface TokenView extends Omit<UsedToken, 'sha256' | 'user' | 'session'> {
   /** The token is the session of a browser, which signed in through the provider or with a token. */
-  session?: BrowserSession['via'];
+  session?: Exclude<BrowserSession['via'], 'owner'>;
 }
 
 /** A new token; it cannot be shown again. */
@@ -178,7 +178,8 @@ export class Users {
       ...user,
       tokens: tokens.map(({ id, createdAt, createdBy, expiresAt, usedAt, session }) => ({
         ...{ id, createdAt, createdBy },
-        ...defined({ expiresAt, usedAt, session: session?.via }),
+        // The owner is not a user.
+        ...defined({ expiresAt, usedAt, session: session?.via === 'owner' ? undefined : session?.via }),
       })),
     };
   }

@@ -16,6 +16,7 @@ import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Caller } from '../access/authenticate.ts';
+import type { Credential } from '../access/credential.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
 import { addHealthRoutes, type FindMissing } from './health-routes.ts';
 import { assertOwnHost, readCredential, WRONG_PLACE } from './request-credential.ts';
@@ -45,7 +46,7 @@ const BROWSER_HEADERS = {
 export interface AppOptions {
   /** Determines who sent a request. */
   access: RequestAccess;
-  /** Requests of one token of a user in a minute; 0 or absent: no limit. */
+  /** Requests of one user in a minute; 0 or absent: no limit. */
   requestsPerMinute?: number;
   /** Serves HTTPS. */
   tls?: TlsPair;
@@ -71,10 +72,10 @@ export interface AppOptions {
 
 /** Who may send requests, and what runs for them. */
 export interface RequestAccess {
-  /** By the bearer token and the address of the client; undefined: no user of the server. Throws DISK_FAILED. */
-  identify(token: string, from: string): Promise<Caller | undefined>;
-  /** Records that a token was refused. Throws DISK_FAILED. */
-  recordRefused(token: string, from: string): Promise<void>;
+  /** By the credential and the address of the client; undefined: no user of the server. Throws DISK_FAILED. */
+  identify(credential: Credential, from: string): Promise<Caller | undefined>;
+  /** Records that a credential was refused. Throws DISK_FAILED. */
+  recordRefused(credential: Credential, from: string): Promise<void>;
   /** Runs operations for a caller. They throw ACCESS_DENIED. */
   callFor(caller: Caller): CallOperation;
 }
@@ -106,6 +107,17 @@ export function buildApp(options: AppOptions): FastifyInstance {
     if (caller === undefined) throw refusedToken();
     return caller;
   };
+  /** The only place where a caller is identified: whatever is refused is counted and recorded. */
+  const identify = async (request: FastifyRequest, credential: Credential): Promise<Caller> => {
+    const caller = await options.access.identify(credential, request.ip);
+    if (caller === undefined) {
+      await limits.countRefused(request);
+      await options.access.recordRefused(credential, request.ip);
+      throw refusedToken();
+    }
+    if (caller.kind === 'user') await limits.countRequest(request, caller.user.name);
+    return caller;
+  };
   const isSecure = options.tls !== undefined || options.url?.startsWith('https:') === true;
   void app.register(cookie);
   app.addHook('onRequest', async (request, reply) => {
@@ -117,18 +129,10 @@ export function buildApp(options: AppOptions): FastifyInstance {
       return;
     }
     const credential = readCredential(request, isSecure);
-    // Programs have no cookies, and MCP clients in a browser have a token.
-    const token = credential?.from === 'cookie' && request.routeOptions.url === '/mcp' ? undefined : credential?.token;
-    const caller = token === undefined ? undefined : await options.access.identify(token, request.ip);
-    if (caller === undefined) {
-      if (token !== undefined) {
-        await limits.countRefused(request);
-        await options.access.recordRefused(token, request.ip);
-      }
+    // MCP clients have a token.
+    if (credential === undefined || (credential.from === 'page' && request.routeOptions.url === '/mcp'))
       throw refusedToken();
-    }
-    if (caller.kind === 'user') await limits.countRequest(request, caller.tokenId);
-    callers.set(request, caller);
+    callers.set(request, await identify(request, credential));
   });
   const { masker } = options;
   if (masker !== undefined)
@@ -158,8 +162,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
     await reply.code(404).send({ code: 'USAGE', message: `There is no ${request.method} ${request.url} in this API.` });
   });
   const identityOf = (request: FastifyRequest) => {
-    const token = readCredential(request, isSecure)?.token ?? '';
-    return { caller: callerOf(request), identify: () => options.access.identify(token, request.ip) };
+    const credential = readCredential(request, isSecure);
+    return {
+      caller: callerOf(request),
+      identify: async () => credential && options.access.identify(credential, request.ip),
+    };
   };
   const serving: Serving = {
     callFor: (request) => options.access.callFor(callerOf(request)),
@@ -169,13 +176,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
   for (const operation of ALL_OPERATIONS) addRoute(app, operation, serving);
   const { findMissing = () => Promise.resolve([]) } = options;
   addHealthRoutes(app, { findMissing, closing: closing.signal });
-  if (options.signIn !== undefined) {
-    const identify = async (request: FastifyRequest) => {
-      const credential = readCredential(request, isSecure);
-      return credential && options.access.identify(credential.token, request.ip);
-    };
-    void addSignInRoutes(app, { signIn: options.signIn(limits), identify, isSecure });
-  }
+  if (options.signIn !== undefined)
+    void addSignInRoutes(app, { signIn: options.signIn(limits), identify, callerOf, isSecure });
   if (options.mcp !== undefined) {
     const untilRevoked = (request: FastifyRequest, reply: FastifyReply) => streams.watch(reply, identityOf(request));
     addMcpRoute(app, options.mcp, { callerOf, untilRevoked, closing: closing.signal });

@@ -1,27 +1,40 @@
 import type { FastifyRequest } from 'fastify';
+import { PAGE_KEY } from '../../core/access/page-key.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-
-/** The token of a request: of a program in the header Authorization, or of a browser in the cookie of its session. */
-export interface Credential {
-  token: string;
-  from: 'header' | 'cookie';
-}
+import type { Credential } from '../access/credential.ts';
 
 /** The cause of a refusal that no token can change. */
 export const WRONG_PLACE = Symbol('wrong host or origin');
 
-/** The name of the cookie. With the prefix, browsers accept it only over TLS, from this host and for all paths. */
-export function cookieName(isSecure: boolean): string {
-  return isSecure ? '__Host-halo-session' : 'halo-session';
+/**
+ * The name of a cookie of this server. Browsers send cookies to all ports of a host: with the port in the name, servers on
+ * the same machine do not replace those of each other. With the prefix, browsers accept it only over TLS, from this host and
+ * for all paths.
+ */
+export function cookieName({ headers }: FastifyRequest, name: string, isSecure = false): string {
+  const port = /:(\d+)$/.exec(headers.host ?? '')?.[1];
+  return `${isSecure ? '__Host-' : ''}${name}${port === undefined ? '' : `-${port}`}`;
 }
 
-/** Undefined if the request has no token. A cookie counts only if no other web site can have sent the request. */
+export const SESSION_COOKIE = 'halo-session';
+
+/** The values of all cookies with a name: other programs on this host can add some, also for longer paths. */
+export function cookiesNamed({ headers }: FastifyRequest, name: string): string[] {
+  return (headers.cookie ?? '').split(';').flatMap((pair) => {
+    const [key = '', value = ''] = pair.split(/=(.*)/s);
+    return key.trim() === name ? [value.trim()] : [];
+  });
+}
+
+/** Undefined if the request has no credential. A session counts only if no other web site can have sent the request. */
 export function readCredential(request: FastifyRequest, isSecure: boolean): Credential | undefined {
   const [scheme, token = ''] = (request.headers.authorization ?? '').split(' ');
   if (scheme?.toLowerCase() === 'bearer') return { token, from: 'header' };
-  const cookie = request.cookies[cookieName(isSecure)];
-  if (cookie === undefined || !isOwnPage(request)) return undefined;
-  return { token: cookie, from: 'cookie' };
+  const cookies = cookiesNamed(request, cookieName(request, SESSION_COOKIE, isSecure));
+  const key = request.headers[PAGE_KEY];
+  const pageKey = typeof key === 'string' ? key : undefined;
+  if ((pageKey === undefined && cookies.length === 0) || !isOwnPage(request)) return undefined;
+  return { from: 'page', pageKey, cookies };
 }
 
 /**

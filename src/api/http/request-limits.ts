@@ -2,14 +2,19 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HaloError } from '../../core/failure/errors.ts';
 
 const MINUTE_MS = 60_000;
-/** Refused tokens of one address in a minute. */
+/** Refused credentials of one address in a minute. */
 const MAX_REFUSED = 30;
+/** Of one user, or of one address before the user is known, in a minute. */
+const MAX_SIGN_INS = 30;
 
 /** Limits of requests. Each function throws TOO_MANY_REQUESTS. */
 export interface RequestLimits {
-  /** Call it when a token was refused. A client with a valid token at the same address is not affected. */
+  /** Call it when a credential was refused. A client with a valid one at the same address is not affected. */
   countRefused(request: FastifyRequest): Promise<void>;
-  countRequest(request: FastifyRequest, tokenId: string): Promise<void>;
+  /** A request of a user, over all tokens and sessions. */
+  countRequest(request: FastifyRequest, user: string): Promise<void>;
+  /** A sign-in of a user or, before that is known, from the address of the request. */
+  countSignIn(request: FastifyRequest, user?: string): Promise<void>;
 }
 
 /** Opens the limits of a server that has registered `@fastify/rate-limit`. */
@@ -17,33 +22,32 @@ export function openRequestLimits(
   app: FastifyInstance,
   { requestsPerMinute = 0 }: { requestsPerMinute?: number },
 ): RequestLimits {
-  const tokens = new WeakMap<FastifyRequest, string>();
-  // The plug-in adds its functions while the server starts.
-  let limits: ReturnType<typeof create> | undefined;
-  const create = () => ({
-    refused: app.createRateLimit({ max: MAX_REFUSED, timeWindow: MINUTE_MS, keyGenerator: ({ ip }) => ip }),
-    requests: app.createRateLimit({
-      max: requestsPerMinute,
-      timeWindow: MINUTE_MS,
-      keyGenerator: (request) => tokens.get(request) ?? '',
-    }),
-  });
+  const keys = new WeakMap<FastifyRequest, string>();
+  const perMinute = (max: number) => {
+    // The plug-in adds its functions while the server starts.
+    let limit: ReturnType<typeof app.createRateLimit> | undefined;
+    return async (request: FastifyRequest, key: string, what: string) => {
+      limit ??= app.createRateLimit({
+        ...{ max, timeWindow: MINUTE_MS },
+        keyGenerator: (of) => keys.get(of) ?? '',
+      });
+      keys.set(request, key);
+      const counted = await limit(request);
+      if (!counted.isAllowed && counted.isExceeded) throw new TooManyRequests(what, counted.ttlInSeconds);
+    };
+  };
+  const [refused, requests, signIns] = [perMinute(MAX_REFUSED), perMinute(requestsPerMinute), perMinute(MAX_SIGN_INS)];
   return {
-    async countRefused(request) {
-      const counted = await (limits ??= create()).refused(request);
-      if (!counted.isAllowed && counted.isExceeded)
-        throw new TooManyRequests(`Too many requests with a wrong token come from ${request.ip}`, counted.ttlInSeconds);
-    },
-    async countRequest(request, tokenId) {
+    countRefused: (request) =>
+      refused(request, request.ip, `Too many requests with a wrong token come from ${request.ip}`),
+    async countRequest(request, user) {
       if (requestsPerMinute === 0) return;
-      tokens.set(request, tokenId);
-      const counted = await (limits ??= create()).requests(request);
-      if (!counted.isAllowed && counted.isExceeded)
-        throw new TooManyRequests(
-          `Token ${tokenId} may send ${requestsPerMinute} requests per minute`,
-          counted.ttlInSeconds,
-        );
+      await requests(request, user, `User ${user} may send ${requestsPerMinute} requests per minute`);
     },
+    countSignIn: (request, user) =>
+      user === undefined
+        ? signIns(request, `from ${request.ip}`, `Too many sign-ins come from ${request.ip}`)
+        : signIns(request, `user ${user}`, `User ${user} may sign in ${MAX_SIGN_INS} times per minute`),
   };
 }
 

@@ -34,25 +34,30 @@ export function openSignIn({ ownerToken, home, authenticator, limits, oidc, prov
       if (provider === undefined) throw signInFailed('This server has no sign-in through a provider.');
       return provider.begin();
     },
-    async finish(query, pending, from) {
+    async finish(query, pending, request) {
       if (provider === undefined || oidc === undefined)
         throw signInFailed('This server has no sign-in through a provider.');
+      // Each one makes the server send a request to the provider.
+      await limits.countSignIn(request);
       try {
         const name = await admitUser(await provider.finish(query, pending), oidc, users, new Date());
-        return await sessions.startFor(name, { via: 'oidc' }, from);
+        return await sessions.startFor(name, { via: 'oidc' }, request.ip);
       } catch (error) {
-        if (error instanceof HaloError && error.code === 'SIGN_IN_FAILED')
-          await sessions.recordRefused(error.message, from);
+        if (error instanceof HaloError && error.code === 'SIGN_IN_FAILED') {
+          await limits.countRefused(request);
+          await sessions.recordRefused(error.message, request.ip);
+        }
         throw error;
       }
     },
-    async withToken(token, request) {
-      const caller = await authenticator.identify(token, request.ip);
-      if (caller !== undefined) return sessions.startWithToken(caller, request.ip);
-      await limits.countRefused(request);
-      await authenticator.recordRefused(token, request.ip);
-      throw new HaloError('API_REFUSED', 'The token is wrong, expired or revoked.');
+    async withToken(caller, request) {
+      // The owner is limited by the number of sessions alone.
+      if (caller.kind === 'user') await limits.countSignIn(request, caller.user.name);
+      return sessions.startWithToken(caller, request.ip);
     },
-    end: (token, from) => sessions.end(token, from),
+    async end(credential, from) {
+      const session = await authenticator.findSession(credential);
+      if (session !== undefined) await sessions.end(session, from);
+    },
   };
 }

@@ -1,3 +1,5 @@
+import { PAGE_KEY } from '../../core/access/page-key.ts';
+
 /** Style of the pages, without scripts. Colors have a contrast of at least 4.5 (WCAG AA) in both schemes. */
 export const STYLE = `
 :root { color-scheme: light dark; --text: #1c2024; --soft: #60646c; --back: #f6f7f9; --card: #fff; --line: #d9dce1; --main: #1f5fbf; --bad: #b3261e; }
@@ -55,24 +57,41 @@ ${byProvider}
   );
 }
 
+export interface SignedInPage {
+  /** Where the browser goes: a path of this server. */
+  returnTo: string;
+  pageKey: string;
+}
+
+/** The page after a sign-in: its script keeps the key of the session, and continues. */
+export function signedInPage({ returnTo, pageKey }: SignedInPage): string {
+  return page(
+    'Signed in',
+    `<h1>Signed in</h1>
+<p id="signed-in" data-key="${escapeHtml(pageKey)}" data-return="${escapeHtml(returnTo)}">The dashboard needs JavaScript, and a browser that keeps data of this page.</p>`,
+    '<script type="module" src="/sign-in/keep-key.js"></script>',
+  );
+}
+
+/** The script of that page. */
+export const KEEP_KEY = `const { key, return: target } = document.getElementById('signed-in').dataset;
+localStorage.setItem('${PAGE_KEY}', key);
+location.replace(target);
+`;
+
+/** Paths of the program and the style of the dashboard. */
 export interface DashboardPage {
-  name: string;
-  role: string;
-  /** Whether the person may use only some repositories. */
-  isRestricted: boolean;
-  /** Paths of its program and style. */
   script: string;
   style: string;
 }
 
-/** The page of the dashboard, for a person who is signed in. The program reads from it who that is. */
-export function dashboardPage({ name, role, isRestricted, script, style }: DashboardPage): string {
+/** The page of the dashboard, the same for everyone. */
+export function dashboardPage({ script, style }: DashboardPage): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="halo-user" content="${escapeHtml(name)}" data-role="${escapeHtml(role)}" data-restricted="${isRestricted}">
 <title>halo</title>
 ${ICON_LINK}
 <link rel="stylesheet" href="${escapeHtml(style)}">
@@ -85,7 +104,7 @@ ${ICON_LINK}
 `;
 }
 
-function page(title: string, body: string): string {
+function page(title: string, body: string, script = ''): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -94,6 +113,7 @@ function page(title: string, body: string): string {
 <title>${escapeHtml(title)} – halo</title>
 ${ICON_LINK}
 <link rel="stylesheet" href="/sign-in/style.css">
+${script}
 </head>
 <body>
 <main>

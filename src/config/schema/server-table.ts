@@ -115,7 +115,7 @@ export const ServerTable = z
       [
         'whole number',
         1200,
-        'How many requests the server answers for one token in a minute; 0: no limit. The token of the server has none. Only in `<HALO_HOME>/config.toml`.',
+        'How many requests of one user the server answers in a minute; 0: no limit. The owner of the server has none. Only in `<HALO_HOME>/config.toml`.',
       ],
       HOST_FILE,
     ),

@@ -29,7 +29,7 @@ export interface TokenRecord {
   /** Part of the token, so that its owner can recognize it. */
   id: string;
   user: string;
-  /** SHA-256 of the token, hexadecimal. */
+  /** SHA-256 of the token, hexadecimal; for a session of the owner, an HMAC with the token of the server. */
   sha256: string;
   /** ISO 8601 */
   createdAt: string;
@@ -40,8 +40,17 @@ export interface TokenRecord {
   session?: BrowserSession | undefined;
 }
 
-/** How a browser signed in: through the provider, or with a token, which the session does not outlive. */
-export type BrowserSession = { via: 'oidc' } | { via: 'token'; tokenId: string };
+/**
+ * How a browser signed in: through the provider; with a token, which the session does not outlive; or with the token of the
+ * server (`owner`).
+ */
+export type SignedInBy = { via: 'oidc' } | { via: 'token'; tokenId: string } | { via: 'owner' };
+
+/** The session of a browser; the token of its record is in the cookie. */
+export type BrowserSession = SignedInBy & {
+  /** SHA-256 of the key of its pages, hexadecimal; absent in sessions of earlier versions, which have ended. */
+  pageSha256?: string | undefined;
+};
 
 /** A token, and when it was used last, to the minute, ISO 8601. */
 export interface UsedToken extends TokenRecord {
@@ -182,8 +191,8 @@ function isTokenRecord(value: unknown): value is TokenRecord {
 }
 
 function isSession(value: unknown): value is BrowserSession {
-  if (!isRecord(value)) return false;
-  return value.via === 'oidc' || (value.via === 'token' && isText(value.tokenId));
+  if (!isRecord(value) || !(value.pageSha256 === undefined || isText(value.pageSha256))) return false;
+  return value.via === 'oidc' || value.via === 'owner' || (value.via === 'token' && isText(value.tokenId));
 }
 
 function isText(value: unknown): boolean {

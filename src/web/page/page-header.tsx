@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
 import { personText, type Person } from './page-parts.tsx';
+import { signOut } from './read-server.ts';
 import { SCREENS } from './screens.ts';
 import { useTheme } from './theme.ts';
 import { useWindowEvent } from './use-window-event.ts';
@@ -80,10 +81,12 @@ export function PageHeader({ screen, title, waiting, person, onPalette, onKeys }
             ?
           </span>
         </button>
-        <form method="post" action="/sign-out">
+        <div class="signed-in">
           <span class="soft person">{personText(person)}</span>
-          <button type="submit">Sign out</button>
-        </form>
+          <button type="button" onClick={() => void signOut()}>
+            Sign out
+          </button>
+        </div>
       </div>
     </header>
   );

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { leave, sessionHeaders } from './page-session.ts';
 
 /** What the server answers to a request that fails. */
 export class RequestFailed extends Error {
@@ -13,12 +14,18 @@ export class RequestFailed extends Error {
   }
 }
 
-/** Sends a request of the HTTP API with the session of the browser, and returns the response. Throws RequestFailed. */
-async function send(path: string, init?: RequestInit): Promise<Response> {
-  const response = await fetch(path, init).catch(() => {
+/** Sends a request of the HTTP API with the session of this page, and returns the response. Throws RequestFailed. */
+export async function send(path: string, init: RequestInit = {}): Promise<Response> {
+  const session = sessionHeaders();
+  if (session === undefined) {
+    leave();
+    throw new RequestFailed('You are not signed in.', undefined, 401);
+  }
+  const headers = { ...(init.headers as Record<string, string> | undefined), ...session };
+  const response = await fetch(path, { ...init, headers }).catch(() => {
     throw new RequestFailed('The server does not answer.', 'Check that `halo up` or `halo serve` is running.');
   });
-  if (response.status === 401) location.assign(`/sign-in?return=${encodeURIComponent('/')}`);
+  if (response.status === 401) leave();
   if (response.ok) return response;
   const body = (await response.json().catch(() => ({}))) as { message?: string; hint?: string };
   throw new RequestFailed(body.message ?? `The server answered ${response.status}.`, body.hint, response.status);
@@ -45,56 +52,19 @@ export function runPath(runId: string, rest = ''): string {
   return `/v1/runs/${encodeURIComponent(runId)}${rest}`;
 }
 
-interface StreamHandler<T> {
-  onFrames: (frames: T[]) => void;
-  onConnection: (isOpen: boolean) => void;
-  onProblem: (problem: RequestFailed) => void;
+/** Saves a file of the server. A link to it could not send the session. Throws RequestFailed. */
+export async function saveFile(path: string, name: string): Promise<void> {
+  const url = URL.createObjectURL(await (await send(path)).blob());
+  const link = Object.assign(document.createElement('a'), { href: url, download: name });
+  link.click();
+  // The browser has begun to read it.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** Reads a stream until the returned function is called. The browser connects again, and continues after the last frame. */
-export function openEvents<T>(path: string, { onFrames, onConnection, onProblem }: StreamHandler<T>): () => void {
-  const source = new EventSource(path);
-  let batch: T[] = [];
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const flush = () => {
-    timer = undefined;
-    const frames = batch;
-    batch = [];
-    onFrames(frames);
-  };
-  source.onopen = () => onConnection(true);
-  source.onerror = () => {
-    // The browser gives up after an error response, of which it hides the text.
-    if (source.readyState === EventSource.CLOSED) void readRefusal(path).then(onProblem);
-    else onConnection(false);
-  };
-  source.onmessage = ({ data }: MessageEvent<string>) => {
-    batch.push(JSON.parse(data) as T);
-    // Frames that arrive together are drawn once.
-    timer ??= setTimeout(flush, 40);
-  };
-  source.addEventListener('problem', ({ data }: MessageEvent<string>) => {
-    onProblem(new RequestFailed((JSON.parse(data) as { message: string }).message));
-    source.close();
-  });
-  source.addEventListener('end', () => source.close());
-  return () => {
-    source.close();
-    clearTimeout(timer);
-  };
-}
-
-/** Why the server refused a stream. */
-async function readRefusal(path: string): Promise<RequestFailed> {
-  const stop = new AbortController();
-  try {
-    await send(path, { signal: stop.signal });
-    return new RequestFailed('The server refused this page.', 'Reload the page.');
-  } catch (error) {
-    return toRequestFailed(error);
-  } finally {
-    stop.abort();
-  }
+/** Ends the session of this page. */
+export async function signOut(): Promise<void> {
+  await send('/sign-out', { method: 'POST' });
+  leave('/');
 }
 
 export type Loaded<T> = { value?: T; problem?: RequestFailed };

@@ -2,8 +2,9 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, test, vi } from 'vitest';
 import { grantOf, mayUseRepository, ROLES, type Role } from '../../../src/core/access/access.ts';
-import { hashToken, makeAccessToken } from '../../../src/api/access/access-token.ts';
+import { hashToken, makeSessionSecrets } from '../../../src/api/access/access-token.ts';
 import { Authenticator } from '../../../src/api/access/authenticate.ts';
+import type { Credential } from '../../../src/api/access/credential.ts';
 import { assertMayUse } from '../../../src/api/access/authorize.ts';
 import { Users } from '../../../src/api/access/users.ts';
 import type { AccessEvent } from '../../../src/core/access/access-event.ts';
@@ -260,9 +261,10 @@ describe('a refused token', () => {
     await users.add({ name: 'ann', role: 'viewer' }, { by: 'owner', now: NOW });
     const { token } = await users.createToken('ann', expiresAt, { by: 'owner', now: NOW });
     const authenticator = new Authenticator({ ownerToken: TOKEN, users: files, log, now: () => NOW });
-    const refusal = async (shown = token) => {
-      expect(await authenticator.identify(shown, 'here')).toBeUndefined();
-      await authenticator.recordRefused(shown, 'here');
+    const refusal = async (shown: string | Credential = token) => {
+      const credential = typeof shown === 'string' ? ({ from: 'header', token: shown } as const) : shown;
+      expect(await authenticator.identify(credential, 'here')).toBeUndefined();
+      await authenticator.recordRefused(credential, 'here');
       return (await log.read({ limit: 1 }))[0];
     };
     return { dir, files, token, authenticator, refusal };
@@ -277,17 +279,20 @@ describe('a refused token', () => {
     const forged = await open();
     expect(await forged.refusal(`${forged.token}x`)).toMatchObject({ reason: 'unknown' });
     const signedOut = await open();
-    const session = { via: 'token', tokenId: 'gone0000' } as const;
-    const { id, token } = makeAccessToken();
-    const record = { id, user: 'ann', sha256: hashToken(token), createdAt: '', createdBy: 'ann', session };
+    const { id, cookie, pageKey } = makeSessionSecrets();
+    const session = { via: 'token', tokenId: 'gone0000', pageSha256: hashToken(pageKey) } as const;
+    const record = { id, user: 'ann', sha256: hashToken(cookie), createdAt: '', createdBy: 'ann', session };
     await signedOut.files.writeToken(record);
-    expect(await signedOut.refusal(token)).toMatchObject({ user: 'ann', reason: 'the token of its sign-in has ended' });
+    const shown = { from: 'page', pageKey, cookies: ['of another program', cookie] } as const;
+    expect(await signedOut.refusal(shown)).toMatchObject({ user: 'ann', reason: 'the token of its sign-in has ended' });
   });
 
   it('has expired by its time, however that is written', async () => {
     expect(await (await open(AN_HOUR_AGO)).refusal()).toMatchObject({ reason: 'expired' });
     const later = await open('2029-12-31T23:30:00.000-01:30');
-    expect(await later.authenticator.identify(later.token, 'here')).toMatchObject({ kind: 'user' });
+    expect(await later.authenticator.identify({ from: 'header', token: later.token }, 'here')).toMatchObject({
+      kind: 'user',
+    });
     expect(await (await open('not a time')).refusal()).toMatchObject({ reason: 'expired' });
   });
 });

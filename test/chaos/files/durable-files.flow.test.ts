@@ -101,7 +101,10 @@ async function addUser(home: string): Promise<void> {
 
 function identify(home: string) {
   const log = new AccessLog(home);
-  return new Authenticator({ ownerToken: 'x', users: new UserFiles(home), log }).identify(token, '127.0.0.1');
+  return new Authenticator({ ownerToken: 'x', users: new UserFiles(home), log }).identify(
+    { from: 'header', token },
+    '127.0.0.1',
+  );
 }
 
 /** Records a PRD of a folder, as its queue does. */

@@ -78,6 +78,10 @@ async function restart(ownerToken?: string): Promise<void> {
   await fetch(url).catch(() => undefined);
 }
 
+/** Who the dashboard says is signed in. */
+const personIn = async (browser: Browser, url: string): Promise<unknown> =>
+  (await browser.request(`${url}/dashboard/person`)).json();
+
 /** Signs in at the provider as `subject`, and returns the page of halo at the end. */
 async function signInAs(browser: Browser, url: string, subject: string, returnTo = '/'): Promise<Page> {
   let page = await browser.open(`${url}/sign-in/oidc?return=${encodeURIComponent(returnTo)}`);
@@ -101,16 +105,16 @@ describe('incident sign-in: a browser signs in through a provider', () => {
     expect((await browser.open(url)).url).toBe(`${url}/sign-in`);
     const page = await signInAs(browser, url, 'p-1');
     expect(page).toMatchObject({ url: `${url}/`, status: 200 });
-    expect(page.text).toContain('ada@example.com');
+    expect(await personIn(browser, url)).toEqual({ name: 'ada@example.com', role: 'viewer', isRestricted: false });
     expect((await browser.request(`${url}/v1/runs`)).status).toBe(200);
     expect((await browser.request(`${url}/v1/users`)).status).toBe(403);
     expect(await users.list()).toMatchObject([
       { name: 'ada@example.com', role: 'viewer', tokens: [{ session: 'oidc' }] },
     ]);
     const cookies = new Map(browser.cookiesOf(url));
-    expect((await browser.post(`${url}/sign-out`, {})).url).toBe(`${url}/sign-in`);
+    expect((await browser.request(`${url}/sign-out`, { method: 'POST', headers: { origin: url } })).status).toBe(204);
     const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    expect((await fetch(`${url}/v1/runs`, { headers: { cookie } })).status).toBe(401);
+    expect((await fetch(`${url}/v1/runs`, { headers: { cookie, ...browser.pageKey(url) } })).status).toBe(401);
     expect(await users.list()).toMatchObject([{ tokens: [] }]);
     expect(
       (await logged())
@@ -168,9 +172,12 @@ describe('incident sign-in: a browser signs in through a provider', () => {
     const url = await serve({ roles: { staff: 'viewer', leads: 'operator' } });
     const claims = { email: 'ada@example.com', email_verified: true };
     provider.people.set('p-1', { ...claims, groups: ['staff', 'leads', 'constructor'] });
-    expect((await signInAs(new Browser(), url, 'p-1')).text).toContain('operator');
+    const browser = new Browser();
+    await signInAs(browser, url, 'p-1');
+    expect(await personIn(browser, url)).toMatchObject({ role: 'operator' });
     provider.people.set('p-1', { ...claims, groups: ['staff'] });
-    expect((await signInAs(new Browser(), url, 'p-1')).text).toContain('viewer');
+    await signInAs(new Browser(), url, 'p-1');
+    expect(await personIn(browser, url)).toMatchObject({ role: 'viewer' });
     provider.people.set('p-1', { ...claims, groups: ['constructor'] });
     expect((await signInAs(new Browser(), url, 'p-1')).status).toBe(403);
   });
@@ -207,7 +214,8 @@ describe('incident sign-in: a browser signs in with a token', () => {
     const { token, id } = await users.createToken('ben', undefined, NOW);
     const browser = new Browser();
     expect((await browser.post(`${url}/sign-in`, { token: 'halo_00000000_wrong', return: '/' })).status).toBe(403);
-    expect((await browser.post(`${url}/sign-in`, { token, return: '/' })).text).toContain('ben');
+    expect((await browser.post(`${url}/sign-in`, { token, return: '/' })).url).toBe(`${url}/`);
+    expect(await personIn(browser, url)).toMatchObject({ name: 'ben', role: 'admin' });
     const prune = (headers: Record<string, string>) =>
       browser.request(`${url}/v1/prune`, {
         method: 'POST',
@@ -220,7 +228,7 @@ describe('incident sign-in: a browser signs in with a token', () => {
     expect((await prune({ origin: url, 'sec-fetch-site': 'same-site' })).status).toBe(401);
     expect((await browser.request(`${url}/v1/runs`, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(401);
     expect((await browser.request(`${url}/mcp`, { method: 'POST', headers: { origin: url } })).status).toBe(401);
-    expect((await browser.request(`${url}/sign-out`, { method: 'POST' })).status).toBe(303);
+    expect((await browser.request(`${url}/sign-out`, { method: 'POST' })).status).toBe(401);
     await browser.post(`${url}/sign-in`, { token, return: '/' });
     await users.revokeToken(id, NOW);
     expect((await browser.request(`${url}/v1/runs`)).status).toBe(401);
@@ -229,7 +237,8 @@ describe('incident sign-in: a browser signs in with a token', () => {
   it('stays signed in with the token of the server after a restart, until the server has another token', async () => {
     const url = await serve();
     const browser = new Browser();
-    expect((await browser.post(`${url}/sign-in`, { token: OWNER, return: '/' })).text).toContain('owner of the server');
+    await browser.post(`${url}/sign-in`, { token: OWNER, return: '/' });
+    expect(await personIn(browser, url)).toMatchObject({ role: 'owner of the server' });
     await restart();
     expect((await browser.request(`${url}/v1/users`)).status).toBe(200);
     await restart('another-token-of-the-server');

@@ -5,7 +5,8 @@ import type { CallOperation } from '../../../src/api/operations/operation.ts';
 /** A server without users: only its own token is accepted. */
 export function ownerAccess(call: CallOperation, token: string): RequestAccess {
   return {
-    identify: async (given) => Promise.resolve(isSameSecret(given, token) ? { kind: 'owner' } : undefined),
+    identify: async (given) =>
+      Promise.resolve(given.from === 'header' && isSameSecret(given.token, token) ? { kind: 'owner' } : undefined),
     recordRefused: () => Promise.resolve(),
     callFor: () => call,
   };

@@ -1,6 +1,13 @@
-/** A browser without scripts: it keeps cookies per origin, follows redirects and sends forms as pages of an origin would. */
+import { PAGE_KEY } from '../../../src/core/access/page-key.ts';
+
+/**
+ * A browser without scripts, except that it keeps the key of a session as the page after a sign-in does: it keeps cookies
+ * per origin, follows redirects and sends forms as pages of an origin would.
+ */
 export class Browser {
   readonly #cookies = new Map<string, Map<string, string>>();
+
+  readonly #keys = new Map<string, string>();
 
   /** The cookies of an origin, by name. */
   cookiesOf(url: string): Map<string, string> {
@@ -24,9 +31,15 @@ export class Browser {
     return this.#follow(await this.#send(url, init), url);
   }
 
-  /** One request, without following redirects. */
+  /** One request of a page of the same origin, without following redirects. */
   async request(url: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Response> {
-    return this.#send(url, init);
+    return this.#send(url, { ...init, headers: { ...this.pageKey(url), ...init.headers } });
+  }
+
+  /** The header of the pages of an origin. */
+  pageKey(url: string): Record<string, string> {
+    const key = this.#keys.get(new URL(url).origin);
+    return key === undefined ? {} : { [PAGE_KEY]: key };
   }
 
   async #follow(first: Response, from: string): Promise<Page> {
@@ -35,7 +48,11 @@ export class Browser {
       url = new URL(response.headers.get('location') ?? '', url).href;
       response = await this.#send(url);
     }
-    return { url, status: response.status, text: await response.text(), headers: response.headers };
+    const text = await response.text();
+    const [, key, next = ''] = /data-key="([^"]+)" data-return="([^"]*)"/.exec(text) ?? [];
+    if (key === undefined) return { url, status: response.status, text, headers: response.headers };
+    this.#keys.set(new URL(url).origin, key);
+    return this.open(new URL(next, url).href);
   }
 
   async #send(url: string, init: RequestInit & { headers?: Record<string, string> } = {}): Promise<Response> {

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
+import { PAGE_KEY } from '../../../src/core/access/page-key.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import { openScriptedHome, type ScriptedHome } from '../halo/scripted-home.ts';
 import { collectProblems, shareChromium } from './chromium.ts';
@@ -50,7 +51,10 @@ export function shareDashboard(): OpenedDashboard {
   });
   afterEach(async () => {
     const { page, problems } = opened;
-    if (page.url() !== 'about:blank') await page.evaluate('localStorage.clear()');
+    if (page.url() !== 'about:blank')
+      await page.evaluate(
+        `for (const name of Object.keys(localStorage)) if (name !== '${PAGE_KEY}') localStorage.removeItem(name)`,
+      );
     await page.goto('about:blank');
     await page.setViewportSize(WIDE);
     await page.emulateMedia({ colorScheme: null });

@@ -40,8 +40,9 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
     await show(`${STORY}/attempt/2/diff`, 'US-003');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: 'Download' }).click(),
+      page.getByRole('button', { name: 'Download' }).click(),
     ]);
+    expect(download.suggestedFilename()).toBe('diff.patch');
     expect(readFileSync(await download.path(), 'utf8')).toContain('diff --git a/src/price.js b/src/price.js');
   });
 

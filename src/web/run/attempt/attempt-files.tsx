@@ -4,6 +4,7 @@ import { safeLine, safeText } from '../../../core/text/safe-text.ts';
 import { exitText } from '../../../core/transcript/excerpt.ts';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readText, useLoaded } from '../../page/read-server.ts';
+import { SaveButton } from '../../page/save-button.tsx';
 import { readPatch } from '../../review/read-patch.ts';
 import { FileLog } from '../log/file-log.tsx';
 import { artifactUrl } from '../log/log-pages.ts';
@@ -163,9 +164,7 @@ export function AttemptDiff({ run, attempt, folder, has, address, line }: FileVi
   if (value.length === 0) return <EmptyState title="The attempt has changed no file." />;
   const links = (
     <>
-      <a href={`${artifactUrl(run.runId, 'artifacts', path)}?whole=true`} download>
-        Download
-      </a>
+      <SaveButton path={`${artifactUrl(run.runId, 'artifacts', path)}?whole=true`} />
       {review}
     </>
   );

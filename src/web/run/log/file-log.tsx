@@ -1,7 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { safeText } from '../../../core/text/safe-text.ts';
-import { openEvents, readJson, toRequestFailed, type RequestFailed } from '../../page/read-server.ts';
+import { openEvents } from '../../page/read-events.ts';
+import { readJson, toRequestFailed, type RequestFailed } from '../../page/read-server.ts';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { AnsiLine, MarkedSpans } from './ansi-line.tsx';
 import { artifactUrl, LogPages } from './log-pages.ts';

@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { toRequestFailed } from '../../page/read-server.ts';
+import { SaveButton } from '../../page/save-button.tsx';
 import { VirtualRows } from './virtual-rows.tsx';
 
 /** Which lines of a log contain the searched text; `lines` has the first ones, in order. */
@@ -127,11 +128,7 @@ export function LogViewer(props: LogViewerProps): JSX.Element {
           <span class="soft">
             {count.toLocaleString('en')} {count === 1 ? 'line' : 'lines'}
           </span>
-          {download !== undefined && (
-            <a href={download} download>
-              Download
-            </a>
-          )}
+          {download !== undefined && <SaveButton path={download} />}
           {isLive && (
             <button
               type="button"

@@ -1,0 +1,208 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MAX_SESSIONS } from '../../../src/api/sign-in/sessions.ts';
+import { serveApi, type Served, type ServeOptions } from '../../../src/api/http/serve-api.ts';
+import type { OidcProvider } from '../../../src/api/sign-in/oidc-provider.ts';
+import { openMcpEndpoint } from '../../../src/mcp/serve-http.ts';
+import { ToolRunner } from '../../../src/mcp/tool-runner.ts';
+import { UserFiles } from '../../../src/store/access/user-files.ts';
+import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import { created } from '../../support/journal.ts';
+import { connectHttp } from '../../support/mcp-client.ts';
+import { Browser } from '../../support/network/browser.ts';
+
+/** Users and strangers who use more of a server than their share. */
+
+const OWNER = 'the-token-of-the-server';
+
+let home: ScriptedHome;
+let served: Served | undefined;
+let url = '';
+
+beforeEach(() => {
+  home = openScriptedHome();
+});
+afterEach(async () => {
+  await served?.close();
+  await home.remove();
+});
+
+async function serve(options: Partial<ServeOptions> = {}): Promise<void> {
+  const host = { ...home.host, apiToken: OWNER };
+  served = await serveApi({ operations: home.operations, listen: '127.0.0.1:0', host, ...options });
+  ({ url } = served);
+}
+
+async function addUser(name: string, role: 'viewer' | 'submitter' = 'viewer'): Promise<string> {
+  await home.operations.addUser({ name, role });
+  return (await home.operations.createToken(name, undefined)).token;
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const get = async (path: string, headers: Record<string, string>) => (await fetch(`${url}${path}`, { headers })).status;
+
+describe('incident user-limits: a user who makes more tokens and sessions', () => {
+  it('may send no more requests than with one', async () => {
+    await serve({ rules: { requestsPerMinute: 20 } });
+    const tokens = [await addUser('ann'), (await home.operations.createToken('ann', undefined)).token];
+    const browser = new Browser();
+    // A sign-in is a request as well.
+    await browser.post(`${url}/sign-in`, { token: tokens[0]!, return: '/' });
+    const statuses: number[] = [];
+    for (let count = 0; count < 24; count += 1)
+      statuses.push(
+        count % 3 === 0
+          ? (await browser.request(`${url}/v1/runs`)).status
+          : await get('/v1/runs', bearer(tokens[count % 2]!)),
+      );
+    expect(statuses.filter((status) => status === 200)).toHaveLength(19);
+    expect(statuses.at(-1)).toBe(429);
+    expect(await get('/v1/runs', bearer(await addUser('ben')))).toBe(200);
+  });
+
+  it('may sign in 30 times a minute, and has 20 sessions at most: the oldest end', async () => {
+    await serve();
+    const token = await addUser('ann');
+    const browsers = Array.from({ length: 31 }, () => new Browser());
+    const statuses: number[] = [];
+    for (const browser of browsers)
+      statuses.push((await browser.post(`${url}/sign-in`, { token, return: '/' })).status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
+    const sessions = (await new UserFiles(home.host.home).tokensOf('ann')).filter(({ session }) => session);
+    expect(sessions).toHaveLength(MAX_SESSIONS);
+    expect((await browsers[0]!.request(`${url}/v1/runs`)).status).toBe(401);
+    expect((await browsers[29]!.request(`${url}/v1/runs`)).status).toBe(200);
+    const ben = await addUser('ben');
+    expect((await new Browser().post(`${url}/sign-in`, { token: ben, return: '/' })).status).toBe(200);
+  });
+
+  it('leaves the owner, who is not limited in requests, as few sessions', async () => {
+    await serve();
+    const browsers = Array.from({ length: MAX_SESSIONS + 1 }, () => new Browser());
+    for (const browser of browsers) await browser.post(`${url}/sign-in`, { token: OWNER, return: '/' });
+    expect((await browsers[0]!.request(`${url}/v1/runs`)).status).toBe(401);
+    expect((await browsers[1]!.request(`${url}/v1/runs`)).status).toBe(200);
+  });
+});
+
+describe('incident user-token: a guess of a token', () => {
+  it.each([
+    ['GET', '/v1/runs'],
+    ['GET', '/metrics'],
+    ['GET', '/dashboard/person'],
+    ['POST', '/sign-out'],
+    ['POST', '/mcp'],
+    ['GET', '/there-is-no-such-path'],
+  ])('is limited and recorded at %s %s', async (method, path) => {
+    await serve({ mcp: { handle: () => Promise.resolve(new Response('{}')), close: () => Promise.resolve() } });
+    const statuses: number[] = [];
+    for (let count = 0; count < 32; count += 1) {
+      const headers = { ...bearer(`halo_00000000_${'x'.repeat(43)}`), origin: url };
+      statuses.push((await fetch(`${url}${path}`, { method, headers })).status);
+    }
+    expect(new Set(statuses.slice(0, 30))).toEqual(new Set([401]));
+    expect(statuses.slice(30)).toEqual([429, 429]);
+    const [refused] = (await home.operations.accessLog({ limit: 5 })).filter(({ type }) => type === 'token.refused');
+    expect(refused).toMatchObject({ reason: 'unknown', token: '00000000' });
+  });
+
+  it.each(['/', '/sign-in', '/sign-in/oidc', '/sign-in/oidc/callback', '/healthz', '/readyz', '/dashboard/main.css'])(
+    'learns nothing at %s, which is open',
+    async (path) => {
+      await serve();
+      const answers = await Promise.all(
+        [OWNER, 'a-wrong-token-of-the-server'].map(async (token) => {
+          const answer = await fetch(`${url}${path}`, { headers: bearer(token), redirect: 'manual' });
+          return [answer.status, answer.headers.get('location'), await answer.text()];
+        }),
+      );
+      expect(answers[0]).toEqual(answers[1]);
+    },
+  );
+});
+
+describe('incident user-limits: sign-ins of strangers through a provider', () => {
+  const oidc = {
+    issuer: 'https://id.example',
+    clientId: 'halo',
+    secret: { env: 'X', file: undefined, command: undefined },
+    userClaim: 'sub',
+    groupsClaim: 'groups',
+    roles: {},
+    newUsers: 'viewer',
+    sessionMs: 3_600_000,
+  } as const;
+  let asked = 0;
+  /** A provider that confirms the sign-in of the code `ann`. */
+  const provider = {
+    begin: () => {
+      const state = `state-${(asked += 1)}`;
+      return Promise.resolve({
+        url: `https://id.example/?state=${state}`,
+        pending: { state, nonce: 'n', verifier: 'v' },
+      });
+    },
+    finish: (query: string) => Promise.resolve({ sub: new URLSearchParams(query).get('code') ?? '' }),
+  } as unknown as OidcProvider;
+
+  beforeEach(async () => {
+    asked = 0;
+    await serve({
+      rules: { requestsPerMinute: 0, url: 'http://127.0.0.1', oidc },
+      openProvider: () => Promise.resolve(provider),
+    });
+  });
+
+  it('do not end that of a person, however many they begin', async () => {
+    const ann = new Browser();
+    await ann.request(`${url}/sign-in/oidc`);
+    for (let count = 0; count < 1_001; count += 1) await fetch(`${url}/sign-in/oidc`, { redirect: 'manual' });
+    expect((await ann.open(`${url}/sign-in/oidc/callback?state=state-1&code=ann`)).url).toBe(`${url}/`);
+    expect(await (await ann.request(`${url}/dashboard/person`)).json()).toMatchObject({ name: 'ann' });
+  });
+
+  it('are not confused with those of cookies that a program on another port has set', async () => {
+    const ann = new Browser();
+    await ann.request(`${url}/sign-in/oidc`);
+    const [[name = '', cookie = ''] = []] = ann.cookiesOf(url);
+    const headers = { cookie: `${name}=x; ${name}=${'A'.repeat(60)}; ${name}=${cookie}` };
+    const answer = await fetch(`${url}/sign-in/oidc/callback?state=state-1&code=ann`, { headers });
+    expect(answer.status).toBe(200);
+    const again = await fetch(`${url}/sign-in/oidc/callback?state=state-1&code=ann`, { headers });
+    expect(await again.text()).toContain('began in another browser');
+  });
+
+  it('are limited and recorded when they are refused', async () => {
+    const statuses: number[] = [];
+    for (let count = 0; count < 32; count += 1) {
+      const stranger = new Browser();
+      await stranger.request(`${url}/sign-in/oidc`);
+      const callback = `${url}/sign-in/oidc/callback?state=state-${count + 1}&code=%3Cb%3E`;
+      statuses.push((await stranger.open(callback)).status);
+    }
+    expect(statuses.slice(-3)).toEqual([403, 429, 429]);
+    expect((await home.operations.accessLog({ limit: 1 }))[0]).toMatchObject({ type: 'session.refused' });
+  });
+});
+
+describe('incident user-limits: a user of MCP', () => {
+  it('who waits in as many calls as are allowed does not hold up others', async () => {
+    const { operations } = home;
+    const mcp = openMcpEndpoint({
+      runner: new ToolRunner({ operations: operations.restrictedFor('owner') }),
+      operationsFor: () => operations.restrictedFor('ann'),
+      decides: () => Promise.resolve(false),
+    });
+    await serve({ mcp });
+    const runId = await home.addRun([created()]);
+    const [ann, ben] = [await connectHttp(url, await addUser('ann')), await connectHttp(url, await addUser('ben'))];
+    const owner = await connectHttp(url, OWNER);
+    const waiting = Array.from({ length: 33 }, () => ann.call('halo_wait', { runId, seconds: 50 }));
+    const refused = await Promise.any(
+      waiting.map(async (call) => call.then(() => Promise.reject(new Error()), String)),
+    );
+    expect(refused).toContain('More than 32 tool calls');
+    for (const other of [ben, owner]) expect(await other.call('halo_runs')).toMatchObject({ runs: [{ runId }] });
+    for (const client of [ann, ben, owner]) await client.close();
+    await Promise.allSettled(waiting);
+  });
+});
