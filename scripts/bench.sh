@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 bash scripts/setup.sh >&2
 rm -rf .halo-bench
 node_modules/.bin/tsc -p tsconfig.bench.json
-find src \( -name '*.lua' -o -name '*.mjs' \) -exec cp --parents {} .halo-bench/ \;
+find src test/support \( -name '*.lua' -o -name '*.mjs' \) -exec cp --parents {} .halo-bench/ \;
 ln -s ../docker ../bin .halo-bench/
 cp package.json package-lock.json .halo-bench/
 exec node .halo-bench/test/bench/main.js "$@"

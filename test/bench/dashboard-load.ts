@@ -9,7 +9,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { BASE, COMMIT, created, succeeded } from '../support/journal.ts';
 import { copyRuns, cpuMs } from './filled-home.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 const PAGES = 50;
 const RUNS = 20;
@@ -68,6 +68,7 @@ async function measure(home: HaloHome, { store, running, rounds }: Load): Promis
     const pid = server.process.pid ?? 0;
     const measures: Measure[] = [];
     for (let round = 0; round < rounds; round += 1) {
+      showRound(round, rounds);
       const [before, cpu, started] = [pages.map(({ events }) => events()), cpuMs(pid), performance.now()];
       await sleep(MEASURE_MS);
       const floor = performance.now() - started;

@@ -8,7 +8,7 @@ import { OK, prdOf, scripted } from '../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
 import { copyRuns, cpuMs } from './filled-home.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 /** Finished and open runs; of the open ones, half are paused and half wait for another run. */
 const FINISHED = 10_000;
@@ -49,6 +49,7 @@ export async function measureGrowth({ rounds, json, share = '1' }: GrowthOptions
     await fill(large, FINISHED * Number(share), OPEN * Number(share));
     const [status, filtered]: [Measure[], Measure[]] = [[], []];
     for (let round = -1; round < rounds; round += 1) {
+      showRound(round, rounds);
       const halo = await timeOf(() => large.home.halo(['status'], { cwd: side }));
       const floor = await timeOf(() => Promise.resolve(execFileSync(process.execPath, ['-e', '0'])));
       const list = await timeOf(() =>
@@ -73,6 +74,7 @@ export async function measureGrowth({ rounds, json, share = '1' }: GrowthOptions
     report('growth of an idle worker', [{ halo: idle, floor: IDLE_MS, ratio: idle / IDLE_MS }], { limit: 0.01, json });
     const claims: Measure[] = [];
     for (let round = -1; round < rounds; round += 1) {
+      showRound(round, rounds);
       const [halo, floor] = [await timeClaim(large), await timeClaim(small)];
       if (round >= 0) claims.push({ halo, floor, ratio: halo / floor });
     }

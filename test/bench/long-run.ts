@@ -6,7 +6,7 @@ import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { readRun } from '../../src/worker/run/read-run.ts';
 import { created, passed } from '../support/journal.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 const STORIES = 300;
 /** Stories at each end of the run whose times are compared. */
@@ -22,6 +22,7 @@ const ACTIVITY_CHARS = 2_000;
 export async function measureLongRun({ rounds, json }: { rounds: number; json: boolean }): Promise<void> {
   const measures: Measure[] = [];
   for (let round = 0; round < rounds; round += 1) {
+    showRound(round, rounds);
     const home = mkdtempSync(join(tmpdir(), 'halo-bench-'));
     try {
       const times = await timeStories(openStore(home, { transcribe }));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { OK, openHalo, scripted, type TestHalo } from '../support/halo/halo.ts';
 import { makeRepository } from '../support/repository/repository.ts';
-import { median, type Measure } from './report.ts';
+import { median, showRound, type Measure } from './report.ts';
 
 const MIB = 2 ** 20;
 const BYTES = 512 * MIB;
@@ -26,6 +26,7 @@ export async function measureOutput({ rounds, json }: { rounds: number; json: bo
   const measured: Round[] = [];
   try {
     for (let round = 0; round < rounds; round += 1) {
+      showRound(round, rounds);
       // A round must not wait for the disk to write the output of the one before.
       execFileSync('sync');
       const floor = timeDocker();

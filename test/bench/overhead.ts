@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { openHalo, OK, scripted } from '../support/halo/halo.ts';
 import { makeRepository } from '../support/repository/repository.ts';
 import { CLONE, EXPORT, SEALED } from './bare-sequence.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 const STORIES = 4;
 
@@ -20,6 +20,7 @@ export async function measureOverhead({ rounds, json }: { rounds: number; json: 
   const measures: Measure[] = [];
   try {
     for (let round = -1; round < rounds; round += 1) {
+      showRound(round, rounds);
       const halos = (await timeHalo(halo, repository.root)) / STORIES;
       const bare = timeFloor(floor);
       // The first round warms caches.

@@ -7,7 +7,7 @@ import { openStore } from '../../src/store/store.ts';
 import { openHome } from '../support/halo/halo-process.ts';
 import { created, passed } from '../support/journal.ts';
 import { startChromium } from '../support/network/chromium.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 const STORIES = 100;
 const LAST = `US-00${STORIES}`;
@@ -31,6 +31,7 @@ export async function measurePaint({ rounds, json }: { rounds: number; json: boo
     const measures: Measure[] = [];
     // The first round warms the server and the files of the browser.
     for (let round = -1; round < rounds; round += 1) {
+      showRound(round, rounds);
       const floor = await timeOf(browser, site, { path: 'sign-in', selector: 'h1' });
       const halo = await timeOf(browser, site, { path: `#/run/${runId}`, selector: `a[href*="${LAST}"]` });
       if (round >= 0) measures.push({ halo, floor, ratio: halo / floor });

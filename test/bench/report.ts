@@ -36,3 +36,9 @@ export function print({ name, measures, ratio, limit, json }: Report): void {
   process.stdout.write(row('median', middle));
   process.stdout.write(`${name}: ratio ${ratio.toFixed(2)}, at most ${limit.toFixed(limit < 1 ? 2 : 1)} wanted\n`);
 }
+
+/** Says on stderr what the benchmark does now, because a round can take minutes. The first ones may only warm caches. */
+export function showRound(round: number, rounds: number, what?: string): void {
+  const name = round < 0 ? 'warm-up' : `round ${round + 1} of ${rounds}`;
+  process.stderr.write(`${name}${what === undefined ? '' : `: ${what}`}\n`);
+}

@@ -8,7 +8,7 @@ import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
 import { sleep } from '../../src/lib/async.ts';
 import { CLONE, SEALED } from './bare-sequence.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 /**
  * How long a worker takes from its start to the agent of the story that the one before handed back, against what the
@@ -27,6 +27,7 @@ export async function measureRestart({ rounds, json }: { rounds: number; json: b
     // The first start has no work to continue, and warms caches.
     await timeStart(home, { runId, cwd: side });
     for (let round = 0; round < rounds; round += 1) {
+      showRound(round, rounds);
       const [halo, floor] = [await timeStart(home, { runId, cwd: side }), timeFloor(mirror)];
       measures.push({ halo, floor, ratio: halo / floor });
     }

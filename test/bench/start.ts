@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { prdOf, scripted } from '../support/halo/halo.ts';
 import { openHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 const COMMANDS = [['ls'], ['status'], ['logs', '@']];
 const RUNS = 5;
@@ -34,6 +34,7 @@ export async function measureStart({ rounds, json }: { rounds: number; json: boo
     // The first of each warms caches.
     for (const words of COMMANDS) await timeOf(words);
     for (let round = 0; round < rounds; round += 1) {
+      showRound(round, rounds);
       let before = timeNode();
       for (const [at, words] of COMMANDS.entries()) {
         const halo = await timeOf(words);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { OK, openHalo, prdOf, scripted, type TestHalo } from '../support/halo/halo.ts';
 import { makeRepository } from '../support/repository/repository.ts';
 import { SEQUENCE } from './bare-sequence.ts';
-import { median } from './report.ts';
+import { median, showRound } from './report.ts';
 
 const REPOSITORIES = 20;
 const CONCURRENCY = 4;
@@ -34,6 +34,7 @@ export async function measureThroughput({ rounds, json }: { rounds: number; json
   let rssStartMiB = 0;
   try {
     for (let round = -1; round < rounds; round += 1) {
+      showRound(round, rounds);
       const [halos, bares] = [await timeHalo(halo, roots), bare.time()].map((ms) => (REPOSITORIES / ms) * 60_000);
       const rssMiB = Math.round(process.memoryUsage().rss / 2 ** 20);
       // The first round warms caches.

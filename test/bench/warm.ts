@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { JournalEvent } from '../../src/core/journal/events.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
 import { makeRepository } from '../support/repository/repository.ts';
-import { median, print, type Measure } from './report.ts';
+import { median, print, showRound, type Measure } from './report.ts';
 
 const STORIES = [{ id: 'S-1' }, { id: 'S-2' }];
 /** Of `snapshot.mode`. The first run of a round that makes a snapshot is that of `overlay`; `copy` uses it. */
@@ -45,8 +45,10 @@ export async function measureWarm({ rounds, json, ...installed }: WarmOptions): 
     for (let round = 0; round < rounds; round += 1) {
       const halo = await openHalo({ concurrency: 1 });
       try {
+        showRound(round, rounds, 'without setup');
         const { second: bare } = await timeRun(halo, repository.root, []);
         for (const mode of MODES) {
+          showRound(round, rounds, `snapshots: ${mode}`);
           const { second: warm, installed: floor, prepares } = await timeRun(halo, repository.root, install(mode));
           prepared.get(mode)?.push(prepares);
           if (mode !== 'overlay') continue;

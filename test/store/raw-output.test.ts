@@ -17,7 +17,7 @@ import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { compressOutput } from '../../src/store/run/compress-output.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { created } from '../support/journal.ts';
-import { advanceUntil } from '../support/patience.ts';
+import { advanceUntil } from '../support/advance-until.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const MIB = 2 ** 20;

@@ -1,23 +1,2 @@
-import { vi } from 'vitest';
-
 /** How long a test waits for a condition on a machine that is many times slower than usual, and how often it looks, in ms. */
 export const PATIENCE = { timeout: 100_000, interval: 100 };
-
-/** Real, also while timers are faked. */
-const clock = performance.now.bind(performance);
-
-/** Like `vi.waitFor`, but the faked timers run meanwhile, `stepMs` between two looks, instead of the clock. */
-export async function advanceUntil(condition: () => unknown, stepMs = 100): Promise<void> {
-  const end = clock() + PATIENCE.timeout;
-  for (;;) {
-    try {
-      await condition();
-      return;
-    } catch (error) {
-      if (clock() > end) throw error;
-    }
-    await vi.advanceTimersByTimeAsync(stepMs);
-    // What the timers began reads files and sockets.
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}

@@ -4,7 +4,7 @@ import { JOURNAL_VERSION, type JournalEntry } from '../../src/core/journal/event
 import { paintPlain } from '../../src/tui/paint.ts';
 import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { created, passed } from '../support/journal.ts';
-import { advanceUntil } from '../support/patience.ts';
+import { advanceUntil } from '../support/advance-until.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
 afterEach(() => void vi.useRealTimers());

@@ -4,7 +4,7 @@ import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import type { RunFrame } from '../../../src/api/runs/run-followers.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { asked, attempted, created, failed, succeeded } from '../../support/journal.ts';
-import { advanceUntil } from '../../support/patience.ts';
+import { advanceUntil } from '../../support/advance-until.ts';
 
 const OWNER = 'the-token-of-the-server';
 const [OLD, NEW] = ['0tbq1aaaaaaaaaaa', '0tbq2bbbbbbbbbbb'];
