@@ -105,7 +105,8 @@ async function assertNoCaseCollisions({ gitDir, base, tree, added, signal }: Col
   const folders = [...foldersOf(added)];
   const names = folders.flatMap((folder) => [`${tree}:${folder}`, `${base}:${folder}`]);
   const contents = await readObjects(gitDir, names, { signal });
-  if (contents === undefined) throw policyViolation(undefined, 'the folders with new files are too large to be checked');
+  if (contents === undefined)
+    throw policyViolation(undefined, 'the folders with new files are too large to be checked');
   const idBytes = tree.length / 2;
   folders.forEach((folder, index) => {
     const before = new Set(readTree(contents[index * 2 + 1], idBytes).map(({ name }) => name));

@@ -2,7 +2,7 @@ import { createVolume, supportsVolumeQuota } from './disk/volumes.ts';
 import { createOverlay } from './disk/overlay-volume.ts';
 import { canOverlay } from './disk/overlay-probe.ts';
 import { createSnapshotVolume, hasVolume, listSnapshotVolumes } from './disk/snapshot-volumes.ts';
-import { isExitRecorded } from './container-exit-check.ts';
+import { readExitEvents } from './container-exit-check.ts';
 import { HALO_IMAGE, readToolVersion } from './image/halo-image.ts';
 import { openToolsVolume } from './tools-volume.ts';
 import { listOrphans, processLabel } from './cleanup/orphans.ts';
@@ -143,7 +143,6 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
     exited.catch(ignore);
     await container.start();
     const pieces = splitFrames(stream);
-    const witnessed = () => isExitRecorded(docker, container.id);
     const attached: AttachedContainer = {
       container,
       stream,
@@ -151,7 +150,7 @@ async function startSandbox(docker: Docker, spec: SandboxSpec, { options, watchD
       exited,
       watchDisk,
       removing: removing.signal,
-      isExitRecorded: witnessed,
+      readExitEvents: () => readExitEvents(docker, container.id),
     };
     return {
       id: container.id,

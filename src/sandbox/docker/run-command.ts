@@ -1,3 +1,4 @@
+import type { ExitEvents } from './container-exit-check.ts';
 import { watchLimits, type KillReason, type LimitWatch } from './limits/command-limits.ts';
 import { watchPidsLimit } from './limits/pids-limit-watch.ts';
 import { writeOutput, type OutputChunk } from './demultiplex.ts';
@@ -52,8 +53,8 @@ export interface AttachedContainer {
   watchDisk: ((end: (why: DiskLimitReason) => void) => () => void) | undefined;
   /** Aborts when halo removes the container, whose command then ends as aborted. */
   removing: AbortSignal;
-  /** Whether the engine recorded the exit, that is, was not restarted since. */
-  isExitRecorded: () => Promise<boolean>;
+  /** What the engine recorded about the exit: nothing if it was restarted since. */
+  readExitEvents: () => Promise<ExitEvents>;
 }
 
 /**
@@ -193,11 +194,13 @@ interface ExitState {
 }
 
 /** Reads how a container ended that halo did not kill. */
-async function readExit({ container, isExitRecorded: witnessed }: AttachedContainer): Promise<ExitState> {
-  const [facts, isSame] = await Promise.all([inspect(container), witnessed()]);
-  if (!isSame) throw new HaloError('DOCKER_FAILED', 'Docker was restarted, and stopped a container.');
+async function readExit({ container, readExitEvents }: AttachedContainer): Promise<ExitState> {
+  const [facts, { recorded, signalled }] = await Promise.all([inspect(container), readExitEvents()]);
+  if (!recorded) throw new HaloError('DOCKER_FAILED', 'Docker was restarted, and stopped a container.');
   if (facts?.State.Running !== false || !Number.isInteger(facts.State.ExitCode))
     throw new HaloError('DOCKER_FAILED', 'Docker does not report how a container ended.');
+  // Processes of the container cannot send signals through the engine.
+  if (signalled) throw new HaloError('DOCKER_FAILED', 'Docker, or a user of it, stopped a container.');
   return facts.State;
 }
 

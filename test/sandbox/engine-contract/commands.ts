@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect } from 'vitest';
 import { discardSink } from '../../../src/lib/streams.ts';
+import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { makeOutputPipe } from '../../../src/sandbox/output-pipe.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { runIn, SPEC, test, workspaceOf } from './engine-fixture.ts';
@@ -65,8 +66,25 @@ export function describeCommands(): void {
         ({ exit }) => exit.exitCode,
         ({ message }: Error) => message,
       );
-      expect([137, 'Docker does not report how a container ended.']).toContain(end);
+      expect([
+        137,
+        'Docker does not report how a container ended.',
+        'Docker, or a user of it, stopped a container.',
+      ]).toContain(end);
     });
+
+    test.for(['SIGTERM', 'SIGKILL'])(
+      'that the engine stops with %s, as when it shuts down, is a fault of the engine (hazard 11)',
+      async (signal, { start }) => {
+        const sandbox = await start();
+        const stop = () => openDockerClient().getContainer(sandbox.id).kill({ signal });
+        const stdout = new Writable({ write: (_chunk, _encoding, done) => (void stop(), done()) });
+        await expect(runIn(sandbox, 'echo ready; sleep 60', { stdout })).rejects.toMatchObject({
+          code: 'DOCKER_FAILED',
+          message: 'Docker, or a user of it, stopped a container.',
+        });
+      },
+    );
 
     test('is killed when it fills its workspace', async ({ run, volume }) => {
       const limits = { ...SPEC.limits, diskBytes: 48 * MIB };

@@ -25,6 +25,8 @@ const volumes = new Volumes(join(dir, 'volumes'));
 const machinery: Machinery = { program, dir: join(dir, 'containers'), volumes };
 /** The ids of the containers that have exited; an engine remembers its last 256 events. */
 const died: string[] = [];
+/** Containers that got a signal through the API. */
+const signalled = new Set<string>();
 const MAX_EVENTS = 256;
 const containers = new Map<string, Container>();
 const executions = new Map<string, { container: Container; command: string[]; code: number | undefined }>();
@@ -100,6 +102,7 @@ function find(idOrName: string): Container {
 
 async function kill({ params, query }: Call): Promise<Reply> {
   const container = find(params[0]!);
+  signalled.add(container.id);
   const signal = query.get('signal') ?? 'SIGKILL';
   container.kill(
     /^\d+$/.test(signal) ? Number(signal) : ((signal.startsWith('SIG') ? signal : `SIG${signal}`) as NodeJS.Signals),
@@ -116,6 +119,7 @@ async function removeContainer({ params, query }: Call): Promise<Reply> {
 async function discard(container: Container, how: { force: boolean; withVolumes: boolean }): Promise<void> {
   await container.remove(how);
   containers.delete(container.id);
+  signalled.delete(container.id);
 }
 
 function isTrue(value: string | null): boolean {
@@ -193,7 +197,11 @@ async function serveStream(path: string, query: Query, response: ServerResponse)
   if (path !== '/events') return false;
   response.writeHead(200, { 'Content-Type': 'application/json' }).flushHeaders();
   const { container: ids = [], event: kinds = ['die'] } = readFilters(query);
-  const write = (id: string) => response.write(`${JSON.stringify({ Type: 'container', Action: 'die', id })}\n`);
+  const line = (Action: string, id: string) => `${JSON.stringify({ Type: 'container', Action, id })}\n`;
+  const write = (id: string) => {
+    if (kinds.includes('kill') && signalled.has(id)) response.write(line('kill', id));
+    response.write(line('die', id));
+  };
   for (const id of kinds.includes('die') ? ids : []) {
     if (died.includes(id)) write(id);
     else void containers.get(id)?.exited.then(() => write(id));
