@@ -1,22 +1,35 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pino } from 'pino';
 import type { RunState } from '../../../src/core/run/state.ts';
+import { transcribe } from '../../../src/core/transcript/transcript.ts';
+import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { markPrdProgress } from '../../../src/worker/run/mark-prd-progress.ts';
+import { readRun } from '../../../src/worker/run/read-run.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
+/** A HALO_HOME without a worker, in which runs have ended that nothing executed. */
+let past: ScriptedHome;
 
 beforeAll(async () => {
   halo = await openHalo();
+  past = openScriptedHome();
 });
 afterAll(async () => {
+  await past.remove();
   await halo.close();
 });
 
 const story = (id: string) => ({ id, title: `Story ${id}`, acceptanceCriteria: ['It works'], passes: false });
 
-function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
+function repositoryWithPrd(ids: string[], others: Record<string, string> = {}, operations = halo.operations) {
   const prd = JSON.stringify({ project: 'Shop', userStories: ids.map(story) }, undefined, 2);
   const repository = newRepository({ 'prd.json': prd, ...others });
   const path = join(repository.root, 'prd.json');
@@ -25,7 +38,7 @@ function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
     options: { fromHead?: boolean; settings?: string[]; path?: string; stories?: string[] } = {},
   ) => {
     const file = options.path ?? path;
-    const [submitted] = await halo.operations.submit({
+    const [submitted] = await operations.submit({
       prd: { path: file, bytes: new Uint8Array(readFileSync(file)) },
       repos: [repository.root],
       set: scripted(agent, ['true'], options.settings),
@@ -39,15 +52,57 @@ function repositoryWithPrd(ids: string[], others: Record<string, string> = {}) {
   };
   const run = async (...how: Parameters<typeof submit>): Promise<RunState> =>
     halo.untilEnd((await submit(...how)).runId);
-  /** Only what was submitted: the run is cancelled before it does more than begin. */
-  const plan = async (...how: Parameters<typeof submit>) => {
-    const { runId, warnings } = await submit(...how);
-    await halo.operations.cancel(runId, undefined);
-    const { state } = await halo.operations.get(runId);
+  const files = (branch: string) => repository.git('ls-tree', '--name-only', branch).split('\n');
+  return { repository, path, submit, run, files };
+}
+
+/** The same with runs that have ended, as their journals, branches and marks say; no agent works. */
+function repositoryWithPast(ids: string[]) {
+  const { repository, submit, path } = repositoryWithPrd(ids, {}, past.operations);
+  const { host, append } = past;
+  const store = openStore(host.home, { transcribe });
+  const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
+
+  /** A run that has landed the first `landed` of its stories, and ended. */
+  const ended = async (landed: number, options: Parameters<typeof submit>[1] = {}): Promise<RunState> => {
+    const { runId } = await submit('true', options);
+    const { repo, stories } = (await past.operations.get(runId)).state;
+    const gitDir = join(repository.root, '.git');
+    await append(runId, { type: 'run.started' });
+    let tip = repo.base;
+    for (const { id, key } of stories.filter(({ progress }) => progress === 'pending').slice(0, landed)) {
+      tip = commitOn(repository, tip, `${key}.txt`);
+      const of = { story: id, attempt: 1 };
+      const usage = { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
+      const outcome = { verdict: 'passed', stopReason: 'SUCCESS', summary: 'Did it.', usage, commit: tip } as const;
+      await append(
+        runId,
+        { type: 'story.started', ...of, epoch: 1, base: repo.base },
+        { type: 'story.ended', ...of, ...outcome },
+      );
+    }
+    repository.git('update-ref', `refs/heads/halo/${runId}`, tip);
+    await updateMirror({ home: host.home, name: repo.mirror, from: gitDir, commit: tip });
+    await append(runId, { type: 'run.ended', stopReason: 'SUCCESS', detail: 'It ended.' });
+    await markPrdProgress(keeper, await readRun(keeper, runId));
+    return (await past.operations.get(runId)).state;
+  };
+  /** Only what was submitted: the run is cancelled before it begins. */
+  const plan = async (options: Parameters<typeof submit>[1] = {}) => {
+    const { runId, warnings } = await submit('true', options);
+    await past.operations.cancel(runId, undefined);
+    const { state } = await past.operations.get(runId);
     return { warnings, base: state.repo.base };
   };
-  const files = (branch: string) => repository.git('ls-tree', '--name-only', branch).split('\n');
-  return { repository, path, submit, run, plan, files };
+  return { repository, path, ended, plan, submit: (options = {}) => submit('true', options) };
+}
+
+/** A commit that adds a file to another one, without touching the checkout. */
+function commitOn({ root, git }: TestRepository, base: string, file: string): string {
+  const blob = git('hash-object', '-w', join(root, 'README.md'));
+  const tree = `${git('ls-tree', base)}\n100644 blob ${blob}\t${file}\n`;
+  const made = execFileSync('git', ['-C', root, 'mktree'], { input: tree, encoding: 'utf8' }).trim();
+  return git('-c', 'user.name=halo', '-c', 'user.email=halo@localhost', 'commit-tree', made, '-p', base, '-m', file);
 }
 
 /** Writes a file for each story, and gives up on the stories that are named. */
@@ -88,88 +143,87 @@ describe('a second run of a PRD', () => {
   });
 
   it('a second run after an unlanded success is refused if nothing is left, until the first one is landed', async () => {
-    const { submit, run, plan, repository, path } = repositoryWithPrd(['S-1']);
-    const first = await run(work());
-    expect(first.stopReason).toBe('SUCCESS');
-    await expect(submit(work())).rejects.toMatchObject({
+    const { submit, ended, plan, repository, path } = repositoryWithPast(['S-1']);
+    const first = await ended(1);
+    await expect(submit()).rejects.toMatchObject({
       code: 'UNLANDED',
       hint: `Run \`halo land ${first.runId}\`, or merge halo/${first.runId} if your branch has moved.`,
     });
-    await halo.operations.land(first.runId);
-    expect(await run(work())).toMatchObject({ stopReason: 'SUCCESS', detail: 'every story was done already' });
+    await past.operations.land(first.runId);
+    expect((await plan()).base).toBe(first.tip);
     const prd = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
     writeFileSync(path, JSON.stringify({ ...prd, userStories: [...prd.userStories, story('S-2')] }));
-    expect((await plan(work())).base).toBe(repository.git('rev-parse', 'main'));
+    expect((await plan()).base).toBe(repository.git('rev-parse', 'main'));
   });
 
   it('is refused if the branches diverged, but not after a squash merge or with --from-head', async () => {
-    const { repository, submit, run, plan } = repositoryWithPrd(['S-1', 'S-2']);
-    const first = await run(work(), { stories: ['S-1'] });
+    const { repository, submit, ended, plan } = repositoryWithPast(['S-1', 'S-2']);
+    const first = await ended(1);
     repository.write('other.txt', 'other');
     repository.commit('moves on');
-    await expect(submit(work())).rejects.toMatchObject({
+    await expect(submit()).rejects.toMatchObject({
       code: 'UNLANDED',
       message: expect.stringContaining('which cannot be continued from this commit') as string,
       hint: expect.stringMatching(/^Merge it \(`git merge halo\/.*--resume .*--from-head/) as string,
     });
-    const fresh = await plan(work(), { fromHead: true });
+    const fresh = await plan({ fromHead: true });
     expect(fresh.base).toBe(repository.git('rev-parse', 'main'));
     repository.git('merge', '--quiet', '--squash', `halo/${first.runId}`);
     repository.git('commit', '--quiet', '-m', 'squashed');
-    expect((await plan(work())).warnings).toEqual([]);
+    expect((await plan()).warnings).toEqual([]);
   });
 
   it('starts from the landed result if the PRD was converted into another file, and is refused if it was moved', async () => {
-    const { repository, run, plan, path, submit } = repositoryWithPrd(['S-1', 'S-2']);
-    const first = await run(work(), { stories: ['S-1'] });
+    const { repository, ended, plan, path, submit } = repositoryWithPast(['S-1', 'S-2']);
+    const first = await ended(1);
     const marked = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
     repository.write('tasks.json', JSON.stringify({ tasks: marked.userStories }));
     const tasks = join(repository.root, 'tasks.json');
-    const converted = await plan(work(), { path: tasks });
+    const converted = await plan({ path: tasks });
     expect(converted.warnings.join('\n')).toContain(`S-1 is done in ${tasks}, but only on halo/${first.runId}`);
     expect(converted.base).toBe(first.tip);
     repository.git('mv', 'prd.json', 'plan.json');
     repository.commit('moves the PRD');
-    await expect(submit(work(), { path: join(repository.root, 'plan.json') })).rejects.toMatchObject({
+    await expect(submit({ path: join(repository.root, 'plan.json') })).rejects.toMatchObject({
       code: 'UNLANDED',
     });
   });
 
   it('a run of another PRD with the same ids does not start from what the first one landed', async () => {
-    const { repository, run, plan } = repositoryWithPrd(['S-1', 'S-2']);
-    await run(work(), { stories: ['S-1'] });
+    const { repository, ended, plan } = repositoryWithPast(['S-1', 'S-2']);
+    await ended(1);
     const userStories = [{ ...story('S-1'), title: 'Another', passes: true }, story('S-3')];
     repository.write('other.json', JSON.stringify({ userStories }));
-    const other = await plan(work(), { path: join(repository.root, 'other.json') });
+    const other = await plan({ path: join(repository.root, 'other.json') });
     expect(other.warnings.join('\n')).not.toContain('only on');
   });
 
   it('finds the landed stories without ids after they were reordered', async () => {
-    const { repository, run, plan } = repositoryWithPrd(['S-1']);
+    const { repository, ended, plan } = repositoryWithPast(['S-1']);
     const path = join(repository.root, 'list.json');
     const item = (id: string) => ({ description: `Story ${id}`, steps: ['It works'], passes: false });
     repository.write('list.json', JSON.stringify([item('S-1'), item('S-2')]));
-    const first = await run(work('S-2'), { path, settings: ['retry.attempts=1'] });
+    const first = await ended(1, { path });
     const [done, open] = JSON.parse(readFileSync(path, 'utf8')) as object[];
     repository.write('list.json', JSON.stringify([item('S-3'), done, open]));
-    expect((await plan(work(), { path })).base).toBe(first.tip);
+    expect((await plan({ path })).base).toBe(first.tip);
   });
 
   it('reports which landed story is missing if the PRD no longer contains it unchanged', async () => {
-    const { repository, run, plan } = repositoryWithPrd(['S-1']);
+    const { repository, ended, plan } = repositoryWithPast(['S-1']);
     const path = join(repository.root, 'tasks.md');
     repository.write('tasks.md', '- [ ] Story S-1\n- [ ] Story S-2\n');
-    const first = await run(work('S-2'), { path, settings: ['retry.attempts=1'] });
+    const first = await ended(1, { path });
     repository.write('tasks.md', '- [x] The first story\n- [ ] Story S-2\n');
-    const next = await plan(work(), { path });
+    const next = await plan({ path });
     expect(next.warnings.join('\n')).toContain(`story-s-1 is only on halo/${first.runId}, and ${path} no longer`);
   });
 
   it('is not built on a rejected result', async () => {
-    const { submit, run } = repositoryWithPrd(['S-1', 'S-2']);
-    const first = await run(work(), { stories: ['S-1'], settings: ['approval.mode=run'] });
-    await halo.operations.rejectRun(first.runId, 'not like this');
-    await expect(submit(work())).rejects.toMatchObject({
+    const { submit, ended } = repositoryWithPast(['S-1', 'S-2']);
+    const first = await ended(1, { settings: ['approval.mode=run'] });
+    await past.operations.rejectRun(first.runId, 'not like this');
+    await expect(submit()).rejects.toMatchObject({
       code: 'UNLANDED',
       message: expect.stringContaining('which is not approved') as string,
     });
