@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLocal } from '../../src/api/local.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { startWorker } from '../../src/worker/main.ts';
-import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { hostOf } from '../support/halo/host.ts';
+import { callHalo } from '../support/terminal/call-halo.ts';
 
 /** As long as the path that was recorded, so that recorded offsets stay right. */
 const dir = mkdtempSync('/tmp/halo-recorded-');
@@ -15,11 +15,10 @@ const shop = join(dir, 'shop');
 const printed = (name: string) => readFileSync(join(dir, 'printed', name), 'utf8');
 
 let runs: Record<string, string>;
-let terminal: HaloHome;
 
 /** What a command prints now, with the recorded home. */
 async function halo(...words: string[]): Promise<string> {
-  const { code, stdout, stderr } = await terminal.halo(words, { cwd: shop, env: { HALO_HOME: join(dir, 'home') } });
+  const { code, stdout, stderr } = await callHalo(words, { cwd: shop, env: { HALO_HOME: join(dir, 'home') } });
   if (code !== 0) throw new Error(`halo ${words.join(' ')} ended with ${code}: ${stderr}`);
   return stdout;
 }
@@ -37,12 +36,8 @@ beforeAll(() => {
   }
   const lines = readFileSync(join(dir, 'runs.txt'), 'utf8').trim().split('\n');
   runs = Object.fromEntries(lines.map((line) => line.split(' ') as [string, string]));
-  terminal = openHome();
 });
-afterAll(async () => {
-  await terminal.close();
-  rmSync(dir, { recursive: true, force: true });
-});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe('a HALO_HOME of the version before files and names were changed', () => {
   test('every run is listed with the state it had', async () => {

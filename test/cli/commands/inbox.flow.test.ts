@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, describe, it } from 'vitest';
-import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { asked, created } from '../../support/journal.ts';
 
@@ -8,17 +8,14 @@ const HELD = '0tbq2bbbbbbbbbbb';
 const LANDED = '0tbq3ccccccccccc';
 
 let home: ScriptedHome;
-let terminal: HaloHome;
 beforeAll(() => {
   home = openScriptedHome();
-  terminal = openHome();
 });
 afterAll(async () => {
-  await terminal.close();
   await home.remove();
 });
 
-const halo = (...words: string[]) => terminal.halo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
+const halo = (...words: string[]) => callHalo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
 
 describe('halo inbox', () => {
   it('says that nothing waits in a new home', async () => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, failed } from '../../support/journal.ts';
 
@@ -8,10 +8,8 @@ const RUN = '0tbq1aaaaaaaaaaa';
 const LANDED = '0tbq2bbbbbbbbbbb';
 
 let home: ScriptedHome;
-let terminal: HaloHome;
 beforeAll(async () => {
   home = openScriptedHome();
-  terminal = openHome();
   const end = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed' } as const;
   await home.addRun([created(RUN, 1), { type: 'run.started' }, ...failed('US-001'), end]);
   const { state } = await home.operations.get(RUN);
@@ -19,11 +17,10 @@ beforeAll(async () => {
   await home.addLandedRun(LANDED);
 });
 afterAll(async () => {
-  await terminal.close();
   await home.remove();
 });
 
-const halo = (...words: string[]) => terminal.halo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
+const halo = (...words: string[]) => callHalo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
 const SENTENCE = new RegExp(`Retention removed the artifacts of run ${RUN} on \\d{4}-\\d\\d-\\d\\d [\\d:]{8} UTC\\.`);
 
 describe('halo prune', () => {
@@ -36,7 +33,7 @@ describe('halo prune', () => {
 
   it('has nothing to remove in a home that does not exist', async () => {
     const env = { HALO_HOME: join(home.host.home, 'none') };
-    const { code, stderr } = await terminal.halo(['prune', '--runs', '0', '--yes'], { cwd: home.host.home, env });
+    const { code, stderr } = await callHalo(['prune', '--runs', '0', '--yes'], { cwd: home.host.home, env });
     expect([code, stderr]).toEqual([0, expect.stringContaining('There is nothing to remove.')]);
   });
 

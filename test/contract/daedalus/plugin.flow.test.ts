@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OK, prdOf, remotelyScripted, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { connectHttp, connectStdio, type McpClient } from '../../support/mcp-client.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 
 const AGENT = `echo work > "work-$(ls | wc -l).txt"; ${OK}`;
@@ -28,11 +30,13 @@ afterAll(async () => {
   for (const repository of repositories) repository.remove();
 });
 
-const WAYS: [string, () => Promise<McpClient>][] = [
-  ['stdio', () => connectStdio(home)],
-  ['HTTP', () => connectHttp(url, token)],
-  ['stdio against a server', () => connectStdio(home, { HALO_URL: url, HALO_TOKEN: token })],
-];
+const WAYS = casesAtLevel<[string, () => Promise<McpClient>]>(
+  [
+    ['stdio', () => connectStdio(home)],
+    ['HTTP', () => connectHttp(url, token)],
+  ],
+  [['stdio against a server', () => connectStdio(home, { HALO_URL: url, HALO_TOKEN: token })]],
+);
 
 describe('MCP', () => {
   it.each(WAYS)(
@@ -85,7 +89,8 @@ describe('halo plugin run', () => {
   const run = async (words: string[]) => {
     const repository = makeRepository({ '.halo/prds/main/prd.json': MAIN });
     repositories.push(repository);
-    const { code, stdout, stderr } = await home.halo(['plugin', ...words], { cwd: repository.root });
+    const env = { HALO_HOME: home.dir };
+    const { code, stdout, stderr } = await callHalo(['plugin', ...words], { cwd: repository.root, env });
     // Exactly one document, whatever happened.
     return {
       code,

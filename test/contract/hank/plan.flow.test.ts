@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { directoryOf, read, recordOf, settings } from '../../support/contracts/hanuman.ts';
 import { OK } from '../../support/halo/halo.ts';
 import { openHome } from '../../support/halo/halo-process.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 
 const LONG = { timeout: 180_000 };
@@ -17,9 +18,9 @@ function openProject(plan: string, files: Record<string, string> = {}) {
     await home.close();
     repository.remove();
   });
-  const run = (script: string, more: string[] = []) =>
-    home.halo(['run', ...settings(script, more)], { cwd: repository.root });
-  return { home, repository, run };
+  const call = (words: string[], cwd = repository.root) => callHalo(words, { cwd, env: { HALO_HOME: home.dir } });
+  const run = (script: string, more: string[] = []) => call(['run', ...settings(script, more)]);
+  return { repository, call, run };
 }
 
 const planOf = (repository: TestRepository) => readFileSync(join(repository.root, PLAN), 'utf8');
@@ -55,8 +56,8 @@ describe('the plan of a project of hank', () => {
   });
 
   it('is found by halo prd validate as well, from any folder of the repository', LONG, async () => {
-    const { home, repository } = openProject('- [ ] [#42] Add the cart\n', { 'src/a.txt': '' });
-    const end = await home.halo(['prd', 'validate'], { cwd: join(repository.root, 'src') });
+    const { repository, call } = openProject('- [ ] [#42] Add the cart\n', { 'src/a.txt': '' });
+    const end = await call(['prd', 'validate'], join(repository.root, 'src'));
     expect(end).toMatchObject({ code: 0, stderr: `PRD ${join(repository.root, PLAN)}\n` });
     expect(end.stdout).toContain('dialect  hank');
   });

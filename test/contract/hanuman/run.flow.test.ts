@@ -16,6 +16,7 @@ import {
 } from '../../support/contracts/hanuman.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { openHome, type Ended } from '../../support/halo/halo-process.ts';
+import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
@@ -180,11 +181,12 @@ describe('a run directory of another home', () => {
     onTestFinished(() => other.close());
     const words = ['run', '--resume', copy, ...settings(`echo x >> x; ${OK}`)];
     const branch = `halo/${basename(first)}`;
-    const refused = await other.halo(words, { cwd: repository.root });
+    const inOther = () => world.call(words, repository.root, { HALO_HOME: other.dir });
+    const refused = await inOther();
     expect(refused).toMatchObject({ code: 6, stdout: '' });
     expect(refused.stderr).toContain(`has landed are only on ${branch}.`);
     repository.git('merge', '--quiet', branch);
-    const end = await other.halo(words, { cwd: repository.root });
+    const end = await inOther();
     expect(end.code, end.stderr).toBe(0);
     expect(end.stderr).toContain(`is not continued; its PRD ${prd} is started as a new run.`);
     const dir = directoryOf(end);
@@ -233,15 +235,20 @@ describe('a run whose process is killed', () => {
       'run',
       '--prd',
       prd,
-      ...settings(`case $(cat) in *"S-2: Title"*) sleep 3;; esac; echo x >> x; ${OK}`),
+      ...settings(`case $(cat) in *"S-2: Title"*) ${HOLD};; esac; echo x >> x; ${OK}`),
     ];
     const started = world.home.start(words, { cwd: repository.root });
     await started.says('PASSED');
     started.process.kill('SIGKILL');
     await started.ended;
     const runId = /run +([0-9a-z]{15})/.exec(started.stderr())?.[1] ?? '';
-    const resumed = await world.run(repository, ['--prd', prd, '--resume', runId]);
-    expect(resumed).toMatchObject({ code: 0 });
+    const resuming = world.run(repository, ['--prd', prd, '--resume', runId]);
+    const record = () => recordOf(join(world.home.dir, 'runs', runId));
+    await releaseUntil(
+      () => [runId],
+      () => expect(record().status).toBe('ended'),
+    );
+    expect(await resuming).toMatchObject({ code: 0 });
     const { progress } = recordOf(join(world.home.dir, 'runs', runId));
     expect(progress.completed).toEqual(['S-1', 'S-2']);
     expect(repository.git('show', `halo/${runId}:x`)).toBe('x\nx');
@@ -271,7 +278,7 @@ describe('a run with --ask-for-approval', () => {
     const runId = basename(dir);
     expect(recordOf(dir)).toMatchObject({ stopReason: 'NEEDS_HUMAN', progress: { completed: [], next: 'S-1' } });
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
-    const approved = await world.home.halo(['approve', runId, '--story', 'S-1'], { cwd: repository.root });
+    const approved = await world.call(['approve', runId, '--story', 'S-1'], repository.root);
     expect(approved).toMatchObject({ code: 0 });
     expect(await world.run(repository, ['--prd', prd, '--resume', dir])).toMatchObject({ code: 4 });
     expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1'], next: 'S-2' });

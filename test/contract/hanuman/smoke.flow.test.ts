@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { openWorld, read, recordOf, settings, TWO, writePrd } from '../../support/contracts/hanuman.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 
@@ -36,15 +38,6 @@ it('is a shell script: the agent changes nothing, nothing checks it, and the run
   expect(repository.git('rev-list', '--count', '--all')).toBe('1');
 });
 
-it('fails a story without a change and without gates if the user has said so', async () => {
-  const repository = world.aRepository();
-  const prd = writePrd(repository, TWO.slice(0, 1));
-  const flags = scripted(OK, [], ['land.unchanged="fail"', 'retry.attempts=1']).flatMap((pair) => ['-c', pair]);
-  const end = await world.run(repository, ['--prd', prd, ...flags]);
-  expect(recordOf(end.stdout.trim())).toMatchObject({ stopReason: 'INVALID_OUTPUT', progress: { completed: [] } });
-  expect(end.stderr).not.toContain('even if it changed no file');
-});
-
 it('completes a story that is already fulfilled, and one whose answer has further keys', async () => {
   const repository = world.aRepository();
   const prd = writePrd(repository, TWO);
@@ -71,10 +64,22 @@ it('runs in another repository with --repo, and without uncommitted changes with
   writeFileSync(join(repository.root, 'README.md'), 'changed\n');
   const words = ['run', '--prd', prd, '--repo', repository.root, '--allow-dirty'];
   const more = scripted(`cp README.md seen; ${OK}`).flatMap((pair) => ['-c', pair]);
-  const end = await world.home.halo([...words, ...more], { cwd: dirname(prd) });
+  const end = await world.call([...words, ...more], dirname(prd));
   expect(end.code, end.stderr).toBe(0);
   expect(recordOf(end.stdout.trim()).repo.path).toBe(repository.root);
   const [branch] = repository.git('branch', '--list', '--format=%(refname:short)', 'halo/*').split('\n');
   expect(repository.git('show', `${branch}:seen`)).toBe('A test.');
   expect(readFileSync(join(repository.root, 'README.md'), 'utf8')).toBe('changed\n');
+});
+
+// The rule is in test/worker/attempt/landing.test.ts.
+describe('other settings', skipFor(belowFull()), () => {
+  it('fails a story without a change and without gates if the user has said so', async () => {
+    const repository = world.aRepository();
+    const prd = writePrd(repository, TWO.slice(0, 1));
+    const flags = scripted(OK, [], ['land.unchanged="fail"', 'retry.attempts=1']).flatMap((pair) => ['-c', pair]);
+    const end = await world.run(repository, ['--prd', prd, ...flags]);
+    expect(recordOf(end.stdout.trim())).toMatchObject({ stopReason: 'INVALID_OUTPUT', progress: { completed: [] } });
+    expect(end.stderr).not.toContain('even if it changed no file');
+  });
 });

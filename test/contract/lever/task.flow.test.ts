@@ -5,6 +5,8 @@ import { OK } from '../../support/halo/halo.ts';
 import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
 import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../../support/contracts/lever.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const LONG = { timeout: 180_000 };
@@ -141,22 +143,6 @@ describe('lever task that completes', () => {
       'M README.md',
       '?? prd.json',
       '?? scratch.txt',
-    ]);
-  });
-
-  it('is repeated by lever loop until all tasks are completed, each built on the one before', LONG, async () => {
-    commitPrograms(CI);
-    work.writeTasks({ tasks: [entry('A'), entry('B')] }, 'tasks.json');
-    const end = await work.run(['loop'], agentOf(WRITES));
-    expect(end.code, end.stderr).toBe(0);
-    expect(end.stderr).toContain('stopped: no runnable task');
-    expect(work.repository.git('log', '--format=%s', '-2').split('\n')).toEqual([
-      'feat: [B] - Title of B',
-      'feat: [A] - Title of A',
-    ]);
-    expect([work.task('A', 'tasks.json').status, work.task('B', 'tasks.json').status]).toEqual([
-      'completed',
-      'completed',
     ]);
   });
 });
@@ -299,5 +285,24 @@ describe('lever task that does not complete', () => {
       status: 'started',
       observability: { last_note: expect.stringMatching(/interrupted|cancelled/) as string },
     });
+  });
+});
+
+// The loop is in loop.flow.test.ts.
+describe('lever task', skipFor(belowFull()), () => {
+  it('is repeated by lever loop until all tasks are completed, each built on the one before', LONG, async () => {
+    commitPrograms(CI);
+    work.writeTasks({ tasks: [entry('A'), entry('B')] }, 'tasks.json');
+    const end = await work.run(['loop'], agentOf(WRITES));
+    expect(end.code, end.stderr).toBe(0);
+    expect(end.stderr).toContain('stopped: no runnable task');
+    expect(work.repository.git('log', '--format=%s', '-2').split('\n')).toEqual([
+      'feat: [B] - Title of B',
+      'feat: [A] - Title of A',
+    ]);
+    expect([work.task('A', 'tasks.json').status, work.task('B', 'tasks.json').status]).toEqual([
+      'completed',
+      'completed',
+    ]);
   });
 });

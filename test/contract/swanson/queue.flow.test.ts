@@ -7,6 +7,7 @@ import { readJournal } from '../../support/halo/read-journal.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { answerWith } from '../../support/halo/tests-first.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { callHalo } from '../../support/terminal/call-halo.ts';
 import { codeBlocks } from '../../support/text/markdown.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/contracts/swanson.md', import.meta.url), 'utf8');
@@ -76,6 +77,8 @@ afterEach(async () => {
   repository.remove();
 });
 
+const halo = (...words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: home.dir } });
+
 it('the queue of swanson runs its own PRD with the settings of the page: three tests, red, locked and green', async () => {
   repository.write('standards.md', '# Standards\n\nNo globals.\n\n## Testing Standards\n\nArrange, act, assert.\n');
   repository.write('product-vision.md', 'For everyone on call.\n');
@@ -84,9 +87,8 @@ it('the queue of swanson runs its own PRD with the settings of the page: three t
   mkdirSync(join(repository.root, 'prds'));
   repository.write('prds/001-FEAT-health.json', JSON.stringify(HEALTH));
 
-  const at = { cwd: repository.root };
   const agent = ['-c', 'agent=command', '-c', `agents.command.run=${JSON.stringify(AGENT)}`];
-  const queue = await home.halo(['queue', 'prds', ...agent], at);
+  const queue = await halo('queue', 'prds', ...agent);
   expect(queue).toMatchObject({ code: 0 });
 
   const [runId = ''] = home.runIds();
@@ -123,16 +125,15 @@ it('the results of a queue land although the PRDs that were moved to done/ are n
   repository.write('prds/1.json', prdOf('US-001'));
   repository.write('prds/2.json', prdOf('US-002'));
   repository.commit('the queue');
-  const at = { cwd: repository.root };
   const settings = scripted(`grep -o 'US-00[12]' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
     '-c',
     pair,
   ]);
-  const queue = await home.halo(['queue', 'prds', ...settings], at);
+  const queue = await halo('queue', 'prds', ...settings);
   expect(queue, queue.stderr).toMatchObject({ code: 0 });
   expect(queue.stderr).toContain(`halo land ${home.runIds().at(-1)}`);
 
-  const land = await home.halo(['land'], at);
+  const land = await halo('land');
   expect(land, land.stderr).toMatchObject({ code: 0 });
   expect(repository.git('show', 'HEAD:order.txt')).toBe('US-001\nUS-002');
   expect(

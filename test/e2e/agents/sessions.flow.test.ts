@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import Docker from 'dockerode';
 import { modelAt, openModelHalo, type ModelHalo } from '../../support/halo/model-halo.ts';
 import type { Turn } from '../../support/model/model-server.ts';
-import { casesAtLevel } from '../../support/suite/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const KEY = 'sk-ant-test-session-71';
@@ -49,7 +50,10 @@ describe('the session of Claude Code', () => {
       expect(server.requests[2]!.body).not.toContain('I remember the number 4711.');
     }
   });
+});
 
+// The next attempt gets the volume of the session in the same way.
+describe('the session of Claude Code, after an answer,', skipFor(belowFull()), () => {
   it('is continued after the answer to a question', async () => {
     const server = await halo.serve([
       { saying: 'I remember the number 4711.', run: 'true' },

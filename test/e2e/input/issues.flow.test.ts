@@ -6,6 +6,8 @@ import { exitCodeOf } from '../../../src/core/failure/stop-reason.ts';
 import { FAKE_PROJECT, type FakeForge } from '../../support/forge/fake-forge.ts';
 import { itInProcess as base, report, SOURCE, withAgent } from '../../support/forge/issue-home.ts';
 import { OK } from '../../support/halo/halo.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
@@ -145,7 +147,10 @@ describe('reports to issues', () => {
     );
     expect(readdirSync(join(haloHome.dir, 'issue-reports'))).toEqual([]);
   });
+});
 
+// The faults of a forge are in test/worker/issues and test/chaos.
+describe('reports that fail', skipFor(belowFull()), () => {
   it(
     'are completed by the next worker, without a second comment, after kill -9 while the forge takes one',
     LONG,

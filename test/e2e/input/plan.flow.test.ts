@@ -12,7 +12,8 @@ import { callHalo } from '../../support/terminal/call-halo.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { filesWith } from '../../support/text/files-with.ts';
 import { agentAdapter } from '../../../src/agents/registry.ts';
-import { casesAtLevel } from '../../support/suite/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { PROGRAM_AGENTS } from '../../support/agent-ids.ts';
 
 const PLAN = {
@@ -147,29 +148,6 @@ describe('halo plan', () => {
     expect(read('prd.json')).toBe(PRD);
   });
 
-  it('asks at the terminal, and writes nothing without a confirmation or over a file that has changed', async () => {
-    vi.stubEnv('HALO_HOME', home.dir);
-    const asking = (answer: () => Promise<string>) =>
-      runCli(['plan', ...agentOf(NEW)], {
-        ...{ operations: openMemory(), services: composeServices([]), cwd: repository.root, ask: answer },
-      });
-    expect(await asking(() => Promise.resolve('n'))).toMatchObject({
-      code: 4,
-      stderr: expect.stringContaining('Nothing was written.\n') as string,
-    });
-    expect(existsSync(at('prd.json'))).toBe(false);
-    const meanwhile = await asking(() => {
-      writeFileSync(at('prd.json'), PRD);
-      return Promise.resolve('y');
-    });
-    expect(meanwhile).toMatchObject({
-      code: 6,
-      stderr: expect.stringContaining('has changed in the meantime') as string,
-    });
-    expect(read('prd.json')).toBe(PRD);
-    vi.unstubAllEnvs();
-  });
-
   it.each([
     ['no terminal and no --yes', [], 2, 'Confirming the plan needs a terminal.'],
     ['a document that does not exist', ['--from', 'no.md', '--yes'], 6, 'There is no file'],
@@ -205,6 +183,31 @@ describe('halo plan', () => {
     const ended = await plan(['--from', '../notes.md', '--yes'], agentOf(NEW, check), { OPENAI_API_KEY: SECRET });
     expect(ended.code).toBe(0);
     expect(await filesWith(home.dir, SECRET)).toEqual([]);
+  });
+});
+
+describe('halo plan at a terminal', skipFor(belowFull()), () => {
+  it('asks at the terminal, and writes nothing without a confirmation or over a file that has changed', async () => {
+    vi.stubEnv('HALO_HOME', home.dir);
+    const asking = (answer: () => Promise<string>) =>
+      runCli(['plan', ...agentOf(NEW)], {
+        ...{ operations: openMemory(), services: composeServices([]), cwd: repository.root, ask: answer },
+      });
+    expect(await asking(() => Promise.resolve('n'))).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('Nothing was written.\n') as string,
+    });
+    expect(existsSync(at('prd.json'))).toBe(false);
+    const meanwhile = await asking(() => {
+      writeFileSync(at('prd.json'), PRD);
+      return Promise.resolve('y');
+    });
+    expect(meanwhile).toMatchObject({
+      code: 6,
+      stderr: expect.stringContaining('has changed in the meantime') as string,
+    });
+    expect(read('prd.json')).toBe(PRD);
+    vi.unstubAllEnvs();
   });
 });
 

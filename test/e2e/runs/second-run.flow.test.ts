@@ -59,31 +59,30 @@ function repositoryWithPrd(ids: string[], others: Record<string, string> = {}, o
 /** The same with runs that have ended, as their journals, branches and marks say; no agent works. */
 function repositoryWithPast(ids: string[]) {
   const { repository, submit, path } = repositoryWithPrd(ids, {}, past.operations);
-  const { host, append } = past;
-  const store = openStore(host.home, { transcribe });
-  const keeper = { home: host.home, store, log: pino({ level: 'silent' }) };
+  const store = openStore(past.host.home, { transcribe });
+  const keeper = { home: past.host.home, store, log: pino({ level: 'silent' }) };
 
   /** A run that has landed the first `landed` of its stories, and ended. */
   const ended = async (landed: number, options: Parameters<typeof submit>[1] = {}): Promise<RunState> => {
     const { runId } = await submit('true', options);
     const { repo, stories } = (await past.operations.get(runId)).state;
     const gitDir = join(repository.root, '.git');
-    await append(runId, { type: 'run.started' });
+    await past.append(runId, { type: 'run.started' });
     let tip = repo.base;
     for (const { id, key } of stories.filter(({ progress }) => progress === 'pending').slice(0, landed)) {
       tip = commitOn(repository, tip, `${key}.txt`);
       const of = { story: id, attempt: 1 };
       const usage = { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
       const outcome = { verdict: 'passed', stopReason: 'SUCCESS', summary: 'Did it.', usage, commit: tip } as const;
-      await append(
+      await past.append(
         runId,
         { type: 'story.started', ...of, epoch: 1, base: repo.base },
         { type: 'story.ended', ...of, ...outcome },
       );
     }
     repository.git('update-ref', `refs/heads/halo/${runId}`, tip);
-    await updateMirror({ home: host.home, name: repo.mirror, from: gitDir, commit: tip });
-    await append(runId, { type: 'run.ended', stopReason: 'SUCCESS', detail: 'It ended.' });
+    await updateMirror({ home: past.host.home, name: repo.mirror, from: gitDir, commit: tip });
+    await past.append(runId, { type: 'run.ended', stopReason: 'SUCCESS', detail: 'It ended.' });
     await markPrdProgress(keeper, await readRun(keeper, runId));
     return (await past.operations.get(runId)).state;
   };
@@ -98,7 +97,9 @@ function repositoryWithPast(ids: string[]) {
 }
 
 /** A commit that adds a file to another one, without touching the checkout. */
-function commitOn({ root, git }: TestRepository, base: string, file: string): string {
+function commitOn(repository: TestRepository, base: string, file: string): string {
+  const { root } = repository;
+  const git = (...words: string[]) => repository.git(...words);
   const blob = git('hash-object', '-w', join(root, 'README.md'));
   const tree = `${git('ls-tree', base)}\n100644 blob ${blob}\t${file}\n`;
   const made = execFileSync('git', ['-C', root, 'mktree'], { input: tree, encoding: 'utf8' }).trim();

@@ -24,6 +24,8 @@ const TEXT = `{
   ]
 }`;
 
+const ONE = ['US-002'];
+
 beforeAll(async () => {
   halo = await openHalo();
   repository = newRepository({ 'scripts/ralph/prd.json': TEXT });
@@ -33,9 +35,10 @@ afterAll(async () => {
   await halo.close();
 });
 
-async function run(repos: string[], settings: string[]): Promise<string[]> {
+async function run(repos: string[], settings: string[], stories?: string[]): Promise<string[]> {
   const prd = { path, bytes: new Uint8Array(readFileSync(path)) };
-  const submitted = await halo.operations.submit({ prd, repos, set: settings, profile: undefined, allowDirty: false });
+  const options = { profile: undefined, allowDirty: false, ...(stories && { stories }) };
+  const submitted = await halo.operations.submit({ prd, repos, set: settings, ...options });
   const states = await Promise.all(submitted.map(({ runId }) => halo.untilEnd(runId)));
   return states.map(({ stopReason }) => stopReason ?? 'none');
 }
@@ -56,10 +59,10 @@ it('finishes a half-done PRD and marks its stories in place: git diff shows only
 it('the PRD file stays unchanged if configured, if a story fails, and with several repositories', async () => {
   writeFileSync(path, TEXT);
   const work = `echo more >> log.txt; ${OK}`;
-  expect(await run([repository.root], scripted(work, ['true'], ['prd.write_back=false']))).toEqual(['SUCCESS']);
-  expect(await run([repository.root], scripted(work, ['false']))).toEqual(['GATE_FAILED']);
+  expect(await run([repository.root], scripted(work, ['true'], ['prd.write_back=false']), ONE)).toEqual(['SUCCESS']);
+  expect(await run([repository.root], scripted(work, ['false']), ONE)).toEqual(['GATE_FAILED']);
   const other = newRepository();
-  expect(await run([repository.root, other.root], scripted(work))).toEqual(['SUCCESS', 'SUCCESS']);
+  expect(await run([repository.root, other.root], scripted(work), ONE)).toEqual(['SUCCESS', 'SUCCESS']);
   expect(readFileSync(path, 'utf8')).toBe(TEXT);
 });
 
