@@ -67,7 +67,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     lines[654_320] += ' needle';
     lines[900_000] += ' \u001b[31mNEE\u001b[0mDLE';
     write('US-003', 2, 'gates/2.log', `${lines.join('\n')}\n`);
-    const start = Date.now();
     await page.goto(`${served.url}/#/run/longlog1/story/US-003/attempt/2/log/gates%2F2.log/L987654`);
     const log = page.getByRole('log');
     await log.getByText(`987654 ${filler}`).waitFor();
@@ -83,7 +82,6 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await log.getByText(`1000000 ${filler}`).waitFor();
     await scrollLog(0);
     await log.getByText(`1 ${filler}`, { exact: true }).waitFor();
-    expect(Date.now() - start).toBeLessThan(120_000);
     expect(await log.locator('.log-row').count()).toBeLessThan(150);
   });
 

@@ -28,7 +28,6 @@ const takeover: JournalEntry = { type: 'story.started', ...ref, epoch: 2, base: 
 async function open(home: string, repository: TestRepository, settings: string[] = [], signal = NEVER) {
   const run = await openIdleRun(home, repository);
   const { runId, store, keeper } = run;
-  const waiting = await run.hold('US-002');
   const start = (...entries: JournalEntry[]) => run.append(...attempted(STORY), ...entries);
   const attempt = async (story = STORY) => {
     const state = await store.readState(runId);
@@ -47,7 +46,7 @@ async function open(home: string, repository: TestRepository, settings: string[]
     };
   };
   const last = async (count: number) => (await store.readJournal(runId)).slice(-count);
-  return { ...run, start, attempt, last, waiting };
+  return { ...run, start, attempt, last };
 }
 
 const NEVER = new AbortController().signal;
@@ -175,7 +174,9 @@ describe('an approved commit', () => {
       true,
     ],
   ])('%s', async ([, outcome, isKept], { home, repository }) => {
-    const { append, attempt, heldCommits, waiting } = await open(home, repository);
+    const run = await open(home, repository);
+    const { append, attempt, heldCommits } = run;
+    const waiting = await run.hold('US-002');
     await append({ type: 'approval.given', story: 'US-002', attempt: 1, commit: waiting, by: 'tess' });
     await append({ type: 'story.started', story: 'US-002', attempt: 1, epoch: 2, base: BASE });
     const approved = await attempt('US-002');

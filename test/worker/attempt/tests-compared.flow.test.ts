@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { it as base } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
@@ -98,7 +100,7 @@ describe('the baseline', () => {
     expect(baselines).toEqual([[true, false], [false]]);
   });
 
-  it('is omitted if it is switched off', async ({ run }) => {
+  it('is omitted if it is switched off', skipFor(belowFull()), async ({ run }) => {
     const repository = newRepository({ tests: 'bad\n' });
     const state = await run(repository, 'date +%N > file', [TAP_GATE], ['tests.baseline=never']);
     expect(state.stopReason).toBe('GATE_FAILED');
