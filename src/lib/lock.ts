@@ -130,7 +130,7 @@ async function removeAtomically(path: string): Promise<void> {
   }
 }
 
-/** `mayBeGone`: a missing folder is no error. */
+/** `mayBeGone`: a missing folder is not an error. */
 async function tryLink(owner: string, path: string, mayBeGone = false): Promise<boolean> {
   try {
     await symlink(owner, path);

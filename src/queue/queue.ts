@@ -1,5 +1,5 @@
 import { HaloError } from '../core/failure/errors.ts';
-import { isDue } from '../lib/due.ts';
+import { isDue } from '../core/due.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { openSchedulerClient, type SchedulerClient } from './scheduler/scheduler-client.ts';
 import { jobIdOf, type JobRef } from './job.ts';

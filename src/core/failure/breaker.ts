@@ -1,4 +1,4 @@
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import { printableShellWord } from '../text/safe-text.ts';
 
 /** When a breaker opens; 0 disables a threshold. */

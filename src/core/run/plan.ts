@@ -2,7 +2,7 @@ import { consumesAttempt } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { attemptName } from '../journal/fold-failures.ts';
 import { isDone, isSelected, isUnchanged, type RunState, type StoryState } from './state.ts';
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import { formatStoryRanges } from './story-ranges.ts';
 
 /** What a run does next: the attempts that may run now, in story order, or its end. */

@@ -7,7 +7,7 @@ import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { doubledDelay, ignore } from '../../lib/async.ts';
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { IssueReportFiles, type SentReports } from '../../store/forge/issue-report-files.ts';

@@ -1,7 +1,7 @@
 import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { doubledDelay } from '../../lib/async.ts';
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import { DeliveryError } from '../../notify/sink.ts';
 import type { Delivery, NotificationOutbox, PendingNotification } from '../../store/notification-outbox.ts';
 import { openSink, type SinkContext } from './open-sink.ts';

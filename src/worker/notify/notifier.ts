@@ -4,7 +4,7 @@ import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import { readCaFile, readEndpoints } from '../../config/host-rules.ts';
 import { wantsNotification } from '../../core/notify/endpoint-filter.ts';
 import { toNotification } from '../../core/notify/notification.ts';
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import type { Connections } from '../../lib/network/connections.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { NotificationOutbox } from '../../store/notification-outbox.ts';

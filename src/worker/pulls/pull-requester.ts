@@ -6,7 +6,7 @@ import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { doubledDelay } from '../../lib/async.ts';
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';

@@ -11,7 +11,7 @@ import type { PullReviews } from '../../forge/pull-requests.ts';
 import { readChangesOf } from '../../git/commit/read-parents.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { doubledDelay, withTimeout } from '../../lib/async.ts';
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import { defined } from '../../lib/guards.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';

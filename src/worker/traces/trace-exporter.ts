@@ -7,7 +7,7 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { toTrace } from '../../core/traces/to-trace.ts';
 import { doubledDelay } from '../../lib/async.ts';
-import { isDue } from '../../lib/due.ts';
+import { isDue } from '../../core/due.ts';
 import { createFolders, readFolder, writeAtomic } from '../../lib/fs.ts';
 import { haloVersion } from '../../lib/version.ts';
 import { post } from '../../notify/post.ts';

@@ -106,7 +106,7 @@ describe('daily retention', () => {
   it.each([
     ['a removal', { at: 1 }],
     ['a removal and an open run', { at: 6 }],
-  ])('removes at once what ended 400 days ago if the home has recorded %s since', async (_what, { at: days }) => {
+  ])('removes immediately what ended 400 days ago if the home has recorded %s since', async (_what, { at: days }) => {
     configure('[keep]\nartifacts = "30d"\n');
     const { state } = await home.operations.get(RUN);
     const now = Date.parse(state.endedAt!) + 400 * DAY_MS;

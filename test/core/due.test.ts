@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isDue } from '../../src/lib/due.ts';
+import { isDue } from '../../src/core/due.ts';
 
 test.each([
   ['it has come', 999, 10, true],
