@@ -490,6 +490,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'a volume of its own, which only sandboxes of the agent of this story mount; halo reads nothing of it; limited to 256 MiB; removed with the story',
   ],
   [
+    'incident mirror-names',
+    'choose the address of a repository so that it shares the mirror of another one, whose commits it then gets; spell one address in many ways for a budget each',
+    'names have 128 bits of a digest of the only spelling of a source; a mirror names its source and refuses another one; addresses with query, fragment or dots are refused',
+  ],
+  [
     'incident borrowed-repository',
     'make a repository of your own from the files of another one, by a .git file, commondir, a link, alternates or a worktree, before or after it was checked',
     'all files are resolved before git reads them, and again after each fetch and before each later use; each repository that they belong to must be one of the user',

@@ -1,5 +1,6 @@
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { samplesOf, type StorySample } from '../../core/report/story-samples.ts';
+import { canonicalSource } from '../../git/repository/repo-url.ts';
 import type { Store } from '../../store/store.ts';
 import { readReportOf, type ReportOf } from './read-reports.ts';
 
@@ -32,7 +33,7 @@ export async function readSamples(
 async function readEventsOf(source: string, events: AsyncIterable<JournalEvent>): Promise<JournalEvent[]> {
   const read: JournalEvent[] = [];
   for await (const event of events) {
-    if (event.type === 'run.created' && event.repo.source !== source) break;
+    if (event.type === 'run.created' && canonicalSource(event.repo.source) !== canonicalSource(source)) break;
     if (event.type !== 'agent.activity') read.push(event);
   }
   return read;

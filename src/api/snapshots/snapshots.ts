@@ -1,3 +1,4 @@
+import { MIRROR_DIGEST } from '../../core/failure/breaker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { openDockerEngine } from '../../sandbox/docker/engine.ts';
 import { SnapshotFiles, type StoredSnapshot } from '../../store/snapshot-files.ts';
@@ -62,7 +63,7 @@ function toView({ mirror, record, onlyRun, usedAt }: StoredSnapshot): SnapshotVi
   const { key, setup, createdAt } = record;
   const shared = {
     key,
-    repo: mirror.replace(/-[0-9a-f]{8}$/, ''),
+    repo: mirror.replace(MIRROR_DIGEST, ''),
     setup,
     onlyRun: onlyRun ?? null,
     createdAt,

@@ -137,9 +137,12 @@ export function afterFailure(
   return { status: 'open', signs, reason, openedAt: now, until: now + policy.cooldownMs };
 }
 
+/** The end of the name of a mirror; older versions took 8 digits. */
+export const MIRROR_DIGEST = /-(?:[0-9a-f]{32}|[0-9a-f]{8})$/;
+
 /** The displayed name of a shared breaker: its repository's name, else its key. */
 export function breakerName(key: string): string {
-  return /^repository:(.+)-[0-9a-f]{8}$/.exec(key)?.[1] ?? key;
+  return /^repository:(.+)$/.exec(key)?.[1]?.replace(MIRROR_DIGEST, '') ?? key;
 }
 
 /** The command that resets it. */

@@ -15,7 +15,7 @@ const MAX_PACKS = 20;
 const MAX_VIEWS = 32;
 /** How many ancestors are searched for a view that the new one can extend. */
 const MAX_ANCESTORS = 1_000;
-const VIEW = /^([0-9a-f]{40}|[0-9a-f]{64})(-[0-9a-f]{16})?$/;
+const VIEW = /^([0-9a-f]{40}|[0-9a-f]{64})(-[0-9a-f]{32})?$/;
 /** Packing the whole history of a large repository may be necessary. */
 const PACK_MS = 3_600_000;
 
@@ -100,7 +100,7 @@ export async function extendView(
 /** Part of the name of a view; empty unless the mirror is shallow. */
 async function readBoundary(mirrorDir: string): Promise<string> {
   const { shallow } = await readMirrorFormat(mirrorDir);
-  return shallow === undefined ? '' : `-${createHash('sha256').update(shallow).digest('hex').slice(0, 16)}`;
+  return shallow === undefined ? '' : `-${createHash('sha256').update(shallow).digest('hex').slice(0, 32)}`;
 }
 
 async function listViews(views: string): Promise<string[]> {

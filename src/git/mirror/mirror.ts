@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HaloError } from '../../core/failure/errors.ts';
 import { doubledDelay } from '../../lib/async.ts';
-import { createFolders, syncUpTo, pathExists } from '../../lib/fs.ts';
+import { createFileOnce, createFolders, readIfExists, syncUpTo, pathExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock, type LockOptions } from '../../lib/lock.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
@@ -13,7 +13,7 @@ import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
 import { lastErrorLine } from '../process/output.ts';
 import { assertObjectId, isObjectId } from '../process/object-id.ts';
 import { callRemote, findLoginHint } from '../process/remote-access.ts';
-import { isUrl, type RemoteAccess } from '../repository/repo-url.ts';
+import { canonicalSource, isUrl, mirrorName, type RemoteAccess } from '../repository/repo-url.ts';
 import { defined } from '../../lib/guards.ts';
 
 /** `<home>/repos/<name>/mirror.git` */
@@ -54,6 +54,7 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   const wanted = await wantedCommit(request);
   assertObjectId(wanted.head, 'The wanted commit');
   const dir = mirrorPath(request.home, request.name);
+  await requireSource(dir, request.from);
   const ref = `refs/halo/base/${wanted.head}`;
   const refs = request.knownRef === undefined ? [ref] : [ref, request.knownRef];
   const heads = await Promise.all(refs.map((each) => readFile(join(dir, each), 'latin1').catch(() => '')));
@@ -62,6 +63,27 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
   await createMirror(dir, wanted.head.length);
   await fetchRefs(request, dir, [`+${wanted.head}:${ref}`]);
   return { dir, ...wanted };
+}
+
+/**
+ * A mirror has the objects of one repository, which `source` next to it names: another one would get its commits, and would
+ * be sent their ids. That of an older version belongs to the first run that uses it. Throws GIT_FAILED.
+ */
+export async function requireSource(dir: string, from: string): Promise<void> {
+  if (from === dir) return;
+  const [path, source] = [join(dirname(dir), 'source'), canonicalSource(from)];
+  let known = await readIfExists(path);
+  if (known === undefined) {
+    await createFolders(dirname(dir), 0o700);
+    await createFileOnce(path, `${source}\n`);
+    known = await readIfExists(path);
+  }
+  if (known === `${source}\n`) return;
+  // The digest in the name proves more than a damaged file.
+  if (basename(dirname(dir)) === mirrorName(from)) return writeAtomic(path, `${source}\n`, true);
+  throw new HaloError('GIT_FAILED', `The mirror ${dir} is that of another repository than ${source}.`, {
+    hint: `${path} names its repository. Submit the PRD again.`,
+  });
 }
 
 /** Removes what keeps a fetched commit in its mirror: it is fetched again when it is needed. */
@@ -157,6 +179,8 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
     ...(remote?.args ?? []),
     ...['-c', 'fetch.unpackLimit=1'],
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
+    // What runs have added to the mirror is not the business of a server.
+    ...(remote ? ['--negotiation-tip=refs/halo/base/*'] : []),
     ...['--update-shallow', '--refmap=', '--', from, ...refspecs],
   ];
   const options: GitOptions = {

@@ -9,6 +9,7 @@ import {
   createTemporaryMirror,
   mirrorPath,
   readMirrorFormat,
+  requireSource,
   placeMirror,
   withMirrorLock,
   type FetchSource,
@@ -31,6 +32,7 @@ const WAIT_MS = 2 * CHECK_MS;
  */
 export async function repairMirror(source: Pick<MirrorRequest, 'home' | 'name' | 'from' | 'access'>): Promise<boolean> {
   const dir = mirrorPath(source.home, source.name);
+  await requireSource(dir, source.from);
   // Git may have failed in one of them.
   await removeViews(dir);
   return withMirrorLock(

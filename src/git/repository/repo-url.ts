@@ -13,12 +13,25 @@ export function isUrl(source: string): boolean {
   return SCP_LIKE.test(source) && !existsSync(source);
 }
 
+/** Hexadecimal digits of the digest in the name of a mirror: 128 bits, too many to find two sources with one name. */
+const DIGITS = 32;
+/** Those in the names of mirrors that older versions made, whose runs still use them. */
+const OLD_DIGITS = 8;
+
 /**
- * The name of the mirror of a repository, `[a-z0-9-]`: readable, and the same for the same source.
- * `source` is the real path of the common git directory, or an address (credentials in it do not count).
+ * The name of the mirror of a repository, `[a-z0-9-]`: readable, and the same for all spellings of a source.
+ * `source` is the real path of the common git directory, or an address.
  */
 export function mirrorName(source: string): string {
-  const canonical = withoutCredentials(source).replace(/(?<!\/)\/+$/, '');
+  return nameOf(canonicalSource(source), DIGITS);
+}
+
+/** The name that older versions gave to the mirror of a repository. */
+export function oldMirrorName(source: string): string {
+  return nameOf(withoutCredentials(source).replace(/(?<!\/)\/+$/, ''), OLD_DIGITS);
+}
+
+function nameOf(canonical: string, digits: number): string {
   const named = canonical.replace(/\/?\.git$/, '');
   const last = named.split(/[/:]/).at(-1) ?? '';
   const slug = last
@@ -27,8 +40,41 @@ export function mirrorName(source: string): string {
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)
     .replace(/^-+|-+$/g, '');
-  const digest = createHash('sha256').update(canonical).digest('hex').slice(0, 8);
+  const digest = createHash('sha256').update(canonical).digest('hex').slice(0, digits);
   return `${slug === '' ? 'repo' : slug}-${digest}`;
+}
+
+/** Servers that ignore the case of paths. */
+const CASELESS = ['github.com', 'gitlab.com', 'bitbucket.org', 'codeberg.org'];
+const DEFAULT_PORTS: Record<string, string> = { 'ssh:': '22', 'git:': '9418' };
+
+/**
+ * The one spelling of a source that all others lead to: without user, password, default port, repeated and final slashes, the
+ * ending `.git`, and escapes that mean the same as their character. Paths of this machine stay as they are.
+ */
+export function canonicalSource(source: string): string {
+  const plain = withoutCredentials(source);
+  if (SCHEME.test(plain) && !/^file:/i.test(plain) && URL.canParse(plain)) {
+    const { protocol, hostname, port, pathname, search, hash } = new URL(plain);
+    const host = hostname.toLowerCase().replace(/\.$/, '');
+    const own = port === '' || port === DEFAULT_PORTS[protocol] ? '' : `:${port}`;
+    return `${protocol}//${host}${own}${canonicalPath(pathname, host)}${search}${hash}`;
+  }
+  const [, host, path] = plain.startsWith('/') || SCHEME.test(plain) ? [] : (/^([^/:]+):(.*)$/s.exec(plain) ?? []);
+  if (host === undefined || path === undefined) return plain.replace(/(?<!\/)\/+$/, '');
+  return `${host.toLowerCase()}:${canonicalPath(path, host.toLowerCase())}`;
+}
+
+function canonicalPath(path: string, host: string): string {
+  const plain = path
+    .replace(/%([0-9a-f]{2})/gi, (escape, hex: string) => {
+      const character = String.fromCharCode(Number.parseInt(hex, 16));
+      return /[\w.~-]/.test(character) ? character : escape.toUpperCase();
+    })
+    .replace(/\/{2,}/g, '/')
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '');
+  return CASELESS.includes(host) ? plain.toLowerCase() : plain;
 }
 
 /** An address without user and password; paths come back unchanged. */
@@ -58,6 +104,7 @@ export interface RemoteAccess {
 
 /** Takes the credentials out of an address. Throws USAGE for one that cannot be read. */
 export function parseRemote(source: string): RemoteSource {
+  assertCanonical(source);
   if (!/^https?:/i.test(source)) return { address: stripPassword(source), login: undefined };
   const url = URL.canParse(source) ? new URL(source) : undefined;
   const login = url && { user: tryDecodeComponent(url.username), password: tryDecodeComponent(url.password) };
@@ -74,6 +121,17 @@ export function parseRemote(source: string): RemoteSource {
     });
   }
   return { address: stripCredentials(source), login: given ? login : undefined };
+}
+
+/** An address whose meaning depends on the server has no canonical form: it could name one repository in many ways. */
+function assertCanonical(source: string): void {
+  if (!SCHEME.test(source) || /^file:/i.test(source)) return;
+  const path = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#]*(.*)$/is.exec(source)?.[1] ?? '';
+  // eslint-disable-next-line no-control-regex -- no program reads these as part of a name
+  if (!/[?#\\\0-\x20\x7f]|%(?:2e|2f|5c|25|0.|1.|20|23|3f|7f)|(?:^|\/)\.{1,2}(?:\/|$)/i.test(path)) return;
+  throw new HaloError('USAGE', `${stripCredentials(source)} is not the plain address of a repository.`, {
+    hint: 'Leave out query, fragment, blanks, backslashes, `.` and `..`, and escapes of these characters.',
+  });
 }
 
 function stripPassword(source: string): string {

@@ -119,6 +119,6 @@ async function mark(path: string, progress: PrdProgress): Promise<string[]> {
 
 /** Serialises updates of one PRD file by concurrent runs. */
 async function withFileLock<T>(home: string, path: string, work: () => Promise<T>): Promise<T> {
-  const name = createHash('sha256').update(path).digest('hex').slice(0, 16);
+  const name = createHash('sha256').update(path).digest('hex').slice(0, 32);
   return withLock(join(home, 'locks', `prd-${name}`), work, { makeFolder: true });
 }

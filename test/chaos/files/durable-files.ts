@@ -200,6 +200,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'rebuilt',
     how: 'synced; rebuilt from the repository',
   }),
+  row('repos/<repository>/source', `${MIRROR}/source`, {
+    what: 'the repository of which the mirror has the objects',
+    damaged: 'rebuilt',
+    how: 'atomic and synced, before the mirror has objects; rebuilt from the name of the mirror',
+  }),
   row('repos/<repository>/held.git/**', `${MIRROR}/held\\.git/.+`, {
     what: 'commits that wait for approval',
     damaged: 'reported',
@@ -207,7 +212,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   }),
   row(
     'repos/<repository>/views/<commit>/**',
-    `${MIRROR}/views/[0-9a-f]{40}(?:-[0-9a-f]{16})?/pack-[0-9a-f]{40}\\.(?:pack|idx)`,
+    `${MIRROR}/views/[0-9a-f]{40}(?:-[0-9a-f]{32})?/pack-[0-9a-f]{40}\\.(?:pack|idx)`,
     {
       what: 'links to packs with the history of a commit, for sandboxes',
       damaged: 'rebuilt',

@@ -13,19 +13,65 @@ import { expect, it } from 'vitest';
 import { mirrorPath, updateMirror, withMirrorLock } from '../../../src/git/mirror/mirror.ts';
 import { streamCommitPack } from '../../../src/git/mirror/stream-commit-pack.ts';
 import { repackMirror } from '../../../src/git/mirror/repack-mirror.ts';
-import { isUrl, mirrorName, parseRemote } from '../../../src/git/repository/repo-url.ts';
+import { canonicalSource, isUrl, mirrorName, parseRemote } from '../../../src/git/repository/repo-url.ts';
 import { commitFiles, makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 it('names mirrors readably and safely, without credentials', () => {
-  expect(mirrorName('/home/ada/Mein Läden/.git')).toMatch(/^mein-la-den-[0-9a-f]{8}$/);
-  expect(mirrorName('/')).toMatch(/^repo-[0-9a-f]{8}$/);
+  expect(mirrorName('/home/ada/Mein Läden/.git')).toMatch(/^mein-la-den-[0-9a-f]{32}$/);
+  expect(mirrorName('/')).toMatch(/^repo-[0-9a-f]{32}$/);
   expect(mirrorName('https://ada:secret@example.com/org/shop.git')).toBe(
     mirrorName('https://example.com/org/shop.git'),
   );
   expect(mirrorName('git@example.com:org/shop.git')).toMatch(/^shop-/);
   expect(mirrorName('/a/shop/.git')).not.toBe(mirrorName('/b/shop/.git'));
+});
+
+it.each([
+  [
+    'https://example.com/team/shop',
+    ...[
+      'https://example.com/team/shop.git',
+      'https://Example.com:443/team//shop/',
+      'https://u:p@example.com/team/sho%70',
+    ],
+  ],
+  ['ssh://example.com/team/shop', 'ssh://git@example.com:22/team/shop.git/'],
+  ['example.com:team/shop', 'git@example.com:team/shop.git', 'git@EXAMPLE.com:team//shop/'],
+  ['https://github.com/acme/shop', 'https://github.com/ACME/Shop.git', 'https://github.com./acme/shop'],
+  ['https://example.com/a%3Bb', 'https://example.com/a%3bb.git'],
+  ['/srv/git/shop.git', '/srv/git/shop.git/'],
+])('%s is the one spelling of %s', (canonical, ...spellings) => {
+  for (const each of [canonical, ...spellings]) {
+    expect(canonicalSource(each)).toBe(canonical);
+    expect(mirrorName(each)).toBe(mirrorName(canonical));
+  }
+});
+
+it.each([
+  ['https://example.com/team/shop', 'https://example.com/team/Shop'],
+  ['https://example.com/team/shop', 'http://example.com/team/shop'],
+  ['https://example.com/team/shop', 'https://example.com:8443/team/shop'],
+  ['ssh://example.com/team/shop', 'git@example.com:team/shop'],
+  ['/srv/git/shop', '/srv/git/shop.git'],
+])('%s is another repository than %s', (one, other) => {
+  expect(mirrorName(one)).not.toBe(mirrorName(other));
+});
+
+it.each([
+  'https://example.com/team/shop?a=1',
+  'https://example.com/team/shop#y',
+  'https://example.com/team/../shop',
+  'https://example.com/team/%2e%2e/shop',
+  'https://example.com/team%2fshop',
+  'https://example.com/team/shop%3fa',
+  'https://example.com/team/shop%00',
+  'https://example.com/team\\shop',
+  'ssh://git@example.com/team/shop#y',
+  'https://u:p@example.com/team/shop?a=1',
+])('%s has no canonical form and is refused', (source) => {
+  expect(() => parseRemote(source)).toThrow(expect.objectContaining({ code: 'USAGE' }));
 });
 
 it('isUrl distinguishes URLs from paths', () => {
@@ -89,7 +135,8 @@ it('fetches nothing if the commit exists already', async () => {
   const head = makeRepo(join(home, 'src'));
   const from = join(home, 'src/.git');
   await updateMirror({ home, name: 'm', from, commit: head });
-  expect(await updateMirror({ home, name: 'm', from: '/gone', commit: head, branch: 'main' })).toMatchObject({ head });
+  renameSync(from, `${from}-gone`);
+  expect(await updateMirror({ home, name: 'm', from, commit: head, branch: 'main' })).toMatchObject({ head });
 });
 
 it('runs nothing that the source repository configures', async () => {
@@ -123,7 +170,7 @@ it('is safe for concurrent fetches of the same and other commits', async () => {
       .split('\n')
       .sort(),
   ).toEqual([...heads].sort());
-  expect(readdirSync(join(home, 'repos/m'))).toEqual(['mirror.git']);
+  expect(readdirSync(join(home, 'repos/m'))).toEqual(['mirror.git', 'source']);
   run(dir ?? '', ['fsck', '--strict']);
 });
 
