@@ -9,7 +9,7 @@ import { openStore, type Store } from '../store/store.ts';
 import { registerWorker } from '../store/process-registry.ts';
 import { openProcessMasker } from '../worker/process-masker.ts';
 import { countWorkersFor, openJobRanks } from '../worker/run/run-ownership.ts';
-import { callForUser } from './access/call-for-user.ts';
+import { callForUser, type CallerOptions } from './access/call-for-user.ts';
 import { visibleStore } from './access/authorize.ts';
 import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
@@ -40,14 +40,14 @@ export interface LocalOperations extends Operations {
    * belong to that worker, too. Returns the worker if the run is its own.
    */
   claim(runId: string): Promise<{ owner?: string }>;
-  /** Runs an operation for a request over the network, with the restrictions of such requests. */
-  callRemotely: CallOperation;
-  /** The same for a user of this server; `by` is the name in journals. Throws ACCESS_DENIED. */
-  callFor(user: User, by?: string): CallOperation;
+  /** Runs operations for requests over the network, with the restrictions of such requests; for the owner of the server. */
+  callRemotely(options?: CallerOptions): CallOperation;
+  /** The same for a user of this server. They throw ACCESS_DENIED. */
+  callFor(user: User, options?: CallerOptions): CallOperation;
   /** Throws REDIS_UNAVAILABLE. */
   pingQueue(): Promise<void>;
-  /** The operations with the same restrictions, on behalf of `by`. `submitter` is added to submits without a user. */
-  restrictedFor(by: string, submitter?: { user: string }): Omit<Operations, 'close'>;
+  /** The operations with the same restrictions. `submitter` is added to submits without a user. */
+  restrictedFor(options: CallerOptions, submitter?: { user: string }): Omit<Operations, 'close'>;
 }
 
 /**
@@ -71,10 +71,11 @@ export function openLocal(options: LocalOptions): LocalOperations {
     describe: async () => (await import('./operations/openapi-document.ts')).buildOpenApi(),
   };
   const callAs =
-    (who: Pick<OperationContext, 'by' | 'remote'>): CallOperation =>
+    (who: Pick<OperationContext, 'by' | 'remote' | 'undecided'>): CallOperation =>
     async (operation, input, signal) =>
       operation.run({ ...shared, ...who }, input, signal);
   const actingAs = (by: string) => bindOperations(callAs({ by, remote: false }));
+  const callRemotely = (how: CallerOptions = {}) => callAs({ by: TOKEN_HOLDER, ...how, remote: true });
   return {
     ...actingAs(whoAmI()),
     actingAs,
@@ -84,9 +85,9 @@ export function openLocal(options: LocalOptions): LocalOperations {
       return claimed;
     },
     pingQueue: async () => void (await (await redis.get()).queue.counts()),
-    callRemotely: callAs({ by: TOKEN_HOLDER, remote: true }),
-    callFor: (caller, by = caller.name) => callForUser(visibleTo(caller, shared), caller, by),
-    restrictedFor: (by, submitter) => bindOperations(callAs({ by, remote: true }), submitter),
+    callRemotely,
+    callFor: (caller, how = {}) => callForUser(visibleTo(caller, shared), caller, how),
+    restrictedFor: (how, submitter) => bindOperations(callRemotely(how), submitter),
     close: async () => {
       await registration.close((own) => own.leave());
       await redis.close(closeQueue);

@@ -160,9 +160,14 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
       ]);
       const host = await readHost();
       await learnOwnSecrets(await masker(), { home: host.home, env: processEnv() });
+      const asAgent = (name: string, decide: boolean) => ({ by: `${name} by MCP`, ...undecidedUnless(decide) });
+      const { operations } = options;
       const mcp = openMcpEndpoint({
-        runner: new ToolRunner({ operations: options.operations.restrictedFor(`${TOKEN_HOLDER} by MCP`) }),
-        operationsFor: (user) => bindOperations(options.operations.callFor(user, `${user.name} by MCP`)),
+        runner: new ToolRunner({ operations: operations.restrictedFor(asAgent(TOKEN_HOLDER, false)) }),
+        operationsFor: (caller, decide) =>
+          caller.kind === 'owner'
+            ? operations.restrictedFor(asAgent(TOKEN_HOLDER, decide))
+            : bindOperations(operations.callFor(caller.user, asAgent(caller.user.name, decide))),
         decides: async () => (await readMcpRules(host.home)).decide,
       });
       const rules = await readServerRules(host.home);
@@ -188,7 +193,10 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
       const { decide } = await readMcpRules(host.home);
       const local = host.apiUrl === undefined ? await openLocal() : undefined;
       try {
-        const operations = local?.restrictedFor(`${whoAmI()} by MCP`, { user: userName() }) ?? (await openRemote(host));
+        const how = undecidedUnless(decide);
+        const operations =
+          local?.restrictedFor({ by: `${whoAmI()} by MCP`, ...how }, { user: userName() }) ??
+          (await openRemote(host, how));
         const { text: mask } = await masker();
         await serveMcpStdio({ runner: new ToolRunner({ operations, mask }), decide }, streams);
       } finally {
@@ -220,9 +228,14 @@ export function composeRunServices({ args, readHost, masker }: ServiceContext): 
   };
 }
 
-async function openRemote({ apiUrl = '', apiToken = '' }: Host): Promise<Operations> {
+async function openRemote({ apiUrl = '', apiToken = '' }: Host, how: { undecided?: true } = {}): Promise<Operations> {
   const { openHttp } = await import('../api/http/http-client.ts');
-  return openHttp({ url: apiUrl, token: apiToken });
+  return openHttp({ url: apiUrl, token: apiToken, ...how });
+}
+
+/** Without `[mcp] decide`, the settings of an agent cannot cause what deciding tools do. */
+function undecidedUnless(decide: boolean): { undecided?: true } {
+  return decide ? {} : { undecided: true };
 }
 
 async function machineCheck() {

@@ -1,9 +1,12 @@
 import type { Setting } from './settings.ts';
 
-/** The settings of one source; `trusted` is false for the file of the repository, which other people can change. */
+/** The settings of one source. */
 export interface ConfigLayer {
   settings: readonly Setting[];
+  /** The user who runs halo wrote them; false for the file of a repository and for the options of a request. */
   trusted: boolean;
+  /** A request chose them: its options, or a profile. */
+  requested?: true;
 }
 
 /** The keys of a provider table that name the source of its key; at most one is in effect. */

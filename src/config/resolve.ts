@@ -26,6 +26,8 @@ export interface ResolvedConfig {
   origins: Record<string, string>;
   /** Each key with its value as written, in schema order. */
   settings: Setting[];
+  /** Settings of the repository that do not count, because the request lacks the right that they need. */
+  ignored: readonly Setting[];
 }
 
 /** What a step found wrong: one line per problem, and a hint if the usual one does not fit. */
@@ -61,6 +63,7 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
     traces: { endpoint: toml.traces.endpoint, headersEnv: toml.traces.headers_env },
     origins,
     settings,
+    ignored: trusted.ignored,
   };
 }
 

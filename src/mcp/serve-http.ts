@@ -1,5 +1,4 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import type { User } from '../core/access/access.ts';
 import type { Caller } from '../api/access/authenticate.ts';
 import type { McpEndpoint } from '../api/http/mcp-route.ts';
 import { buildMcpServer } from './mcp-server.ts';
@@ -10,10 +9,9 @@ import type { ToolRunner } from './tool-runner.ts';
 const MAX_SUBSCRIPTIONS = 16;
 
 export interface McpHttpOptions {
-  /** The runner of the owner of the server. */
   runner: ToolRunner;
-  /** The operations of a user of the server. */
-  operationsFor: (user: User) => ToolOperations;
+  /** The operations of a caller of the server, who may decide or not. */
+  operationsFor: (caller: Caller, decide: boolean) => ToolOperations;
   /** Asked for each request, so that a change of the configuration needs no restart. */
   decides: () => Promise<boolean>;
 }
@@ -25,8 +23,8 @@ export function openMcpEndpoint({ runner, operationsFor, decides }: McpHttpOptio
     return createMcpHandler(
       async ({ authInfo }) => {
         const { caller } = authInfo?.extra as { caller: Caller };
-        const own = caller.kind === 'owner' ? runner : runner.actingFor(operationsFor(caller.user), calls);
-        return buildMcpServer({ runner: own, decide: await decides() });
+        const decide = await decides();
+        return buildMcpServer({ runner: runner.actingFor(operationsFor(caller, decide), calls), decide });
       },
       { maxSubscriptions: MAX_SUBSCRIPTIONS },
     );

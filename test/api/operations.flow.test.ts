@@ -37,7 +37,7 @@ afterAll(() => redis.close());
 beforeEach(async () => {
   home = openScriptedHome(redis.url);
   local = home.operations;
-  app = buildApp({ access: ownerAccess(checking(local.callRemotely), TOKEN), hosts: ['127.0.0.1', 'localhost'] });
+  app = buildApp({ access: ownerAccess(checking(local.callRemotely()), TOKEN), hosts: ['127.0.0.1', 'localhost'] });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterEach(async () => {

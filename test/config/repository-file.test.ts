@@ -3,287 +3,29 @@ import { CONFIG_KEYS } from '../../src/config/keys.ts';
 import { parseConfigFile } from '../../src/config/load/config-file.ts';
 import { assertRemoteOptions } from '../../src/config/trust/trust.ts';
 import { resolveConfig } from '../../src/config/resolve.ts';
-import { AGENT_IDS } from '../../src/core/agent.ts';
-
-/**
- * What the file of a repository, which others write, may do with each key. A new key must be put into one of these
- * tables: no key can be set from a repository because it was forgotten.
- */
-
-/** It may choose these: they decide what happens inside of sandboxes, or to the repository itself. */
-const FREE = {
-  agent: '"claude"',
-  'snapshot.inputs': '["deps.lock"]',
-  'agents.codex.subagents': 'true',
-  'agents.codex.config.model_verbosity': '"high"',
-  'agents.codex.config.model_reasoning_summary': '"detailed"',
-  'agents.codex.config.model_context_window': '100000',
-  'agents.codex.config.model_auto_compact_token_limit': '80000',
-  'agents.codex.config.tool_output_token_limit': '5000',
-  'agents.codex.config.project_doc_max_bytes': '1000',
-  'agents.codex.config.personality': '"friendly"',
-  'agents.codex.config.features.view_image': 'false',
-  'agents.codex.config.features.goals': 'false',
-  'agents.claude.tools': '["Bash", "Grep"]',
-  'agents.claude.disallowed_tools': '["Bash(git push *)"]',
-  'agents.claude.subagents': 'true',
-  'agents.claude.teams': 'true',
-  'agents.claude.session': '"story"',
-  'agents.claude.session_expiry': '"1h"',
-  'agents.claude.config.language': '"german"',
-  'agents.claude.config.outputStyle': '"Explanatory"',
-  'agents.command.run': '"./agent"',
-  'agents.command.answer': '"signals"',
-  'agents.command.model': '"openai"',
-  'agents.opencode.model': '"openai"',
-  'agents.opencode.answer': '"signals"',
-  'agents.gemini.answer': '"signals"',
-  setup: '["npm ci"]',
-  gates: '["npm test"]',
-  env: '{ A = "1" }',
-  'model.name': '"gpt-5.5-mini"',
-  'model.effort': '"high"',
-  'model.fallback': '["gpt-5.5-mini"]',
-  'model.allow': '["gpt-5.5-nano"]',
-  'model.mode': '"record"',
-  'model.cassettes': '"tapes"',
-  'model.timing': '"recorded"',
-  'network.allow': '["packages.example.com:443"]',
-  'network.channel': '"stdio"',
-  'network.registries': '["npm"]',
-  'run.parallel': '4',
-  'run.on_failure': '"continue"',
-  'retry.attempts': '5',
-  'retry.backoff': '"1s"',
-  'retry.max_backoff': '"10m"',
-  'retry.max_wait': '"24h"',
-  'retry.multiplier': '3',
-  'retry.jitter': '0.5',
-  'retry.crashes': '5',
-  'retry.agent.rule': '"fresh"',
-  'retry.agent.backoff': '"1s"',
-  'retry.story.rule': '"fresh"',
-  'retry.story.backoff': '"1s"',
-  'retry.gate.rule': '"fresh"',
-  'retry.gate.backoff': '"1s"',
-  'retry.tests.rule': '"fresh"',
-  'retry.tests.backoff': '"1s"',
-  'retry.tests.retries': '3',
-  'retry.policy.rule': '"fresh"',
-  'retry.policy.backoff': '"1s"',
-  'retry.policy.retries': '2',
-  'retry.environment.rule': '"fresh"',
-  'retry.environment.backoff': '"1s"',
-  'retry.environment.retries': '3',
-  'retry.infrastructure.rule': '"fresh"',
-  'retry.infrastructure.backoff': '"1s"',
-  'retry.infrastructure.retries': '3',
-  'retry.provider.rule': '"fresh"',
-  'retry.provider.backoff': '"1s"',
-  'retry.provider.retries': '3',
-  'retry.budget.rule': '"wait"',
-  'retry.budget.backoff': '"1s"',
-  'retry.budget.retries': '1',
-  'prd.write_back': 'false',
-  'prompt.before': '"prompts/engineer.md"',
-  'prompt.standards': '["docs/standards.md"]',
-  'prompt.test_standards': '["docs/standards.md#Tests"]',
-  'prompt.specs': '["docs/**"]',
-  'prompt.vision': '"docs/vision.md"',
-  'prompt.prd': '"whole"',
-  'prompt.max_tokens': '1000',
-  'tests.refactor': 'true',
-  'tests.command': '"pytest -q {files}"',
-  'tests.files': '["tests/**"]',
-  'tests.reports': '["report.xml"]',
-  'land.mode': '"ff"',
-  'land.pull_requests': '"story"',
-  'land.stop_label': '"wip"',
-  'answers.deadline': '"8h"',
-  'answers.default': '"first-option"',
-  'git.author': '"Ada <ada@example.com>"',
-  'git.message': '"{id}"',
-};
-
-/** It may ask for more care than the user, or for less to use, and never the other way round: [more, less]. */
-const NO_LOOSER: Record<string, [strict: string, loose: string]> = {
-  'snapshot.mode': ['"off"', '"auto"'],
-  'snapshot.recheck': ['0.5', '0.1'],
-  'budget.story_usd': ['1', '2'],
-  'budget.run_usd': ['1', '2'],
-  'budget.day_usd': ['1', '2'],
-  'budget.story_tokens': ['1', '2'],
-  'budget.run_tokens': ['1', '2'],
-  'budget.user_usd': ['1', '2'],
-  'budget.repository_usd': ['1', '2'],
-  'budget.user_tokens': ['1', '2'],
-  'budget.repository_tokens': ['1', '2'],
-  'budget.day_tokens': ['1', '2'],
-  'limits.cpus': ['1', '1.5'],
-  'limits.memory': ['"900m"', '"1g"'],
-  'limits.pids': ['100', '1000'],
-  'limits.files': ['300', '3000'],
-  'limits.file_size': ['"900m"', '"1g"'],
-  'limits.disk': ['"900m"', '"1g"'],
-  'limits.free_disk': ['"10g"', '"9g"'],
-  'limits.wall': ['"50m"', '"1h"'],
-  'limits.idle': ['"50m"', '"1h"'],
-  'limits.output': ['"900m"', '"1g"'],
-  'approval.mode': ['"story"', '"run"'],
-  'approval.by': ['"others"', '"anyone"'],
-  'prd.criteria': ['"required"', '"warn"'],
-  'tests.first': ['"on"', '"report"'],
-  'tests.removed': ['"block"', '"report"'],
-  'land.push': ['"branch"', '"base"'],
-  'land.feedback_rounds': ['1', '3'],
-  'land.unchanged': ['"fail"', '"pass"'],
-  'land.hidden_characters': ['"refuse"', '"block"'],
-  'tests.baseline': ['"always"', '"auto"'],
-  'workspace.transport': ['"stream"', '"mount"'],
-};
-
-/** Not its to set: refused. */
-const NEVER = {
-  'model.base_url': '"https://collector.example.com/v1"',
-  'model.key_env': '"OTHER"',
-  'model.keys': '[{ key_env = "OTHER" }]',
-  'providers.openai.keys': '[{ key_env = "OTHER" }]',
-  'providers.anthropic.keys': '[{ key_env = "OTHER" }]',
-  'providers.google.keys': '[{ key_env = "OTHER" }]',
-  'model.key_file': '"key"',
-  'model.key_command': '"print-key"',
-  'providers.openai.base_url': '"https://collector.example.com/v1"',
-  'providers.openai.key_env': '"OTHER"',
-  'providers.openai.key_file': '"key"',
-  'providers.openai.key_command': '"print-key"',
-  'providers.anthropic.base_url': '"https://collector.example.com/v1"',
-  'providers.anthropic.key_env': '"OTHER"',
-  'providers.anthropic.key_file': '"key"',
-  'providers.anthropic.key_command': '"print-key"',
-  'providers.google.base_url': '"https://collector.example.com/v1"',
-  'providers.google.key_env': '"OTHER"',
-  'providers.google.key_file': '"key"',
-  'providers.google.key_command': '"print-key"',
-  prices: '{ "gpt-5.5" = { input = 0, output = 0 } }',
-  rate: '{ "gpt-5.5" = { rpm = 1000000 } }',
-  'sandbox.runtime': '"runc"',
-  'sandbox.images': '["*"]',
-  'land.feedback_interval': '"1s"',
-  'server.private': '["localhost:22"]',
-  'server.options': '["image"]',
-  'server.requests_per_minute': '1',
-  'server.tls_certificate': '"cert.pem"',
-  'server.tls_key': '"key.pem"',
-  'server.behind_proxy': 'true',
-  'server.metrics': '"public"',
-  'server.url': '"https://evil.example"',
-  'server.oidc.issuer': '"https://evil.example"',
-  'server.oidc.client_id': '"x"',
-  'server.oidc.client_secret_env': '"HOME"',
-  'server.oidc.client_secret_file': '"/etc/passwd"',
-  'server.oidc.client_secret_command': '"true"',
-  'server.oidc.user_claim': '"name"',
-  'server.oidc.groups_claim': '"name"',
-  'server.oidc.roles': '{ all = "admin" }',
-  'server.oidc.new_users': '"admin"',
-  'server.oidc.session': '"1h"',
-  'mcp.decide': 'true',
-  'traces.endpoint': '"https://collector.example.com"',
-  'traces.headers_env': '"HOME"',
-  notify: '{ x = { type = "webhook", url = "https://collector.example.com" } }',
-  'issues.labels.running': '"x"',
-  'issues.labels.landed': '"x"',
-  'issues.labels.failed': '"x"',
-  'issues.labels.waiting': '"x"',
-  'issues.report': 'true',
-  'issues.close': 'true',
-  'forge.github.url': '"https://x.test"',
-  'forge.github.git_url': '"https://x.test"',
-  'forge.github.token_env': '"PATH"',
-  'forge.gitlab.url': '"https://x.test"',
-  'forge.gitlab.git_url': '"https://x.test"',
-  'forge.gitlab.token_env': '"PATH"',
-  'forge.gitea.url': '"https://x.test"',
-  'forge.gitea.git_url': '"https://x.test"',
-  'forge.gitea.token_env': '"PATH"',
-  'issues.label': '"x"',
-  'issues.priority_labels': '["x"]',
-  'network.scopes': '{ "@acme" = "https://evil.example" }',
-  'network.git': '["https://git.example.com/team/"]',
-  'network.cache_size': '"1g"',
-  'network.credentials': '{ "evil.example" = { token_env = "HOME" } }',
-  'network.private': '["packages.example.com:443"]',
-  'network.agent_registries': '["npm"]',
-  'network.registry_hosts': '["files.example.com:443"]',
-  'network.upstreams.npm': '"http://packages.example.com"',
-  'network.upstreams.pypi': '"http://packages.example.com/simple"',
-  'network.upstreams.crates': '"http://packages.example.com"',
-  'network.upstreams.go': '"http://packages.example.com"',
-  'network.upstreams.debian': '"http://packages.example.com"',
-  'network.ca_file': '"/home/ada/.ssh/id_ed25519"',
-  'secrets.env': '["HOME"]',
-  'secrets.files': '["/etc/hosts"]',
-  'secrets.patterns': '["."]',
-  'secrets.added': '"report"',
-  'secrets.allow': '["generic-api-key"]',
-  'breaker.no_change': '0',
-  'breaker.same_error': '0',
-  'breaker.output_decline': '0',
-  'breaker.permission_denials': '0',
-  'breaker.test_only': '9',
-  'breaker.cooldown': '"1s"',
-  'git.sign': '"ssh"',
-  'git.signing_key': '"key"',
-  'git.allowed_signers': '"signers"',
-  'snapshot.max_size': '"1g"',
-  'keep.artifacts': '"1d"',
-  'keep.runs': '1',
-  'keep.journals': '"1d"',
-  'keep.max_size': '"1g"',
-  'fleet.max': '9',
-  'fleet.per_host': '9',
-  'fleet.per_repo': '9',
-  'fleet.per_user': '9',
-  ...Object.fromEntries(AGENT_IDS.map((id) => [`fleet.per_agent.${id}`, '9'])),
-};
-
-/** Has a test of its own below. */
-const OTHERWISE = ['land.protect', 'image'];
+import type { Right } from '../../src/core/access/access.ts';
+import { homeFile, KEY_TABLE, OTHERWISE } from '../support/settings/key-table.ts';
 
 describe('the file of a repository', () => {
   test('has a rule for every key', () => {
-    const ruled = [FREE, NO_LOOSER, NEVER].flatMap((table) => Object.keys(table));
-    expect([...ruled, ...OTHERWISE].sort()).toEqual([...CONFIG_KEYS.keys()].sort());
+    expect([...Object.keys(KEY_TABLE), ...OTHERWISE].sort()).toEqual([...CONFIG_KEYS.keys()].sort());
   });
 
-  test.each(Object.entries(FREE))('may choose %s', (key, value) => {
-    // What other keys need in order to be taken.
-    const more = key === 'model.mode' ? '' : '[prices.x]\ninput = 1\noutput = 1\n';
-    const { origins } = resolve({ home: more, repo: `${key} = ${value}` });
-    expect(origins[key === 'env' ? 'env.A' : key]).toBe('/repo/halo.toml:1');
-  });
-
-  test.each(Object.entries(NO_LOOSER))(
-    'may make %s stricter than the user’s value, but not less strict',
-    (key, [strict, loose]) => {
-      const who = (home: string, repo: string) =>
-        resolve({ home: `${key} = ${home}`, repo: `${key} = ${repo}` }).origins[key];
-      expect(who(loose, strict)).toBe('/repo/halo.toml:1');
-      expect(who(strict, loose)).toBe('/home/ada/.halo/config.toml:1');
-      const profile = `[profiles.p]\n${key} = ${loose}`;
-      expect(resolve({ home: `${key} = ${strict}`, repo: profile, profile: 'p' }).origins[key]).toMatch(/^\/home/);
-    },
-  );
-
-  test.each(Object.entries(NEVER))('may not set %s, including in a profile', (key, value) => {
-    // As a user may have it, so that it is not refused for what is missing.
-    const home = key === 'secrets.added' ? 'secrets.added = "block"' : '';
-    for (const profile of [undefined, 'p']) {
-      const repo = `${profile === undefined ? '' : '[profiles.p]\n'}${key} = ${value}`;
-      expect(() => resolve({ home, repo, profile })).toThrow(
-        /(the file of a repository may not|only config\.toml of HALO_HOME may set it)/,
-      );
-    }
+  const tries = Object.entries(KEY_TABLE).flatMap(([key, each]) => each.map((one) => [key, one.value, one] as const));
+  test.each(tries)('has its rights to %s = %s', (key, value, { base, file: [without, having] }) => {
+    const home = homeFile(base === undefined ? {} : { [key]: base });
+    // The user may set everything anywhere; a request also lacks rights.
+    for (const [request, outcome] of [
+      [undefined, having],
+      [[], without],
+    ] as const)
+      for (const profile of [undefined, 'p']) {
+        const repo = `${profile === undefined ? '' : '[profiles.p]\n'}${key} = ${value}`;
+        const read = () => resolve({ home, repo, profile, request }).origins[key === 'env' ? 'env.A' : key];
+        if (outcome === 'refused')
+          expect(read).toThrow(/(the file of a repository may not|only config\.toml of HALO_HOME may set it)/);
+        else expect(read()).toMatch(outcome === 'sets' ? /^\/repo\/halo.toml:/ : /^(\/home|default)/);
+      }
   });
 
   test('may add protected paths and remove built-in ones, but none of the user’s', () => {
@@ -334,55 +76,121 @@ test.each([
 });
 
 describe('a request over the network', () => {
-  test.each(Object.entries(NO_LOOSER).filter(([key]) => !key.startsWith('budget.') && key !== 'limits.free_disk'))(
-    'may make %s stricter than the server and the repository, but not less strict',
-    (key, [strict, loose]) => {
-      const ask = (value: string, home: string, repo = '') =>
-        resolve({ home, repo, set: [`${key}=${value}`], remote: true }).origins[key];
-      expect(ask(strict, `${key} = ${loose}`)).toBe('-c');
-      expect(() => ask(loose, `${key} = ${strict}`)).toThrow(`-c: ${key}: a request may not be looser than`);
-      expect(() => ask(loose, '', `${key} = ${strict}`)).toThrow('a request may not be looser than');
-      expect(ask(loose, `${key} = ${strict}\n[server]\noptions = ["${key}"]`)).toBe('-c');
+  const tries = Object.entries(KEY_TABLE).flatMap(([key, each]) => each.map((one) => [key, one.value, one] as const));
+  test.each(tries)('has its rights to %s = %s', (key, value, { base, right, request: outcomes }) => {
+    const home = homeFile(base === undefined ? {} : { [key]: base });
+    for (const [index, rights] of [[], [right]].entries()) {
+      const ask = () =>
+        resolve({ home, repo: '', set: [`${key}=${value}`], request: rights }).origins[key === 'env' ? 'env.A' : key];
+      if (outcomes[index] === 'sets') expect(ask()).toBe('-c');
+      else expect(ask).toThrow(CONFIG_KEYS.get(key)?.trust.rule === 'host-file' ? 'only config.toml' : 'a request');
+    }
+  });
+
+  test.each(Object.entries(KEY_TABLE).filter(([, [one]]) => one?.file[1] === 'sets' && one.request[0] === 'refused'))(
+    'may set %s without the right if the server names it',
+    (key, [one]) => {
+      if (CONFIG_KEYS.get(key)?.trust.rule !== 'right') return;
+      const home = homeFile({ [key]: one!.base!, 'server.options': `["${key}"]` });
+      const asked = resolve({ home, repo: '', set: [`${key}=${one!.value}`], request: [] });
+      expect(asked.origins[key === 'env' ? 'env.A' : key]).toBe('-c');
     },
   );
 
   test('names the source in which a refused setting is allowed', () => {
-    const ask = () => resolve({ home: 'limits.idle = "8s"', repo: '', set: ['limits.idle=20m'], remote: true });
+    const ask = () => resolve({ home: 'limits.idle = "8s"', repo: '', set: ['limits.idle=20m'], request: [] });
     const hint = expect.stringMatching(/on the server, with HALO_URL unset/) as string;
     expect(ask).toThrow(expect.objectContaining({ hint }) as Error);
   });
 
   test('is limited by the defaults without other settings', () => {
-    const ask = (option: string) => () => resolve({ repo: '', set: [option], remote: true });
+    const ask = (option: string) => () => resolve({ repo: '', set: [option], request: [] });
     for (const option of ['limits.memory=1000g', 'limits.output=1t', 'limits.disk=11g', 'tests.baseline=never'])
       expect(ask(option)).toThrow('a request may not be looser than');
     for (const option of ['limits.memory=1g', 'approval.mode=story', 'gates=["a"]', 'env.A=1', 'image=halo-sandbox'])
       expect(ask(option)).not.toThrow();
   });
 
+  test('adds protected paths to those of the repository and of the server, and excludes none', () => {
+    const ask = (protect: string, home = 'land.protect = ["infra/**"]') =>
+      resolve({ home, repo: 'land.protect = ["!docs/**"]', set: [`land.protect=${protect}`], request: ['land'] });
+    expect(ask('["src/**"]').config.land.protect).toEqual(['!docs/**', 'src/**', 'infra/**']);
+    expect(() => ask('["src/**", "!**"]')).toThrow('-c: land.protect: a request may only add to the list');
+    const free = 'land.protect = ["infra/**"]\nserver.options = ["land.protect"]';
+    expect(ask('["!**"]', free).config.land.protect).toEqual(['!docs/**', '!**', 'infra/**']);
+  });
+
+  test('adds denied tools to those of the server', () => {
+    const home = 'agents.claude.disallowed_tools = ["Bash(git push *)"]\nagent = "claude"';
+    const asked = resolve({ home, repo: '', set: ['agents.claude.disallowed_tools=["Bash(curl *)"]'], request: [] });
+    expect(JSON.stringify(asked.config.agentOptions)).toContain('["Bash(curl *)","Bash(git push *)"]');
+  });
+
+  test('without the right to land, does not count what the repository loosens from the default', () => {
+    const repo = 'land.hidden_characters = "report"\nland.unchanged = "trust"';
+    const land = (request: Right[] | undefined) => {
+      const { hiddenCharacters, unchanged } = resolve({ repo, request }).config.land;
+      return [hiddenCharacters, unchanged];
+    };
+    expect(land([])).toEqual(['block', 'pass']);
+    expect(land(['land'])).toEqual(['report', 'trust']);
+    expect(land(undefined)).toEqual(['report', 'trust']);
+  });
+
+  test('learns which settings of the repository need a right that it lacks', () => {
+    const { ignored } = resolve({ repo: 'land.mode = "ff"\ngit.message = "{id}"', request: ['answer'] });
+    expect(ignored.map(({ key }) => key)).toEqual(['land.mode', 'git.message']);
+  });
+
+  test.each([
+    ['land.mode = "ff"', 'land.mode'],
+    ['secrets.patterns = ["x"]', 'secrets.patterns'],
+    ['network.agent_registries = ["npm"]', 'network.agent_registries'],
+    ['approval.mode = "never"', 'approval.mode'],
+    ['env.A = "1"', 'env.A'],
+  ])('may choose a profile of the server with %s only with the right to land', (line, key) => {
+    const home = `gates = ["true"]\napproval.mode = "run"\n[profiles.p]\n${line}\n`;
+    const choose = (request: Right[]) => () => resolve({ home, repo: '', profile: 'p', request });
+    expect(choose(['answer'])).toThrow(`[profiles.p]: ${key}: a request `);
+    expect(choose(['land'])).not.toThrow();
+  });
+
+  test('may choose a profile of the server with other limits, keys and models', () => {
+    const home =
+      'limits.memory = "1g"\n[profiles.p]\nlimits.memory = "8g"\nmodel.key_env = "OTHER"\nmodel.name = "gpt-5.5-mini"';
+    const { config } = resolve({ home, repo: '', profile: 'p', request: [] });
+    expect([config.limits.memoryBytes, config.model.keyEnv]).toEqual([8 * 1024 ** 3, 'OTHER']);
+  });
+
+  test('cannot replace the profile of the server by another one', () => {
+    const home = '[profiles.strict]\napproval.mode = "story"\n[profiles.p]\nlimits.wall = "1m"';
+    for (const profile of ['p', ''])
+      expect(
+        resolve({ home, repo: '', profile, request: [], env: { HALO_PROFILE: 'strict' } }).config.approval.mode,
+      ).toBe('story');
+  });
+
   test('may choose only an allowed image', () => {
-    const ask = (home: string) => resolve({ home, repo: '', set: ['image=own'], remote: true }).config.image;
+    const ask = (home: string) => resolve({ home, repo: '', set: ['image=own'], request: [] }).config.image;
     expect(() => ask('')).toThrow('-c: image: a request may not choose the image "own" of the server');
     expect(ask('sandbox.images = ["own"]')).toBe('own');
     expect(ask('server.options = ["image"]')).toBe('own');
   });
 });
 
-function resolve({ home = '', repo, set = [], profile, remote = false }: Record<'repo', string> & Partial<Sources>) {
-  // tests.first requires it.
-  const command = [home, repo, ...set].some((text) => text.includes('tests.first')) ? ['tests.command=t {files}'] : [];
+function resolve({ home = '', repo, set = [], ...more }: Record<'repo', string> & Partial<Sources>) {
   return resolveConfig({
     home: parseConfigFile('/home/ada/.halo/config.toml', home),
     repo: parseConfigFile('/repo/halo.toml', repo),
-    profile,
-    set: [...set, ...command],
-    remote,
+    set,
+    ...more,
     cwd: '/work',
   });
 }
 
 interface Sources {
-  remote: boolean;
+  request: readonly Right[] | undefined;
+  env: Record<string, string>;
   home: string;
   set: string[];
   profile: string | undefined;

@@ -14,7 +14,7 @@ let runner: ToolRunner;
 
 beforeEach(() => {
   home = openScriptedHome();
-  runner = new ToolRunner({ operations: home.operations.restrictedFor('tester by MCP') });
+  runner = new ToolRunner({ operations: home.operations.restrictedFor({ by: 'tester by MCP' }) });
 });
 afterEach(() => home.remove());
 
@@ -128,7 +128,7 @@ describe('results of tools', () => {
 
   it('have secrets masked', async () => {
     runner = new ToolRunner({
-      operations: home.operations.restrictedFor('tester by MCP'),
+      operations: home.operations.restrictedFor({ by: 'tester by MCP' }),
       mask: (text) => text.replaceAll('hunter2', '*******'),
     });
     await home.addRun([

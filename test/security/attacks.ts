@@ -299,8 +299,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['incident weak-token', 'guess the token', 'weak tokens are refused when the server starts'],
   [
     'incident request-options',
-    'weaken the settings of the server with options of a request',
-    'options must be as strict as the server, the repository and the defaults',
+    'weaken the settings of the server, exclude protected paths, land or forge an author with options, profiles or halo.toml of a request',
+    'every key has an owner and a direction; options are never the owner’s own; what lands or weakens needs the right to land',
   ],
   [
     'incident request-probe',
@@ -567,7 +567,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident mcp-approve',
     'an agent approves its own story or answers its own question through MCP, or submits with looser rules',
-    'deciding tools only with [mcp] decide in config.toml; the rules of requests',
+    'deciding tools, and settings that land or weaken, only with [mcp] decide in config.toml; the rules of requests',
   ],
   [
     'incident mcp-text',

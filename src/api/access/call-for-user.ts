@@ -5,14 +5,25 @@ import type { CallOperation } from '../operations/operation.ts';
 import type { OperationContext } from '../operations/operation-context.ts';
 import { assertMayUse, authorize } from './authorize.ts';
 
+/** How requests of a caller are treated. */
+export interface CallerOptions extends Pick<OperationContext, 'undecided'> {
+  /** The name in journals. */
+  by?: string;
+}
+
 /**
- * Runs operations for a user of the server, whom journals call `by`. `shared.store` shows only what the user may see. Each
- * call is authorized first, and denials are recorded in the access log.
+ * Runs operations for a user of the server. `shared.store` shows only what the user may see. Each call is authorized
+ * first, and denials are recorded in the access log.
  */
-export function callForUser(shared: Omit<OperationContext, 'by' | 'remote'>, caller: User, by: string): CallOperation {
+export function callForUser(
+  shared: Omit<OperationContext, 'by' | 'remote'>,
+  caller: User,
+  { by = caller.name, ...how }: CallerOptions,
+): CallOperation {
   const log = new AccessLog(shared.host.home);
   const context: OperationContext = {
     ...shared,
+    ...how,
     user: caller.name,
     caller,
     by,

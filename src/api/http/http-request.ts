@@ -5,7 +5,12 @@ import { fromWireError } from './wire-error.ts';
 export interface Server {
   url: string;
   token: string;
+  /** The sender is an agent that may not decide: the server grants it less than its token. */
+  undecided?: true;
 }
+
+/** A header of requests of an agent that may not decide. */
+export const UNDECIDED_HEADER = 'halo-undecided';
 
 export interface RequestOptions {
   query?: Record<string, string>;
@@ -37,6 +42,7 @@ export async function request(server: Server, path: string, options: RequestOpti
     method: options.body === undefined ? 'GET' : 'POST',
     headers: {
       authorization: `Bearer ${server.token}`,
+      ...(server.undecided === true ? { [UNDECIDED_HEADER]: '1' } : {}),
       ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
     ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),

@@ -17,6 +17,8 @@ import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Caller } from '../access/authenticate.ts';
 import type { Credential } from '../access/credential.ts';
+import type { CallerOptions } from '../access/call-for-user.ts';
+import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
 import { addHealthRoutes, type FindMissing } from './health-routes.ts';
 import { assertOwnHost, readCredential, WRONG_PLACE } from './request-credential.ts';
@@ -77,7 +79,7 @@ export interface RequestAccess {
   /** Records that a credential was refused. Throws DISK_FAILED. */
   recordRefused(credential: Credential, from: string): Promise<void>;
   /** Runs operations for a caller. They throw ACCESS_DENIED. */
-  callFor(caller: Caller): CallOperation;
+  callFor(caller: Caller, how: CallerOptions): CallOperation;
 }
 
 /** Builds the HTTP API without listening. Closing it ends open streams; the operations stay open. */
@@ -169,7 +171,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
     };
   };
   const serving: Serving = {
-    callFor: (request) => options.access.callFor(callerOf(request)),
+    callFor: (request) =>
+      options.access.callFor(
+        callerOf(request),
+        request.headers[UNDECIDED_HEADER] === undefined ? {} : { undecided: true },
+      ),
     untilRevoked: (request, reply) => streams.add(reply, identityOf(request)),
     closing: closing.signal,
   };

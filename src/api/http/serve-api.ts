@@ -83,7 +83,8 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     access: {
       identify: (given, from) => authenticator.identify(given, from),
       recordRefused: (given, from) => authenticator.recordRefused(given, from),
-      callFor: (caller) => (caller.kind === 'owner' ? operations.callRemotely : operations.callFor(caller.user)),
+      callFor: (caller, how) =>
+        caller.kind === 'owner' ? operations.callRemotely(how) : operations.callFor(caller.user, how),
     },
     masker,
     signIn: (limits) => openSignIn({ ownerToken: token, home, authenticator, limits, oidc, provider }),

@@ -14,6 +14,8 @@ export interface OperationContext extends SubmitContext {
   by: string;
   /** The user of the server who sent the request; absent: its owner, who may do everything. */
   caller?: User | undefined;
+  /** An agent sent it over MCP, without `[mcp] decide`: it may not cause what only deciding tools do. */
+  undecided?: true;
   /** Whether the request came over the network, so that the restrictions of such requests apply. */
   remote: boolean;
   /** Assigns a run to the worker of this process, if it has one and no other worker is running. */

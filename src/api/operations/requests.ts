@@ -1,4 +1,5 @@
 import type { PendingReports } from '../../worker/issues/pending-reports.ts';
+import type { Right } from '../../core/access/access.ts';
 import type { AgentId } from '../../core/agent.ts';
 import type { PromptPart } from '../../core/journal/events.ts';
 import type { IssueSource } from '../../core/issues/issue-source.ts';
@@ -66,6 +67,8 @@ export interface SubmitOptions {
   user?: string | undefined;
   /** The request came over the network: it must not name local files or servers, and may set less. */
   remote?: true;
+  /** What the sender of such a request may cause; by default nothing. */
+  rights?: readonly Right[];
   /** The repository is temporary and removed when the run ends: nothing can be landed. */
   scratch?: true;
   /** `halo task` submits it and records its result in the tasks file. */
@@ -146,8 +149,8 @@ export interface NewSettings {
   set?: string[];
   /** The user confirmed changed gates or a changed image. */
   yes?: boolean;
-  /** The request came over the network: its rules apply. */
-  remote?: true;
+  /** The request came over the network, with these rights of its sender: its rules apply. */
+  request?: readonly Right[];
 }
 
 export interface RetrySettings extends NewSettings {
@@ -161,7 +164,7 @@ export interface ResumeOptions extends NewSettings {
 }
 
 /** A story whose prompt is shown; the settings are those of a submit. */
-export interface PromptRequest extends Pick<SubmitOptions, 'profile' | 'set' | 'remote'> {
+export interface PromptRequest extends Pick<SubmitOptions, 'profile' | 'set' | 'remote' | 'rights'> {
   prd: PrdFile;
   /** Path or URL of the repository. */
   repo: string;

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { Host } from '../../config/config.ts';
 import { processEnv } from '../../config/environment/host.ts';
-import { findRepoConfig, readConfigFile } from '../../config/load/config-file.ts';
+import { findRepoConfig, readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
+import type { RequestRights } from '../../config/load/file-layers.ts';
 import { resolveConfig, type ResolvedConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
@@ -12,20 +13,22 @@ export interface ConfigQuery {
   folder: string;
   profile: string | undefined;
   set: string[];
-  /** The settings come from another machine. */
-  remote?: boolean;
+  /** The settings come from a request, with the rights of its sender. */
+  request?: RequestRights | undefined;
+  /** The file of the repository, if `folder` is not its checkout. */
+  file?: ConfigFile | undefined;
 }
 
 /** The settings that a run of this repository would have. Throws CONFIG_INVALID, USAGE. */
-export async function readConfig({ host, folder, profile, set, remote = false }: ConfigQuery): Promise<ResolvedConfig> {
+export async function readConfig({ host, folder, profile, set, request, file }: ConfigQuery): Promise<ResolvedConfig> {
   const root = await resolveRoot(folder).catch(unlessOutside);
   return resolveConfig({
     home: await readConfigFile(join(host.home, 'config.toml')),
-    repo: root === undefined ? undefined : await findRepoConfig(root),
+    repo: file ?? (root === undefined ? undefined : await findRepoConfig(root)),
     profile,
     env: processEnv(),
     set,
-    remote,
+    request,
     cwd: folder,
   });
 }

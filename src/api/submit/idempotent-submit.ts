@@ -54,7 +54,7 @@ function fingerprint({ members, ...options }: BatchRequest): string {
   });
   // Who asks, and from where, does not matter. Options have another order in requests over the network.
   const inOrder = Object.entries(options)
-    .filter(([name, value]) => value !== undefined && !['key', 'user', 'remote'].includes(name))
+    .filter(([name, value]) => value !== undefined && !['key', 'user', 'remote', 'rights'].includes(name))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
     .update(JSON.stringify([asked, inOrder]))

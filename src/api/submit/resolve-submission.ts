@@ -26,7 +26,7 @@ import { resolveRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../../worker/repository/marked-prds.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
 import type { SubmitContext } from './submit-context.ts';
-import { warnOfContents, warnOfNetwork, warnOfTrust } from './warnings.ts';
+import { warnOfContents, warnOfIgnored, warnOfNetwork, warnOfTrust } from './warnings.ts';
 import { listSome } from '../../lib/text.ts';
 
 /** A run that can be created: its repository and configuration are valid. */
@@ -69,13 +69,13 @@ export async function resolveSubmission(
       );
   context.assertMayUse?.(inspected.repo.source);
   if (places !== undefined) await assertUnchanged(inspected, places);
-  const { config: resolved } = resolveConfig({
+  const { config: resolved, ignored } = resolveConfig({
     home: own,
     repo: inspected.file,
     profile: request.profile,
     env: context.env,
     set: request.set,
-    remote,
+    request: remote ? (request.rights ?? []) : undefined,
     cwd: process.cwd(),
   });
   const trusting = request.withoutGates === true && !request.dryRun && (resolved.gates ?? []).length === 0;
@@ -96,6 +96,7 @@ export async function resolveSubmission(
   const warnings = [
     ...(trusting ? [warnOfTrust(inspected.repo.source, config)] : []),
     ...inspected.warnings,
+    ...warnOfIgnored(ignored),
     ...warnOfNetwork(config),
     ...(await warnOfContents({ gitDir, commit })),
   ];

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts';
+import type { Setting } from '../../config/settings.ts';
 import { registriesOf, describeUnreachable } from '../../core/command-needs.ts';
 import type { Story } from '../../core/prd/prd.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
@@ -11,6 +12,14 @@ import type { RunCatalog } from '../../store/run-catalog.ts';
 export function warnOfNetwork({ setup, network }: Pick<Config, 'setup' | 'network'>): string[] {
   const why = describeUnreachable(setup, network);
   return why === undefined ? [] : [`Setup downloads packages (${registriesOf(setup).join(', ')}), but ${why}.`];
+}
+
+/** Warns of settings of the repository that need a right that the request lacks. */
+export function warnOfIgnored(ignored: readonly Setting[]): string[] {
+  return ignored.map(
+    ({ key, origin }) =>
+      `${origin}: ${key} does not count for this run: the request lacks the right that it needs. Set it in config.toml of the server, or name it in [server] options there.`,
+  );
 }
 
 /** Warns of a run without gates, in which the report of the agent decides. */

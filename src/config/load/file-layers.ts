@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import type { Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { truncate } from '../../core/text/safe-text.ts';
 import { findClosest } from '../../lib/text.ts';
@@ -101,11 +102,14 @@ export interface ConfigSources {
   env?: Record<string, string | undefined>;
   /** `-c key=value` options, in order. */
   set?: string[];
-  /** True if the `-c` options come from another machine. */
-  remote?: boolean;
+  /** Profile and `-c` options come from a request, with the rights of its sender; absent: from the user who runs halo. */
+  request?: RequestRights | undefined;
   /** Absolute folder that relative paths in variables and options are resolved against. */
   cwd: string;
 }
+
+/** What a request may set in addition to what every request may. */
+export type RequestRights = readonly Right[];
 
 export interface LoadedLayers {
   /** Files, profile and environment; later layers take precedence. */
@@ -114,26 +118,35 @@ export interface LoadedLayers {
   options: ConfigLayer;
   /** The first layer is the base of config.toml of HALO_HOME. */
   hasHome: boolean;
-  /** The options come from another machine. */
-  isRemote: boolean;
+  request: RequestRights | undefined;
   problems: string[];
 }
 
 /** Reads all sources into layers, with one line per invalid setting. Throws CONFIG_INVALID for an unknown profile, USAGE for a malformed `-c`. */
 export function loadLayers(sources: ConfigSources): LoadedLayers {
-  const { home, repo, profile, env = {}, set = [], cwd, remote: isRemote = false } = sources;
+  const { home, repo, profile, env = {}, set = [], cwd, request } = sources;
   const problems: string[] = [];
   const files = [home, repo].flatMap((file) =>
     file ? [{ ...readFileLayers(file, problems), trusted: file !== repo }] : [],
   );
   const own = (settings: Setting[]): ConfigLayer => ({ settings, trusted: true });
-  const options = own(readOptions(set, cwd, problems));
+  const chosen = readOptions(set, cwd, problems);
+  const options: ConfigLayer =
+    request === undefined ? own(chosen) : { settings: chosen, trusted: false, requested: true };
   const standing = [
     ...files.map(({ base, trusted }) => ({ settings: base, trusted })),
-    ...pickProfile(files, profile ?? env.HALO_PROFILE),
+    ...(request === undefined
+      ? pickProfile(files, profile ?? env.HALO_PROFILE)
+      : [
+          // A request cannot replace the profile of the server.
+          ...pickProfile(files, env.HALO_PROFILE),
+          ...pickProfile(files, profile).map((layer) =>
+            layer.trusted ? { ...layer, requested: true as const } : layer,
+          ),
+        ]),
     own(readVariables(env, cwd, problems)),
   ];
-  return { standing, options, hasHome: home !== undefined, isRemote, problems };
+  return { standing, options, hasHome: home !== undefined, request, problems };
 }
 
 function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string | undefined): ConfigLayer[] {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { MODEL_APIS } from '../../core/agent.ts';
 import { CLAUDE_TOOLS } from '../../core/agent-options.ts';
 import { key } from './key-metadata.ts';
+import { ANYONE, JOIN } from '../trust/key-trust.ts';
 import { Duration, oneOf, Text, wholeNumber } from './values.ts';
 
 const YES_NO = z.boolean({ error: 'must be true or false' });
@@ -13,11 +14,15 @@ const ToolRule = Text.regex(
 );
 /** The form of the answer of an agent whose program has no schema for it. */
 function answerOf(name: string) {
-  return key(oneOf('json', 'signals'), [
-    'word',
-    'json',
-    `How ${name} answers: \`json\`, or \`signals\`: [lines](agents.md#signals) such as \`STORY_DONE: US-001\`.`,
-  ]);
+  return key(
+    oneOf('json', 'signals'),
+    [
+      'word',
+      'json',
+      `How ${name} answers: \`json\`, or \`signals\`: [lines](agents.md#signals) such as \`STORY_DONE: US-001\`.`,
+    ],
+    ANYONE,
+  );
 }
 const Tokens = wholeNumber(1, 100_000_000).optional();
 
@@ -27,50 +32,58 @@ const Tokens = wholeNumber(1, 100_000_000).optional();
  */
 export const AgentsTable = z.strictObject({
   codex: z.strictObject({
-    subagents: key(YES_NO.optional(), [
-      'true or false',
-      undefined,
-      'Whether Codex may start subagents. Default: as the version of Codex decides.',
-    ]),
+    subagents: key(
+      YES_NO.optional(),
+      ['true or false', undefined, 'Whether Codex may start subagents. Default: as the version of Codex decides.'],
+      ANYONE,
+    ),
     config: z.strictObject({
-      model_verbosity: key(oneOf('low', 'medium', 'high').optional(), [
-        'word',
-        undefined,
-        'Codex’s setting of this name: the length of the model’s texts.',
-      ]),
-      model_reasoning_summary: key(oneOf('auto', 'concise', 'detailed', 'none').optional(), [
-        'word',
-        undefined,
-        'Codex’s setting of this name: which summary of its reasoning the model gives.',
-      ]),
-      model_context_window: key(Tokens, [
-        'whole number',
-        undefined,
-        'Codex’s setting of this name, in tokens, for models that Codex does not know.',
-      ]),
-      model_auto_compact_token_limit: key(Tokens, [
-        'whole number',
-        undefined,
-        'Codex’s setting of this name: the tokens at which Codex summarizes the conversation.',
-      ]),
-      tool_output_token_limit: key(Tokens, [
-        'whole number',
-        undefined,
-        'Codex’s setting of this name: how much of a command’s output the model reads.',
-      ]),
-      project_doc_max_bytes: key(wholeNumber(0, 10_000_000).optional(), [
-        'whole number',
-        undefined,
-        'Codex’s setting of this name: how much of `AGENTS.md` the model reads.',
-      ]),
-      personality: key(oneOf('none', 'friendly', 'pragmatic').optional(), [
-        'word',
-        undefined,
-        'Codex’s setting of this name.',
-      ]),
+      model_verbosity: key(
+        oneOf('low', 'medium', 'high').optional(),
+        ['word', undefined, 'Codex’s setting of this name: the length of the model’s texts.'],
+        ANYONE,
+      ),
+      model_reasoning_summary: key(
+        oneOf('auto', 'concise', 'detailed', 'none').optional(),
+        ['word', undefined, 'Codex’s setting of this name: which summary of its reasoning the model gives.'],
+        ANYONE,
+      ),
+      model_context_window: key(
+        Tokens,
+        ['whole number', undefined, 'Codex’s setting of this name, in tokens, for models that Codex does not know.'],
+        ANYONE,
+      ),
+      model_auto_compact_token_limit: key(
+        Tokens,
+        [
+          'whole number',
+          undefined,
+          'Codex’s setting of this name: the tokens at which Codex summarizes the conversation.',
+        ],
+        ANYONE,
+      ),
+      tool_output_token_limit: key(
+        Tokens,
+        ['whole number', undefined, 'Codex’s setting of this name: how much of a command’s output the model reads.'],
+        ANYONE,
+      ),
+      project_doc_max_bytes: key(
+        wholeNumber(0, 10_000_000).optional(),
+        ['whole number', undefined, 'Codex’s setting of this name: how much of `AGENTS.md` the model reads.'],
+        ANYONE,
+      ),
+      personality: key(
+        oneOf('none', 'friendly', 'pragmatic').optional(),
+        ['word', undefined, 'Codex’s setting of this name.'],
+        ANYONE,
+      ),
       features: z.strictObject({
-        view_image: key(YES_NO.optional(), ['true or false', undefined, 'Whether Codex has the tool `view_image`.']),
-        goals: key(YES_NO.optional(), ['true or false', undefined, 'Whether Codex has tools for goals.']),
+        view_image: key(
+          YES_NO.optional(),
+          ['true or false', undefined, 'Whether Codex has the tool `view_image`.'],
+          ANYONE,
+        ),
+        goals: key(YES_NO.optional(), ['true or false', undefined, 'Whether Codex has tools for goals.'], ANYONE),
       }),
     }),
   }),
@@ -86,6 +99,7 @@ export const AgentsTable = z.strictObject({
         ['Bash', 'Edit', 'Read', 'Write'],
         'Tools of Claude Code: `Bash`, `Edit`, `Glob`, `Grep`, `NotebookEdit`, `Read` and `Write`. Tools that use the network are not available.',
       ],
+      ANYONE,
     ),
     disallowed_tools: key(
       z
@@ -97,51 +111,72 @@ export const AgentsTable = z.strictObject({
         undefined,
         'Tools, or uses of tools such as `Bash(git push *)`, that Claude Code denies the model.',
       ],
+      JOIN,
     ),
-    subagents: key(YES_NO, ['true or false', false, 'Whether Claude Code may start subagents (its tool `Agent`).']),
-    teams: key(YES_NO, [
-      'true or false',
-      false,
-      'Whether subagents of Claude Code may also send each other messages and share a list of tasks, an experimental feature of Claude Code ([teams](agents.md#effort-tools-and-subagents)). Includes `agents.claude.subagents`.',
-    ]),
-    session: key(oneOf('attempt', 'story'), [
-      'word',
-      'attempt',
-      'What a [session](agents.md#sessions) of Claude Code lasts for: each `attempt` has a new one, or further attempts at a `story` continue it.',
-    ]),
-    session_expiry: key(Duration, [
-      'duration',
-      '24h',
-      'With `session = "story"`: after this time, a further attempt has a new session.',
-    ]),
-    config: z.strictObject({
-      language: key(Text.max(50, 'must be at most 50 characters long').optional(), [
-        'string',
-        undefined,
-        'Claude Code’s setting of this name: the language of its texts.',
-      ]),
-      outputStyle: key(oneOf('default', 'Explanatory', 'Learning').optional(), [
+    subagents: key(
+      YES_NO,
+      ['true or false', false, 'Whether Claude Code may start subagents (its tool `Agent`).'],
+      ANYONE,
+    ),
+    teams: key(
+      YES_NO,
+      [
+        'true or false',
+        false,
+        'Whether subagents of Claude Code may also send each other messages and share a list of tasks, an experimental feature of Claude Code ([teams](agents.md#effort-tools-and-subagents)). Includes `agents.claude.subagents`.',
+      ],
+      ANYONE,
+    ),
+    session: key(
+      oneOf('attempt', 'story'),
+      [
         'word',
-        undefined,
-        'Claude Code’s setting of this name.',
-      ]),
+        'attempt',
+        'What a [session](agents.md#sessions) of Claude Code lasts for: each `attempt` has a new one, or further attempts at a `story` continue it.',
+      ],
+      ANYONE,
+    ),
+    session_expiry: key(
+      Duration,
+      ['duration', '24h', 'With `session = "story"`: after this time, a further attempt has a new session.'],
+      ANYONE,
+    ),
+    config: z.strictObject({
+      language: key(
+        Text.max(50, 'must be at most 50 characters long').optional(),
+        ['string', undefined, 'Claude Code’s setting of this name: the language of its texts.'],
+        ANYONE,
+      ),
+      outputStyle: key(
+        oneOf('default', 'Explanatory', 'Learning').optional(),
+        ['word', undefined, 'Claude Code’s setting of this name.'],
+        ANYONE,
+      ),
     }),
   }),
   command: z.strictObject({
-    run: key(Text.optional(), [
-      'string',
-      undefined,
-      'Command line of the `command` agent; it reads the prompt on stdin.',
-    ]),
+    run: key(
+      Text.optional(),
+      ['string', undefined, 'Command line of the `command` agent; it reads the prompt on stdin.'],
+      ANYONE,
+    ),
     answer: answerOf('the `command` agent'),
-    model: key(oneOf('none', ...MODEL_APIS), [
-      'word',
-      'none',
-      'Model API that the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai`, `anthropic` or `google`.',
-    ]),
+    model: key(
+      oneOf('none', ...MODEL_APIS),
+      [
+        'word',
+        'none',
+        'Model API that the `command` agent may use, at the address in HALO_MODEL_URL: `none`, `openai`, `anthropic` or `google`.',
+      ],
+      ANYONE,
+    ),
   }),
   opencode: z.strictObject({
-    model: key(oneOf('openai', 'anthropic'), ['word', 'anthropic', 'Model API of opencode: `anthropic` or `openai`.']),
+    model: key(
+      oneOf('openai', 'anthropic'),
+      ['word', 'anthropic', 'Model API of opencode: `anthropic` or `openai`.'],
+      ANYONE,
+    ),
     answer: answerOf('opencode'),
   }),
   gemini: z.strictObject({ answer: answerOf('Gemini CLI') }),

@@ -3,7 +3,7 @@ import { Fleet } from './fleet-table.ts';
 import { AGENT_IDS } from '../../core/agent.ts';
 import { EFFORTS } from '../../core/agent-options.ts';
 import { key } from './key-metadata.ts';
-import { LOCAL, owner, tighten } from '../trust/key-trust.ts';
+import { ANYONE, landRight, LOCAL, needsRight, owner, tighten } from '../trust/key-trust.ts';
 import {
   Author,
   Commands,
@@ -31,18 +31,30 @@ import { TestsTable } from './tests-table.ts';
 
 /** The settings of `halo.toml` after all layers are merged. Durations are converted to ms and sizes to bytes. */
 export const HaloToml = z.strictObject({
-  agent: key(oneOf(...AGENT_IDS), ['word', 'codex', `The agent: ${AGENT_IDS.map((id) => `\`${id}\``).join(', ')}.`]),
+  agent: key(
+    oneOf(...AGENT_IDS),
+    ['word', 'codex', `The agent: ${AGENT_IDS.map((id) => `\`${id}\``).join(', ')}.`],
+    ANYONE,
+  ),
   agents: AgentsTable,
-  setup: key(Commands, [
-    'list of strings',
-    [],
-    'Commands that install dependencies for agent and gates. They run before the agent and again before the gates, unless a [snapshot](snapshots.md) has their result; changes of tracked files are [reverted before each gate](proof.md#gates).',
-  ]),
-  gates: key(Commands.optional(), [
-    'list of strings',
-    undefined,
-    'Required. Commands that must all exit 0, without network, on exactly the tree that will be committed. Files that git ignores may come from setup and earlier gates. `[]` means no gates.',
-  ]),
+  setup: key(
+    Commands,
+    [
+      'list of strings',
+      [],
+      'Commands that install dependencies for agent and gates. They run before the agent and again before the gates, unless a [snapshot](snapshots.md) has their result; changes of tracked files are [reverted before each gate](proof.md#gates).',
+    ],
+    landRight('unproven'),
+  ),
+  gates: key(
+    Commands.optional(),
+    [
+      'list of strings',
+      undefined,
+      'Required. Commands that must all exit 0, without network, on exactly the tree that will be committed. Files that git ignores may come from setup and earlier gates. `[]` means no gates.',
+    ],
+    landRight('append'),
+  ),
   image: key(
     Text.refine((name) => /^[\w][\w.:/@-]*$/.test(name), 'must be the name of an image'),
     [
@@ -52,38 +64,58 @@ export const HaloToml = z.strictObject({
     ],
     { rule: 'image' },
   ),
-  env: key(Variables, [
-    'table of strings',
-    {},
-    'Environment variables of setup, agent and gates. The agent can read them: do not set secrets here.',
-  ]),
+  env: key(
+    Variables,
+    [
+      'table of strings',
+      {},
+      'Environment variables of setup, agent and gates. The agent can read them: do not set secrets here.',
+    ],
+    landRight('unproven'),
+  ),
   model: z.strictObject({
-    name: key(Text.optional(), [
-      'string',
-      undefined,
-      'Name of the model. Default: `gpt-5.5`; with Anthropic’s API, `claude-sonnet-5-5`; with Google’s API, `gemini-2.5-pro`.',
-    ]),
-    effort: key(oneOf(...EFFORTS).optional(), [
-      'word',
-      undefined,
-      'How much the model [reasons](agents.md#effort-tools-and-subagents): `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. Default: as agent and model decide.',
-    ]),
-    fallback: key(z.array(Text, { error: 'must be a list of names' }), [
-      'list of strings',
-      [],
-      'Models of the same provider for attempts that begin during a [long pause](gateway.md#fallback-models) of `model.name`, in this order.',
-    ]),
-    allow: key(z.array(Text, { error: 'must be a list of names' }), [
-      'list of strings',
-      [],
-      'Additional models that the agent may request; the gateway refuses all others.',
-    ]),
+    name: key(
+      Text.optional(),
+      [
+        'string',
+        undefined,
+        'Name of the model. Default: `gpt-5.5`; with Anthropic’s API, `claude-sonnet-5-5`; with Google’s API, `gemini-2.5-pro`.',
+      ],
+      ANYONE,
+    ),
+    effort: key(
+      oneOf(...EFFORTS).optional(),
+      [
+        'word',
+        undefined,
+        'How much the model [reasons](agents.md#effort-tools-and-subagents): `none`, `minimal`, `low`, `medium`, `high`, `xhigh` or `max`. Default: as agent and model decide.',
+      ],
+      ANYONE,
+    ),
+    fallback: key(
+      z.array(Text, { error: 'must be a list of names' }),
+      [
+        'list of strings',
+        [],
+        'Models of the same provider for attempts that begin during a [long pause](gateway.md#fallback-models) of `model.name`, in this order.',
+      ],
+      ANYONE,
+    ),
+    allow: key(
+      z.array(Text, { error: 'must be a list of names' }),
+      ['list of strings', [], 'Additional models that the agent may request; the gateway refuses all others.'],
+      ANYONE,
+    ),
     ...provider('Base URL of the model provider, including the API version. Only the gateway connects to it.'),
-    mode: key(oneOf('live', 'record', 'replay'), [
-      'word',
-      'live',
-      '`live`; `record`: live, and keep the traffic as a cassette; `replay`: answer from cassettes, offline and without a key.',
-    ]),
+    mode: key(
+      oneOf('live', 'record', 'replay'),
+      [
+        'word',
+        'live',
+        '`live`; `record`: live, and keep the traffic as a cassette; `replay`: answer from cassettes, offline and without a key.',
+      ],
+      ANYONE,
+    ),
     cassettes: key(
       Text.optional(),
       [
@@ -93,11 +125,15 @@ export const HaloToml = z.strictObject({
       ],
       LOCAL,
     ),
-    timing: key(oneOf('off', 'recorded'), [
-      'word',
-      'off',
-      '`recorded`: a cassette contains the time of each part of an answer, and a replay repeats it; `off`: as fast as possible.',
-    ]),
+    timing: key(
+      oneOf('off', 'recorded'),
+      [
+        'word',
+        'off',
+        '`recorded`: a cassette contains the time of each part of an answer, and a replay repeats it; `off`: as fast as possible.',
+      ],
+      ANYONE,
+    ),
   }),
   providers: z.strictObject({
     openai: z.strictObject(provider('Base URL of OpenAI’s API, unless `model.base_url` is set.')),
@@ -109,16 +145,24 @@ export const HaloToml = z.strictObject({
   sandbox: SandboxTable,
   network: NetworkTable,
   run: z.strictObject({
-    parallel: key(wholeNumber(1, 64), [
-      'whole number',
-      1,
-      'Maximum number of concurrent stories of a run. A story starts as soon as all its dependencies have landed.',
-    ]),
-    on_failure: key(oneOf('stop', 'continue'), [
-      'word',
-      'stop',
-      'After a story has failed: `stop` starts no other story, `continue` runs all stories that do not depend on it.',
-    ]),
+    parallel: key(
+      wholeNumber(1, 64),
+      [
+        'whole number',
+        1,
+        'Maximum number of concurrent stories of a run. A story starts as soon as all its dependencies have landed.',
+      ],
+      ANYONE,
+    ),
+    on_failure: key(
+      oneOf('stop', 'continue'),
+      [
+        'word',
+        'stop',
+        'After a story has failed: `stop` starts no other story, `continue` runs all stories that do not depend on it.',
+      ],
+      ANYONE,
+    ),
   }),
   secrets: z.strictObject({
     env: key(
@@ -155,7 +199,7 @@ export const HaloToml = z.strictObject({
         'report',
         'If a story adds text that looks like a token or a private key: `report` it, or `block` the story until it is approved.',
       ],
-      owner('allow probable secrets to land', ['block']),
+      tighten(['report', 'block']),
     ),
     allow: key(
       z.array(AllowedSecret, { error: 'must be a list of rules, like ["generic-api-key:test/**"]' }),
@@ -170,11 +214,15 @@ export const HaloToml = z.strictObject({
   retry: RetryTable,
   breaker: BreakerTable,
   prd: z.strictObject({
-    write_back: key(z.boolean({ error: 'must be true or false' }), [
-      'true or false',
-      true,
-      'Mark landed stories as done in the PRD file, if the file is on the machine of the worker and the run is the only one of its submit.',
-    ]),
+    write_back: key(
+      z.boolean({ error: 'must be true or false' }),
+      [
+        'true or false',
+        true,
+        'Mark landed stories as done in the PRD file, if the file is on the machine of the worker and the run is the only one of its submit.',
+      ],
+      tighten([true, false]),
+    ),
     criteria: key(
       oneOf('warn', 'required'),
       [
@@ -212,12 +260,20 @@ export const HaloToml = z.strictObject({
   }),
   land: LandTable,
   git: z.strictObject({
-    author: key(Author, ['name and email', 'halo <halo@localhost>', 'Author and committer of the commits.']),
-    message: key(Message, [
-      'string',
-      'feat: [{id}] - {title}',
-      'Commit message, with [placeholders](prd.md#commit-messages) such as `{type}`, `{id}` and `{title}`.',
-    ]),
+    author: key(
+      Author,
+      ['name and email', 'halo <halo@localhost>', 'Author and committer of the commits.'],
+      needsRight('land'),
+    ),
+    message: key(
+      Message,
+      [
+        'string',
+        'feat: [{id}] - {title}',
+        'Commit message, with [placeholders](prd.md#commit-messages) such as `{type}`, `{id}` and `{title}`.',
+      ],
+      needsRight('land'),
+    ),
     sign: key(
       oneOf('no', 'ssh'),
       ['word', 'no', '`ssh`: sign commits and their notes with `git.signing_key`.'],

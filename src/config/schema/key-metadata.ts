@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ANYONE, type KeyTrust } from '../trust/key-trust.ts';
+import type { KeyTrust } from '../trust/key-trust.ts';
 
 export type KeyKind = 'text' | 'number' | 'boolean' | 'list' | 'table';
 
@@ -47,7 +47,7 @@ export const keyMetadata = z.registry<KeyMetadata>();
 export function key<S extends z.ZodType>(
   schema: S,
   [type, preset, meaning]: [keyof typeof KINDS, unknown, string],
-  trust: KeyTrust = ANYONE,
+  trust: KeyTrust,
 ): S {
   const own = schema.clone();
   keyMetadata.add(own, { type, kind: KINDS[type], default: preset, meaning, trust });

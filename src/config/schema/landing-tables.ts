@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HOST_FILE, owner, tighten } from '../trust/key-trust.ts';
+import { HOST_FILE, JOIN, landRight, needsRight, owner, tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
 import { BaseUrl, Duration, GlobList, oneOf, Text, VariableName, wholeNumber } from './values.ts';
 
@@ -96,11 +96,15 @@ export const IssuesTable = z.strictObject({
 
 /** `[land]`: what lands, and where. */
 export const LandTable = z.strictObject({
-  mode: key(oneOf('branch', 'ff', 'worktree', 'pr'), [
-    'word',
-    'branch',
-    '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out in `<HALO_HOME>/worktrees/<runId>` when all stories have landed; `pr`: push the branch of the run and open a [pull request](pull-requests.md).',
-  ]),
+  mode: key(
+    oneOf('branch', 'ff', 'worktree', 'pr'),
+    [
+      'word',
+      'branch',
+      '`branch`: leave the commits on the branch of the run; `ff`: fast-forward the branch of the checkout when all stories have landed; `worktree`: check them out in `<HALO_HOME>/worktrees/<runId>` when all stories have landed; `pr`: push the branch of the run and open a [pull request](pull-requests.md).',
+    ],
+    needsRight('land', ['branch']),
+  ),
   push: key(
     oneOf('branch', 'base'),
     [
@@ -110,11 +114,15 @@ export const LandTable = z.strictObject({
     ],
     { rule: 'tighten', order: ['base', 'branch'], defaultCounts: true },
   ),
-  pull_requests: key(oneOf('run', 'story'), [
-    'word',
-    'run',
-    'With `mode = "pr"`: one pull request for the `run`, or one for each `story`, [stacked](pull-requests.md#a-pull-request-for-each-story).',
-  ]),
+  pull_requests: key(
+    oneOf('run', 'story'),
+    [
+      'word',
+      'run',
+      'With `mode = "pr"`: one pull request for the `run`, or one for each `story`, [stacked](pull-requests.md#a-pull-request-for-each-story).',
+    ],
+    landRight('same'),
+  ),
   feedback_rounds: key(
     wholeNumber(0, 10),
     [
@@ -133,11 +141,11 @@ export const LandTable = z.strictObject({
     ],
     HOST_FILE,
   ),
-  stop_label: key(Text.max(100), [
-    'string',
-    'halo:stop',
-    'Label of a pull request whose reviews and checks halo does not use.',
-  ]),
+  stop_label: key(
+    Text.max(100),
+    ['string', 'halo:stop', 'Label of a pull request whose reviews and checks halo does not use.'],
+    landRight('same'),
+  ),
   unchanged: key(
     oneOf('trust', 'pass', 'fail'),
     [
@@ -163,6 +171,6 @@ export const LandTable = z.strictObject({
       [],
       'Paths that a story may change only with `halo approve`, in addition to [halo’s own list](proof.md#protected-paths). `!glob` excludes paths. At most 100 globs of 200 characters each, and 4000 characters in total.',
     ],
-    { rule: 'join' },
+    JOIN,
   ),
 });

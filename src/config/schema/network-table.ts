@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../../core/journal/egress-events.ts';
 import { key } from './key-metadata.ts';
-import { HOST_FILE, OPENS_NETWORK, owner } from '../trust/key-trust.ts';
+import { ANYONE, HOST_FILE, landRight, OPENS_NETWORK, owner } from '../trust/key-trust.ts';
 import { BaseUrl, byQuotedName, GitUrl, HostPort, oneOf, RegistryList, Size, Text, VariableName } from './values.ts';
 
 const EXAMPLE = '[network.credentials."npm.example.com"] with token_env';
@@ -43,13 +43,17 @@ export const NetworkTable = z.strictObject({
       [],
       'Hosts to which setup may connect through the gateway, never the agent or the gates. Before the gates, [setup runs code of the story](network.md).',
     ],
-    { rule: 'public-hosts' },
+    { ...landRight('fewer'), publicHosts: true },
   ),
-  channel: key(oneOf('auto', 'socket', 'stdio'), [
-    'word',
-    'auto',
-    '[Connection](sandbox.md#the-channel) between sandbox and gateway: a Unix `socket`, or `stdio`; `auto`: `socket` if possible.',
-  ]),
+  channel: key(
+    oneOf('auto', 'socket', 'stdio'),
+    [
+      'word',
+      'auto',
+      '[Connection](sandbox.md#the-channel) between sandbox and gateway: a Unix `socket`, or `stdio`; `auto`: `socket` if possible.',
+    ],
+    ANYONE,
+  ),
   private: key(
     z.array(HostPort, { error: 'must be a list like ["packages.example.com:443"]' }),
     [
@@ -59,11 +63,15 @@ export const NetworkTable = z.strictObject({
     ],
     owner(OPENS_NETWORK),
   ),
-  registries: key(RegistryList, [
-    'list of words',
-    [],
-    'Package registries that setup may read through the gateway’s [proxy](network.md#registries): `npm`, `pypi`, `crates`, `go`, `debian`.',
-  ]),
+  registries: key(
+    RegistryList,
+    [
+      'list of words',
+      [],
+      'Package registries that setup may read through the gateway’s [proxy](network.md#registries): `npm`, `pypi`, `crates`, `go`, `debian`.',
+    ],
+    landRight('fewer'),
+  ),
   agent_registries: key(
     RegistryList,
     [

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RETRY_RULES, type RetryRule } from '../../core/failure/failure.ts';
 import { UNANSWERED } from '../../core/run/questions.ts';
 import { key } from './key-metadata.ts';
-import { owner } from '../trust/key-trust.ts';
+import { ANYONE, needsRight, owner } from '../trust/key-trust.ts';
 import { Duration, oneOf, wholeNumber } from './values.ts';
 
 const SHARE = 'must be a number from 0 to 1';
@@ -11,33 +11,37 @@ const FACTOR = 'must be a number from 1 to 10';
 
 /** `[retry]`: the handling of failures, by class. */
 export const RetryTable = z.strictObject({
-  attempts: key(wholeNumber(1, 100), [
-    'whole number',
-    3,
-    'Maximum number of attempts at a story that fail because of the agent, the story or a gate.',
-  ]),
-  backoff: key(Duration, ['duration', '30s', 'Delay before the first retry.']),
-  max_backoff: key(Duration, ['duration', '5m', 'Maximum delay before a retry.']),
-  multiplier: key(z.number({ error: FACTOR }).min(1, FACTOR).max(10, FACTOR), [
-    'number',
-    2,
-    'Factor between consecutive delays.',
-  ]),
-  jitter: key(z.number({ error: SHARE }).min(0, SHARE).max(1, SHARE), [
-    'number',
-    0.2,
-    'Maximum random reduction of a delay, as a fraction, so that runs do not retry at the same time.',
-  ]),
-  crashes: key(wholeNumber(1, 100), [
-    'whole number',
-    10,
-    'Maximum number of consecutive worker crashes during a story before it fails.',
-  ]),
-  max_wait: key(Duration, [
-    'duration',
-    '12h',
-    'Maximum total time that an attempt waits for [long pauses](gateway.md#long-pauses) of its model. If a pause would exceed it, the story fails.',
-  ]),
+  attempts: key(
+    wholeNumber(1, 100),
+    ['whole number', 3, 'Maximum number of attempts at a story that fail because of the agent, the story or a gate.'],
+    ANYONE,
+  ),
+  backoff: key(Duration, ['duration', '30s', 'Delay before the first retry.'], ANYONE),
+  max_backoff: key(Duration, ['duration', '5m', 'Maximum delay before a retry.'], ANYONE),
+  multiplier: key(
+    z.number({ error: FACTOR }).min(1, FACTOR).max(10, FACTOR),
+    ['number', 2, 'Factor between consecutive delays.'],
+    ANYONE,
+  ),
+  jitter: key(
+    z.number({ error: SHARE }).min(0, SHARE).max(1, SHARE),
+    ['number', 0.2, 'Maximum random reduction of a delay, as a fraction, so that runs do not retry at the same time.'],
+    ANYONE,
+  ),
+  crashes: key(
+    wholeNumber(1, 100),
+    ['whole number', 10, 'Maximum number of consecutive worker crashes during a story before it fails.'],
+    ANYONE,
+  ),
+  max_wait: key(
+    Duration,
+    [
+      'duration',
+      '12h',
+      'Maximum total time that an attempt waits for [long pauses](gateway.md#long-pauses) of its model. If a pause would exceed it, the story fails.',
+    ],
+    ANYONE,
+  ),
   agent: z.strictObject(ownFailures('hint', 'The agent program failed or gave no valid answer')),
   story: z.strictObject(ownFailures('hint', 'The agent gave up, took too long or used too much memory')),
   gate: z.strictObject(ownFailures('hint', 'A gate failed')),
@@ -103,29 +107,37 @@ export const BreakerTable = z.strictObject({
 /** Failures that use up attempts. */
 function ownFailures(rule: RetryRule, what: string) {
   const meaning = `${what}: \`hint\`, \`fresh\`, \`wait\` or \`halt\` ([rules](failures.md#rules)).`;
-  return { rule: key(oneOf(...RETRY_RULES), ['word', rule, meaning]), backoff: classBackoff(undefined) };
+  return { rule: key(oneOf(...RETRY_RULES), ['word', rule, meaning], ANYONE), backoff: classBackoff(undefined) };
 }
 
 /** Failures outside the story's control. */
 function otherFailures(rule: RetryRule, retries: number, what: string) {
   const meaning = 'Maximum number of retries of a story after such failures.';
-  return { ...ownFailures(rule, what), retries: key(wholeNumber(0, 100), ['whole number', retries, meaning]) };
+  return { ...ownFailures(rule, what), retries: key(wholeNumber(0, 100), ['whole number', retries, meaning], ANYONE) };
 }
 
 function classBackoff(preset: string | undefined) {
-  return key(Duration.optional(), ['duration', preset, 'Overrides `retry.backoff` for these failures.']);
+  return key(Duration.optional(), ['duration', preset, 'Overrides `retry.backoff` for these failures.'], ANYONE);
 }
 
 /** `[answers]`: questions of agents that no person answers. */
 export const AnswersTable = z.strictObject({
-  deadline: key(Duration.optional(), [
-    'duration',
-    undefined,
-    'How long a [question of an agent](run-control.md#answer-a-question) waits for an answer, before `answers.default` applies. Not set: without limit.',
-  ]),
-  default: key(oneOf(...UNANSWERED), [
-    'word',
-    'fail',
-    'After the deadline: `first-option` takes the first option that the agent proposed, or fails the story if there is none; `fail` fails it; `skip` continues without it.',
-  ]),
+  deadline: key(
+    Duration.optional(),
+    [
+      'duration',
+      undefined,
+      'How long a [question of an agent](run-control.md#answer-a-question) waits for an answer, before `answers.default` applies. Not set: without limit.',
+    ],
+    needsRight('answer'),
+  ),
+  default: key(
+    oneOf(...UNANSWERED),
+    [
+      'word',
+      'fail',
+      'After the deadline: `first-option` takes the first option that the agent proposed, or fails the story if there is none; `fail` fails it; `skip` continues without it.',
+    ],
+    needsRight('answer'),
+  ),
 });

@@ -106,7 +106,7 @@ export const ServerTable = z
       [
         'list of keys',
         [],
-        'Keys of `[limits]`, `approval`, `tests` and `land`, or `image`, that a request may set freely. Only in `<HALO_HOME>/config.toml`.',
+        'Keys that [a request may set](#what-a-request-may-set) freely, unless it may never set them. Only in `<HALO_HOME>/config.toml`.',
       ],
       HOST_FILE,
     ),

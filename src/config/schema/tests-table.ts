@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TESTS_FIRST_MODES } from '../../core/prd/tests-first-field.ts';
-import { LOCAL, tighten } from '../trust/key-trust.ts';
+import { ANYONE, landRight, LOCAL, tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
 import { GlobList, oneOf, ReportPaths, TestCommand } from './values.ts';
 
@@ -33,11 +33,15 @@ export const TestsTable = z.strictObject({
     ],
     LOCAL,
   ),
-  refactor: key(z.boolean({ error: 'must be true or false' }), [
-    'true or false',
-    false,
-    'Whether an agent refactors a change whose locked tests and gates pass, before it lands ([tests first](tests-first.md#refactoring)).',
-  ]),
+  refactor: key(
+    z.boolean({ error: 'must be true or false' }),
+    [
+      'true or false',
+      false,
+      'Whether an agent refactors a change whose locked tests and gates pass, before it lands ([tests first](tests-first.md#refactoring)).',
+    ],
+    ANYONE,
+  ),
   removed: key(
     oneOf('report', 'block'),
     [
@@ -56,9 +60,13 @@ export const TestsTable = z.strictObject({
     ],
     { rule: 'tighten', order: ['never', 'auto', 'always'], defaultCounts: true },
   ),
-  reports: key(ReportPaths, [
-    'list of paths',
-    [],
-    'Test report files that the gates write: JUnit XML, or the JSON of jest or vitest. The output of gates is always read as well.',
-  ]),
+  reports: key(
+    ReportPaths,
+    [
+      'list of paths',
+      [],
+      'Test report files that the gates write: JUnit XML, or the JSON of jest or vitest. The output of gates is always read as well.',
+    ],
+    landRight('unproven'),
+  ),
 });

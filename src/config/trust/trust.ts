@@ -1,17 +1,19 @@
 import { isIP } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
+import type { Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { describeNonPublic } from '../../lib/ip-range.ts';
 import { CONFIG_KEYS, openMemberOf } from '../keys.ts';
 import { mergeSettings, type ConfigLayer } from '../config-layer.ts';
-import { readOptions, type LoadedLayers } from '../load/file-layers.ts';
+import { readOptions, type LoadedLayers, type RequestRights } from '../load/file-layers.ts';
 import type { Setting } from '../settings.ts';
-import { ANYONE, OPENS_NETWORK, type KeyTrust } from './key-trust.ts';
+import { HOST_FILE, OPENS_NETWORK, type Direction, type KeyTrust } from './key-trust.ts';
 
 type Assignment = Pick<Setting, 'key' | 'value'>;
 
-/** The trust rule of a key or of a member of an open table. */
+/** The trust rule of a key or of a member of an open table; the strictest one for unknown keys. */
 export function trustOf(key: string): KeyTrust {
-  return CONFIG_KEYS.get(openMemberOf(key)?.table ?? key)?.trust ?? ANYONE;
+  return CONFIG_KEYS.get(openMemberOf(key)?.table ?? key)?.trust ?? HOST_FILE;
 }
 
 /** True if the file of a repository may not set a key. */
@@ -21,7 +23,8 @@ export function isForbiddenInRepository(key: string): boolean {
 
 /** True if a setting allows connections to an address that is not public. */
 export function allowsPrivateAddress({ key, value }: Assignment): boolean {
-  if (trustOf(key).rule !== 'public-hosts' || !Array.isArray(value)) return false;
+  const trust = trustOf(key);
+  if (trust.rule !== 'right' || trust.publicHosts !== true || !Array.isArray(value)) return false;
   return value.some((entry) => {
     const host = String(entry)
       .replace(/:\d+$/, '')
@@ -47,23 +50,44 @@ export interface TrustedLayers {
   standing: ConfigLayer[];
   /** The base of config.toml of HALO_HOME. */
   base: ConfigLayer | undefined;
-  /** The options of a request from another machine. */
-  requested: readonly Setting[];
+  /** Settings of the repository that do not count, because the request lacks the right that they need. */
+  ignored: Setting[];
+  /** Who asked for the options. */
+  asker: Asker;
+}
+
+/** What the sender of the settings may do. */
+interface Asker {
+  /** Absent: the user who runs halo. */
+  rights: RequestRights | undefined;
+  /** The keys that the server lets requests set freely. */
+  free: readonly string[];
+}
+
+function lacks(asker: Asker, right: Right, key: string): boolean {
+  return asker.rights !== undefined && !asker.rights.includes(right) && !isFree(asker, key);
+}
+
+function isFree({ free }: Asker, key: string): boolean {
+  return free.includes(key) || free.includes(openMemberOf(key)?.table ?? key);
 }
 
 /** Drops what the repository may not loosen. */
-export function applyTrust({ standing: given, options, hasHome, isRemote }: LoadedLayers): TrustedLayers {
-  const standing = dropLooserSettings(given);
+export function applyTrust({ standing: given, options, hasHome, request }: LoadedLayers): TrustedLayers {
+  const listed = hasHome ? given[0]?.settings.find(({ key }) => key === 'server.options') : undefined;
+  const asker: Asker = { rights: request, free: (listed?.value ?? []) as readonly string[] };
+  const { layers: standing, ignored } = dropUngranted(dropLooserSettings(given, asker), asker);
   const base = hasHome ? standing[0] : undefined;
-  return { layers: [...standing, options], standing, base, requested: isRemote ? options.settings : [] };
+  return { layers: [...standing, options], standing, base, ignored, asker };
 }
 
-const REQUEST_HINT = 'Run the command on the server, with HALO_URL unset, or add these keys to [server] options there.';
+const REQUEST_HINT =
+  'Run the command on the server, with HALO_URL unset, or add these keys to [server] options in config.toml there.';
 
 /** Lists the settings that their source may not set; `merged`: the settings in effect, and what is wrong with their provider. */
 export function findTrustProblems(
-  { layers, standing, base, requested }: TrustedLayers,
-  merged: { settings: readonly Setting[]; problems: readonly string[] },
+  { layers, base, asker }: TrustedLayers,
+  merged: { problems: readonly string[] },
 ): { problems: string[]; hint?: string } {
   const foreign = [
     ...merged.problems,
@@ -71,30 +95,49 @@ export function findTrustProblems(
     ...findForeignImages(layers),
     ...findMisplacedSettings(layers, base),
   ];
-  const free = merged.settings.find(({ key }) => key === 'server.options')?.value as readonly string[];
-  const looser = findLooserRequests(requested, { layers: standing, free });
+  const looser = findLooserRequests(layers, asker);
   if (foreign.length === 0) return { problems: looser, hint: REQUEST_HINT };
   return { problems: [...foreign, ...looser] };
 }
 
-/** Drops the settings of untrusted layers that are less strict than those of the trusted layers before them. */
-function dropLooserSettings(layers: readonly ConfigLayer[]): ConfigLayer[] {
+/** Drops the settings of the repository that are less strict than those of the trusted layers before them. */
+function dropLooserSettings(layers: readonly ConfigLayer[], asker: Asker): ConfigLayer[] {
   const required = new Map(
     [...CONFIG_KEYS.values()].flatMap(({ name: key, default: value, trust }) =>
-      trust.rule === 'tighten' && trust.defaultCounts ? [[key, strictnessOf({ key, value })] as const] : [],
+      trust.rule === 'tighten' &&
+      (trust.defaultCounts || (typeof trust.order !== 'string' && lacks(asker, 'land', key)))
+        ? [[key, strictnessOf({ key, value })] as const]
+        : [],
     ),
   );
-  return layers.map(({ settings, trusted }) => {
+  return layers.map((layer) => {
+    const { settings, trusted } = layer;
     if (trusted) settings.forEach((setting) => required.set(setting.key, strictnessOf(setting)));
     const isStrict = (setting: Setting) => strictnessOf(setting) >= (required.get(setting.key) ?? -Infinity);
-    return { settings: trusted ? settings : settings.filter(isStrict), trusted };
+    return { ...layer, settings: trusted ? settings : settings.filter(isStrict) };
   });
+}
+
+/** Drops the settings of the repository whose effect needs a right that the asker lacks. */
+function dropUngranted(layers: readonly ConfigLayer[], asker: Asker): { layers: ConfigLayer[]; ignored: Setting[] } {
+  const kept: ConfigLayer[] = [];
+  const ignored: Setting[] = [];
+  for (const layer of layers) {
+    const isIgnored = (setting: Setting) => {
+      const trust = trustOf(setting.key);
+      if (layer.trusted || trust.rule !== 'right' || trust.repository) return false;
+      return lacks(asker, trust.right, setting.key) && !isWithin(trust.direction, setting, kept);
+    };
+    ignored.push(...layer.settings.filter(isIgnored));
+    kept.push({ ...layer, settings: layer.settings.filter((setting) => !isIgnored(setting)) });
+  }
+  return { layers: kept, ignored };
 }
 
 /** Lists the settings of a repository that only the user who runs halo may set. */
 function findForeignSettings(layers: readonly ConfigLayer[]): string[] {
   return layers
-    .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
+    .flatMap(({ settings, trusted, requested }) => (trusted || requested === true ? [] : settings))
     .flatMap((setting) => {
       const action = foreignAction(setting);
       if (action === undefined) return [];
@@ -106,8 +149,7 @@ function findForeignSettings(layers: readonly ConfigLayer[]): string[] {
 function foreignAction(setting: Setting): string | undefined {
   if (allowsPrivateAddress(setting)) return OPENS_NETWORK;
   const trust = trustOf(setting.key);
-  if (trust.rule !== 'owner' || trust.except?.some((value) => value === setting.value)) return undefined;
-  return trust.action;
+  return trust.rule === 'owner' ? trust.action : undefined;
 }
 
 /** Lists the settings that are only allowed in the base of config.toml; `base` is its layer. */
@@ -122,7 +164,7 @@ function findMisplacedSettings(layers: readonly ConfigLayer[], base: ConfigLayer
 function findForeignImages(layers: readonly ConfigLayer[]): string[] {
   const effective = mergeSettings(layers);
   return layers
-    .flatMap(({ settings, trusted }) => (trusted ? [] : settings))
+    .flatMap(({ settings, trusted, requested }) => (trusted || requested === true ? [] : settings))
     .filter((setting) => trustOf(setting.key).rule === 'image' && setting === effective.get(setting.key))
     .filter(({ value }) => !isImageAllowed(String(value), layers))
     .map(({ value, origin }) => {
@@ -142,55 +184,134 @@ function isImageAllowed(image: string, layers: readonly ConfigLayer[]): boolean 
   });
 }
 
-/**
- * Lists the options of a request that are less strict than all other layers and the defaults, or choose an image that is
- * not allowed. `free`: the keys that the server lets requests set.
- */
-function findLooserRequests(
-  requested: readonly Setting[],
-  { layers, free }: { layers: readonly ConfigLayer[]; free: readonly string[] },
-): string[] {
-  const required = findRequiredStrictness(layers);
-  return requested
-    .filter(({ key }) => !free.includes(key))
-    .flatMap((setting) => {
-      const { key, value, origin } = setting;
+/** Lists what a request chose, by options or by a profile, beyond what it may set. */
+function findLooserRequests(layers: readonly ConfigLayer[], asker: Asker): string[] {
+  if (asker.rights === undefined) return [];
+  return layers.flatMap(({ settings, trusted, requested }, index) => {
+    if (requested !== true) return [];
+    const before = layers.slice(0, index);
+    return settings.flatMap((setting) => {
+      const { key, origin } = setting;
+      if (!trusted && isLocal(setting)) return [`${origin}: ${key}: a request may not set it`];
+      const find = trusted ? findProfileFault : findOptionFault;
+      const fault = isFree(asker, key) ? undefined : find(setting, { before, asker });
       const condition = `unless [server] options in the server’s config.toml names "${key}"`;
-      if (trustOf(key).rule === 'image' && !isImageAllowed(String(value), layers))
-        return [`${origin}: image: a request may not choose the image "${String(value)}" of the server, ${condition}`];
-      const strictest = required.get(key);
-      if (strictest === undefined || strictnessOf(setting) >= strictnessOf(strictest)) return [];
-      const shown = JSON.stringify(strictest.value) ?? String(strictest.value);
-      return [`${origin}: ${key}: a request may not be looser than ${shown}, ${condition}`];
+      return fault === undefined ? [] : [`${origin}: ${key}: ${fault}, ${condition}`];
     });
+  });
 }
 
-/** The strictest value of each key with a `tighten` rule. For amounts, the default counts only if no layer sets the key. */
-function findRequiredStrictness(layers: readonly ConfigLayer[]): Map<string, Assignment> {
-  const strictest = new Map<string, Assignment>();
-  const settings = layers.flatMap((layer) => layer.settings).filter(({ key }) => trustOf(key).rule === 'tighten');
-  const defaults = [...CONFIG_KEYS.values()]
-    .filter(({ name, trust }) => trust.rule === 'tighten' && !settings.some(({ key }) => key === name))
-    .map(({ name, default: value }) => ({ key: name, value }));
-  for (const each of [...defaults, ...settings]) {
-    const before = strictest.get(each.key);
-    if (before === undefined || strictnessOf(each) > strictnessOf(before)) strictest.set(each.key, each);
+interface Asked {
+  before: readonly ConfigLayer[];
+  asker: Asker;
+}
+
+/** What an option of a request may not do. */
+function findOptionFault(setting: Setting, { before, asker }: Asked): string | undefined {
+  const { key, value } = setting;
+  const trust = trustOf(key);
+  if (trust.rule === 'image' && !isImageAllowed(String(value), before))
+    return `a request may not choose the image "${String(value)}" of the server`;
+  if (trust.rule === 'join' && (value as string[]).some((entry) => entry.startsWith('!')))
+    return 'a request may only add to the list, and not exclude';
+  return findLooseness(setting, before) ?? findMissingRight(setting, { before, asker });
+}
+
+/**
+ * What a profile of config.toml may not change for a request without the right to land. All other values in it are a
+ * choice that the owner offers.
+ */
+function findProfileFault(setting: Setting, { before, asker }: Asked): string | undefined {
+  const trust = trustOf(setting.key);
+  if (!lacks(asker, 'land', setting.key)) return undefined;
+  if (trust.rule === 'owner' && !isWithin('same', setting, before)) return needsRight('land');
+  if (trust.rule === 'tighten' && typeof trust.order !== 'string') return findLooseness(setting, before);
+  return findMissingRight(setting, { before, asker });
+}
+
+function findMissingRight(setting: Setting, { before, asker }: Asked): string | undefined {
+  const trust = trustOf(setting.key);
+  if (trust.rule !== 'right' || !lacks(asker, trust.right, setting.key)) return undefined;
+  return isWithin(trust.direction, setting, before) ? undefined : needsRight(trust.right, trust.direction);
+}
+
+function needsRight(right: Right, direction: Direction = 'same'): string {
+  const most: Record<string, string> = {
+    same: '',
+    fewer: ', except for fewer entries',
+    append: ', except for more entries after those in effect',
+    unproven: ', except for a repository without gates',
+  };
+  const except =
+    typeof direction === 'string'
+      ? most[direction]
+      : `, except for ${direction.map((word) => JSON.stringify(word)).join(', ')}`;
+  return `a request needs the right to ${right} for it${except ?? ''}`;
+}
+
+/** Whether a setting is what is in effect, or goes in a direction that needs no right. */
+function isWithin(direction: Direction, { key, value }: Assignment, layers: readonly ConfigLayer[]): boolean {
+  const effective = mergeSettings(layers);
+  const before = effective.get(key)?.value ?? CONFIG_KEYS.get(key)?.default;
+  if (isDeepStrictEqual(value, before)) return true;
+  const list = value as unknown[];
+  switch (direction) {
+    case 'same':
+      return false;
+    case 'fewer':
+      return list.every((entry) => (before as unknown[]).includes(entry));
+    case 'append':
+      return before === undefined
+        ? list.length > 0
+        : (before as unknown[]).every((entry, index) => list[index] === entry);
+    case 'unproven':
+      return ((effective.get('gates')?.value ?? []) as unknown[]).length === 0;
+    default:
+      return direction.includes(String(value));
   }
-  return strictest;
 }
 
-/** Combines the values of the owner and of the repository, where the key's rule does: the lower budget, joined lists. */
+/** What a setting may not be less strict than. */
+function findLooseness(setting: Setting, layers: readonly ConfigLayer[]): string | undefined {
+  const strictest = findRequiredStrictness(setting.key, layers);
+  if (strictest === undefined || strictnessOf(setting) >= strictnessOf(strictest)) return undefined;
+  return `a request may not be looser than ${JSON.stringify(strictest.value) ?? String(strictest.value)}`;
+}
+
+/** The strictest value of a key with a `tighten` rule. The default counts only if no layer sets the key. */
+function findRequiredStrictness(key: string, layers: readonly ConfigLayer[]): Assignment | undefined {
+  if (trustOf(key).rule !== 'tighten') return undefined;
+  const settings = layers.flatMap((layer) => layer.settings).filter((setting) => setting.key === key);
+  if (settings.length === 0) return { key, value: CONFIG_KEYS.get(key)?.default };
+  return settings.reduce((one, other) => (strictnessOf(other) > strictnessOf(one) ? other : one));
+}
+
+/** Combines the values of several layers, where the key's rule does: the lower budget, joined lists. */
 export function combineLayers(setting: Setting, layers: readonly ConfigLayer[]): Setting {
   const { rule } = trustOf(setting.key);
-  if (rule !== 'budget' && rule !== 'join') return setting;
+  if (rule === 'join') return joinLists(setting, layers);
+  if (rule !== 'budget') return setting;
   const [own, foreign] = [true, false].map((trusted) =>
     mergeSettings(layers.filter((layer) => layer.trusted === trusted)).get(setting.key),
   );
   if (own === undefined || foreign === undefined) return setting;
-  if (rule === 'budget') return Number(foreign.value) < Number(own.value) ? foreign : own;
-  if (setting !== foreign) return setting;
-  const value = [...(foreign.value as string[]), ...(own.value as string[])];
-  return { ...setting, value, origin: `${foreign.origin}, ${own.origin}` };
+  return Number(foreign.value) < Number(own.value) ? foreign : own;
+}
+
+/** Later entries win, so those of the owner are last. A later list of the owner replaces that of the repository. */
+function joinLists(setting: Setting, layers: readonly ConfigLayer[]): Setting {
+  const find = (from: readonly ConfigLayer[]) => mergeSettings(from).get(setting.key);
+  const isOwn = ({ trusted, requested }: ConfigLayer) => trusted && requested !== true;
+  const last = layers.findLastIndex((layer) => isOwn(layer) && find([layer]) !== undefined);
+  const parts = [
+    find(layers.filter((layer, index) => !layer.trusted && layer.requested !== true && index > last)),
+    find(layers.filter(({ trusted, requested }) => !trusted && requested === true)),
+    find(layers.filter(({ trusted, requested }) => trusted && requested === true)),
+    find(layers.filter(isOwn)),
+  ].flatMap((part) => part ?? []);
+  if (parts.length < 2) return parts[0] ?? setting;
+  const value = parts.flatMap((part) => part.value as string[]);
+  return { ...setting, value, origin: parts.map(({ origin }) => origin).join(', ') };
 }
 
 /**

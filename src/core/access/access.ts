@@ -26,6 +26,17 @@ export function grantOf(role: Role, access: Access): Grant {
   return GRANTS[role][access] ?? 'none';
 }
 
+/** What a request may cause beyond work on the branch of its run: `answer` questions of its runs, `land` work. */
+export const RIGHTS = ['answer', 'land'] as const;
+
+export type Right = (typeof RIGHTS)[number];
+
+/** The rights of a role, as far as the settings of its requests need them. */
+export function rightsOf(role: Role): Right[] {
+  const needed: Record<Right, Access> = { answer: 'control', land: 'operate' };
+  return RIGHTS.filter((right) => grantOf(role, needed[right]) !== 'none');
+}
+
 /** A user of a server. */
 export interface User {
   /** Unique; the name in journals. */

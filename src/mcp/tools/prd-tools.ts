@@ -115,7 +115,9 @@ export const submitTool = defineTool({
       .array(z.string().max(4096))
       .max(50)
       .default([])
-      .describe('Settings of the runs, as `key=value`. They may be stricter than those of the owner, not looser.'),
+      .describe(
+        'Settings of the runs, as `key=value`. They may be stricter than those of the owner and the repository, not looser; what weakens gates, opens the network or lands is refused.',
+      ),
     allowDirty: z.boolean().default(false).describe('Accept uncommitted changes; they are not part of the run.'),
     profile: fieldOf(submitOperation, 'profile'),
     priority: fieldOf(submitOperation, 'priority'),

@@ -12,6 +12,8 @@ Which role may run which operation of a [server](fleet.md#users). The [HTTP API]
 - \`-\`: denied, with \`ACCESS_DENIED\` and status 403
 
 For users with a list of repositories, runs of other repositories do not exist (\`RUN_NOT_FOUND\`), in lists and reports as well. They cannot submit other repositories, see circuit breakers of repositories, or close those of repositories and providers.
+
+The settings of a submit have [rights of their own](configuration.md#what-a-request-may-set): who may not run \`land\` cannot land, weaken gates or open the network by a setting either. There, _may land_ is the row \`land\`, and _may answer_ the row \`answer\`.
 `;
 
 /** The text of docs/access.md. */

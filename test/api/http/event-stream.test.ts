@@ -13,7 +13,7 @@ let app: FastifyInstance;
 
 beforeEach(async () => {
   home = openScriptedHome();
-  app = buildApp({ access: ownerAccess(home.operations.callRemotely, TOKEN) });
+  app = buildApp({ access: ownerAccess(home.operations.callRemotely(), TOKEN) });
   await home.addRun(succeeded(RUN));
 });
 afterEach(async () => {

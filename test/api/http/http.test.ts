@@ -25,7 +25,7 @@ let url: string;
 
 beforeEach(async () => {
   home = openScriptedHome();
-  app = buildApp({ access: ownerAccess(home.operations.callRemotely, TOKEN), hosts: ['127.0.0.1', 'localhost'] });
+  app = buildApp({ access: ownerAccess(home.operations.callRemotely(), TOKEN), hosts: ['127.0.0.1', 'localhost'] });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });
 
@@ -124,7 +124,7 @@ describe('the HTTP client', () => {
     })();
     await expect.poll(() => seen).toEqual(['run.created']);
     await app.close();
-    app = buildApp({ access: ownerAccess(home.operations.callRemotely, TOKEN) });
+    app = buildApp({ access: ownerAccess(home.operations.callRemotely(), TOKEN) });
     await app.listen({ host: '127.0.0.1', port: Number(new URL(url).port) });
     await home.append(RUN, { type: 'run.started' }, { type: 'run.ended', stopReason: 'SUCCESS', detail: '' });
     await following;

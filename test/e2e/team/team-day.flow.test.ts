@@ -70,7 +70,8 @@ describe('the day of a team', () => {
     writeFileSync(
       join(home.dir, 'config.toml'),
       `${settings}\n[land]\nfeedback_interval = "1s"\n[forge.github]\nurl = "${forge.url}"\ntoken_env = "TEST_FORGE_TOKEN"\n` +
-        `[notify.team]\ntype = "webhook"\nurl = "${dead.url}"\nevents = ["all"]\nallow_private = true\n`,
+        // Submitters may have pull requests, which the file of the repository asks for.
+        `[server]\noptions = ["land.mode"]\n[notify.team]\ntype = "webhook"\nurl = "${dead.url}"\nevents = ["all"]\nallow_private = true\n`,
     );
     const { shop, show } = await shopOn(forge);
     const others = ['site', 'docs', 'tools'].map((name) => newRepository({}, name));

@@ -13,7 +13,7 @@ const TOKEN = 'a-token-of-the-test';
 /** A server in this process that waits only for as long as `timeouts` say. */
 async function serve(timeouts: NonNullable<Parameters<typeof buildApp>[0]['timeouts']>) {
   const scripted = openScriptedHome();
-  const app = buildApp({ access: ownerAccess(scripted.operations.callRemotely, TOKEN), timeouts });
+  const app = buildApp({ access: ownerAccess(scripted.operations.callRemotely(), TOKEN), timeouts });
   const close = () => app.close().then(() => scripted.remove());
   return { scripted, app, url: await app.listen({ host: '127.0.0.1', port: 0 }), close };
 }

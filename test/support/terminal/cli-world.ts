@@ -56,7 +56,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
           actingAs: () => operations,
           restrictedFor: () => operations,
           pingQueue: () => Promise.resolve(),
-          callRemotely: notHere,
+          callRemotely: () => notHere,
           callFor: () => notHere,
           claim: () => Promise.resolve({}),
         });

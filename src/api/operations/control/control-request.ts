@@ -15,6 +15,7 @@ import type { RunKeeper } from '../../../worker/worker-context.ts';
 import type { NewSettings } from '../requests.ts';
 import { reconfigure } from '../../runs/reconfigure.ts';
 import type { OperationContext } from '../operation-context.ts';
+import { rightsOfCaller } from '../requested-options.ts';
 
 /** What the control functions of a worker need in this process. */
 export function openKeeper({ host, store }: OperationContext): RunKeeper {
@@ -45,12 +46,14 @@ async function findNewerCommits({ runId, repo: { source, branch, base, places } 
 
 /** The request to control a run, with its changed settings. Throws RUN_NOT_FOUND, CONFIG_INVALID, USAGE. */
 export async function openRequest(
-  { host, store, by, remote, openQueue }: OperationContext,
+  context: OperationContext,
   prefix: string,
   settings: NewSettings = {},
 ): Promise<ControlRequest & { also: JournalEntry[] }> {
+  const { host, store, by, openQueue } = context;
   const runId = await store.find(prefix);
-  const also = await reconfigure({ host, store, by, runId }, { ...settings, ...(remote && { remote }) });
+  const request = context.remote ? { request: rightsOfCaller(context) } : {};
+  const also = await reconfigure({ host, store, by, runId }, { ...settings, ...request });
   return { runId, by, openQueue, also };
 }
 

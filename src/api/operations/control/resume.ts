@@ -4,7 +4,7 @@ import type { Operation } from '../operation.ts';
 import { controlResultSchema, prdSchema, settingsSchema } from '../schemas.ts';
 import { fromWirePrd, type WirePrd } from '../wire-prd.ts';
 
-type Input = Omit<NewSettings, 'remote'> & { runId: string; replan?: { prd?: WirePrd } | undefined };
+type Input = Omit<NewSettings, 'request'> & { runId: string; replan?: { prd?: WirePrd } | undefined };
 
 export const resumeOperation: Operation<Input, ControlResult> = {
   name: 'resume',

@@ -3,7 +3,7 @@ import type { RetrySettings } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { controlResultSchema, settingsSchema, storySchema } from '../schemas.ts';
 
-type Input = Omit<RetrySettings, 'remote'> & { runId: string; story: string | undefined };
+type Input = Omit<RetrySettings, 'request'> & { runId: string; story: string | undefined };
 
 export const retryOperation: Operation<Input, ControlResult> = {
   name: 'retry',
