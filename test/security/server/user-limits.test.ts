@@ -188,8 +188,8 @@ describe('incident user-limits: a user of MCP', () => {
   it('who waits in as many calls as are allowed does not hold up others', async () => {
     const { operations } = home;
     const mcp = openMcpEndpoint({
-      runner: new ToolRunner({ operations: operations.restrictedFor('owner') }),
-      operationsFor: () => operations.restrictedFor('ann'),
+      runner: new ToolRunner({ operations: operations.restrictedFor({ by: 'owner' }) }),
+      operationsFor: () => operations.restrictedFor({ by: 'ann' }),
       decides: () => Promise.resolve(false),
     });
     await serve({ mcp });
