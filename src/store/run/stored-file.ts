@@ -2,7 +2,6 @@ import { constants } from 'node:fs';
 import { lstat, open, type FileHandle } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
 import { HaloError } from '../../core/failure/errors.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { isMissing } from '../disk-errors.ts';
@@ -159,6 +158,7 @@ async function parsePlace(file: FileHandle, path: string): Promise<PlacedOutput>
 }
 
 async function* readCompressed(path: string, from: number): AsyncGenerator<Buffer> {
+  const { createGunzip } = await import('node:zlib');
   const file = await openRegular(path);
   const stream = file.createReadStream();
   const plain = createGunzip();
