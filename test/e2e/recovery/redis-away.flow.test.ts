@@ -9,6 +9,7 @@ import { sleep } from '../../../src/lib/async.ts';
 import { startWorker, type Worker } from '../../../src/worker/main.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -58,7 +59,8 @@ it(
       }
       if (event.type === 'story.ended') break;
     }
-    await sleep(7000);
+    // In the full suite, longer than a worker waits for an answer.
+    await sleep(LEVEL < FULL ? 2000 : 7000);
     expect((await operations.get(runId)).state).toMatchObject({
       status: 'running',
       stories: [{ progress: 'passed' }, {}],

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { casesAtLevel } from '../../support/suite/level.ts';
 import { it } from '../../support/fixtures.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -112,7 +111,7 @@ function agentOf({ test, implementation, attacks }: Runner): string {
 }
 
 describe('incident tests-skipped: stories that begin with tests', () => {
-  it.for(casesAtLevel(RUNNERS.slice(0, 1), RUNNERS.slice(1)))(
+  it.for(RUNNERS)(
     'tests of $name are checked by file and name, and do not land with a configuration that skips them',
     { timeout: 300_000 },
     async (runner, { halo }) => {
