@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
@@ -151,22 +153,6 @@ describe('a run of a PRD with a name', () => {
     expect(existsSync(join(repository.root, 'log.txt'))).toBe(false);
   });
 
-  it('keeps all of a large output, and every event with its number, its time and its type', async () => {
-    writePrd([{ id: 'US-001', priority: 1 }]);
-    const state = await run(scripted(`cat > /dev/null; seq 100000; echo more >> log.txt; ${OK}`));
-    expect(state.stopReason).toBe('SUCCESS');
-    const lines = readFileSync(inPrd('events.jsonl'), 'utf8').trim().split('\n');
-    expect(lines.slice(0, 100_000)).toEqual(Array.from({ length: 100_000 }, (_, index) => String(index + 1)));
-    const events = halo.readFile(state.runId, 'journal.jsonl').trim().split('\n');
-    for (const [index, line] of events.entries())
-      expect(JSON.parse(line)).toMatchObject({
-        v: 1,
-        seq: index + 1,
-        at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
-        type: expect.stringMatching(/^\w+\.\w+$/) as string,
-      });
-  });
-
   it('starts a fresh session of the agent for each story and each attempt, with earlier results in the prompt', async () => {
     writePrd([
       { id: 'US-001', priority: 1 },
@@ -183,5 +169,24 @@ describe('a run of a PRD with a name', () => {
     expect(prompt('US-001', 2)).toMatch(/The last attempt failed\nGATE_FAILED[^]*there is a bad file/);
     expect(prompt('US-002', 1)).toContain('Done so far, committed already\n- US-001: Title of US-001. Did it.');
     expect(prompt('US-002', 1)).not.toContain('last attempt');
+  });
+});
+
+// Large outputs are in test/store.
+describe('a run of a PRD with a name, whose agent prints much,', skipFor(belowFull()), () => {
+  it('keeps all of a large output, and every event with its number, its time and its type', async () => {
+    writePrd([{ id: 'US-001', priority: 1 }]);
+    const state = await run(scripted(`cat > /dev/null; seq 100000; echo more >> log.txt; ${OK}`));
+    expect(state.stopReason).toBe('SUCCESS');
+    const lines = readFileSync(inPrd('events.jsonl'), 'utf8').trim().split('\n');
+    expect(lines.slice(0, 100_000)).toEqual(Array.from({ length: 100_000 }, (_, index) => String(index + 1)));
+    const events = halo.readFile(state.runId, 'journal.jsonl').trim().split('\n');
+    for (const [index, line] of events.entries())
+      expect(JSON.parse(line)).toMatchObject({
+        v: 1,
+        seq: index + 1,
+        at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+        type: expect.stringMatching(/^\w+\.\w+$/) as string,
+      });
   });
 });

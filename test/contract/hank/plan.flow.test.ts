@@ -4,6 +4,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { directoryOf, read, recordOf, settings } from '../../support/contracts/hanuman.ts';
 import { OK } from '../../support/halo/halo.ts';
 import { openHome } from '../../support/halo/halo-process.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
 
@@ -46,6 +48,27 @@ describe('the plan of a project of hank', () => {
     expect(again.stderr).toContain('UNLANDED');
   });
 
+  it('is found by halo prd validate as well, from any folder of the repository', LONG, async () => {
+    const { repository, call } = openProject('- [ ] [#42] Add the cart\n', { 'src/a.txt': '' });
+    const end = await call(['prd', 'validate'], join(repository.root, 'src'));
+    expect(end).toMatchObject({ code: 0, stderr: `PRD ${join(repository.root, PLAN)}\n` });
+    expect(end.stdout).toContain('dialect  hank');
+  });
+
+  it('reads the HANK_STATUS block of a program, and continues a task that is in progress', LONG, async () => {
+    const { run } = openProject('- [ ] [#42] Add the cart\n');
+    const block = (status: string, exit: boolean) =>
+      `printf -- '---HANK_STATUS---\\nSTATUS: ${status}\\nTESTS_STATUS: PASS\\nWORK_TYPE: feature\\nEXIT_SIGNAL: ${exit}\\nRECOMMENDATION: next #43\\n---END_HANK_STATUS---\\n'`;
+    const script = `p=$(cat); echo x > x; case "$p" in *"last attempt failed"*) ${block('COMPLETE', true)};; *) ${block('IN_PROGRESS', false)};; esac`;
+    const end = await run(script, ['agents.command.answer="signals"', 'retry.attempts=2']);
+    expect(end.code, end.stderr).toBe(0);
+    expect(recordOf(directoryOf(end)).progress.stories).toMatchObject([{ id: '#42', attempts: 2 }]);
+    expect(read(directoryOf(end), 'progress.md')).toContain('next #43');
+  });
+});
+
+// The marks are in test/prd/progress, prompts are in test/agents and test/cli.
+describe('another plan of a project of hank', skipFor(belowFull()), () => {
   it('marks a plan of issues as hank does: with [DONE] at the end of the line', LONG, async () => {
     const plan = '# Implementation Plan\n\n- [#42] Add the cart\n- [#7] Set up [DONE]\n';
     const { repository, run } = openProject(plan);
@@ -53,13 +76,6 @@ describe('the plan of a project of hank', () => {
     expect(end.code, end.stderr).toBe(0);
     expect(planOf(repository)).toBe(plan.replace('Add the cart', 'Add the cart [DONE]'));
     expect(recordOf(directoryOf(end)).progress.completed).toContain('#42');
-  });
-
-  it('is found by halo prd validate as well, from any folder of the repository', LONG, async () => {
-    const { repository, call } = openProject('- [ ] [#42] Add the cart\n', { 'src/a.txt': '' });
-    const end = await call(['prd', 'validate'], join(repository.root, 'src'));
-    expect(end).toMatchObject({ code: 0, stderr: `PRD ${join(repository.root, PLAN)}\n` });
-    expect(end.stdout).toContain('dialect  hank');
   });
 
   it('gives the agent the prompt and the specifications of the project', LONG, async () => {
@@ -75,16 +91,5 @@ describe('the plan of a project of hank', () => {
     const prompt = read(dir, `artifacts/${key}/1/prompt.md`);
     expect(prompt.startsWith('You build one item of the plan.')).toBe(true);
     expect(prompt).toContain('A cart has at most 99 items.');
-  });
-
-  it('reads the HANK_STATUS block of a program, and continues a task that is in progress', LONG, async () => {
-    const { run } = openProject('- [ ] [#42] Add the cart\n');
-    const block = (status: string, exit: boolean) =>
-      `printf -- '---HANK_STATUS---\\nSTATUS: ${status}\\nTESTS_STATUS: PASS\\nWORK_TYPE: feature\\nEXIT_SIGNAL: ${exit}\\nRECOMMENDATION: next #43\\n---END_HANK_STATUS---\\n'`;
-    const script = `p=$(cat); echo x > x; case "$p" in *"last attempt failed"*) ${block('COMPLETE', true)};; *) ${block('IN_PROGRESS', false)};; esac`;
-    const end = await run(script, ['agents.command.answer="signals"', 'retry.attempts=2']);
-    expect(end.code, end.stderr).toBe(0);
-    expect(recordOf(directoryOf(end)).progress.stories).toMatchObject([{ id: '#42', attempts: 2 }]);
-    expect(read(directoryOf(end), 'progress.md')).toContain('next #43');
   });
 });

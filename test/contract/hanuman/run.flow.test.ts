@@ -17,6 +17,8 @@ import {
 import { OK, scripted } from '../../support/halo/halo.ts';
 import { openHome, type Ended } from '../../support/halo/halo-process.ts';
 import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 
@@ -255,7 +257,8 @@ describe('a run whose process is killed', () => {
   });
 });
 
-describe('a run in a repository without configuration', () => {
+// The same without a change is in smoke.flow.test.ts.
+describe('a run in a repository without configuration', skipFor(belowFull()), () => {
   it('has no gates, says so, and lands what the agent calls done', async () => {
     const repository = world.aRepository();
     const prd = writePrd(repository, [story('S-1')]);

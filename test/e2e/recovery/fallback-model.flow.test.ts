@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
 import { openHalo, type TestHalo } from '../../support/halo/halo.ts';
 import { askingAgent, complete, startChatProvider, type ChatProvider } from '../../support/model/chat-provider.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 let halo: TestHalo;
@@ -80,7 +82,8 @@ describe('a fallback model', () => {
     expect(halo.readFile(state.runId, 'journal.jsonl')).not.toContain('sk-test-fallback');
   });
 
-  it('waits for the pause that ends first if all models have one', async () => {
+  // The choice is in test/worker/run/advance-run.flow.test.ts.
+  it('waits for the pause that ends first if all models have one', skipFor(belowFull()), async () => {
     model = await startChatProvider((res, count, name) => {
       if (count > 2) return complete(res);
       res.writeHead(429, { 'retry-after': name === 'm' ? '18000' : '3' });
