@@ -195,7 +195,7 @@ describe('a story that does not pass', () => {
         ['an agent that fails as a program', 'echo x > x; exit 9', 'ENGINE_ERROR'],
         ['an agent that left a link out of the tree', `ln -s /etc/passwd leak; ${OK}`, 'POLICY_VIOLATION'],
         ['an agent that gives up', `echo '{"status":"failed","summary":"Too hard."}'`, 'ENGINE_ERROR'],
-        // Also in container-bombs.test.ts, which always runs.
+        // Also in container-bombs.docker.test.ts, which always runs.
         ['an agent that went silent', 'sleep 60', 'TIMEOUT', 'limits.idle="1s"'],
         ['an agent that talks without end', 'yes', 'ENGINE_ERROR', 'limits.output="1m"'],
       ],
