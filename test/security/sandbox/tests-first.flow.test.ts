@@ -2,7 +2,8 @@ import { describe, expect } from 'vitest';
 import type { StopReason } from '../../../src/core/failure/stop-reason.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { it as base } from '../../support/fixtures.ts';
-import { casesAtLevel } from '../../support/suite/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { ADD_SUM, HONEST_TESTS, TESTS_COMMAND, testsFirstAgent } from '../../support/halo/tests-first.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -29,11 +30,11 @@ async function expectNotLanded([, tests, code, reason, why]: Attack, run: Run): 
 describe('incident tests-not-red: the tests that are written first', () => {
   const test = (body: string) => `printf 'import test from "node:test";\\n${body}\\n' > a.test.mjs`;
   const lean: Attack[] = [
-    ['writes no test', 'true', 'true', 'TESTS_MISSING', 'no test file was written'],
     ['asserts true', test('test("a", () => {});'), ADD_SUM, 'TESTS_NOT_RED', 'passed before the change'],
     ['writes product code with its tests', `${HONEST_TESTS}${ADD_SUM}`, ADD_SUM, 'POLICY_VIOLATION', 'sum.mjs (add)'],
   ];
   const rest: Attack[] = [
+    ['writes no test', 'true', 'true', 'TESTS_MISSING', 'no test file was written'],
     ['writes an empty file', ': > a.test.mjs', ADD_SUM, 'TESTS_MISSING', 'empty: a.test.mjs'],
     [
       'writes a file that cannot be loaded',
@@ -58,6 +59,8 @@ describe('incident tests-changed: locked tests', () => {
       'POLICY_VIOLATION',
       'may not be changed: sum.test.mjs',
     ],
+  ];
+  const rest: Attack[] = [
     [
       'replaces it by a link',
       HONEST_TESTS,
@@ -65,8 +68,6 @@ describe('incident tests-changed: locked tests', () => {
       'POLICY_VIOLATION',
       'may not be',
     ],
-  ];
-  const rest: Attack[] = [
     ['removes a locked test', HONEST_TESTS, `${ADD_SUM} rm sum.test.mjs`, 'POLICY_VIOLATION', 'may not be changed'],
     [
       'renames a locked test',
@@ -92,8 +93,7 @@ describe('incident tests-changed: locked tests that a refactoring changes', () =
 });
 
 describe('incident tests-skipped: locked tests that do not run', () => {
-  it.for<Attack>([
-    ['implements nothing', HONEST_TESTS, 'touch other', 'GATE_FAILED', 'gate exited 1'],
+  const lean: Attack[] = [
     [
       'makes the runner exit 0',
       HONEST_TESTS,
@@ -101,7 +101,11 @@ describe('incident tests-skipped: locked tests that do not run', () => {
       'GATE_FAILED',
       'did not run and pass',
     ],
-  ])('do not let a story land if its agent %s', (attack, { run }) => expectNotLanded(attack, run));
+  ];
+  const rest: Attack[] = [['implements nothing', HONEST_TESTS, 'touch other', 'GATE_FAILED', 'gate exited 1']];
+  it.for(casesAtLevel(lean, rest))('do not let a story land if its agent %s', (attack, { run }) =>
+    expectNotLanded(attack, run),
+  );
 
   it('do not let a story land that adds a configuration which skips them', async ({ run }) => {
     const repository = newRepository({ 'run.sh': 'node --test --test-reporter=tap "$@"' });
@@ -126,7 +130,7 @@ describe('incident tests-skipped: locked tests that do not run', () => {
     expect(state.stopReason).toBe('GATE_FAILED');
   });
 
-  it('are not named by an old report in the repository', async ({ run }) => {
+  it('are not named by an old report in the repository', skipFor(belowFull()), async ({ run }) => {
     const repository = newRepository({
       'run.sh': 'exit 1',
       'report.xml': '<testsuite><testcase name="adds"><failure/></testcase></testsuite>',
