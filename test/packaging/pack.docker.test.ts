@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { skipFor } from '../support/skip.ts';
+import { belowFull } from '../support/suite/level.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 
@@ -14,7 +16,11 @@ beforeAll(async () => {
   dir = tempDir('halo-pack');
   await execa('npm', ['pack', ROOT, '--pack-destination', dir], { cwd: ROOT });
   const [archive] = await readdir(dir);
-  await execa('npm', ['install', '--global', '--prefix', dir, join(dir, archive!)], { cwd: dir });
+  await execa(
+    'npm',
+    ['install', '--global', '--no-audit', '--no-fund', '--prefer-offline', '--prefix', dir, join(dir, archive!)],
+    { cwd: dir },
+  );
   installed = join(dir, 'lib/node_modules/halo-runner');
 });
 
@@ -52,7 +58,7 @@ describe('the package, installed globally and without a checkout', () => {
     expect(stdout).toMatch(/^sha256:/);
   }, 600_000);
 
-  test('finds this machine ready for sandboxes', async () => {
+  test('finds this machine ready for sandboxes', skipFor(belowFull()), async () => {
     const { stdout } = await halo('doctor', '--json');
     const findings = JSON.parse(stdout) as { name: string; ok: string }[];
     for (const name of ['git', 'docker', 'image'])

@@ -75,19 +75,7 @@ describe('the plugin in the real programs', () => {
     expect(out).toMatch(/plugin:halo:halo: halo mcp - ✔ Connected/);
   });
 
-  test('Codex installs it, with its skill and its server', async () => {
-    const out = await inImage(`
-      codex plugin marketplace add /halo
-      codex plugin add halo@halo
-      codex plugin list
-      codex mcp list
-      find "$HOME/.codex" -name SKILL.md -path '*halo*'`);
-    expect(out).toMatch(/halo@halo +installed/);
-    expect(out).toMatch(/^halo +halo +mcp .* enabled/m);
-    expect(out).toMatch(/skills\/halo\/SKILL\.md/);
-  });
-
-  test('Codex calls a tool of halo, and its model receives the result as data', async () => {
+  test('Codex installs it with its skill and its server, calls a tool of halo, and its model receives the result as data', async () => {
     const turns = [
       // The server of a plugin starts beside the first request.
       { run: 'sleep 3' },
@@ -102,8 +90,14 @@ describe('the plugin in the real programs', () => {
     const out = await inImage(`
       codex plugin marketplace add /halo
       codex plugin add halo@halo
+      codex plugin list
+      codex mcp list
+      find "$HOME/.codex" -name SKILL.md -path '*halo*'
       node /halo/test/support/model/with-model.mjs ${shellQuote(JSON.stringify(turns))} \
         codex exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox ${options} 'Check my PRD.'`);
+    expect(out).toMatch(/halo@halo +installed/);
+    expect(out).toMatch(/^halo +halo +mcp .* enabled/m);
+    expect(out).toMatch(/skills\/halo\/SKILL\.md/);
     const requests = JSON.parse(out.trim().split('\n').at(-1) ?? '') as { tools: Tool[]; input: Item[] }[];
     const offered = requests[1]?.tools.find(({ name }) => name === 'mcp__halo')?.tools ?? [];
     expect(offered.map(({ name }) => name)).toEqual(expect.arrayContaining(['halo_submit', 'halo_wait']));

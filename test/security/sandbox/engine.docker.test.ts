@@ -30,7 +30,7 @@ describe('attack 39: settings that would widen a container', () => {
     halo,
     repository,
   }) => {
-    const story = scripted(`sleep 3; echo x > x; ${OK}`, ['sleep 2']);
+    const story = scripted(`sleep 1; echo x > x; ${OK}`, ['sleep 1']);
     const running = halo.run(repository.root, [{ id: 'A' }], [...story, 'env.DOCKER_HOST="unix:///run/docker.sock"']);
     const filters = { label: ['dev.halo.run'] };
     const older = (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);

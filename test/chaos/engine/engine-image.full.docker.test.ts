@@ -8,9 +8,7 @@ import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { startRedisContainer } from '../../../src/sandbox/docker/redis-container.ts';
 import { openEngine, type TestEngine } from '../../support/docker/engine.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
-import { belowLevel, FULL } from '../../support/suite/level.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
-import { skipFor } from '../../support/skip.ts';
 
 let world: World | undefined;
 let engine: TestEngine | undefined;
@@ -20,30 +18,7 @@ afterEach(async () => {
   world = engine = undefined;
 });
 
-it(
-  'hazard 34: a run whose image is missing ends with a clear error, and another one lands',
-  { timeout: 300_000 },
-  async () => {
-    world = openWorld();
-    const [poor, rich] = [world.addRepository(), world.addRepository()];
-    const worker = world.startWorker();
-    const missing = await world.submit(poor, [{ id: 'A' }], ['image="no-such-image:1"']);
-    const other = await world.submit(rich, [{ id: 'B' }]);
-    await world.untilEnded(missing);
-    await world.untilEnded(other);
-    expect(world.journal(missing).at(-1)).toMatchObject({
-      detail: expect.stringContaining('The image "no-such-image:1" is not on this machine') as string,
-    });
-    await stopWorker(worker);
-    await tidyUp(world);
-    await checkInvariants(world, [
-      { runId: missing, repository: poor, main: 'unchanged', landed: [], stopReason: 'MISSING_DEPENDENCY' },
-      { runId: other, repository: rich, main: 'unchanged', landed: ['B'] },
-    ]);
-  },
-);
-
-describe('hazard 34: the one image that halo downloads, that of Redis', skipFor(belowLevel(FULL)), () => {
+describe('hazard 34: the one image that halo downloads, that of Redis', () => {
   it.for([
     ['has too many requests', 429],
     ['fails', 500],
@@ -79,7 +54,7 @@ describe('hazard 34: the one image that halo downloads, that of Redis', skipFor(
   );
 });
 
-describe('hazard 35: the engine has no networks left', skipFor(belowLevel(FULL)), () => {
+describe('hazard 35: the engine has no networks left', () => {
   it('stories land without one, and none is created', async ({ skip }) => {
     const opened = await openEngine();
     if ('missing' in opened) return skip(opened.missing);
