@@ -95,7 +95,7 @@ function inParts(sizes: ReadonlyMap<string, number>): string[][] {
   const parts: string[][] = [];
   let room = 0;
   for (const [id, size] of sizes) {
-    if (size > room) {
+    if (parts.length === 0 || size > room) {
       parts.push([]);
       room = PART_BYTES;
     }

@@ -31,6 +31,12 @@ describe('objects', () => {
     expect(await readObjects(gitDir, [])).toEqual([]);
   });
 
+  it('may be empty, also the first one', async () => {
+    const [empty, a] = [blob(''), blob('a')];
+    expect(textsOf(await readObjects(gitDir, [empty]))).toEqual(['']);
+    expect(textsOf(await readObjects(gitDir, [empty, a, empty]))).toEqual(['', 'a', '']);
+  });
+
   it('may be larger together than what one process may print', async () => {
     const names = ['a', 'b', 'c'].map((letter) => blob(letter.repeat(24 * MIB)));
     const contents = await readObjects(gitDir, names);
