@@ -133,17 +133,19 @@ describe('attack 8: a budget', () => {
 });
 
 describe('incident budget-burst: requests that count as more than they appear', () => {
-  it.each([
-    ['two limits of which a server takes the larger', 'max_completion_tokens: 1, max_tokens: 100000'],
-    ['files of a few bytes', "messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: 'AA==' } }] }]"],
-  ])('%s: none of thirty is forwarded, and the story ends', async (_what, more) => {
+  it('two limits of which a server takes the larger, and files of a few bytes: none of thirty is forwarded, and the story ends', async () => {
     const model = await provider((res) => tell(res, 300_000, 100_000));
-    const script = `const sent = JSON.stringify({ ...JSON.parse(body), ${more.includes('max') ? 'max_tokens: undefined, ' : ''}${more} });
-      const all = await Promise.all(Array.from({ length: 30 }, () => one(undefined, sent).then((r) => r.text())));
-      done(all[0]);`;
+    const script = `const sent = [
+        { max_tokens: 100000, max_completion_tokens: 1 },
+        { messages: [{ role: 'user', content: [{ type: 'file', file: { file_data: 'AA==' } }] }] },
+      ].map((more) => JSON.stringify({ ...JSON.parse(body), ...more }));
+      const burst = (text) => Promise.all(Array.from({ length: 15 }, () => one(undefined, text).then((r) => r.text())));
+      const [[two], [file]] = await Promise.all(sent.map(burst));
+      done(two + file);`;
     const state = await run(model.url, script, ['budget.story_tokens=200000']);
     expect(model.times).toHaveLength(0);
-    expect(state.stories[0]!.summary).toMatch(/sets both max_tokens|may take up to 2,1\d\d,\d{3} tokens/);
+    expect(state.stories[0]!.summary).toMatch(/sets both max_tokens/);
+    expect(state.stories[0]!.summary).toMatch(/may take up to 2,1\d\d,\d{3} tokens/);
   });
 
   it('answers that a provider counts as more than allowed end the run with any answer of the agent', async () => {
