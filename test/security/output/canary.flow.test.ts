@@ -164,13 +164,8 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
       'all.txt': `${all}\n`,
       'ok.sh': `echo "{\\"status\\":\\"ok\\",\\"summary\\":\\"It is $(head -n 1 all.txt).\\"}"`,
     });
-    const changes = {
-      lands: 'echo x > x',
-      fails: 'echo x > y',
-      copies: 'cp all.txt copy.txt',
-      encodes: 'head -n 1 all.txt | base64 > copy.txt',
-      names: 'touch "$(head -n 1 all.txt)"',
-    };
+    // The encodings and places of a secret are those of test/git/import/import.test.ts.
+    const changes = { lands: 'echo x > x', fails: 'echo x > y', copies: 'cp all.txt copy.txt' };
     const agent = inStories(Object.entries(changes).map(([id, change]) => [`Story ${id}`, change]));
     const settings = scripted(
       `${agent}; ${print}; sh ok.sh`,
@@ -178,13 +173,8 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
       ['retry.policy.retries=3', 'run.on_failure="continue"'],
     );
     const out = await halo(repository, settings, Object.keys(changes));
-    const refused = { copies: 'failed', encodes: 'failed', names: 'failed' };
-    expect(storiesOf(out)).toEqual({ lands: 'landed', fails: 'failed', ...refused });
-    for (const id of Object.keys(refused)) {
-      expect(out.stdout).toMatch(
-        new RegExp(` ${id} .*The agent's result is refused: it contains a secret of the machine`),
-      );
-    }
+    expect(storiesOf(out)).toEqual({ lands: 'landed', fails: 'failed', copies: 'failed' });
+    expect(out.stdout).toMatch(/ copies .*The agent's result is refused: it contains a secret of the machine/);
     expect(out.stdout + out.stderr).not.toContain('attempt 2');
     // A person receives the place; an agent could try words, file by file, and learn which of them is a secret.
     expect(out.stdout).toContain('warning: copy.txt adds a secret of the machine that halo runs on');
