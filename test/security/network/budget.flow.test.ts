@@ -173,7 +173,7 @@ describe('incident pretended-pause: an agent that only says that its provider wa
 
 describe('a pause that a provider requests', () => {
   it('delays the requests of all runs, without an error for any agent', async () => {
-    const PAUSE_S = 2;
+    const PAUSE_S = 1;
     let refusedAt = 0;
     const model = await provider((res, count) => {
       if (count > 1) return tell(res, 1, 1);
