@@ -32,6 +32,13 @@ const LIGHT_MODULES = [
   'src/worker/process-masker.ts',
 ];
 
+/** Packages that are bundled, because every start needs them: Node takes longer to find and translate them than halo to list runs. */
+const BUNDLED = ['commander', 'get-east-asian-width'];
+
+/** CommonJS packages in a bundle load Node's modules with it. */
+const WITH_REQUIRE =
+  "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);";
+
 /**
  * Throws with the messages of esbuild when src/ cannot be compiled. Types are not checked here.
  * @param {{ only?: boolean }} options `only`: dist/ must have nothing of earlier builds, as in a package.
@@ -111,7 +118,8 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
       inject: [light],
       bundle: true,
       splitting: true,
-      packages: 'external',
+      external: packagesOf(root).filter((name) => !BUNDLED.includes(name)),
+      banner: { js: WITH_REQUIRE },
       format: 'esm',
       platform: 'node',
       target: 'node20.12',
@@ -142,6 +150,10 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
   } finally {
     rmSync(light);
   }
+}
+
+function packagesOf(root) {
+  return Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies);
 }
 
 /** Bundles the dashboard, which runs in browsers. */

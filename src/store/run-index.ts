@@ -99,11 +99,12 @@ function toText(lines: readonly Line[]): string {
 }
 
 function parseLines(text: string): Line[] {
-  return text.split('\n').flatMap((each) => {
-    const line = each === '' ? undefined : (tryParseJson(each) as Partial<Line> | null | undefined);
-    const isLine = typeof line?.runId === 'string' && RUN_ID.test(line.runId) && typeof line.repo === 'string';
-    return isLine ? [line as Line] : [];
-  });
+  const lines = text.split('\n').filter((line) => line !== '');
+  // All of them take less time together. What a damaged line leaves open, no other line continues.
+  const values = tryParseJson(`[${lines.join(',')}]`) ?? lines.map((line) => tryParseJson(line));
+  return (values as (Partial<Line> | null | undefined)[]).filter(
+    (line): line is Line => typeof line?.runId === 'string' && RUN_ID.test(line.runId) && typeof line.repo === 'string',
+  );
 }
 
 /** Up to where a file was read. */
