@@ -12,7 +12,7 @@ import { describeDocument, openDocument } from './open-document.ts';
 import { describeProblems, describeWarnings, listProblems, type Diagnostics } from './diagnostics.ts';
 import { addTestsFirstDiagnostics } from './story/tests-first-rules.ts';
 import { reportLookAlikeIds } from './story/story-ids.ts';
-import { positionAt } from './json/json-positions.ts';
+import { lineFinder } from './json/json-positions.ts';
 import { resolveDependencies } from './story/dependencies.ts';
 import { addContractDiagnostics } from './contract/contract-rules.ts';
 import { detectDialect, DIALECTS, matchesDialect } from './dialect-registry.ts';
@@ -58,7 +58,7 @@ export function assertCriteria({ bytes, path }: PrdFile): void {
   );
   if (lacking.length === 0) return;
   const problems = lacking.map(({ id, at }) => ({ ...at, where: at.where || id, rule: 'has no acceptance criteria' }));
-  const lineOf = (offset: number) => positionAt(document.text, offset).line;
+  const lineOf = lineFinder(document.text);
   throw new HaloError('PRD_INVALID', describeProblems(problems, path, lineOf), {
     hint: 'Give each story at least one criterion that can be checked; `prd.criteria` is "required" (docs/prd.md).',
     problems: listProblems(problems, lineOf),
@@ -93,13 +93,12 @@ export function readPrdFile(
     hash: createHash('sha256').update(bytes).digest('hex'),
     specHash: hashSpecification(draft),
   };
-  diagnostics.warnings.push(...findCutTexts(prd));
   return {
     document,
     hadMark,
     dialect,
     draft: { ...draft, stories },
-    prd: { ...prd, warnings: describeWarnings(diagnostics.warnings) },
+    prd: { ...prd, warnings: describeWarnings([...diagnostics.warnings, ...findCutTexts(prd)]) },
   };
 }
 
@@ -136,7 +135,7 @@ function invalid(
   of: { dialect: Dialect; path: string; isStrict: boolean },
 ): HaloError {
   const rules = of.isStrict ? `, with the rules of ${of.dialect.id}` : '';
-  const lineOf = (offset: number) => positionAt(text, offset).line;
+  const lineOf = lineFinder(text);
   return new HaloError('PRD_INVALID', describeProblems(diagnostics.problems, of.path, lineOf), {
     hint: `Fix these problems. The file was read as ${of.dialect.title}${rules}.`,
     problems: listProblems(diagnostics.problems, lineOf),

@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -16,7 +18,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { sleep } from '../../src/lib/async.ts';
 import { findRedisProblems } from '../../src/queue/redis/redis-health.ts';
 import { openQueue } from '../../src/queue/queue.ts';
-import { connectRedis } from '../../src/queue/redis/connect-redis.ts';
+import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { parseRedisUrl } from '../../src/queue/redis/redis-address.ts';
 import { buildSources, type Built } from '../support/halo/build.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -193,7 +195,7 @@ describe('the embedded server', () => {
     home = join(top, 'a'.repeat(120));
     mkdirSync(home);
     const [link, other] = [await embedded(), await embedded()];
-    expect(link.describe()).toMatch(/^unix:\/\/\/tmp\/halo-[0-9a-f]{16}\/redis\.sock/);
+    expect(link.describe()).toMatch(/^unix:\/\/\/tmp\/halo-redis-\w{6}\/redis\.sock/);
     const folder = (link.address.options.path ?? '').replace('/redis.sock', '');
     expect(statSync(folder).mode & 0o777).toBe(0o700);
     await other.close();
@@ -201,6 +203,29 @@ describe('the embedded server', () => {
     await link.close();
     expect(isRunning()).toBe(false);
     rmSync(folder, { recursive: true });
+    home = top;
+  });
+
+  test('has its socket in another folder if a user of the machine has made the one that this home would use', async () => {
+    const top = home;
+    home = join(top, 'b'.repeat(120));
+    mkdirSync(home);
+    const digest = createHash('sha256').update(join(home, 'redis')).digest('hex').slice(0, 16);
+    const taken = [`/tmp/halo-${digest}`];
+    mkdirSync(taken[0]!);
+    chmodSync(taken[0]!, 0o777);
+    const folderOf = ({ address }: RedisLink) => (address.options.path ?? '').replace('/redis.sock', '');
+    const first = await embedded();
+    taken.push(folderOf(first));
+    await first.close();
+    // The system removes what is old in /tmp, and another user makes it again.
+    rmSync(taken[1]!, { recursive: true });
+    mkdirSync(taken[1]!);
+    chmodSync(taken[1]!, 0o777);
+    const second = await embedded();
+    expect(taken).not.toContain(folderOf(second));
+    await second.close();
+    for (const folder of [...taken, folderOf(second)]) rmSync(folder, { recursive: true });
     home = top;
   });
 

@@ -31,8 +31,10 @@ const MAX_SHOWN = 10;
  * Throws PRD_INVALID with line and column for any other syntax error.
  */
 export function parseJsonWithPositions(text: string, path: string, diagnostics: Diagnostics): JsonValue {
+  const lineOf = lineFinder(text);
   const fail = (offset: number, what: string) => {
-    const { line, column } = positionAt(text, offset);
+    const line = lineOf(offset);
+    const column = offset - text.lastIndexOf('\n', offset - 1);
     return new HaloError('PRD_INVALID', `${path}:${line}:${column}: The text is not valid JSON: ${what}.`, {
       hint: 'Fix the syntax there; JSON allows no comments, no trailing commas and only double quotes.',
       problems: [{ line, where: `column ${column}`, rule: what }],
@@ -47,7 +49,7 @@ export function parseJsonWithPositions(text: string, path: string, diagnostics: 
   if (error !== undefined) throw fail(error.offset, ERROR_TEXTS[error.name] ?? 'unexpected character');
   if (root === undefined) throw fail(0, 'a value is missing');
   if (errors.length > 0) {
-    const lines = new Set(errors.slice(0, 20).map(({ offset }) => positionAt(text, offset).line));
+    const lines = new Set(errors.slice(0, 20).map(({ offset }) => lineOf(offset)));
     diagnostics.warnings.push({
       story: undefined,
       text: `raw control characters in a string, line ${[...lines].join(', ')}`,
@@ -55,15 +57,29 @@ export function parseJsonWithPositions(text: string, path: string, diagnostics: 
   }
   const source: SourceText = { text, diagnostics, twice: [] };
   const value = toJsonValue(root, { where: '', keyOffset: undefined }, source);
-  warnOfDuplicateKeys(text, source);
+  warnOfDuplicateKeys(lineOf, source);
   return value;
 }
 
-/** Line and column of an offset, both counted from 1. */
-export function positionAt(text: string, offset: number): { line: number; column: number } {
-  const before = text.slice(0, offset);
-  const lastBreak = before.lastIndexOf('\n');
-  return { line: before.split('\n').length, column: offset - lastBreak };
+/** Returns a function that finds the line of an offset, counted from 1. The text is searched once, whatever the number of calls. */
+export function lineFinder(text: string): (offset: number) => number {
+  let breaks: number[] | undefined;
+  return (offset) => {
+    breaks ??= findBreaks(text);
+    let [from, to] = [0, breaks.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((breaks[middle] ?? 0) < offset) from = middle + 1;
+      else to = middle;
+    }
+    return from + 1;
+  };
+}
+
+function findBreaks(text: string): number[] {
+  const breaks: number[] = [];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) breaks.push(at);
+  return breaks;
 }
 
 /**
@@ -159,12 +175,11 @@ function reportDuplicateKey(
   }
 }
 
-function warnOfDuplicateKeys(text: string, { diagnostics, twice }: SourceText): void {
+function warnOfDuplicateKeys(lineOf: (offset: number) => number, { diagnostics, twice }: SourceText): void {
   for (const { where, offset } of twice.slice(0, MAX_SHOWN)) {
-    const { line } = positionAt(text, offset);
     diagnostics.warnings.push({
       story: undefined,
-      text: `line ${line}: duplicate key ${where}; the last value is used`,
+      text: `line ${lineOf(offset)}: duplicate key ${where}; the last value is used`,
     });
   }
   const more = twice.length - MAX_SHOWN;

@@ -37,10 +37,11 @@ export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnost
   });
   const stories = renameDoneDuplicates(settlePriorities(linked, diagnostics), diagnostics);
   const groups = boxes.filter(groupTest(boxes));
+  const members = placesByGroup(kept);
   const sections = kept.map(({ section }) => section);
   const used = new Set(document.boxes.flatMap(({ lines }) => lines));
   const { project, description, about } = readSurroundings(document, { sections, used, diagnostics });
-  return { project, description, stories, about: [...about, ...groups.map((group) => aboutGroup(group, kept))] };
+  return { project, description, stories, about: [...about, ...groups.map((group) => aboutGroup(group, members))] };
 }
 
 /** Warns about checkboxes that are criteria of a whole section. */
@@ -69,9 +70,24 @@ function warnOfGroups(boxes: NamedBox[], diagnostics: Diagnostics): void {
   addWarning({ diagnostics }, undefined, `${text}: ${linesOf([...groups])}`);
 }
 
+/** The places of the stories of each group, by its id: `1` for `1.1` and `1.2`. */
+function placesByGroup(kept: NamedBox[]): Map<string, number[]> {
+  const places = new Map<string, number[]>();
+  for (const [place, { leading }] of kept.entries()) {
+    const group = GROUP.exec(leading?.id ?? '')?.[1];
+    if (group === undefined) continue;
+    const there = places.get(group);
+    if (there === undefined) places.set(group, [place]);
+    else there.push(place);
+  }
+  return places;
+}
+
+const GROUP = /^(\d+)\./;
+
 /** The text of a group applies to all of its stories. */
-function aboutGroup({ leading, text, paragraphs, below }: NamedBox, kept: NamedBox[]): ContextEntry {
-  const stories = kept.flatMap((box, place) => (box.leading?.id.startsWith(`${leading?.id}.`) ? [place] : []));
+function aboutGroup({ leading, text, paragraphs, below }: NamedBox, members: Map<string, number[]>): ContextEntry {
+  const stories = members.get(leading?.id ?? '') ?? [];
   return { label: leading?.id ?? '', value: [leading?.rest ?? text, ...paragraphs, ...below].join('\n'), stories };
 }
 
@@ -124,7 +140,7 @@ function leaveOutGroups(boxes: NamedBox[], diagnostics: Diagnostics): NamedBox[]
 function groupTest(boxes: NamedBox[]): (box: NamedBox) => boolean {
   const parents = new Set<string>();
   for (const { leading, line } of boxes) {
-    const parent = /^(\d+)\./.exec(leading?.id ?? '')?.[1];
+    const parent = GROUP.exec(leading?.id ?? '')?.[1];
     if (parent !== undefined) parents.add(`${parent} ${line.indent}`);
   }
   return ({ leading, line }) => leading !== undefined && parents.has(`${leading.id} ${line.indent}`);

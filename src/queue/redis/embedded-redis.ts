@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { lstat, readFile, readlink } from 'node:fs/promises';
+import { lstat, mkdtemp, readFile, readlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { createFolders, ensurePrivateFolder } from '../../lib/fs.ts';
+import { ensurePrivateFolder, readIfExists, writeAtomic } from '../../lib/fs.ts';
+import { withLock } from '../../lib/lock.ts';
 import { sleep } from '../../lib/async.ts';
 import { setAsideRedisData } from '../damaged-data.ts';
 import { socketAddress, type RedisAddress } from './redis-address.ts';
@@ -166,13 +166,25 @@ async function lastLogLine(paths: EmbeddedRedisPaths): Promise<string> {
   return line === '' ? '' : ` (${line})`;
 }
 
-/** Creates a private folder with a short path, the same for all processes of this home. */
+/**
+ * A private folder with a short path, the same for all processes of this home. Its name is random and kept in the home: no
+ * other user can make it first, and a folder that another user has is not used again.
+ */
 async function shortFolder(dir: string): Promise<string> {
-  const short = join('/tmp', `halo-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}`);
-  await createFolders(short, 0o700);
-  const found = await lstat(short);
-  if (found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0) return short;
-  throw new HaloError('REDIS_UNAVAILABLE', `The folder ${short} for the Redis socket belongs to another user.`, {
-    hint: 'Set HALO_HOME to a shorter path, or HALO_REDIS_URL to your own Redis.',
+  const kept = join(dir, 'socket-folder');
+  const known = await readIfExists(kept);
+  if (known !== undefined && (await isOwnFolder(known.trim()))) return known.trim();
+  return withLock(join(dir, 'socket-folder.lock'), async () => {
+    // Another process may have made one meanwhile.
+    const newer = (await readIfExists(kept))?.trim();
+    if (newer !== undefined && (await isOwnFolder(newer))) return newer;
+    const short = await mkdtemp('/tmp/halo-redis-');
+    await writeAtomic(kept, `${short}\n`);
+    return short;
   });
+}
+
+async function isOwnFolder(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined);
+  return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
 }
