@@ -10,6 +10,7 @@ import { registerWorker } from '../store/process-registry.ts';
 import { openProcessMasker } from '../worker/process-masker.ts';
 import { countWorkersFor, openJobRanks } from '../worker/run/run-ownership.ts';
 import { callForUser, type CallerOptions } from './access/call-for-user.ts';
+import { Inspections } from './access/inspections.ts';
 import { visibleStore } from './access/authorize.ts';
 import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
@@ -70,12 +71,19 @@ export function openLocal(options: LocalOptions): LocalOperations {
     learnSecrets: (config) => learnSecretsOf(config, { masker, home: host.home }),
     describe: async () => (await import('./operations/openapi-document.ts')).buildOpenApi(),
   };
+  const inspections = new Inspections();
   const callAs =
     (who: Pick<OperationContext, 'by' | 'remote' | 'undecided'>): CallOperation =>
     async (operation, input, signal) =>
       operation.run({ ...shared, ...who }, input, signal);
   const actingAs = (by: string) => bindOperations(callAs({ by, remote: false }));
-  const callRemotely = (how: CallerOptions = {}) => callAs({ by: TOKEN_HOLDER, ...how, remote: true });
+  const callRemotely = (how: CallerOptions = {}): CallOperation => {
+    const call = callAs({ by: TOKEN_HOLDER, ...how, remote: true });
+    return async (operation, input, signal) =>
+      operation.inspects === true
+        ? inspections.run(how.by ?? TOKEN_HOLDER, signal, () => call(operation, input, signal))
+        : call(operation, input, signal);
+  };
   return {
     ...actingAs(whoAmI()),
     actingAs,
@@ -86,7 +94,7 @@ export function openLocal(options: LocalOptions): LocalOperations {
     },
     pingQueue: async () => void (await (await redis.get()).queue.counts()),
     callRemotely,
-    callFor: (caller, how = {}) => callForUser(visibleTo(caller, shared), caller, how),
+    callFor: (caller, how = {}) => callForUser({ ...visibleTo(caller, shared), inspections }, caller, how),
     restrictedFor: (how, submitter) => bindOperations(callRemotely(how), submitter),
     close: async () => {
       await registration.close((own) => own.leave());

@@ -495,6 +495,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'names have 128 bits of a digest of the only spelling of a source; a mirror names its source and refuses another one; addresses with query, fragment or dots are refused',
   ],
   [
+    'incident pipes',
+    'put pipes in the place of files of git, so that submits never end and hold up those of others',
+    'questions about a checkout end after 30 seconds and with the request; four submits of one user run at the same time, the next ones wait',
+  ],
+  [
     'incident borrowed-repository',
     'make a repository of your own from the files of another one, by a .git file, commondir, a link, alternates or a worktree, before or after it was checked',
     'all files are resolved before git reads them, and again after each fetch and before each later use; each repository that they belong to must be one of the user',

@@ -4,6 +4,7 @@ import { AccessLog } from '../../store/access/access-log.ts';
 import type { CallOperation } from '../operations/operation.ts';
 import type { OperationContext } from '../operations/operation-context.ts';
 import { assertMayUse, authorize } from './authorize.ts';
+import type { Inspections } from './inspections.ts';
 
 /** How requests of a caller are treated. */
 export interface CallerOptions extends Pick<OperationContext, 'undecided'> {
@@ -16,7 +17,7 @@ export interface CallerOptions extends Pick<OperationContext, 'undecided'> {
  * first, and denials are recorded in the access log.
  */
 export function callForUser(
-  shared: Omit<OperationContext, 'by' | 'remote'>,
+  { inspections, ...shared }: Omit<OperationContext, 'by' | 'remote'> & { inspections: Inspections },
   caller: User,
   { by = caller.name, ...how }: CallerOptions,
 ): CallOperation {
@@ -33,7 +34,8 @@ export function callForUser(
   return async (operation, input, signal) => {
     try {
       await authorize(operation, input as object, { user: caller, store: shared.store });
-      return await operation.run(context, input, signal);
+      const run = () => operation.run(context, input, signal);
+      return await (operation.inspects === true ? inspections.run(caller.name, signal, run) : run());
     } catch (error) {
       if (error instanceof HaloError && error.code === 'ACCESS_DENIED')
         await log.append({

@@ -219,9 +219,10 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, unti
       ...(schema && (parse(schema, given) as object)),
       ...readPathKeys(operation, request),
     } as never;
+    const ending = operation.inspects === true ? AbortSignal.any([closing, untilGone(reply)]) : closing;
     switch (output.kind) {
       case 'json':
-        return reply.code(output.created === true ? 201 : 200).send(await call(operation, checked, closing));
+        return reply.code(output.created === true ? 201 : 200).send(await call(operation, checked, ending));
       case 'bytes':
         return reply.type(output.mediaType).send(await call(operation, checked, closing));
       case 'stream':
@@ -238,6 +239,13 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, unti
   };
   const config: RouteConfig = { secret: output.kind === 'json' && output.secret === true };
   app.route({ method, config, url: operation.path.replace(/\{\w+\*\}/, '*').replace(/\{(\w+)\}/g, ':$1'), handler });
+}
+
+/** Aborted when the client has left, or has its reply. */
+function untilGone(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  return gone.signal;
 }
 
 /** The keys of the input that are in the path; fastify calls the last one `*` if it may contain slashes. */

@@ -100,6 +100,9 @@ async function noteUse(refs: string): Promise<boolean> {
   );
 }
 
+/** A server may be slow to answer. */
+const ASK_MS = 600_000;
+
 async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequest): Promise<{
   head: string;
   branch: string | undefined;
@@ -116,7 +119,7 @@ async function wantedCommit({ from, access, commit, branch, signal }: MirrorRequ
   }
   const remote = callRemote(from, access);
   const ask = [...remote.args, 'ls-remote', '--symref', '--', from, ref];
-  const listed = await tryGit(ask, { ...remote.options, ...options });
+  const listed = await tryGit(ask, { ...remote.options, timeoutMs: ASK_MS, ...options });
   if (listed.exitCode !== 0) throw unreachable(from, listed.stderr);
   const lines = listed.stdout.toString('utf8').split('\n');
   const head = lines.map((line) => line.split('\t')).find(([id, name]) => isObjectId(id ?? '') && name === ref)?.[0];

@@ -2,6 +2,7 @@ import { execa } from 'execa';
 import { Readable, type Writable } from 'node:stream';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
+import { withLimits } from './git-limits.ts';
 import { Launcher } from './launcher.ts';
 import { lastErrorLine } from './output.ts';
 import { defined } from '../../lib/guards.ts';
@@ -57,8 +58,9 @@ export interface GitOutcome {
  * Runs one git command to its end. Throws GIT_MISSING, GIT_FAILED (with the command and git's last
  * words) and RUN_ABORTED.
  */
-export async function git(args: string[], options: GitOptions = {}): Promise<GitResult> {
-  const outcome = await tryGit(args, options);
+export async function git(args: string[], own: GitOptions = {}): Promise<GitResult> {
+  const options = withLimits(own);
+  const outcome = await runGit(args, options);
   const { exitCode, stdout, stderr } = outcome;
   if (outcome.ended !== 'exited' || exitCode === undefined || !(options.ok ?? [0]).includes(exitCode)) {
     throw failureOf(args, outcome, options);
@@ -72,7 +74,11 @@ export async function gitText(args: string[], options: GitOptions = {}): Promise
 }
 
 /** Like `git`, but returns failures instead of throwing: for commands with hostile input. Throws GIT_MISSING. */
-export async function tryGit(args: string[], options: GitOptions = {}): Promise<GitOutcome> {
+export function tryGit(args: string[], options: GitOptions = {}): Promise<GitOutcome> {
+  return runGit(args, withLimits(options));
+}
+
+async function runGit(args: string[], options: GitOptions): Promise<GitOutcome> {
   const command = describeCall(await locateGit(), args, options);
   const result = await (isLaunchable(options) && shared !== undefined
     ? shared.launcher.run(command)
@@ -93,7 +99,8 @@ export interface GitStream {
 }
 
 /** Runs one git command whose output is too large to keep. `maxBytes` does not count here. */
-export async function gitStream(args: string[], options: GitOptions = {}): Promise<GitStream> {
+export async function gitStream(args: string[], own: GitOptions = {}): Promise<GitStream> {
+  const options = withLimits(own);
   const child = startProcess(describeCall(await locateGit(), args, options, { keep: false }), options.input);
   const stderr: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => {

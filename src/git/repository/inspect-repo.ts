@@ -4,6 +4,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { isFolder } from '../../lib/fs.ts';
 import { allowBareRepository, findCheckout } from '../process/allow-bare.ts';
 import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
+import { questionMs, withLimits } from '../process/git-limits.ts';
 import { lastErrorLine, splitNul } from '../process/output.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { assertObjectId, isObjectId } from '../process/object-id.ts';
@@ -80,7 +81,13 @@ async function readFacts(
 async function openQuestions(path: string): Promise<(...args: string[]) => Promise<GitOutcome>> {
   if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
   const allowed = await allowBareRepository(path);
-  return (...args) => tryGit([...allowed, ...args], { cwd: path, trust: 'operator' });
+  return async (...args) => {
+    const options = { cwd: path, trust: 'operator', timeoutMs: questionMs() } as const;
+    const outcome = await tryGit([...allowed, ...args], options);
+    // No answer is none: a file of the repository may be a pipe that no process writes to.
+    if (outcome.ended === 'timeout' || outcome.ended === 'aborted') throw failureOf(args, outcome, options);
+    return outcome;
+  };
 }
 
 export interface WorkingTreeChanges {
@@ -99,6 +106,7 @@ export async function listChanges(root: string, except: readonly string[] = []):
   const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--ignore-submodules=dirty'];
   const { settings } = await replaceLocalPrograms({ cwd: root });
   const status = await tryGit(['status', ...flags, '--', '.', ...not], { cwd: root, trust: 'operator', settings });
+  if (status.ended !== 'exited') throw failureOf(['status'], status, withLimits({ cwd: root }));
   if (status.exitCode === 0) {
     const entries = splitNul(status.stdout);
     const pathsOf = (isUntracked: boolean) =>

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readRegularFile } from '../../lib/fs.ts';
 import { join } from 'node:path';
 import { readBytesAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
@@ -25,7 +25,7 @@ export async function withoutPrdMarks<T>({ facts, tip, path }: MarkedCheckout, l
     [head, tip].map((commit) => readBytesAt({ gitDir, commit, path, maxBytes: MAX_PRD_BYTES }).catch(() => undefined)),
   );
   if (before === undefined || after === undefined || before.equals(after)) return land();
-  const now = await readFile(file).catch(() => undefined);
+  const now = await readRegularFile(file, MAX_PRD_BYTES).catch(() => undefined);
   const progress = now && progressBetween(before, now, path);
   if (now === undefined || progress === undefined) return land();
   await replaceFile(file, (bytes) => (now.equals(bytes) ? before : undefined));

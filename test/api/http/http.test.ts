@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { ownerAccess } from '../../support/halo/owner-access.ts';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { buildApp } from '../../../src/api/http/http-server.ts';
+import type { CallOperation } from '../../../src/api/operations/operation.ts';
+import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { SubmitRequest } from '../../../src/api/operations/requests.ts';
 import { errorOf } from '../../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
@@ -45,6 +47,31 @@ describe('the HTTP server', () => {
       }
     },
   );
+
+  it('ends a submit when its client leaves, and nothing else', async () => {
+    const called: { name: string; signal: AbortSignal | undefined }[] = [];
+    const call: CallOperation = (operation, _input, signal) =>
+      new Promise((_resolve, reject) => {
+        called.push({ name: operation.name, signal });
+        signal?.addEventListener('abort', () => reject(new HaloError('RUN_ABORTED', 'The client has left.')));
+      });
+    const waiting = buildApp({ access: ownerAccess(call, TOKEN), hosts: ['127.0.0.1'] });
+    onTestFinished(() => waiting.close());
+    const at = await waiting.listen({ host: '127.0.0.1', port: 0 });
+    const client = new AbortController();
+    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+    const sent = { method: 'POST', headers, signal: client.signal };
+    const ends = Promise.allSettled([
+      fetch(`${at}/v1/runs`, { ...sent, body: JSON.stringify(body()) }),
+      fetch(`${at}/v1/runs/${RUN}/land`, { ...sent, body: '{}' }),
+    ]);
+    await vi.waitFor(() => expect(called).toHaveLength(2));
+    client.abort();
+    await ends;
+    const signalOf = (name: string) => called.find((each) => each.name === name)?.signal;
+    await vi.waitFor(() => expect(signalOf('submit')?.aborted).toBe(true));
+    expect(signalOf('land')?.aborted).toBe(false);
+  });
 
   it('refuses unknown host names, so that a web page cannot use its own', async () => {
     const headers = { authorization: `Bearer ${TOKEN}`, host: 'evil.example:7070' };

@@ -11,6 +11,7 @@ export const previewPromptOperation: Operation<Input, PreviewedPrompt> = {
   method: 'POST',
   path: '/v1/prds/prompt',
   access: 'submit',
+  inspects: true,
   summary: 'Returns the prompt of the first attempt at a story. Creates no run.',
   input: (z) =>
     z.strictObject({

@@ -19,6 +19,7 @@ export const submitBatchOperation: Operation<Input, { runs: Submitted[] }> = {
   method: 'POST',
   path: '/v1/batches',
   access: 'submit',
+  inspects: true,
   summary: 'Creates the runs of a batch, each with its own PRD, in the order in which they run.',
   input: (z) => {
     const member = z.strictObject({

@@ -8,6 +8,7 @@ export const submitIssuesOperation: Operation<IssuesRequest, { runs: Submitted[]
   method: 'POST',
   path: '/v1/issue-runs',
   access: 'submit',
+  inspects: true,
   summary: 'Creates a run whose stories are the open issues of a project with a label.',
   input: (z) =>
     z.strictObject({

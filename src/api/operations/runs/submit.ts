@@ -18,6 +18,7 @@ export const submitOperation: Operation<Input, { runs: Submitted[] }> = {
   method: 'POST',
   path: '/v1/runs',
   access: 'submit',
+  inspects: true,
   summary: 'Creates a run of a PRD for each repository. Either all runs are queued, or none.',
   input: (z) =>
     z.strictObject({
