@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import {
   DiskLimiter,
   isBelowFloor,
@@ -7,7 +7,10 @@ import {
 } from '../../src/sandbox/docker/disk/disk-limit.ts';
 import type { VolumeMeasurement } from '../../src/sandbox/docker/disk/disk-meter.ts';
 import type { DiskSpace } from '../../src/sandbox/docker/disk/disk-space.ts';
-import { PATIENCE } from '../support/patience.ts';
+import { advanceUntil } from '../support/advance-until.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] }));
+afterEach(() => void vi.useRealTimers());
 
 /** A limiter for a disk on which files were created, by any process, since the volume `v` was admitted. */
 async function limited(counted = true) {
@@ -42,11 +45,11 @@ it('measures many new files, and kills a sandbox whose folders are too deep', as
   const [measure, end] = [vi.fn(() => Promise.resolve({ ...usage, entries: 60_000 })), vi.fn()];
   const leave = limiter.watch({ volume: 'v', limitBytes: Infinity, floorBytes: 0, measure, end });
   make(60_000);
-  await vi.waitFor(() => expect(measure).toHaveBeenCalledTimes(1), PATIENCE);
+  await advanceUntil(() => expect(measure).toHaveBeenCalledTimes(1));
   expect(end).not.toHaveBeenCalled();
   measure.mockResolvedValue({ ...usage, entries: 130_000, tooDeep: true });
   make(60_000);
-  await vi.waitFor(() => expect(end).toHaveBeenCalledWith('disk'), PATIENCE);
+  await advanceUntil(() => expect(end).toHaveBeenCalledWith('disk'));
   leave();
   expect(await limiter.forget('v')).toBeGreaterThan(4_000);
 });
@@ -56,7 +59,7 @@ it('assumes the measured depth of a volume plus what was created since', async (
   const measure = vi.fn(() => Promise.resolve({ ...usage, entries: 50_000 }));
   const leave = limiter.watch({ volume: 'v', limitBytes: Infinity, floorBytes: 0, measure, end: vi.fn() });
   make(50_000);
-  await vi.waitFor(() => expect(measure).toHaveBeenCalled(), PATIENCE);
+  await advanceUntil(() => expect(measure).toHaveBeenCalled());
   leave();
   make(70);
   expect(await limiter.forget('v')).toBe(1_070);

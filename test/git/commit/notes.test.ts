@@ -50,7 +50,7 @@ describe('writeNote', () => {
     await writeNote({ gitDir, commit: other, text: 'before\n' });
     const lock = join(gitDir, `${NOTES_REF}.lock`);
     writeFileSync(lock, '');
-    const almost = Date.now() / 1000 - 29;
+    const almost = Date.now() / 1000 - 29.9;
     utimesSync(lock, almost, almost);
     await writeNote({ gitDir, commit, text: 'after\n' });
     expect((await readNote(gitDir, commit))?.text).toBe('after\n');
