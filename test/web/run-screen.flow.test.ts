@@ -5,6 +5,7 @@ import { checkScreen } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
 import { addSampleRun } from '../support/network/sample-run.ts';
+import { casesAtLevel } from '../support/suite/level.ts';
 import { skipFor } from '../support/skip.ts';
 import { PATIENCE } from '../support/patience.ts';
 
@@ -144,11 +145,11 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     const parts = [
       ['run/sample01', 'shop'],
       [STORY, 'US-003'],
-      ...['log', 'agent', 'prompt', 'diff', 'network', 'usage', 'cassette'].map((tab) => [
+      // Those with diffs are checked in the tests of the diff of an attempt.
+      ...casesAtLevel(['log', 'prompt', 'network'], ['agent', 'usage', 'cassette']).map((tab) => [
         `${STORY}/attempt/2/${tab}`,
         'US-003',
       ]),
-      [`${STORY}/compare/1/2`, 'US-003'],
     ];
     for (const [path = '', heading = ''] of parts) {
       await show(path, heading);
