@@ -10,7 +10,8 @@ import { callHalo } from '../../support/terminal/call-halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { readJournal } from '../../support/halo/read-journal.ts';
 import { HOLD, release, releaseUntil } from '../../support/halo/hold.ts';
-import { casesAtLevel } from '../../support/suite/level.ts';
+import { skipFor } from '../../support/skip.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 let home: HaloHome;
@@ -132,29 +133,34 @@ describe('several repositories', () => {
 });
 
 describe('stopping in the middle of a story', () => {
-  it('passes the story of a stopping worker to the other worker, as the same attempt', async () => {
-    const repository = newRepository();
-    const first = await startWorker();
-    const script = `echo "I begin."; ${HOLD}; echo x >> log.txt; ${OK}`;
-    const runId = (await halo('submit', prd(['A']), '--repo', repository.root, ...agent(script))).trim();
-    const logs = home.start(['logs', runId, '-f'], { cwd: home.dir });
-    await logs.says('I begin.');
-    const second = await startWorker();
-    first.process.kill('SIGTERM');
-    expect(await first.ended).toMatchObject({ code: 0 });
-    await releaseUntil(
-      () => [runId],
-      () => expect(logs.stdout()).toContain('SUCCESS'),
-    );
-    expect(await logs.ended).toMatchObject({ code: 0 });
-    const events = await journal(runId);
-    expect(events.at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
-    expect(events.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);
-    expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toBe('feat: [A] - Story A');
-    second.process.kill('SIGTERM');
-    await second.ended;
-    expect(await containersOf(runId)).toEqual([]);
-  });
+  // Also in test/e2e/control/drain.flow.test.ts, with workers one after the other.
+  it(
+    'passes the story of a stopping worker to the other worker, as the same attempt',
+    skipFor(belowFull()),
+    async () => {
+      const repository = newRepository();
+      const first = await startWorker();
+      const script = `echo "I begin."; ${HOLD}; echo x >> log.txt; ${OK}`;
+      const runId = (await halo('submit', prd(['A']), '--repo', repository.root, ...agent(script))).trim();
+      const logs = home.start(['logs', runId, '-f'], { cwd: home.dir });
+      await logs.says('I begin.');
+      const second = await startWorker();
+      first.process.kill('SIGTERM');
+      expect(await first.ended).toMatchObject({ code: 0 });
+      await releaseUntil(
+        () => [runId],
+        () => expect(logs.stdout()).toContain('SUCCESS'),
+      );
+      expect(await logs.ended).toMatchObject({ code: 0 });
+      const events = await journal(runId);
+      expect(events.at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
+      expect(events.filter(({ type }) => type === 'story.ended')).toMatchObject([{ attempt: 1, verdict: 'passed' }]);
+      expect(repository.git('log', '--format=%s', `main..halo/${runId}`)).toBe('feat: [A] - Story A');
+      second.process.kill('SIGTERM');
+      await second.ended;
+      expect(await containersOf(runId)).toEqual([]);
+    },
+  );
 
   it.each(casesAtLevel(['SIGTERM'] as const, ['SIGINT'] as const))(
     'ends halo run with USER_ABORT on %s, and lands nothing',
