@@ -31,8 +31,8 @@ export interface CommitStatus {
 
 /** The pull requests of one project on a forge. All methods throw FORGE_FAILED. */
 export interface PullRequests {
-  /** The newest one from a branch of the project itself, open or not. */
-  findPull(branch: string): Promise<Pull | undefined>;
+  /** The newest one from a branch of the project itself, open or not; `known`, if that is open and of the branch. */
+  findPull(branch: string, known?: number): Promise<Pull | undefined>;
   createPull(pull: PullContent & { branch: string; base: string }): Promise<Pull>;
   /** `base`: another branch into which it is to be merged. */
   updatePull(number: number, content: PullContent & { base?: string }): Promise<void>;

@@ -46,6 +46,15 @@ describe.concurrent.each(FORGES)('the pull requests of %s', (forge) => {
     expect(await pulls.findPull(BRANCH)).toMatchObject({ number: 2, state: 'merged' });
   });
 
+  test('are found although forks have many newer ones of the same name', async ({ opened: { fake, pulls } }) => {
+    fake.pulls.add({ branch: BRANCH });
+    for (let nth = 0; nth < 120; nth += 1) fake.pulls.add({ branch: BRANCH, isForeign: true });
+    expect(await pulls.findPull(BRANCH)).toMatchObject({ number: 1, state: 'open' });
+    fake.pulls.add({ branch: BRANCH, state: 'closed' });
+    if (forge !== 'github') expect(await pulls.findPull(BRANCH, 1)).toMatchObject({ number: 1, state: 'open' });
+    expect(await pulls.findPull(BRANCH, 2)).toMatchObject({ number: 122, state: 'closed' });
+  });
+
   test('show the status of each story at a commit, also when it is set again', async ({ opened: { fake, pulls } }) => {
     for (const state of ['pending', 'success', 'success', 'failure'] as const)
       await pulls.setStatus(COMMIT, { context: 'halo/US-001', state, description: 'Pay' });

@@ -8,6 +8,7 @@ import { giteaHeaders } from './gitea.ts';
 
 const ROUTES = {
   pulls: 'GET /repos/{owner}/{repo}/pulls',
+  pull: 'GET /repos/{owner}/{repo}/pulls/{number}',
   create: 'POST /repos/{owner}/{repo}/pulls',
   edit: 'PATCH /repos/{owner}/{repo}/pulls/{number}',
   status: 'POST /repos/{owner}/{repo}/statuses/{commit}',
@@ -20,7 +21,9 @@ export function openGiteaPulls(project: string, { token, ...access }: TokenAcces
   const client = new ForgeClient(ROUTES, { ...access, headers: giteaHeaders(token) });
   const at = { owner, repo };
   return {
-    async findPull(branch) {
+    async findPull(branch, known) {
+      const { value } = known === undefined ? {} : await client.call('pull', { params: { ...at, number: known } });
+      if (isFrom(value, branch, project) && toPull(value, baseUrl).state === 'open') return toPull(value, baseUrl);
       // The list cannot be asked for a branch. It has the newest first.
       const query = { state: 'all', sort: 'newest', limit: 50 };
       for await (const page of client.pages('pulls', { params: at, query })) {

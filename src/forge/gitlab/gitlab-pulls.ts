@@ -8,6 +8,8 @@ import { gitlabHeaders } from './gitlab.ts';
 
 const ROUTES = {
   pulls: 'GET /projects/{id}/merge_requests',
+  pull: 'GET /projects/{id}/merge_requests/{number}',
+  project: 'GET /projects/{id}',
   create: 'POST /projects/{id}/merge_requests',
   edit: 'PUT /projects/{id}/merge_requests/{number}',
   status: 'POST /projects/{id}/statuses/{commit}',
@@ -21,16 +23,20 @@ export function openGitLabPulls(project: string, { token, ...access }: TokenAcce
   const client = new ForgeClient(ROUTES, { ...access, headers: gitlabHeaders(token) });
   const at = { id: project };
   return {
-    async findPull(branch) {
-      const query = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc', per_page: 20 };
-      const { value } = await client.call('pulls', { params: at, query });
-      const found = Array.isArray(value) ? (value as unknown[]) : [];
-      // Those of forks have the same branch, perhaps, but another project.
-      const own = found.find((each) => {
-        const { data } = PullShape.safeParse(each);
-        return data !== undefined && data.source_project_id === data.target_project_id;
-      });
-      return own === undefined ? undefined : toMergeRequest(own, baseUrl);
+    async findPull(branch, known) {
+      const isOwn = (value: unknown) => isFrom(value, branch);
+      const { value } = known === undefined ? {} : await client.call('pull', { params: { ...at, number: known } });
+      if (isOwn(value) && toMergeRequest(value, baseUrl).state === 'open') return toMergeRequest(value, baseUrl);
+      // Anyone may open many from a branch of this name in a fork.
+      const { value: about } = await client.call('project', { params: at });
+      const id = ProjectShape.safeParse(about).data?.id;
+      const query = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc', per_page: 100 };
+      const asked = { ...query, ...defined({ source_project_id: id }) };
+      for await (const page of client.pages('pulls', { params: at, query: asked })) {
+        const own = page?.find(isOwn);
+        if (own !== undefined) return toMergeRequest(own, baseUrl);
+      }
+      return undefined;
     },
     async createPull({ branch, base, ...content }) {
       const body = { source_branch: branch, target_branch: base, ...contentOf(content) };
@@ -60,7 +66,18 @@ function contentOf({ title, body, isDraft }: PullContent) {
   return { title: isDraft ? `Draft: ${title}` : title, description: body };
 }
 
+const ProjectShape = z.looseObject({ id: z.int().positive() });
+
+/** Those of forks have the same branch, perhaps, but another project. */
+function isFrom(value: unknown, branch: string): boolean {
+  const { data } = PullShape.safeParse(value);
+  return (
+    data !== undefined && data.source_project_id === data.target_project_id && (data.source_branch ?? branch) === branch
+  );
+}
+
 const PullShape = z.looseObject({
+  source_branch: z.string().nullish(),
   iid: z.int().positive(),
   web_url: z.string(),
   state: z.string(),

@@ -90,7 +90,10 @@ async function readSlot(
   { branch, pulls }: { branch: PullBranch; pulls: PullRequests },
 ): Promise<Slot> {
   const known = state.pulls?.find((each) => each.branch === (branch.story && branch.name));
-  const pull = known?.ended === undefined || branch.story === undefined ? await pulls.findPull(branch.name) : undefined;
+  const pull =
+    known?.ended === undefined || branch.story === undefined
+      ? await pulls.findPull(branch.name, known?.number)
+      : undefined;
   if (pull === undefined) return { branch, isEnded: known?.ended !== undefined };
   const slot = { branch, pull, isEnded: pull.state !== 'open' };
   await journal(context, state, slot);
