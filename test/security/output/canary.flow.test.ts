@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, request, type Server } from 'node:http';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { coreOf, ENCODERS } from '../../support/text/encoders.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
@@ -28,14 +29,15 @@ const SECOND = 'sk-canary-Second/+3"9920157';
 
 const CANARIES = [KEY, SECOND, TOKEN, FILED, REGISTRY];
 
+const docker = new Docker();
 let home: HaloHome;
 let upstream: Server;
 let url: string;
 let registry: Server;
 /** Requests of packages with the token. */
 let installs = 0;
-/** What the engine reported of all containers while they ran. */
-let inspected = '';
+/** What the engine reported of each container of this home while it ran. */
+const inspected = new Map<string, string>();
 /** Whether the provider has asked for a pause of the first key, and the keys with which it answered. */
 let paused = false;
 const asked = new Set<string>();
@@ -83,7 +85,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`;
-  watching = setInterval(() => void inspectAll().then((text) => (inspected += text)), 300);
+  watching = setInterval(() => void inspectAll().catch(() => undefined), 100);
 });
 afterAll(async () => {
   clearInterval(watching);
@@ -150,10 +152,11 @@ describe('attack 33, hazard 30, incident secret-oracle: canaries of the worker',
     const out = await halo(repository, settings, ['A', 'B']);
     expect(storiesOf(out)).toEqual({ A: 'landed', B: 'failed' });
     await expectNowhere(repository, out.stdout + out.stderr, CANARIES);
-    expect(inspected).toContain('/opt/halo');
+    expect(inspected.size, 'containers that were inspected').toBeGreaterThan(3);
     expect([...asked], 'both keys were used').toEqual([SECOND, KEY]);
     expect(installs, 'the token was used').toBeGreaterThan(0);
-    for (const canary of CANARIES) expect(spellings(canary, inspected)).toEqual([]);
+    const facts = searchable([...inspected.values()].join('\n'));
+    for (const canary of CANARIES) expect(spellings(canary, facts)).toEqual([]);
   });
 
   it('is masked if a repository contains it, and no file with it lands', async () => {
@@ -273,21 +276,22 @@ async function expectNowhere(repository: TestRepository, printed: string, canari
   ].join('\n');
   const landed = canaries.includes(LEAKED) ? '' : repository.git('log', '-p', '--branches=halo/*');
   const answers = await answersOfApi(repository);
-  for (const canary of canaries) {
-    const places = { printed, git, landed, answers, ...filesOf(home.dir) };
-    const found = Object.entries(places).flatMap(([name, text]) =>
-      spellings(canary, text).map((how) => `${name}: ${how}`),
-    );
-    expect(found).toEqual([]);
-  }
+  const texts = Object.entries({ printed, git, landed, answers, ...filesOf(home.dir) });
+  const places = texts.map(([name, text]) => [name, searchable(text)] as const);
+  for (const canary of canaries)
+    expect(places.flatMap(([name, text]) => spellings(canary, text).map((how) => `${name}: ${how}`))).toEqual([]);
+}
+
+/** A text as it is, and without what wraps its lines. */
+function searchable(text: string): string[] {
+  return [text, text.replace(/\\+n|\s/g, '')];
 }
 
 /** The encodings in which a text holds a canary. */
-function spellings(canary: string, text: string): string[] {
-  const flat = text.replace(/\\+n|\s/g, '');
+function spellings(canary: string, texts: string[]): string[] {
   return ENCODERS.filter(([, encode]) => {
     const core = coreOf(encode(canary));
-    return text.includes(core) || flat.includes(core);
+    return texts.some((text) => text.includes(core));
   }).map(([name]) => name);
 }
 
@@ -315,21 +319,13 @@ async function answersOfApi(repository: TestRepository): Promise<string> {
   return [...answers, raw.join(''), server.stdout(), server.stderr()].join('\n');
 }
 
-/** What the engine says of every container of halo's, and the history of its image. */
-async function inspectAll(): Promise<string> {
-  const list = JSON.parse(await engine('/containers/json')) as { Id: string }[];
-  const ids = list.map(({ Id }) => engine(`/containers/${Id}/json`));
-  return (await Promise.all([...ids, engine('/images/halo-sandbox/history')])).join('\n');
-}
-
-function engine(path: string): Promise<string> {
-  return new Promise((resolve) => {
-    const asked = request({ socketPath: '/var/run/docker.sock', path }, (res) => {
-      const chunks: Buffer[] = [];
-      res.on('data', (chunk: Buffer) => chunks.push(chunk));
-      res.on('end', () => resolve(Buffer.concat(chunks).toString()));
-    });
-    asked.on('error', () => resolve('[]'));
-    asked.end();
-  });
+/** Asks the engine about the containers of this home that it has not been asked about. */
+async function inspectAll(): Promise<void> {
+  if (!existsSync(join(home.dir, 'id'))) return;
+  const filters = { label: [`dev.halo.home=${readFileSync(join(home.dir, 'id'), 'utf8').trim()}`] };
+  for (const { Id } of await docker.listContainers({ all: true, filters })) {
+    if (inspected.has(Id)) continue;
+    const facts = await docker.getContainer(Id).inspect();
+    inspected.set(Id, JSON.stringify(facts));
+  }
 }
