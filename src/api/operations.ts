@@ -1,3 +1,4 @@
+import type { Confirmation } from '../core/review/flags.ts';
 import type { RunDecisionResult, StoryDecisionResult } from '../core/run/control-result.ts';
 import type { JournalEvent } from '../core/journal/events.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
@@ -92,7 +93,8 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     followLog: (runId: string, path: string, signal: AbortSignal) =>
       call(table.followLog, { runId, path, follow: true }, signal),
     /** Fast-forwards the branch from which the run started, or pushes its branch to a URL. Throws LAND_REFUSED. */
-    land: (runId: string) => call(table.land, { runId }),
+    land: (runId: string, confirmation: Confirmation = {}) =>
+      call(table.land, { runId, ...defined({ ...confirmation }) }),
     /** Requests a pull request, which a worker opens; returns the one that exists. Throws LAND_REFUSED, CONFIG_INVALID. */
     requestPull: (runId: string) => call(table.requestPull, { runId }),
     /** Starts no more stories; with `now`, also interrupts running ones, which costs no attempt. Throws STEER_REFUSED. */
@@ -119,10 +121,14 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
         ...(typeof answer === 'string' ? { text: answer } : { text: undefined, option: answer.option }),
       }),
     /** Lands exactly the commit that waits for a person; a worker merges it if others landed. Throws LAND_REFUSED, CONFLICT. */
-    approve: async (runId: string, storyId: string) =>
-      (await call(table.approve, { runId, story: storyId })) as StoryDecisionResult,
+    approve: async (runId: string, storyId: string, confirmation: Confirmation = {}) =>
+      (await call(table.approve, {
+        ...{ runId, story: storyId },
+        ...defined({ ...confirmation }),
+      })) as StoryDecisionResult,
     /** Approves the result of an ended run, which `[approval] mode = "run"` requires before `land`. Throws LAND_REFUSED. */
-    approveRun: async (runId: string) => (await call(table.approve, { runId })) as RunDecisionResult,
+    approveRun: async (runId: string, confirmation: Confirmation = {}) =>
+      (await call(table.approve, { runId, ...defined({ ...confirmation }) })) as RunDecisionResult,
     /** Drops the commit that waits for approval; the run ends with APPROVAL_DENIED. Throws LAND_REFUSED. */
     reject: async (runId: string, storyId: string, reason: string | undefined) =>
       (await call(table.reject, { runId, story: storyId, reason })) as StoryDecisionResult,

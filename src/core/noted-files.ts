@@ -49,3 +49,8 @@ export function describeLargeFiles(large: readonly LargeFile[]): string {
 export function describeLockFiles(locks: readonly string[]): string {
   return `changes ${formatPlaces(locks)}`;
 }
+
+/** E.g. `has binary content in logo.png`. */
+export function describeBinaryFiles(binary: readonly string[]): string {
+  return `has binary content, which no diff shows, in ${formatPlaces(binary)}`;
+}

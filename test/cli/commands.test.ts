@@ -768,8 +768,12 @@ describe('findings that a reviewer may overlook', () => {
     expect(refused.stderr).toContain(warnings);
     expect(await halo(['land', 'r1'], person('y'))).toMatchObject({ code: 0, stderr: reported });
     expect(asked).toHaveLength(2);
-    expect((await halo(['land', 'r1', '--yes'], person('no'))).code).toBe(0);
-    expect(await halo(['land', 'r1'])).toMatchObject({ code: 0, stderr: reported });
+    expect((await halo(['land', 'r1', '--confirm', 'secret,tests'], person('no'))).code).toBe(0);
+    const flags = expect.stringContaining('--confirm secret,tests') as string;
+    for (const given of [[], ['--confirm', 'secret'], ['--confirm', 'hidden'], ['--json']])
+      expect(await halo(['land', 'r1', ...given])).toMatchObject({ code: 6, stderr: flags });
+    expect(await halo(['land', 'r1', '--confirm', 'all'])).toMatchObject({ code: 2 });
+    expect(await halo(['land', 'r1', '--confirm', 'secret,tests'])).toMatchObject({ code: 0, stderr: reported });
     expect(asked).toHaveLength(2);
   });
 
@@ -849,11 +853,15 @@ describe('halo approve and halo reject', () => {
   });
 
   it('land or reject the commit', async () => {
-    expect(await halo(['approve', 'r1', '--story', 'US-001'])).toMatchObject({
+    const approve = ['approve', 'r1', '--story', 'US-001'];
+    const refusal = expect.stringContaining(`halo ${approve.join(' ')} --confirm protected`) as string;
+    for (const given of [[], ['--confirm', 'secret'], ['--json']])
+      expect(await halo([...approve, ...given])).toMatchObject({ code: 6, stderr: refusal });
+    expect(await halo([...approve, '--confirm', 'protected'])).toMatchObject({
       code: 0,
       stdout: 'approved  US-001  abcdef0\n',
       stderr:
-        'US-001  Story number 1: no criteria\n  ! It adds no test.\nThe run continues as soon as a worker is free: halo logs r1 -f\nno worker is running: start one with `halo worker`, or continue here: `halo run --resume r1`\n',
+        'US-001  Story number 1: no criteria\n  ! It adds no test.\nwarning: US-001: changes protected paths: .github/workflows/ci.yml\nThe run continues as soon as a worker is free: halo logs r1 -f\nno worker is running: start one with `halo worker`, or continue here: `halo run --resume r1`\n',
     });
     operations.addRun([created('r2', 1), { type: 'run.started' }, ...held('US-001')]);
     const rejected = await halo(['reject', 'r2', '--story', 'US-001', '--reason', 'no', '--json']);

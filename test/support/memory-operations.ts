@@ -1,3 +1,4 @@
+import { assertConfirmed, landingStories } from '../../src/core/review/flags.ts';
 import { factsOf, matches } from '../../src/core/listing/run-facts.ts';
 import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
@@ -259,9 +260,11 @@ export function openMemory(): MemoryOperations {
         const lines = logOf(runId, path);
         return toStream([{ lines: lines.length, bytes: fileOf(runId, path).length }]);
       }),
-    land: (runId) =>
+    land: (runId, confirmation) =>
       answer('land', () => {
         const state = stateOf(find(runId));
+        const landing = { verb: 'land', runId, stories: landingStories(state), commit: state.tip } as const;
+        if (state.landed === undefined) assertConfirmed(landing, confirmation);
         return { branch: 'main', from: state.repo.base, to: state.tip };
       }),
     requestPull: (runId) =>
@@ -304,12 +307,21 @@ export function openMemory(): MemoryOperations {
           ...(typeof text === 'string' ? { text } : { text: `option ${text.option}`, option: text.option }),
         })),
       ),
-    approveRun: (runId) =>
-      answer('approveRun', () => decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }))),
+    approveRun: (runId, confirmation) =>
+      answer('approveRun', () => {
+        const state = stateOf(find(runId));
+        assertConfirmed({ verb: 'approve', runId, stories: landingStories(state), commit: state.tip }, confirmation);
+        return decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }));
+      }),
     rejectRun: (runId, reason = 'refused') =>
       answer('rejectRun', () => decideRun(runId, (tip) => ({ type: 'run.rejected', by: 'tester', tip, reason }))),
-    approve: (runId, storyId) =>
-      answer('approve', () => decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }))),
+    approve: (runId, storyId, confirmation) =>
+      answer('approve', () => {
+        const stories = stateOf(find(runId)).stories.filter(({ id }) => id === storyId);
+        const commit = stories[0]?.held?.commit ?? '';
+        assertConfirmed({ verb: 'approve', runId, stories, commit, story: storyId }, confirmation);
+        return decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }));
+      }),
     reject: (runId, storyId, reason = 'refused') =>
       answer('reject', () => decide(runId, storyId, (held) => ({ type: 'story.rejected', reason, ...held }))),
     giveFeedback: (runId, storyId, { feedback = '', comments = [] }) =>

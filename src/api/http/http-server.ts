@@ -302,6 +302,7 @@ function statusOf({ code, cause }: HaloError): number {
     case 'ARTIFACT_UNREADABLE':
       return 404;
     case 'LAND_REFUSED':
+    case 'UNCONFIRMED':
     case 'STEER_REFUSED':
     case 'CONFLICT':
     case 'DIRTY_WORKTREE':

@@ -1,3 +1,4 @@
+import { FLAGS } from '../../core/review/flags.ts';
 import type {
   ControlResult,
   LandedRun,
@@ -70,6 +71,22 @@ export const flagSchema = (z: Zod) =>
 
 /** A story, or the whole run if absent. */
 export const storySchema = (z: Zod) => ({ story: z.string().optional().describe('Id of a story; absent: the run.') });
+
+/** What a person has seen of a change. */
+export const confirmationSchema = (z: Zod) => ({
+  confirm: z
+    .array(z.enum(FLAGS))
+    .max(FLAGS.length)
+    .optional()
+    .describe(
+      'What the person confirms of the change: possible `secret`, `hidden` characters, removed `tests`, `protected` paths, `binary` content. Without one that it has, the operation is refused with UNCONFIRMED, which names all.',
+    ),
+  commit: z
+    .string()
+    .regex(/^[0-9a-f]{7,64}$/)
+    .optional()
+    .describe('The commit that the person has seen; for another one, nothing is confirmed.'),
+});
 
 const OWNER = 'The worker that alone executes the run; absent: any worker does.';
 

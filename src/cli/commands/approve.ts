@@ -1,5 +1,7 @@
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { isDone, type RunState } from '../../core/run/state.ts';
+import { landingStories, type Flag } from '../../core/review/flags.ts';
+import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
 import { landingCommand } from '../../core/run/next-steps.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
@@ -11,6 +13,7 @@ import { noteReview } from '../output/review-run.ts';
 interface Flags {
   story?: string;
   json?: true;
+  confirm?: Flag[];
 }
 
 export const define: Define = (command, cli) => {
@@ -20,6 +23,7 @@ export const define: Define = (command, cli) => {
     )
     .argument(...RUN_ARGUMENT)
     .option('--story <id>', 'the story that is waiting')
+    .option(...CONFIRM_OPTION)
     .option('--json', 'print the story, the commit and whether the run continues as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => approve(runId, flags, cli));
@@ -29,19 +33,25 @@ const HELP = `
 Examples:
   halo diff 2dhe --story US-002 && halo approve 2dhe --story US-002
   halo diff 2dhe && halo approve 2dhe && halo land 2dhe
+  halo approve 2dhe --story US-002 --confirm protected
 
 Exit codes:
-  0 approved    2 no such run or story    6 nothing to approve    10 the branch has moved
+  0 approved    2 no such run or story    6 refused    10 the branch has moved
 
 See also: halo show, halo status, halo diff, halo reject`;
 
-async function approve(runId: string | undefined, { story, json }: Flags, cli: Cli): Promise<void> {
-  if (story === undefined) return approveRun(runId, json === true, cli);
+async function approve(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const { story, json, confirm } = flags;
+  if (story === undefined) return approveRun(runId, flags, cli);
   const { decided, view } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli, story });
     const before = (await operations.get(id)).state.stories;
-    await printFindings(json ? [] : before.filter((each) => each.id === story), cli);
-    const decided = await operations.approve(id, story);
+    const stories = before.filter((each) => each.id === story && each.held !== undefined);
+    await printFindings(json ? [] : stories, cli);
+    const [held] = stories.flatMap((each) => each.held ?? []);
+    const asked = { stories, commit: held?.commit ?? '', verb: 'approve' as const, confirm };
+    const confirmation = json || held === undefined ? { confirm } : await confirmFlags(asked, cli);
+    const decided = await operations.approve(id, story, confirmation);
     return { decided, view: await operations.get(id) };
   });
   if (json) return cli.printJson(decided);
@@ -51,12 +61,15 @@ async function approve(runId: string | undefined, { story, json }: Flags, cli: C
   await noteIfNoWorker(view, cli);
 }
 
-async function approveRun(runId: string | undefined, json: boolean, cli: Cli): Promise<void> {
+async function approveRun(runId: string | undefined, { json, confirm }: Flags, cli: Cli): Promise<void> {
   const { decided, next } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli });
     const { state } = await operations.get(id);
-    await printFindings(json ? [] : state.stories.filter(({ progress }) => progress === 'passed'), cli);
-    return { decided: await operations.approveRun(id), next: landingCommand(state) };
+    const stories = landingStories(state);
+    await printFindings(json ? [] : stories, cli);
+    const asked = { stories, commit: state.tip, verb: 'approve' as const, confirm };
+    const confirmation = json ? { confirm } : await confirmFlags(asked, cli);
+    return { decided: await operations.approveRun(id, confirmation), next: landingCommand(state) };
   });
   if (json) return cli.printJson(decided);
   const { tip, landed, changed } = decided;

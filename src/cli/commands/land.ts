@@ -1,7 +1,6 @@
-import { HaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { findStoryFindings } from '../../core/review/story-findings.ts';
-import { askPerson } from '../run/run-until-signal.ts';
+import { landingStories, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
@@ -9,7 +8,7 @@ import { noteReview } from '../output/review-run.ts';
 import { printFindings } from '../output/print-findings.ts';
 
 interface Flags {
-  yes?: true;
+  confirm?: Flag[];
   json?: true;
 }
 
@@ -19,7 +18,7 @@ export const define: Define = (command, cli) => {
       'Fast-forwards the base branch of a run to its result, in your repository and its checkout. For a repository given by URL, pushes the branch of the run. Never merges and never overwrites: if a fast-forward is not possible, reports why and changes nothing.',
     )
     .argument(...RUN_ARGUMENT)
-    .option('-y, --yes', 'do not ask about possible secrets, removed tests or hidden characters')
+    .option(...CONFIRM_OPTION)
     .option('--json', 'print branch, from and to as JSON')
     .addHelpText('after', HELP)
     .action((runId: string | undefined, flags: Flags) => land(runId, flags, cli));
@@ -28,19 +27,17 @@ export const define: Define = (command, cli) => {
 const HELP = `
 Examples:
   halo diff 2dhe && halo land 2dhe
+  halo land 2dhe --confirm secret,binary
 
 Exit codes:
-  0 landed    2 no such run    6 refused
+  0 landed    2 no such run    6 refused, or not confirmed
 
 See also: halo show, halo diff, halo status`;
 
 async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const landed = await cli.withRun(runId, async (operations, id) => {
-    if (!flags.json) {
-      await noteReview(operations, id, { cli });
-      await confirm((await operations.get(id)).state, flags, cli);
-    }
-    return operations.land(id);
+    if (!flags.json) await noteReview(operations, id, { cli });
+    return operations.land(id, await confirm((await operations.get(id)).state, flags, cli));
   });
   if (flags.json) return cli.printJson(landed);
   if (landed.from === landed.to) return cli.print(`${landed.branch} is already at ${landed.to.slice(0, 7)}`);
@@ -53,14 +50,10 @@ async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<
     );
 }
 
-/** Prints findings that a reviewer may have overlooked, and asks at a terminal whether to continue. Throws LAND_REFUSED. */
-async function confirm({ stories, landed }: RunState, { yes }: Flags, cli: Cli): Promise<void> {
-  const passed = landed === undefined ? stories.filter(({ progress }) => progress === 'passed') : [];
-  await printFindings(passed, cli);
-  if (yes || cli.ask === undefined || !passed.some((story) => findStoryFindings(story).length > 0)) return;
-  const answer = await askPerson('Land it anyway? [y]es, anything else: no  ', cli);
-  if (answer === 'y' || answer === 'yes') return;
-  throw new HaloError('LAND_REFUSED', 'Nothing was landed.', {
-    hint: 'Review the changes with `halo diff`, or use --yes to land without being asked.',
-  });
+/** Prints what the run is flagged for, and asks at a terminal whether to continue. Throws LAND_REFUSED. */
+async function confirm(run: RunState, { confirm: given, json }: Flags, cli: Cli): Promise<Confirmation> {
+  if (json) return { confirm: given };
+  const stories = run.landed === undefined ? landingStories(run) : [];
+  await printFindings(stories, cli);
+  return confirmFlags({ stories, commit: run.tip, verb: 'land', confirm: given }, cli);
 }

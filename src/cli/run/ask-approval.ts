@@ -1,4 +1,5 @@
 import type { Operations } from '../../api/operations.ts';
+import { flagsOf } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { askPerson } from './run-until-signal.ts';
 import type { Cli } from '../cli.ts';
@@ -22,7 +23,8 @@ export async function askApproval(operations: Operations, runId: string, cli: Cl
     const what = `Land ${safeLine(id)} (${safeLine(title)})?`;
     switch (await decisionOf(`${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':
-        await operations.approve(runId, id);
+        // The question comes after all that is confirmed.
+        await operations.approve(runId, id, { confirm: flagsOf([story]), commit: story.held?.commit });
         break;
       case 'no':
         await operations.reject(runId, id, undefined);

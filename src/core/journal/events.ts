@@ -218,7 +218,7 @@ export type JournalEntry =
   /** The story adds hidden characters to text files. */
   | ({ type: 'hidden.added'; hidden: HiddenPlaces } & AttemptRef)
   /** The story adds large files or changes lock files; the lists may be truncated. */
-  | ({ type: 'files.noted'; large: LargeFile[]; locks: string[] } & AttemptRef)
+  | ({ type: 'files.noted'; large: LargeFile[]; locks: string[]; binary?: string[] } & AttemptRef)
   /** About the tests of the story. */
   | (TestsEntry & AttemptRef)
   /** The agent's claims about the criteria; `reported`: whether the gates named their tests. */

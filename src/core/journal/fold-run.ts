@@ -6,7 +6,7 @@ import { createState } from '../run/initial-state.ts';
 import { changeNeed } from '../run/run-dependencies.ts';
 import { omit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
-import type { JournalEvent, Verdict } from './events.ts';
+import type { HeldCommit, JournalEvent, Verdict } from './events.ts';
 import { withReplies } from './fold-replies.ts';
 import {
   afterEnd,
@@ -100,7 +100,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
             endedAt: event.at,
             conflicts: story.conflicts + (event.conflicts === undefined ? 0 : 1),
             ...(event.commit === undefined ? {} : { commit: event.commit }),
-            ...(event.held === undefined ? {} : { held: event.held }),
+            ...(event.held === undefined ? {} : { held: event.held, ...guardedBy(event.held, story) }),
           }),
         ),
         tip: event.commit ?? state.tip,
@@ -132,8 +132,13 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'hidden.added':
       return withStory(next, event.story, (story) => ({ ...story, hidden: event.hidden }));
     case 'files.noted': {
-      const { large, locks } = event;
-      return withStory(next, event.story, (story) => ({ ...story, large, locks }));
+      const { large, locks, binary } = event;
+      return withStory(next, event.story, (story) => ({
+        ...story,
+        large,
+        locks,
+        ...(binary !== undefined && { binary }),
+      }));
     }
     case 'secrets.suspected': {
       const { suspects } = event;
@@ -288,7 +293,13 @@ function withoutOtherTests(story: StoryState, verdict: Verdict): StoryState {
 }
 
 function withoutAdditions(story: StoryState): StoryState {
-  return omit(story, 'hidden', 'suspects', 'large', 'locks');
+  return omit(story, 'hidden', 'suspects', 'guarded', 'binary', 'large', 'locks');
+}
+
+/** The paths for which a commit is held; those with possible secrets have a finding of their own. */
+function guardedBy({ paths }: HeldCommit, { suspects = [] }: StoryState): Pick<StoryState, 'guarded'> {
+  const guarded = paths.filter((path) => !suspects.some((suspect) => suspect.path === path));
+  return guarded.length === 0 ? {} : { guarded };
 }
 
 function withoutDecision(story: StoryState): StoryState {

@@ -1,25 +1,27 @@
-import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
+import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import type { StoryState } from '../run/state.ts';
 import { hasLostTests } from '../test-report/test-report.ts';
-import { describeHidden } from '../text/hidden-places.ts';
+import { describeHidden, formatPlaces } from '../text/hidden-places.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { testsText } from '../transcript/story-lines.ts';
 import { describeHolding, describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */
 export interface StoryFinding {
-  label: 'secret' | 'tests' | 'unproven' | 'hidden' | 'large' | 'locks';
+  label: 'secret' | 'tests' | 'unproven' | 'hidden' | 'protected' | 'binary' | 'large' | 'locks';
   /** E.g. `k.txt adds a GitHub token`. Safe to print. */
   text: string;
 }
 
 const MAX_SUSPECTS = 5;
 
-/** Finds possible secrets, hidden characters, large files, lost tests and lock files in the last attempt's change. */
+/** Finds possible secrets, hidden characters, protected, binary and large files, lost tests and lock files in the last attempt's change. */
 export function findStoryFindings({
   suspects = [],
   tests,
   hidden,
+  guarded = [],
+  binary = [],
   large = [],
   locks = [],
   testProblems = [],
@@ -40,6 +42,10 @@ export function findStoryFindings({
     })),
     ...(holding.length === 0 ? [] : [{ label: 'unproven', text: describeHolding(holding) } as const]),
     ...(hidden === undefined ? [] : [{ label: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
+    ...(guarded.length === 0
+      ? []
+      : [{ label: 'protected', text: `changes protected paths: ${formatPlaces(guarded)}` } as const]),
+    ...(binary.length === 0 ? [] : [{ label: 'binary', text: describeBinaryFiles(binary) } as const]),
     ...(large.length === 0 ? [] : [{ label: 'large', text: describeLargeFiles(large) } as const]),
     ...(locks.length === 0 ? [] : [{ label: 'locks', text: describeLockFiles(locks) } as const]),
   ];

@@ -150,6 +150,10 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel {
   hidden?: HiddenPlaces;
   /** Files to which the last attempt added possible secrets. */
   suspects?: { path: string; names: string[] }[];
+  /** Protected paths that the last attempt changed, which a person was asked about. */
+  guarded?: string[];
+  /** Files of the last attempt whose content no diff shows. */
+  binary?: string[];
   /** Large files of the last attempt. */
   large?: LargeFile[];
   /** Lock files that the last attempt added, changed or removed. */

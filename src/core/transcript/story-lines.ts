@@ -7,7 +7,7 @@ import { describeTestProblem } from '../review/tests-first.ts';
 import type { AttemptRef, JournalEvent, Verdict } from '../journal/events.ts';
 import type { Phase } from '../journal/phase.ts';
 import { REFACTOR_UNCHANGED } from '../journal/tests-entries.ts';
-import { describeLargeFiles, describeLockFiles } from '../noted-files.ts';
+import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import { describeRestored } from '../review/restored-paths.ts';
 import { failedTestsLines } from '../test-report/failed-tests.ts';
 import { hasLostTests, type TestChanges } from '../test-report/test-report.ts';
@@ -207,6 +207,7 @@ export function storyEventLines(event: StoryEvent, how: EventLineOptions): Story
     case 'files.noted':
       return [
         ...(event.large.length === 0 ? [] : [describeLargeFiles(event.large)]),
+        ...((event.binary ?? []).length === 0 ? [] : [describeBinaryFiles(event.binary ?? [])]),
         ...(event.locks.length === 0 ? [] : [describeLockFiles(event.locks)]),
       ].map((text) => ({ label: 'import', tone: 'warn' as const, text: `warning: ${text}` }));
     case 'note.failed': {

@@ -1,4 +1,5 @@
 import { git, tryGit } from '../process/git.ts';
+import { splitNul } from '../process/output.ts';
 import { assertObjectId } from '../process/object-id.ts';
 
 export interface DiffRequest {
@@ -44,6 +45,15 @@ export async function diffCommits({ gitDir, from, to, paths }: DiffRequest): Pro
   if (ended === 'exited') return exitCode === 0 ? stdout : (await git(args, limits)).stdout;
   const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a) + 1);
   return Buffer.concat([Buffer.from(`${CUT} The rest: git diff ${from} ${to}\n`), whole]);
+}
+
+/** The files that git shows no lines of, as their content is binary before or after. Ignores attributes as \`diffCommits\`. */
+export async function listBinaryPaths({ gitDir, from, to }: Omit<DiffRequest, 'paths'>): Promise<string[]> {
+  const args = ['diff-tree', '-r', '--no-renames', '--no-ext-diff', '--no-textconv', '--numstat', '-z', from, to];
+  const limits = { gitDir, maxBytes: MAX_PATCH_BYTES, timeoutMs: TIME_MS };
+  const { ended, exitCode, stdout: printed } = await tryGit(args, limits);
+  const stdout = ended === 'exited' && exitCode !== 0 ? (await git(args, limits)).stdout : printed;
+  return splitNul(stdout).flatMap((line) => (line.startsWith('-\t-\t') ? [line.slice(4)] : []));
 }
 
 const CUT = `halo: this patch is cut off, because it is larger than ${MAX_PATCH_BYTES / 1024 ** 2} MiB or takes too long to make.`;

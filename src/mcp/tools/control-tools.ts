@@ -13,6 +13,9 @@ import { defineTool, fieldOf, outputOf, RUN_REFERENCE, type Tool } from '../tool
 
 const NOW = z.boolean().default(false).describe('Also interrupt running stories, without using up an attempt.');
 
+/** What the user has confirmed of the change. */
+const CONFIRMATION = { confirm: fieldOf(approveOperation, 'confirm'), commit: fieldOf(approveOperation, 'commit') };
+
 /** A decision on a story or on a run; MCP needs an object as the output. */
 const decided = z.object({
   story: z.string().optional(),
@@ -85,13 +88,13 @@ export const CONTROL_TOOLS: readonly Tool[] = [
   defineTool({
     name: 'halo_approve',
     title: 'Approve a story or a run',
-    description: `${approveOperation.summary} Only if the user has seen the diff and said so.`,
+    description: `${approveOperation.summary} Only if the user has seen the diff and said so, also to each flag in \`confirm\`.`,
     uses: [approveOperation],
     idempotent: true,
-    input: z.strictObject({ runId: RUN_REFERENCE, story: fieldOf(approveOperation, 'story') }),
+    input: z.strictObject({ runId: RUN_REFERENCE, story: fieldOf(approveOperation, 'story'), ...CONFIRMATION }),
     output: decided,
-    run: (operations, { runId, story }) =>
-      story === undefined ? operations.approveRun(runId) : operations.approve(runId, story),
+    run: (operations, { runId, story, ...confirmation }) =>
+      story === undefined ? operations.approveRun(runId, confirmation) : operations.approve(runId, story, confirmation),
   }),
   defineTool({
     name: 'halo_reject',
@@ -116,12 +119,12 @@ export const CONTROL_TOOLS: readonly Tool[] = [
   defineTool({
     name: 'halo_land',
     title: 'Land a run',
-    description: `${landOperation.summary} Only if the user said so.`,
+    description: `${landOperation.summary} Only if the user said so, also to each flag in \`confirm\`.`,
     uses: [landOperation],
     idempotent: true,
-    input: z.strictObject({ runId: RUN_REFERENCE }),
+    input: z.strictObject({ runId: RUN_REFERENCE, ...CONFIRMATION }),
     output: z.object({ branch: z.string(), from: z.string(), to: z.string(), pushedTo: z.string().optional() }),
-    run: (operations, { runId }) => operations.land(runId),
+    run: (operations, { runId, ...confirmation }) => operations.land(runId, confirmation),
   }),
   defineTool({
     name: 'halo_pr',

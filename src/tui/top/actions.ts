@@ -2,6 +2,7 @@ import type { Operations } from '../../api/operations.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
+import { flagsOf, landingStories, listFlags, type Confirmation } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { missingWorker } from '../run-text.ts';
 
@@ -39,6 +40,8 @@ export interface Action {
   prd?: string;
   /** The key of a breaker that runs share. */
   breaker?: string;
+  /** What the question shows of the change, for an approval or a landing. */
+  confirmation?: Confirmation;
   /** The reason of a rejection, an answer, or the name of a PRD. */
   text?: string;
 }
@@ -79,7 +82,11 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     case 'land': {
       const { branch } = run.repo;
       const to = branch === undefined ? 'its branch' : safeLine(branch, 60);
-      return ask(`Land run ${runId} on ${to} of ${safeLine(run.repo.source, 100)}?`);
+      const stories = landingStories(run);
+      return confirming(
+        { name, runId },
+        { question: `Land run ${runId} on ${to} of ${safeLine(run.repo.source, 100)}?`, stories, commit: run.tip },
+      );
     }
     case 'answer':
       return planAnswer(run, story);
@@ -126,20 +133,42 @@ function planDecision(name: 'approve' | 'reject', run: RunState, selected: Story
   const word = name === 'approve' ? 'Approve' : 'Reject';
   if (story?.held !== undefined) {
     const commit = story.held.commit.slice(0, 7);
-    return {
-      action: { name, runId, story: story.id },
-      question: `${word} ${commit}, ${nameOf(story)} of run ${runId}?`,
-    };
+    const question = `${word} ${commit}, ${nameOf(story)} of run ${runId}?`;
+    const action = { name, runId, story: story.id };
+    return name === 'reject'
+      ? { action, question }
+      : confirming(action, { question, stories: [story], commit: story.held.commit });
   }
   if (held.length > 1 && selected === undefined)
     return { refusal: `${held.length} stories of run ${runId} wait for approval. Open the run and select one.` };
   if (awaitsDecision(run) || (selected === undefined && run.status === 'ended' && run.needsApproval === true))
-    return { action: { name, runId }, question: `${word} the result of run ${runId}?` };
+    return confirming(
+      { name, runId },
+      {
+        question: `${word} the result of run ${runId}?`,
+        stories: name === 'reject' ? [] : landingStories(run),
+        commit: run.tip,
+      },
+    );
   const question = selected !== undefined && isQuestion(selected);
   return {
     refusal: question
       ? `${nameOf(selected)} asks a question. Press A to answer it.`
       : `Nothing of ${selected === undefined ? `run ${runId}` : nameOf(selected)} is waiting for approval.`,
+  };
+}
+
+/** A question that names what the change is flagged for, which a yes confirms. */
+function confirming(
+  action: Action,
+  { question, stories, commit }: { question: string; stories: readonly StoryState[]; commit: string },
+): Planned {
+  const flags = listFlags(stories);
+  if (flags.length === 0) return { action, question };
+  const found = flags.map(({ text }) => text).join('; ');
+  return {
+    action: { ...action, confirmation: { confirm: flagsOf(stories), commit } },
+    question: `${question.slice(0, -1)}, although ${safeLine(found, 300)}?`,
   };
 }
 
@@ -150,15 +179,15 @@ function nameOf({ id, title }: StoryState): string {
 /** Executes an action and returns its result as a sentence. Throws what the operation throws. */
 export async function executeAction(
   operations: Operations,
-  { name, runId, story, text, breaker }: Action & { name: ActionName },
+  { name, runId, story, text, breaker, confirmation }: Action & { name: ActionName },
 ): Promise<string> {
   switch (name) {
     case 'approve': {
       if (story === undefined) {
-        await operations.approveRun(runId);
+        await operations.approveRun(runId, confirmation);
         return `Approved the result of run ${runId}.`;
       }
-      const { landed } = await operations.approve(runId, story);
+      const { landed } = await operations.approve(runId, story, confirmation);
       const then = landed ? 'It has landed.' : 'A worker merges it, runs the gates again and lands it.';
       return `Approved ${safeLine(story)}. ${then}`;
     }
@@ -185,7 +214,7 @@ export async function executeAction(
     case 'cancel':
       return says(operations, operations.cancel(runId, story));
     case 'land': {
-      const { branch, to, pushedTo } = await operations.land(runId);
+      const { branch, to, pushedTo } = await operations.land(runId, confirmation);
       return `Landed: ${safeLine(branch)} is at ${to.slice(0, 7)}${pushedTo === undefined ? '' : `, pushed to ${safeLine(pushedTo)}`}.`;
     }
   }

@@ -1,6 +1,7 @@
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
+import { flagsOf, landingStories } from '../../core/review/flags.ts';
 import { isQuestion, questionLines } from '../../core/run/questions.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -36,8 +37,14 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
     run.stopReason === 'SUCCESS' && run.tip !== run.repo.base && run.landed === undefined && run.scratch !== true;
   const isOnForge = run.pull !== undefined && run.pull.ended !== 'closed';
   if (isLandable && !isOnForge && items.length === 0 && run.decision?.verdict !== 'rejected')
-    items.push({ what: '+ land', text: `${storyCount(run)} stories, not on your branch yet` });
+    items.push({ what: '+ land', text: `${storyCount(run)} stories, not on your branch yet${describeFlags(run)}` });
   return items;
+}
+
+/** What a person has to confirm. */
+function describeFlags(run: ListedRun): string {
+  const flags = flagsOf(landingStories(run));
+  return flags.length === 0 ? '' : `; flagged: ${flags.join(', ')}`;
 }
 
 /** The row of a breaker of a repository or a provider. */

@@ -7,7 +7,14 @@ import { hasLeftWork, questionLines } from '../../core/run/questions.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ActionButton, Elapsed } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
-import { describeApproval, describeLanding } from '../review/review-actions.tsx';
+import {
+  askAboutFlags,
+  confirmationOf,
+  describeApproval,
+  describeLanding,
+  flaggedOf,
+  questionOf,
+} from '../review/review-actions.tsx';
 import { AnswerForm } from './answer-form.tsx';
 import type { InboxEntry } from './inbox-entries.ts';
 
@@ -107,6 +114,7 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
 function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; onDone: EntryProps['onDone'] }) {
   const { run, what, story } = entry;
   const body = story === undefined ? {} : { story: story.id };
+  const flagged = flaggedOf(run, story);
   const to = (name: string) => runPath(run.runId, `/${name}`);
   const done = (text: string) => onDone(text, run);
   switch (what) {
@@ -129,7 +137,8 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; 
             shortcut="a"
             tone="good"
             path={to('approve')}
-            body={body}
+            body={{ ...body, ...confirmationOf(flagged) }}
+            {...questionOf([askAboutFlags(story?.id ?? `the result of run ${run.runId}`, 'Approve', flagged)])}
             where={run.repo.source}
             onDone={(result) => done(describeApproval(result as StoryDecisionResult | RunDecisionResult))}
           />
@@ -151,6 +160,8 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; 
           shortcut="l"
           tone="good"
           path={to('land')}
+          body={confirmationOf(flagged)}
+          {...questionOf([askAboutFlags(`run ${run.runId}`, 'Land', flagged)])}
           where={run.repo.source}
           onDone={(result) => done(describeLanding(result as LandedRun))}
         />

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import type { RequestedPull } from '../../core/pulls/pull-state.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
+import { flagsOf, landingStories, listFlags, type Confirmation, type Flag } from '../../core/review/flags.ts';
 import { isReviewable, commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
@@ -53,6 +54,7 @@ interface ReviewActionsProps {
   story: string | undefined;
   decisions: Decisions;
   commit: string | undefined;
+  flagged: Flagged;
   /** The number of comments that were not sent. */
   unsent: number;
   /** Says what was done. */
@@ -60,8 +62,18 @@ interface ReviewActionsProps {
 }
 
 /** The buttons that end a review. */
-export function ReviewActions({ runId, story, decisions, commit, unsent, onResult }: ReviewActionsProps): JSX.Element {
+export function ReviewActions({
+  runId,
+  story,
+  decisions,
+  commit,
+  flagged,
+  unsent,
+  onResult,
+}: ReviewActionsProps): JSX.Element {
   const body = story === undefined ? {} : { story };
+  const approval = askAboutFlags(story === undefined ? `the result of run ${runId}` : story, 'Approve', flagged);
+  const landing = askAboutFlags(`run ${runId}`, 'Land', flagged);
   return (
     <>
       {decisions.decide && (
@@ -71,8 +83,8 @@ export function ReviewActions({ runId, story, decisions, commit, unsent, onResul
             shortcut="a"
             tone="good"
             path={runPath(runId, '/approve')}
-            body={body}
-            {...(unsent > 0 && { question: askToApprove(unsent) })}
+            body={{ ...body, ...confirmationOf(flagged) }}
+            {...questionOf([approval, ...(unsent > 0 ? [askToApprove(unsent)] : [])])}
             onDone={(result) => onResult(describeApproval(result as StoryDecisionResult | RunDecisionResult))}
           />
           <ActionButton
@@ -92,6 +104,8 @@ export function ReviewActions({ runId, story, decisions, commit, unsent, onResul
           shortcut="l"
           tone="good"
           path={runPath(runId, '/land')}
+          body={confirmationOf(flagged)}
+          {...questionOf([landing])}
           onDone={(result) => onResult(describeLanding(result as LandedRun))}
         />
       )}
@@ -105,6 +119,46 @@ export function ReviewActions({ runId, story, decisions, commit, unsent, onResul
       )}
     </>
   );
+}
+
+/** What a decision concerns, as far as it may have flags. */
+export interface Flagged {
+  stories: readonly StoryState[];
+  commit: string | undefined;
+}
+
+/** What of a run or a story a decision confirms. */
+export function flaggedOf(run: RunState, story: StoryState | undefined): Flagged {
+  if (story?.held !== undefined) return { stories: [story], commit: story.held.commit };
+  return { stories: landingStories(run), commit: run.tip };
+}
+
+/** The part of a request that confirms what the question shows. */
+export function confirmationOf({ stories, commit }: Flagged): Confirmation {
+  const confirm = flagsOf(stories);
+  return confirm.length === 0 || commit === undefined ? {} : { confirm, commit };
+}
+
+/** Names what a change is flagged for; undefined for nothing. The first line is the question. */
+export function askAboutFlags(what: string, verb: 'Approve' | 'Land', { stories }: Flagged): string | undefined {
+  const flags = listFlags(stories);
+  if (flags.length === 0) return undefined;
+  const lines = flags.map(({ flag, text }) => `${FLAG_NAMES[flag]}: ${safeText(text)}`);
+  return [`${verb} ${safeText(what)} with what halo flags in it?`, ...lines].join('\n');
+}
+
+const FLAG_NAMES: Record<Flag, string> = {
+  secret: 'Possible secret',
+  hidden: 'Hidden characters',
+  tests: 'Removed tests',
+  protected: 'Protected paths',
+  binary: 'Binary content',
+};
+
+/** Joins questions into one. */
+export function questionOf(questions: readonly (string | undefined)[]): { question?: string } {
+  const asked = questions.filter((each) => each !== undefined);
+  return asked.length === 0 ? {} : { question: asked.join('\n') };
 }
 
 function askToApprove(unsent: number): string {

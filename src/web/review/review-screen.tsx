@@ -15,7 +15,7 @@ import { StoryDoubts } from './facts/story-doubts.tsx';
 import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
 import { readPatch, type PatchFile } from './read-patch.ts';
-import { decisionsOf, ReviewActions, SendBack } from './review-actions.tsx';
+import { decisionsOf, flaggedOf, ReviewActions, SendBack } from './review-actions.tsx';
 import { ReviewFacts } from './review-facts.tsx';
 import { describeNothing, OutcomeNotice, SentBack } from './review-outcome.tsx';
 import { useCurrentFile, useReviewKeys } from './review-keys.ts';
@@ -212,7 +212,11 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
             </button>
           )}
           {!isPanelOpen && sendBack}
-          <ReviewActions {...{ runId, story, decisions, commit, onResult }} unsent={comments.length} />
+          <ReviewActions
+            {...{ runId, story, decisions, commit, onResult }}
+            flagged={review === undefined ? { stories: [], commit } : flaggedOf(review.state, found)}
+            unsent={comments.length}
+          />
         </span>
         {isPanelOpen && (
           <CommentPanel {...{ comments, message, files, dispatch }}>

@@ -1,6 +1,7 @@
 import type { RunDecisionResult } from '../../core/run/control-result.ts';
 import { currentDecision, type RunState } from '../../core/run/state.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { assertConfirmed, landingStories, type Confirmation } from '../../core/review/flags.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { reasonOf } from './approve-story.ts';
@@ -11,15 +12,19 @@ import { readRun } from '../run/read-run.ts';
 
 /**
  * Approves everything that an ended run landed on its branch. The notes of its commits name the person, and with
- * `[land] mode = "ff"` the run is landed immediately. Safe to repeat; the first person stays named. Throws LAND_REFUSED.
+ * `[land] mode = "ff"` the run is landed immediately. Safe to repeat; the first person stays named. Throws LAND_REFUSED, UNCONFIRMED.
  */
-export async function approveRun(keeper: RunKeeper, runId: string, by: string): Promise<RunDecisionResult> {
+export async function approveRun(
+  keeper: RunKeeper,
+  { runId, by, confirmation }: { runId: string; by: string; confirmation?: Confirmation },
+): Promise<RunDecisionResult> {
   const { home, store } = keeper;
   const { state, changed, approvedBy } = await store.transact(runId, (state) => {
     assertDecidable(state);
     const before = currentDecision(state);
     if (before?.verdict === 'approved')
       return { entries: [], result: { state, changed: false, approvedBy: before.by } };
+    assertConfirmed({ verb: 'approve', runId, stories: landingStories(state), commit: state.tip }, confirmation);
     const entry: JournalEntry = { type: 'run.approved', by, tip: state.tip };
     return { entries: [entry], result: { state, changed: true, approvedBy: by } };
   });
@@ -34,7 +39,7 @@ export async function approveRun(keeper: RunKeeper, runId: string, by: string): 
   }
   const decided = { runId, changed, tip: state.tip };
   if (config.land.mode !== 'ff' || state.stopReason !== 'SUCCESS') return decided;
-  return { ...decided, landed: await landRun(store, home, { runId, by }) };
+  return { ...decided, landed: await landRun(store, home, { runId, by, confirmation }) };
 }
 
 /** Rejects an ended run: `halo land` then refuses it. Throws LAND_REFUSED. */

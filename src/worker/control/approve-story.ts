@@ -1,6 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../core/journal/events.ts';
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
+import { assertConfirmed, type Confirmation } from '../../core/review/flags.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { openHeldRepository, releaseHeldCommit } from '../../git/commit/held-commits.ts';
@@ -27,9 +28,12 @@ export interface StoryDecisionRequest {
 /**
  * Lands exactly the commit that waits for approval, and continues the run. If other stories have landed since, records the
  * approval; then a worker merges the commit, runs its gates again and lands it. Safe to repeat.
- * Throws STORY_NOT_FOUND, LAND_REFUSED if nothing waits for approval, CONFLICT if someone else moved the branch.
+ * Throws UNCONFIRMED, STORY_NOT_FOUND, LAND_REFUSED if nothing waits for approval, CONFLICT if someone else moved the branch.
  */
-export async function approveStory(keeper: RunKeeper, decision: StoryDecisionRequest): Promise<StoryDecisionResult> {
+export async function approveStory(
+  keeper: RunKeeper,
+  decision: StoryDecisionRequest & { confirmation?: Confirmation },
+): Promise<StoryDecisionResult> {
   const { home, store } = keeper;
   const { runId, storyId } = decision;
   const state = await store.readState(runId);
@@ -43,6 +47,8 @@ export async function approveStory(keeper: RunKeeper, decision: StoryDecisionReq
     return { ...result, goesOn: await continueAfterDecision(keeper, decision) };
   }
   const { commit } = heldCommitOf(state, story);
+  // A later commit of the story, with other flags, is refused below.
+  assertConfirmed({ verb: 'approve', runId, stories: [story], commit, story: story.id }, decision.confirmation);
   const readable = <T>(work: () => Promise<T>) => withIntactMirror({ home, repo: state.repo, tip: state.tip }, work);
   const heldDir = await readable(() => openHeldRepository(mirrorDir));
   const parent = await readable(() => readParent(heldDir, commit));

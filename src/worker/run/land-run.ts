@@ -5,6 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
+import { assertConfirmed, landingStories, type Confirmation } from '../../core/review/flags.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
 import { type RunState, currentDecision } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
@@ -25,13 +26,13 @@ import type { JournalStore } from '../../store/journal-store.ts';
 
 /**
  * Fast-forwards the branch that a run started from to what the run landed, in the user's repository. For a URL, pushes the
- * branch of the run or, with `land.push = "base"`, the branch that it started from. Throws LAND_REFUSED with the reason;
+ * branch of the run or, with `land.push = "base"`, the branch that it started from. Throws UNCONFIRMED, and LAND_REFUSED with the reason;
  * then nothing has moved.
  */
 export async function landRun(
   store: JournalStore,
   home: string,
-  { runId, by }: { runId: string; by?: string },
+  { runId, by, confirmation }: { runId: string; by?: string; confirmation?: Confirmation | undefined },
 ): Promise<LandedRun> {
   const state = await store.readState(runId);
   const { repo, tip, status } = state;
@@ -64,6 +65,9 @@ export async function landRun(
   const { config } = await store.readRecord(runId);
   assertHasSettings(runId, config);
   assertApproved(state, applyDefaults(config));
+  // Without a person, the configuration says that it lands.
+  if (by !== undefined && state.landed === undefined)
+    assertConfirmed({ verb: 'land', runId, stories: landingStories(state), commit: tip }, confirmation);
   await failpoint('ff.before');
   const landed = isUrl(repo.source)
     ? await pushRun(home, state, applyDefaults(config).land)

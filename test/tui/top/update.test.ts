@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { keyName } from '../../../src/cli/run/read-keys.ts';
 import { KEYS } from '../../../src/tui/top/key-table.ts';
 import { currentTopView, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
-import { asked, created, stateOf, succeeded } from '../../support/journal.ts';
+import { asked, COMMIT, created, stateOf, succeeded } from '../../support/journal.ts';
 import {
   after,
   DONE,
@@ -63,7 +63,11 @@ describe('keys', () => {
   });
 
   it('approve and land what is selected', () => {
-    expect(after(open(), 'down', 'a', 'y').acting).toEqual({ name: 'approve', runId: HELD, story: 'US-001' });
+    expect(after(open(), 'down', 'a', 'y').acting).toEqual({
+      ...{ name: 'approve', runId: HELD, story: 'US-001' },
+      // What the question showed.
+      confirmation: { confirm: ['protected'], commit: COMMIT },
+    });
     expect(after(open(), 'end', 'L', 'y').acting).toEqual({ name: 'land', runId: DONE });
     const nothing = after(open(), 'a');
     expect(nothing.question).toBeUndefined();

@@ -4,7 +4,7 @@ import type { Config } from '../../../config/config.ts';
 import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../git/commit/commit-message.ts';
 import { createCommit } from '../../../git/commit/create-commit.ts';
-import { diffCommits } from '../../../git/commit/commit-diff.ts';
+import { diffCommits, listBinaryPaths } from '../../../git/commit/commit-diff.ts';
 import { importTree } from '../../../git/import/import-tree.ts';
 import { toHaloError } from '../../../core/failure/errors.ts';
 import { describeHidden } from '../../../core/text/hidden-places.ts';
@@ -73,11 +73,16 @@ export async function importWork(
     await journal.report({ type: 'secrets.suspected', suspects: suspects.slice(0, MAX_NAMED_PATHS) });
   if (hidden !== undefined) await journal.report({ type: 'hidden.added', hidden });
   const locks = changed.map(({ path }) => path).filter(isLockFile);
-  if (large.length + locks.length > 0)
+  const added = new Set(changed.filter(({ change }) => change !== 'delete').map(({ path }) => path));
+  const binary = (await listBinaryPaths({ gitDir: candidateDir, from: base, to: commit })).filter((path) =>
+    added.has(path),
+  );
+  if (large.length + locks.length + binary.length > 0)
     await journal.report({
       type: 'files.noted',
       large: large.slice(0, MAX_NAMED_PATHS),
       locks: locks.slice(0, MAX_NAMED_PATHS),
+      ...(binary.length > 0 && { binary: binary.slice(0, MAX_NAMED_PATHS) }),
     });
   return { commit, parent: base, tree, changed, suspects, hidden };
 }

@@ -1,0 +1,43 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import { FLAGS, flagsOf, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import type { StoryState } from '../../core/run/state.ts';
+import type { Cli } from '../cli.ts';
+import { askPerson } from '../run/run-until-signal.ts';
+
+/** `--confirm` of commands that accept a change. */
+export const CONFIRM_OPTION = [
+  '--confirm <flags>',
+  'confirm what the change has, separated by commas: secret, hidden, tests, protected, binary',
+  parseFlags,
+] as const;
+
+function parseFlags(text: string): Flag[] {
+  return text.split(',').map((word) => {
+    const flag = FLAGS.find((each) => each === word.trim());
+    if (flag !== undefined) return flag;
+    throw new HaloError('USAGE', `"${word.trim()}" is not something to confirm.`, {
+      hint: `Use one or more of ${FLAGS.join(', ')}.`,
+    });
+  });
+}
+
+interface Asked {
+  stories: readonly StoryState[];
+  commit: string;
+  verb: 'land' | 'approve';
+  confirm: readonly Flag[] | undefined;
+}
+
+/**
+ * What the user confirms of the changes: what `--confirm` names and, at a terminal, all that was printed, after a yes.
+ * Throws LAND_REFUSED for any other answer.
+ */
+export async function confirmFlags({ stories, commit, verb, confirm = [] }: Asked, cli: Cli): Promise<Confirmation> {
+  const flags = flagsOf(stories);
+  if (cli.ask === undefined || flags.every((flag) => confirm.includes(flag))) return { confirm, commit };
+  const answer = await askPerson(`${verb === 'land' ? 'Land' : 'Approve'} it anyway? [y]es, anything else: no  `, cli);
+  if (answer === 'y' || answer === 'yes') return { confirm: flags, commit };
+  throw new HaloError('LAND_REFUSED', `Nothing was ${verb === 'land' ? 'landed' : 'approved'}.`, {
+    hint: `Review the change with \`halo diff\`. --confirm ${flags.join(',')} confirms it without a question.`,
+  });
+}

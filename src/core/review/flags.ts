@@ -1,0 +1,66 @@
+import { HaloError } from '../failure/errors.ts';
+import type { RunState, StoryState } from '../run/state.ts';
+import { printableShellWord, safeLine } from '../text/safe-text.ts';
+import { findStoryFindings } from './story-findings.ts';
+
+/** What of a change a person confirms by name before it is approved or lands. */
+export const FLAGS = ['secret', 'hidden', 'tests', 'protected', 'binary'] as const;
+
+export type Flag = (typeof FLAGS)[number];
+
+/** What a person has seen and confirms. */
+export interface Confirmation {
+  confirm?: readonly Flag[] | undefined;
+  /** The commit whose flags were shown; another one is refused. */
+  commit?: string | undefined;
+}
+
+/** What of the changes of stories a person has to confirm, a sentence each. Safe to print. */
+export function listFlags(stories: readonly StoryState[]): { flag: Flag; text: string }[] {
+  return stories.flatMap((story) =>
+    findStoryFindings(story).flatMap(({ label, text }) => {
+      const flag = FLAGS.find((each) => each === label);
+      const what = label === 'tests' ? `tests: ${text}` : text;
+      return flag === undefined ? [] : [{ flag, text: `${safeLine(story.id)}: ${what}` }];
+    }),
+  );
+}
+
+/** The flags of stories, each once. */
+export function flagsOf(stories: readonly StoryState[]): Flag[] {
+  const found = new Set(listFlags(stories).map(({ flag }) => flag));
+  return FLAGS.filter((flag) => found.has(flag));
+}
+
+/** The stories whose changes land with a run. */
+export function landingStories({ stories }: Pick<RunState, 'stories'>): StoryState[] {
+  return stories.filter(({ progress, commit }) => progress === 'passed' && commit !== undefined);
+}
+
+/** A decision about the changes of stories, up to a commit. */
+export interface FlaggedDecision {
+  verb: 'approve' | 'land';
+  runId: string;
+  stories: readonly StoryState[];
+  commit: string;
+  /** The story, if the decision is about one. */
+  story?: string;
+}
+
+/** Throws UNCONFIRMED, with all flags, unless each is confirmed, for this commit. */
+export function assertConfirmed(
+  { verb, runId, stories, commit, story }: FlaggedDecision,
+  { confirm = [], commit: seen = commit }: Confirmation = {},
+): void {
+  const flags = flagsOf(stories);
+  if (flags.length === 0 || (seen === commit && flags.every((flag) => confirm.includes(flag)))) return;
+  const what = story === undefined ? `run ${runId}` : `story ${safeLine(story)} of run ${runId}`;
+  const why = seen === commit ? '' : ` It is at ${commit.slice(0, 7)} now, not at ${safeLine(seen).slice(0, 7)}.`;
+  const found = listFlags(stories)
+    .map(({ text }) => text)
+    .join('; ');
+  const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
+  throw new HaloError('UNCONFIRMED', `The change of ${what} has to be confirmed: ${found}.${why}`, {
+    hint: `Review it with \`halo diff ${runId}${of}\`, then confirm what it has: \`halo ${verb} ${runId}${of} --confirm ${flags.join(',')}\`.`,
+  });
+}
