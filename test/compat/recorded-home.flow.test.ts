@@ -69,7 +69,7 @@ describe('a HALO_HOME of the version before files and names were changed', () =>
     const host = hostOf(join(dir, 'home'));
     const operations = openLocal({ host });
     const stateOf = async (name: string) => (await operations.get(runs[name] ?? '')).state;
-    await operations.approve(runs.waiting ?? '', 'C-1');
+    await operations.approve(runs.waiting ?? '', 'C-1', { confirm: ['protected'] });
     await operations.resume(runs.paused ?? '', {});
     await operations.retry(runs.failed ?? '', undefined, { set: ['gates=["test -s done.txt"]'], yes: true });
     const worker = await startWorker({ host, concurrency: 2, log: pino({ level: 'silent' }) });

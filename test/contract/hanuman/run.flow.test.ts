@@ -281,7 +281,7 @@ describe('a run with --ask-for-approval', () => {
     const runId = basename(dir);
     expect(recordOf(dir)).toMatchObject({ stopReason: 'NEEDS_HUMAN', progress: { completed: [], next: 'S-1' } });
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
-    const approved = await world.call(['approve', runId, '--story', 'S-1'], repository.root);
+    const approved = await world.call(['approve', runId, '--story', 'S-1', '--confirm', 'protected'], repository.root);
     expect(approved).toMatchObject({ code: 0 });
     expect(await world.run(repository, ['--prd', prd, '--resume', dir])).toMatchObject({ code: 4 });
     expect(recordOf(dir).progress).toMatchObject({ completed: ['S-1'], next: 'S-2' });

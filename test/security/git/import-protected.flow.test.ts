@@ -88,7 +88,9 @@ describe('attack 38: a story that waits for approval', () => {
     const other = repository.git('commit-tree', '-p', waiting.tip, '-m', 'foreign', `${waiting.tip}^{tree}`);
     repository.git('update-ref', branch, other);
     try {
-      await expect(halo.operations.approve(waiting.runId, 'P')).rejects.toMatchObject({ code: 'CONFLICT' });
+      await expect(halo.operations.approve(waiting.runId, 'P', { confirm: ['protected'] })).rejects.toMatchObject({
+        code: 'CONFLICT',
+      });
       expect(repository.git('rev-parse', branch)).toBe(other);
       expect((await halo.operations.get(waiting.runId)).state.stories[1]!.held).toBeDefined();
     } finally {
@@ -100,7 +102,7 @@ describe('attack 38: a story that waits for approval', () => {
     const { repository, state: waiting } = between;
     const { commit } = waiting.stories[1]!.held!;
     expect(waiting.tip).toBe(waiting.stories[0]!.commit);
-    expect(await halo.operations.approve(waiting.runId, 'P')).toEqual({
+    expect(await halo.operations.approve(waiting.runId, 'P', { confirm: ['protected'] })).toEqual({
       story: 'P',
       commit,
       changed: true,

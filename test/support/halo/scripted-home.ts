@@ -140,7 +140,7 @@ export function openScriptedHome(redisUrl?: string): ScriptedHome {
     },
     async addHeldRun(runId, change) {
       const { repository, commit, gitDir, repo } = await makeCommit('candidate', change);
-      const { protectedPaths = [PATH], acceptance = [], title = 'Story number 1', events = [] } = change ?? {};
+      const { protectedPaths = [], acceptance = [], title = 'Story number 1', events = [] } = change ?? {};
       const story = held('US-001').flatMap((entry) =>
         entry.type === 'story.ended' ? [...events, { ...entry, held: { commit, paths: protectedPaths } }] : [entry],
       );

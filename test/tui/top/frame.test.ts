@@ -479,7 +479,7 @@ describe('every view', () => {
   it.each(SIZES)('shows a whole question and the keys that answer it at %i columns and %i lines', (width, height) => {
     const lines = linesOf(after(start({ width, height }), listed(), 'down', 'a'));
     const message = lines.slice(2, -1).join(' ').replace(/\s+/g, ' ');
-    if (width >= 40)
+    if (width >= 80)
       expect(message).toMatch(
         /Approve abcdef0, US-001 \(Story number 1\) of run \w+, although US-001: changes protected paths: .+\? y yes, n no/,
       );
