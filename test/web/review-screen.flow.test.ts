@@ -216,9 +216,13 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.getByText('Earlier feedback (1)').waitFor();
   });
 
-  it('approves by a key, and says what happened', async () => {
+  it('approves by a key after a question about what halo flags, and says what happened', async () => {
     await openReview('approved1', CHANGE);
     await page.keyboard.press('a');
+    const question = page.getByRole('dialog', { name: 'Approve US-001 with what halo flags in it?' });
+    await question.getByText('changes protected paths: .github/workflows/ci.yml').waitFor();
+    expect((await home.operations.get('approved1')).state.stories[0]?.held).toBeDefined();
+    await question.getByRole('button', { name: 'Approve' }).click();
     await page
       .getByRole('status')
       .getByText(/US-001 is approved, and \w{7} is on the branch of the run/)
