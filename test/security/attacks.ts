@@ -516,8 +516,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident user-limits',
-    'use more of a server than the limits of a user, with more tokens, sessions and sign-ins; hold up others with pending sign-ins, tool calls or large PRDs',
-    'limits count users, not tokens or sessions; pending sign-ins are sealed in the cookie; calls at a time are limited per user; a PRD is read in time that grows with its size',
+    'use more of a server than the limits of a user, with more tokens, sessions and sign-ins; hold up others with pending sign-ins, tool calls, large PRDs, replays or slow requests',
+    'limits count users, not tokens or sessions; pending sign-ins are sealed in the cookie; calls, replays and requests at a time are limited per user, and users take turns; a PRD is read in time that grows with its size',
   ],
   [
     'incident follower-flood',

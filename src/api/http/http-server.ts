@@ -20,6 +20,7 @@ import type { Credential } from '../access/credential.ts';
 import type { CallerOptions } from '../access/call-for-user.ts';
 import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
+import { CountPerUser } from './count-per-user.ts';
 import { addHealthRoutes, type FindMissing } from './health-routes.ts';
 import { assertOwnHost, readCredential, WRONG_PLACE } from './request-credential.ts';
 import { openRequestLimits, TooManyRequests, type RequestLimits } from './request-limits.ts';
@@ -34,6 +35,8 @@ import { toWireError } from './wire-error.ts';
 
 const METRICS_PATH = '/metrics';
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
+/** Of one user, except streams. */
+const MAX_RUNNING = 128;
 const MAX_ISSUES_LENGTH = 1_000;
 /** A body of the maximum size passes at 30 kB/s. Who reads a stream in a pager may pause for long. */
 const TIMEOUTS = { headersMs: 10_000, requestMs: 5 * 60_000, stalledMs: 60 * 60_000 };
@@ -91,6 +94,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     connectionsCheckingInterval: Math.min(1_000, headersMs),
   };
   const streams = new OpenStreams(stalledMs);
+  const running = new CountPerUser({ max: MAX_RUNNING, what: 'running requests', hint: 'Wait for their answers.' });
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestMs,
@@ -134,7 +138,10 @@ export function buildApp(options: AppOptions): FastifyInstance {
     // MCP clients have a token.
     if (credential === undefined || (credential.from === 'page' && request.routeOptions.url === '/mcp'))
       throw refusedToken();
-    callers.set(request, await identify(request, credential));
+    const caller = await identify(request, credential);
+    if (caller.kind === 'user' && (request.routeOptions.config as RouteConfig).stream !== true)
+      running.add(reply, caller.user.name);
+    callers.set(request, caller);
   });
   const { masker } = options;
   if (masker !== undefined)
@@ -192,6 +199,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
 }
 
 interface RouteConfig extends FastifyContextConfig {
+  /** Its responses may last for days. */
+  stream?: boolean;
   /** The response is not masked. */
   secret?: boolean;
 }
@@ -219,7 +228,8 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, unti
       ...(schema && (parse(schema, given) as object)),
       ...readPathKeys(operation, request),
     } as never;
-    const ending = operation.inspects === true ? AbortSignal.any([closing, untilGone(reply)]) : closing;
+    const ends = operation.inspects === true || operation.endsWithRequest === true;
+    const ending = ends ? AbortSignal.any([closing, untilGone(reply)]) : closing;
     switch (output.kind) {
       case 'json':
         return reply.code(output.created === true ? 201 : 200).send(await call(operation, checked, ending));
@@ -237,7 +247,10 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, unti
         );
     }
   };
-  const config: RouteConfig = { secret: output.kind === 'json' && output.secret === true };
+  const config: RouteConfig = {
+    secret: output.kind === 'json' && output.secret === true,
+    stream: output.kind === 'stream',
+  };
   app.route({ method, config, url: operation.path.replace(/\{\w+\*\}/, '*').replace(/\{(\w+)\}/g, ':$1'), handler });
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyReply } from 'fastify';
-import { HaloError } from '../../core/failure/errors.ts';
 import type { Caller } from '../access/authenticate.ts';
+import { CountPerUser } from './count-per-user.ts';
 
 /** Open streams of one user, over all tokens. Each one has open files and reads what is appended. */
 const MAX_STREAMS = 250;
@@ -10,7 +10,11 @@ const CHECK_TOKEN_EVERY_MS = 5_000;
 
 /** The streams that a server is sending. */
 export class OpenStreams {
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new CountPerUser({
+    max: MAX_STREAMS,
+    what: 'open streams',
+    hint: 'End commands that follow runs, such as `halo logs --follow`.',
+  });
   readonly #stalledMs: number;
 
   /** `stalledMs`: for how long a client may read nothing of what is sent to it. */
@@ -26,7 +30,7 @@ export class OpenStreams {
     reply: FastifyReply,
     { caller, identify }: { caller: Caller; identify: () => Promise<Caller | undefined> },
   ): AbortSignal {
-    if (caller.kind === 'user') this.#count(reply, caller.user.name);
+    if (caller.kind === 'user') this.#counts.add(reply, caller.user.name);
     reply.raw.setTimeout(this.#stalledMs, () => reply.raw.destroy());
     return this.watch(reply, { caller, identify });
   }
@@ -46,19 +50,5 @@ export class OpenStreams {
     }, CHECK_TOKEN_EVERY_MS);
     reply.raw.once('close', () => clearInterval(timer));
     return changed.signal;
-  }
-
-  #count(reply: FastifyReply, user: string): void {
-    const count = this.#counts.get(user) ?? 0;
-    if (count >= MAX_STREAMS)
-      throw new HaloError('TOO_MANY_REQUESTS', `User ${user} has ${count} open streams, which is the maximum.`, {
-        hint: 'End commands that follow runs, such as `halo logs --follow`.',
-      });
-    this.#counts.set(user, count + 1);
-    reply.raw.once('close', () => {
-      const rest = (this.#counts.get(user) ?? 1) - 1;
-      if (rest === 0) this.#counts.delete(user);
-      else this.#counts.set(user, rest);
-    });
   }
 }

@@ -1,5 +1,6 @@
 import type { User } from '../../core/access/access.ts';
 import type { BreakerStore } from '../../store/breaker-files.ts';
+import type { FairSlots } from '../access/fair-slots.ts';
 import type { LimitedRuns } from '../runs/limited-runs.ts';
 import type { RunTable } from '../runs/run-followers.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
@@ -20,6 +21,10 @@ export interface OperationContext extends SubmitContext {
   remote: boolean;
   /** Assigns a run to the worker of this process, if it has one and no other worker is running. */
   claim: (runId: string) => Promise<{ owner?: string }>;
+  /** Reading PRDs of requests, in the thread of the server. */
+  prdTurns: FairSlots;
+  /** Replays of requests, which run containers on the machine of the server. */
+  replayTurns: FairSlots;
   /** Teaches the masker the secrets that the configuration of a run names. */
   learnSecrets: (config: unknown) => Promise<void>;
   /** The OpenAPI document of all operations. */

@@ -26,6 +26,8 @@ export interface Operation<Input, Result> {
   inspects?: true;
   /** It accepts, discards or lands work: the MCP server offers it only if `[mcp] decide` is set. */
   decides?: true;
+  /** Its work ends when the client of the request is gone. */
+  endsWithRequest?: true;
   /** One sentence for the reference. */
   summary: string;
   /** The part of the input that is not in the path: the query of GET, the JSON body of POST. Undefined: nothing else. */

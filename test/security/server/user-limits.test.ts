@@ -1,14 +1,18 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { FairSlots } from '../../../src/api/access/fair-slots.ts';
 import { MAX_SESSIONS } from '../../../src/api/sign-in/sessions.ts';
 import { serveApi, type Served, type ServeOptions } from '../../../src/api/http/serve-api.ts';
+import { replayOperation } from '../../../src/api/operations/runs/replay.ts';
 import type { OidcProvider } from '../../../src/api/sign-in/oidc-provider.ts';
 import { openMcpEndpoint } from '../../../src/mcp/serve-http.ts';
 import { ToolRunner } from '../../../src/mcp/tool-runner.ts';
 import { UserFiles } from '../../../src/store/access/user-files.ts';
+import { openStore } from '../../../src/store/store.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created } from '../../support/journal.ts';
 import { connectHttp } from '../../support/mcp-client.ts';
 import { Browser } from '../../support/network/browser.ts';
+import { PATIENCE } from '../../support/patience.ts';
 
 /** Users and strangers who use more of a server than their share. */
 
@@ -204,5 +208,70 @@ describe('incident user-limits: a user of MCP', () => {
     for (const other of [ben, owner]) expect(await other.call('halo_runs')).toMatchObject({ runs: [{ runId }] });
     for (const client of [ann, ben, owner]) await client.close();
     await Promise.allSettled(waiting);
+  });
+});
+
+describe('incident user-limits: a user with slow requests', () => {
+  it('has 128 at a time, over all tokens, and does not hold up others', async () => {
+    const { operations } = home;
+    // Requests of ann do not end.
+    const callFor: typeof operations.callFor = (user, by) =>
+      user.name === 'ann' ? () => new Promise<never>(() => undefined) : operations.callFor(user, by);
+    await serve({ operations: { callRemotely: operations.callRemotely, callFor } });
+    const tokens = [await addUser('ann'), (await operations.createToken('ann', undefined)).token];
+    const ask = async (token: string, signal: AbortSignal) =>
+      (await fetch(`${url}/v1/runs`, { headers: bearer(token), signal })).status;
+    const leave = new AbortController();
+    const asked = Array.from({ length: 130 }, (_, at) => ask(tokens[at % 2]!, leave.signal));
+    const refused: number[] = [];
+    for (const each of asked) void each.then((status) => refused.push(status)).catch(() => undefined);
+    await vi.waitFor(() => expect(refused).toEqual([429, 429]), PATIENCE);
+    expect(await get('/v1/runs', bearer(await addUser('ben')))).toBe(200);
+    leave.abort();
+    await Promise.allSettled(asked);
+  });
+
+  it('replays one attempt at a time; another user waits until the server has a place', async () => {
+    const { host } = home;
+    const runId = await home.addRun([{ ...created(), user: 'ann' }]);
+    const replayTurns = new FairSlots({ what: 'a replay', slots: 1, perUser: 1 });
+    let end = () => undefined as void;
+    const running = replayTurns.run('ann', () => new Promise<void>((resolve) => (end = resolve)));
+    const replayAs = (name: string) => {
+      const caller = { name, role: 'operator' } as const;
+      const context = {
+        host,
+        store: openStore(host.home, { transcribe: () => [] }),
+        remote: true,
+        caller,
+        replayTurns,
+      };
+      return replayOperation
+        .run(context as never, { runId, story: 'none', attempt: undefined })
+        .catch((error: unknown) => error);
+    };
+    expect(await replayAs('ann')).toMatchObject({ code: 'TOO_MANY_REQUESTS' });
+    const ben = replayAs('ben');
+    await vi.waitFor(async () => expect(await replayAs('ben')).toMatchObject({ code: 'TOO_MANY_REQUESTS' }), PATIENCE);
+    end();
+    await running;
+    // There is no such attempt, which is found out when it is the turn of the user.
+    expect(await ben).toMatchObject({ code: 'STORY_NOT_FOUND' });
+  });
+
+  it('who validates many PRDs is refused before the thread of the server has no time for others', async () => {
+    await serve();
+    const [ann, ben] = [await addUser('ann'), await addUser('ben')];
+    const userStories = Array.from({ length: 1_500 }, (_, at) => ({ id: `S-${at}`, title: 'T' }));
+    const validate = async (token: string) => {
+      const prd = { path: 'prd.json', content: Buffer.from(JSON.stringify({ userStories })).toString('base64') };
+      const headers = { ...bearer(token), 'content-type': 'application/json' };
+      const body = JSON.stringify({ prd });
+      return (await fetch(`${url}/v1/prds/validate`, { method: 'POST', headers, body })).status;
+    };
+    const many = Array.from({ length: 12 }, () => validate(ann));
+    expect(await validate(ben)).toBe(200);
+    const statuses = await Promise.all(many);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
   });
 });

@@ -49,14 +49,17 @@ export const estimatePrdOperation: Operation<Input, PrdEstimate & { unreadable: 
         unreadable: unreadableSchema(z),
       }),
   },
-  async run({ store, assertMayUse }, { prd: file, repo, agent, model }) {
-    const [{ validatePrd }, { readSamples }, { estimateStories }, { isUrl, parseRemote }] = await Promise.all([
+  async run(context, { prd: file, repo, agent, model }) {
+    const [{ validatePrd }, { readInTurn }, { readSamples }, { estimateStories }, repoUrl] = await Promise.all([
       import('../../repository/prd-rules.ts'),
+      import('./read-in-turn.ts'),
       import('../../reports/read-samples.ts'),
       import('../../../core/report/estimate.ts'),
       import('../../../git/repository/repo-url.ts'),
     ]);
-    const { stories } = validatePrd(fromWirePrd(file), {});
+    const { isUrl, parseRemote } = repoUrl;
+    const { store, assertMayUse } = context;
+    const { stories } = await readInTurn(context, () => validatePrd(fromWirePrd(file), {}));
     const source = isUrl(repo) ? parseRemote(repo).address : repo;
     assertMayUse?.(source);
     const open = stories.filter(({ status }) => status === 'pending' || status === 'in_progress').length;

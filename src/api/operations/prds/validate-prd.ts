@@ -50,9 +50,11 @@ export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
         }),
       }),
   },
-  async run(_context, { prd, ...rules }) {
-    const { validatePrd } = await import('../../repository/prd-rules.ts');
-    const parsed = validatePrd(fromWirePrd(prd), rules);
-    return { prd: parsed };
+  async run(context, { prd, ...rules }) {
+    const [{ validatePrd }, { readInTurn }] = await Promise.all([
+      import('../../repository/prd-rules.ts'),
+      import('./read-in-turn.ts'),
+    ]);
+    return { prd: await readInTurn(context, () => validatePrd(fromWirePrd(prd), rules)) };
   },
 };
