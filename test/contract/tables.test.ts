@@ -29,7 +29,7 @@ function titlesOf(file: string): Set<string> {
   const path = join(import.meta.dirname, '..', file);
   const found = readdirSync(dirname(path)).filter((name) => isTestOf(name, basename(path)));
   const text = found.map((name) => readFileSync(join(dirname(path), name), 'utf8')).join('\n');
-  const quoted = [...text.matchAll(/(?:\b(?:it|test)|\))\(\s*(['"`])(.+?)\1,\s*(?:[A-Z]+,|\{|async|\()/g)];
+  const quoted = [...text.matchAll(/(?:\b(?:it|test)|\))\(\s*(['"`])(.+?)\1,\s*(?:[A-Z]+,|skipFor|\{|async|\()/g)];
   return new Set(quoted.map((match) => match[2] ?? ''));
 }
 
