@@ -500,6 +500,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'questions about a checkout end after 30 seconds and with the request; four submits of one user run at the same time, the next ones wait',
   ],
   [
+    'incident hidden-changes',
+    'hide the changes of a file from a person who approves by a NUL, which makes it binary for git',
+    'files that were text before are shown as text in every diff',
+  ],
+  [
     'incident borrowed-repository',
     'make a repository of your own from the files of another one, by a .git file, commondir, a link, alternates or a worktree, before or after it was checked',
     'all files are resolved before git reads them, and again after each fetch and before each later use; each repository that they belong to must be one of the user',

@@ -1,4 +1,5 @@
-import { git, tryGit } from '../process/git.ts';
+import { mapConcurrent } from '../../lib/async.ts';
+import { git, tryGit, type GitOutcome } from '../process/git.ts';
 import { splitNul } from '../process/output.ts';
 import { assertObjectId } from '../process/object-id.ts';
 
@@ -42,7 +43,10 @@ export async function diffCommits({ gitDir, from, to, paths }: DiffRequest): Pro
   ];
   const limits = { gitDir, maxBytes: MAX_PATCH_BYTES, timeoutMs: TIME_MS };
   const { ended, exitCode, stdout } = await tryGit(args, limits);
-  if (ended === 'exited') return exitCode === 0 ? stdout : (await git(args, limits)).stdout;
+  if (ended === 'exited') {
+    const patch = exitCode === 0 ? stdout : (await git(args, limits)).stdout;
+    return showFormerTexts(patch, { gitDir, diffAsText: () => tryGit(args.toSpliced(4, 0, '--text'), limits) });
+  }
   const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a) + 1);
   return Buffer.concat([Buffer.from(`${CUT} The rest: git diff ${from} ${to}\n`), whole]);
 }
@@ -54,6 +58,40 @@ export async function listBinaryPaths({ gitDir, from, to }: Omit<DiffRequest, 'p
   const { ended, exitCode, stdout: printed } = await tryGit(args, limits);
   const stdout = ended === 'exited' && exitCode !== 0 ? (await git(args, limits)).stdout : printed;
   return splitNul(stdout).flatMap((line) => (line.startsWith('-\t-\t') ? [line.slice(4)] : []));
+}
+
+/** As in git: a file is binary if there is a NUL among its first bytes. */
+const FIRST_BYTES = 8_000;
+
+/** A file that was text is shown, also if it is binary for git now: one NUL would hide all other changes of it. */
+async function showFormerTexts(
+  patch: Buffer,
+  { gitDir, diffAsText }: { gitDir: string; diffAsText: () => Promise<GitOutcome> },
+): Promise<Buffer> {
+  const sections = splitFiles(patch);
+  const wasText = await mapConcurrent(sections, 4, async (section) => {
+    const [, id] = /\nindex ([0-9a-f]+)\.\.[0-9a-f]+[^\n]*\nBinary files /.exec(section) ?? [];
+    if (id === undefined || /^0+$/.test(id)) return false;
+    const { stdout, ended } = await tryGit(['cat-file', 'blob', id], { gitDir, maxBytes: FIRST_BYTES });
+    return ['exited', 'too-much-output'].includes(ended) && !stdout.subarray(0, FIRST_BYTES).includes(0);
+  });
+  if (!wasText.includes(true)) return patch;
+  const texts = splitFiles((await diffAsText()).stdout);
+  const headOf = (section: string | undefined) => section?.slice(0, section.indexOf('\n'));
+  const shown = sections.map((section, index) => {
+    const text = texts[index];
+    // The patch as text may be cut off, in its last part.
+    const isWhole = texts.length === sections.length || index < texts.length - 1;
+    return wasText[index] === true && isWhole && text !== undefined && headOf(text) === headOf(section)
+      ? text
+      : section;
+  });
+  return Buffer.from(shown.join(''), 'latin1');
+}
+
+/** The parts of a patch, one for each file; lines of content start with a blank or a sign. */
+function splitFiles(patch: Buffer): string[] {
+  return patch.toString('latin1').split(/(?<=\n)(?=diff --git )/);
 }
 
 const CUT = `halo: this patch is cut off, because it is larger than ${MAX_PATCH_BYTES / 1024 ** 2} MiB or takes too long to make.`;
