@@ -217,7 +217,7 @@ describe('incident user-limits: a user with slow requests', () => {
     // Requests of ann do not end.
     const callFor: typeof operations.callFor = (user, by) =>
       user.name === 'ann' ? () => new Promise<never>(() => undefined) : operations.callFor(user, by);
-    await serve({ operations: { callRemotely: operations.callRemotely, callFor } });
+    await serve({ operations: { ...operations, callFor } });
     const tokens = [await addUser('ann'), (await operations.createToken('ann', undefined)).token];
     const ask = async (token: string, signal: AbortSignal) =>
       (await fetch(`${url}/v1/runs`, { headers: bearer(token), signal })).status;
