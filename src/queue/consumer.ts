@@ -9,7 +9,7 @@ import { openSchedulerClient, type SchedulerClient, SlotClient, TICK_MS } from '
 import { addDeadLetter } from './dead-letters.ts';
 import { renewJobLocks } from './renew-job-locks.ts';
 import { queueName, parseJob, type JobRef } from './job.ts';
-import { openRedisClient } from './redis/redis-client.ts';
+import { isReplyError, openRedisClient, toRedisError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { pauseOnOom, PauseSwitch } from './pause-worker.ts';
 import { haloVersion } from '../lib/version.ts';
@@ -78,15 +78,16 @@ export class JobConsumer {
     const { limits = () => Promise.resolve(NO_LIMITS), host = hostname() } = options;
     const { handle, onError, takeoverMs = TAKEOVER_MS, tickMs = TICK_MS } = options;
     this.handler = handle;
-    this.onError = onError;
+    this.onError = (error) => onError(isReplyError(error) ? toRedisError(link.address.name, error) : error);
     this.prefix = link.prefix;
     this.queue = queueName(lane);
     this.connection = openRedisClient(link.address, { maxRetriesPerRequest: null });
     this.scheduler = openSchedulerClient(this.connection, { prefix: link.prefix, limits, takeoverMs });
     const own = { pid: process.pid, version: haloVersion() };
     const registration = { id, lane, host, slots: concurrency, ...own };
-    const onDraining = (draining: boolean) => void this.pauses.set('drain', draining).catch(onError);
-    this.slots = new SlotClient(this.scheduler, { worker: registration, tickMs, onDraining, onError });
+    const onDraining = (draining: boolean) => void this.pauses.set('drain', draining).catch(this.onError);
+    const client = { worker: registration, tickMs, onDraining, onError: this.onError };
+    this.slots = new SlotClient(this.scheduler, client);
     this.worker = new Worker<unknown>(
       this.queue,
       // Declares three parameters, because bullmq passes the signal only to a function that declares it.
@@ -102,9 +103,9 @@ export class JobConsumer {
         maxStalledCount: 5,
       },
     );
-    this.worker.on('error', onError);
+    this.worker.on('error', this.onError);
     this.worker.on('completed', (job) => this.requeue(job));
-    this.worker.on('failed', (_job, error) => onError(error));
+    this.worker.on('failed', (_job, error) => this.onError(error));
     renewJobLocks(this.worker, { client: this.connection, takeoverMs, tokens: this.lockTokens });
     this.pauses = new PauseSwitch(this.worker);
     pauseOnOom(this.worker, this.pauses);

@@ -1,9 +1,8 @@
-import { HaloError } from '../core/failure/errors.ts';
 import { isDue } from '../core/due.ts';
 import { failpoint } from '../lib/failpoint.ts';
 import { openSchedulerClient, type SchedulerClient } from './scheduler/scheduler-client.ts';
 import { jobIdOf, type JobRef } from './job.ts';
-import { connectRedisClient, isOutOfMemory, isReplyError } from './redis/redis-client.ts';
+import { connectRedisClient, toRedisError } from './redis/redis-client.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
 import type { JobEntry, JobRank, TakingWorker, WorkerSlots } from './scheduler/scheduler.ts';
@@ -93,13 +92,7 @@ export async function openQueue(
   const run = <T>(work: () => Promise<T>) =>
     // A bullmq queue that is opened while Redis is disconnected would wait for it.
     (connection.status === 'ready' ? work() : Promise.reject(new Error('not connected'))).catch((error: unknown) => {
-      if (error instanceof HaloError) throw error;
-      if (isOutOfMemory(error)) throw outOfMemoryError(link.address.name, error);
-      if (isReplyError(error)) throw replyError(link.address.name, error);
-      throw new HaloError('REDIS_UNAVAILABLE', `Redis at ${link.address.name} does not answer.`, {
-        hint: 'Check that Redis is running, then try again. No data is lost.',
-        cause: error,
-      });
+      throw toRedisError(link.address.name, error);
     });
   return {
     enqueue: async ({ delayMs = 0, ...job }) => {
@@ -140,20 +133,6 @@ export async function openQueue(
       connection.disconnect();
     },
   };
-}
-
-function outOfMemoryError(name: string, cause: unknown): HaloError {
-  return new HaloError('REDIS_UNAVAILABLE', `Redis at ${name} is out of memory and accepts no more jobs.`, {
-    hint: 'Raise its maxmemory, then try again. No data is lost, and active runs continue.',
-    cause,
-  });
-}
-
-function replyError(name: string, cause: Error): HaloError {
-  return new HaloError('REDIS_UNAVAILABLE', `Redis at ${name} accepts no jobs: ${cause.message}.`, {
-    hint: 'Fix the cause, then try again. No data is lost.',
-    cause,
-  });
 }
 
 async function countJobs(scheduler: SchedulerClient): Promise<QueueCounts> {

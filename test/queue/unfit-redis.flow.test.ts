@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { checkQueue } from '../../src/api/doctor/diagnose.ts';
 import { openLocal } from '../../src/api/local.ts';
 import type { Host } from '../../src/config/config.ts';
+import { JobConsumer } from '../../src/queue/consumer.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { startWorker } from '../../src/worker/main.ts';
@@ -43,6 +44,32 @@ describe('hazard 9: Redis is full', () => {
     await link.client.config('SET', 'maxmemory', '0');
     await queue.enqueue(job);
     expect(await queue.counts()).toMatchObject({ waiting: 1 });
+    await queue.close();
+  });
+});
+
+describe('hazard 9: Redis refuses writes, as with a full disk', () => {
+  it('lets a worker start, which says so and takes jobs when Redis can write again', async () => {
+    const queue = await openQueue(link);
+    await queue.enqueue({ runId: 'abcdefgh01', ordinal: 0, attempt: 1 });
+    await link.client.config('SET', 'min-replicas-to-write', '1');
+    const errors: Error[] = [];
+    const handled: string[] = [];
+    const consumer = new JobConsumer(link, {
+      concurrency: 1,
+      tickMs: 20,
+      handle: ({ runId }) => {
+        handled.push(runId);
+        return Promise.resolve({ kind: 'done' });
+      },
+      onError: (error) => errors.push(error),
+    });
+    await consumer.start();
+    await vi.waitFor(() => expect(errors.length).toBeGreaterThan(0), PATIENCE);
+    expect(errors[0]).toMatchObject({ code: 'REDIS_UNAVAILABLE', message: containing('accepts no jobs: NOREPLICAS') });
+    await link.client.config('SET', 'min-replicas-to-write', '0');
+    await vi.waitFor(() => expect(handled).toEqual(['abcdefgh01']), PATIENCE);
+    await consumer.close(500);
     await queue.close();
   });
 });

@@ -4,6 +4,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, tryGit } from '../process/git.ts';
+import { shellQuote } from '../../lib/text.ts';
 import { lastErrorLine } from '../process/output.ts';
 import { readRef } from './land-commit.ts';
 import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
@@ -131,7 +132,14 @@ async function mergeIntoCheckout(path: string, { from, to, name, except }: Merge
   if (inTheWay.length > 0) {
     throw landRefused(
       `Files in ${path} would be overwritten: ${inTheWay.slice(0, 3).join(', ')}.`,
-      'Move them away, then run `halo land`.',
+      'Move them away, then run `halo land`. If a `halo land` was killed here before, it has written them.',
+    );
+  }
+  const lock = /Unable to create '(.+\/index\.lock)': File exists/.exec(merged.stderr)?.[1];
+  if (lock !== undefined) {
+    throw landRefused(
+      `${path} is locked by git: ${lock} exists.`,
+      `Wait for the git process there. If there is none, a command such as \`halo land\` was killed: run \`rm ${shellQuote(lock)}\`, move away files that \`git status\` lists as untracked and ${name} has, then run \`halo land\` (docs/reliability.md, "When the power fails").`,
     );
   }
   throw landRefused(

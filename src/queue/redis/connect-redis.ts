@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Redis } from 'ioredis';
+import { cannotWrite } from './cannot-write.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { LockBusyError, withLock } from '../../lib/lock.ts';
 import { readHomeId } from './home-id.ts';
@@ -44,8 +45,8 @@ const CONNECTION_NAME = 'halo-user';
 export async function connectRedis(host: RedisConfig, launcher?: RedisLauncher): Promise<RedisLink> {
   const prefix = `halo-${await readHomeId(host.home)}`;
   if (host.redisUrl !== undefined) return externalLink(parseRedisUrl(host.redisUrl), prefix);
-  const paths = await locateEmbeddedRedis(host.home).catch((error: NodeJS.ErrnoException) => {
-    throw error instanceof HaloError ? error : cannotWrite(host.home, error);
+  const paths = await locateEmbeddedRedis(host.home).catch((error: unknown) => {
+    throw cannotWrite(host.home, error);
   });
   const ensure = () => ensureEmbeddedRedis(paths, launcher);
   const client = await locked(paths, async () =>
@@ -119,12 +120,5 @@ async function locked<T>(paths: EmbeddedRedisPaths, work: () => Promise<T>): Pro
       hint,
       cause: error,
     });
-  });
-}
-
-function cannotWrite(home: string, error: NodeJS.ErrnoException): HaloError {
-  return new HaloError('DISK_FAILED', `Could not write to ${home}: ${error.message}.`, {
-    hint: 'Set HALO_HOME to a writable folder.',
-    cause: error,
   });
 }

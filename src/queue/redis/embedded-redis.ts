@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { lstat, mkdtemp, readFile, readlink } from 'node:fs/promises';
+import { lstat, mkdtemp, readFile, readlink, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { cannotWrite } from './cannot-write.ts';
 import { ensurePrivateFolder, readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
 import { sleep } from '../../lib/async.ts';
@@ -61,7 +62,11 @@ export async function ensureEmbeddedRedis(paths: EmbeddedRedisPaths, launcher?: 
   } catch (error) {
     // A server that is still running is only slow to load its data.
     if ((await serverPid(paths)) !== undefined) throw error;
-    const putBack = await setAsideRedisData(paths.dir, toHaloError(error).message);
+    // A disk that is full, or has no free inodes, says nothing about the data.
+    await assertWritable(paths.dir);
+    const putBack = await setAsideRedisData(paths.dir, toHaloError(error).message).catch((fault: unknown) => {
+      throw cannotWrite(paths.dir, fault);
+    });
     if (putBack === undefined) throw error;
     try {
       return await startServer(paths, launcher);
@@ -69,6 +74,17 @@ export async function ensureEmbeddedRedis(paths: EmbeddedRedisPaths, launcher?: 
       await putBack();
       throw error;
     }
+  }
+}
+
+/** Throws DISK_FAILED if nothing can be written to a folder. */
+async function assertWritable(dir: string): Promise<void> {
+  const probe = join(dir, 'write-probe');
+  try {
+    await writeAtomic(probe, `${'.'.repeat(4_096)}\n`, true);
+    await rm(probe, { force: true });
+  } catch (error) {
+    throw cannotWrite(dir, error);
   }
 }
 

@@ -74,7 +74,25 @@ async function assertAnswers(ping: Promise<unknown>, ms: number): Promise<void> 
   if ((await withTimeout(ms, ping)) === 'late') throw new Error(`no answer within ${ms / 1000} s`);
 }
 
+/** What an error of a command of Redis means to users. `name`: of its address. */
+export function toRedisError(name: string, error: unknown): HaloError {
+  if (error instanceof HaloError) return error;
+  const refused = (why: string, hint: string) =>
+    new HaloError('REDIS_UNAVAILABLE', `Redis at ${name} ${why}.`, { hint, cause: error });
+  if (isOutOfMemory(error))
+    return refused(
+      'is out of memory and accepts no more jobs',
+      'Raise its maxmemory, then try again. No data is lost, and active runs continue.',
+    );
+  if (isReplyError(error) && error.message.startsWith('MISCONF'))
+    return refused(`cannot write to its disk: ${error.message}`, 'Free space on its disk. No data is lost.');
+  if (isReplyError(error))
+    return refused(`accepts no jobs: ${error.message}`, 'Fix the cause, then try again. No data is lost.');
+  return refused('does not answer', 'Check that Redis is running, then try again. No data is lost.');
+}
+
 function unavailable(address: RedisAddress, cause: Error): HaloError {
+  if (isReplyError(cause) && cause.message.startsWith('MISCONF')) return toRedisError(address.name, cause);
   const code = (cause as NodeJS.ErrnoException).code ?? '';
   const what = /NOAUTH|WRONGPASS|invalid password/.test(cause.message)
     ? 'it rejects the user or password'

@@ -114,8 +114,12 @@ export class SlotClient {
     this.slots = options.worker.slots;
   }
 
+  /** Registers the worker. While Redis accepts nothing, each tick tries it again, as for a worker that runs. */
   async start(): Promise<void> {
-    this.scheduleDue(await this.send({}));
+    await this.send({}).then(
+      (reply) => this.scheduleDue(reply),
+      (error: unknown) => this.options.onError(error as Error),
+    );
     if (this.timer === undefined) this.schedule(this.tickMs);
   }
 

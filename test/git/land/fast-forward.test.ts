@@ -108,7 +108,10 @@ it('hazard 27: refuses in the middle of a merge or a rebase', async () => {
 it('hazard 27: refuses while another git writes to the checkout, and lands afterwards', async () => {
   const { root, gitDir, base, to, request } = makeShop();
   writeFileSync(join(gitDir, 'index.lock'), '');
-  await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('index.lock'));
+  await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject({
+    ...refused('index.lock exists'),
+    hint: expect.stringMatching(/there is none.*run `rm .*index\.lock`.*then run `halo land`/) as string,
+  });
   expect(run(root, ['rev-parse', 'main'])).toBe(base);
   expect(readFileSync(join(root, 'a'), 'utf8')).toBe('1\n');
   rmSync(join(gitDir, 'index.lock'));
