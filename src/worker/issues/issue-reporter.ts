@@ -115,7 +115,7 @@ export class IssueReporter {
       const state = await store.readState(runId);
       if ((await liveOwnerOf(home, state)) !== this.#owner) return;
       const isDone = !settings.report || (await this.#reportStories(state, settings));
-      if (isDone && state.status === 'ended') await this.#files.remove(runId);
+      if (isDone && state.status === 'ended') await this.#removeUnlessRetried(state);
       else if (before?.failures !== 0) await this.#noteFailure(runId, undefined);
       this.#seen.set(runId, { bytes, failures: 0, notBefore: now() + CLOSE_EVERY_MS });
     } catch (error) {
@@ -125,6 +125,13 @@ export class IssueReporter {
       await this.#noteFailure(runId, { error, retryAt: new Date(now() + delayMs).toISOString() }).catch(ignore);
       log.warn({ runId, err: error, retryInMs: delayMs }, 'issues of a run cannot be updated');
     }
+  }
+
+  /** A run that was retried since it was read has new reports; the worker that started it may have found the file in place. */
+  async #removeUnlessRetried({ runId, endedAt }: RunState): Promise<void> {
+    await this.#files.remove(runId);
+    const now = await this.#context.store.readState(runId);
+    if (now.status !== 'ended' || now.endedAt !== endedAt) await this.#files.add(runId);
   }
 
   /** Records for users why reports of a run wait, or that they do not any more. */

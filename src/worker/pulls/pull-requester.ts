@@ -65,7 +65,7 @@ export class PullRequester implements FeedConsumer {
     if (last === undefined || !(await this.#isWanted(state))) return;
     // A user expects an answer now, and the forge can be reached.
     if (events.some(({ type }) => type === 'pull.requested' || type === 'pull.closed')) this.#failed.delete(runId);
-    await this.#files.write(runId, { seq: last.seq });
+    await this.#files.note(runId, last.seq);
   }
 
   flush(hurry: boolean): void {
@@ -120,7 +120,8 @@ export class PullRequester implements FeedConsumer {
 
   async #send(runId: string): Promise<void> {
     const { store } = this.#context;
-    const { seq } = await this.#files.read(runId);
+    // Before the journal: a note that is added from now on stays, and is sent with the next pass.
+    const notes = await this.#files.notes(runId);
     const [state, events] = await Promise.all([store.readState(runId), store.readWithoutActivities(runId)]);
     const { config } = await store.readRecord(runId);
     const mode = applyDefaults(config).land.pullRequests;
@@ -129,8 +130,7 @@ export class PullRequester implements FeedConsumer {
     await sendPulls(this.#context, shown, await this.#forges.openTarget(state), sent);
     const now = await store.readState(runId);
     if (now.status === 'ended' && openPulls(now).length === 0) this.#sent.delete(runId);
-    // Unless something has changed meanwhile.
-    if ((await this.#files.read(runId)).seq === seq) await this.#files.remove(runId);
+    await this.#files.done(runId, notes);
   }
 
   #sentAbout(runId: string): Map<string, string> {

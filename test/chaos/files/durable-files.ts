@@ -120,10 +120,10 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'rebuilt',
     how: 'named by their hash, which is verified before each use; downloaded again',
   }),
-  row('pull-requests/*.json', 'pull-requests/[0-9a-z]{15}\\.json', {
+  row('pull-requests/*.json', 'pull-requests/[0-9a-z]{15}(?:-[0-9]+)?\\.json', {
     what: 'runs whose pull requests are not as they should be yet',
     damaged: 'rebuilt',
-    how: 'atomic, synced before the feed continues; a pull request is looked for before one is opened',
+    how: 'a note of its own for each event, synced before the feed continues; a pull request is looked for before one is opened',
   }),
   row('pull-reviews/*.json', 'pull-reviews/[0-9a-z]{15}\\.json', {
     what: 'runs whose pull requests are open, so that halo reads their reviews',

@@ -332,3 +332,14 @@ test('a worker that lost its lease posts nothing more', async () => {
   await report(forge);
   expect(forge.issues.get(42)!.comments).toHaveLength(1);
 });
+
+test('a run that is retried while its last report is sent still has reports', async () => {
+  const forge = await openForge('github');
+  const runId = await addRun(forge, 'github', ...passed('#42'), END);
+  await reportWhile(forge, /^POST .*comments/, async () => {
+    await store.append(runId, [{ type: 'run.retried', by: 'me' }]);
+    await new IssueReportFiles(home).add(runId);
+  });
+  expect((await store.readState(runId)).status).not.toBe('ended');
+  expect(pending()).toEqual([`${runId}.json`]);
+});
