@@ -337,7 +337,7 @@ test('a run that is retried while its last report is sent still has reports', as
   const forge = await openForge('github');
   const runId = await addRun(forge, 'github', ...passed('#42'), END);
   await reportWhile(forge, /^POST .*comments/, async () => {
-    await store.append(runId, [{ type: 'run.retried', by: 'me' }]);
+    await store.append(runId, [{ type: 'run.retried', by: 'me', stories: ['#42'] }]);
     await new IssueReportFiles(home).add(runId);
   });
   expect((await store.readState(runId)).status).not.toBe('ended');
