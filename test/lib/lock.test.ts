@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { lstatSync, lutimesSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { lstatSync, lutimesSync, readdirSync, readFileSync, readlinkSync, symlinkSync, unlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
@@ -25,6 +25,16 @@ test('a lock is held by only one of many callers at a time, and nothing is left 
   await Promise.all(Array.from({ length: 20 }, enter));
   expect(most).toBe(1);
   expect(readdirSync(dir)).toEqual([]);
+});
+
+test('a lock that another process has taken over is not released', async () => {
+  const path = join(dir, 'l');
+  await withLock(path, () => {
+    unlinkSync(path);
+    symlinkSync('elsewhere:1:1:abc', path);
+    return Promise.resolve();
+  });
+  expect(readlinkSync(path)).toBe('elsewhere:1:1:abc');
 });
 
 test('is free again when the work throws', async () => {

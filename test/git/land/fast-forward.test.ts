@@ -76,7 +76,7 @@ it('hazards 26, 27: refuses a detached HEAD, a missing branch, and a branch that
   expect(run(root, ['rev-parse', 'main', 'main^'])).toBe(`${own}\n${base}`);
 });
 
-it('hazard 27: refuses changes, staged or not, and untracked files in the way, and leaves them', async () => {
+it('hazard 27: refuses changes, staged or not, and untracked or ignored files in the way, and leaves them', async () => {
   const { root, base, request } = makeShop();
   writeFileSync(join(root, 'b'), 'dirty');
   // A commit of them would make a fast-forward impossible.
@@ -89,6 +89,8 @@ it('hazard 27: refuses changes, staged or not, and untracked files in the way, a
   expect(run(root, ['diff', '--cached', '--name-only'])).toBe('b');
   run(root, ['checkout', '-q', 'HEAD', 'b']);
   writeFileSync(join(root, 'new'), 'mine');
+  await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('overwritten: new'));
+  writeFileSync(join(root, '.git/info/exclude'), 'new\n');
   await expect(fastForward({ ...request, branch: 'main' })).rejects.toMatchObject(refused('overwritten: new'));
   expect(readFileSync(join(root, 'new'), 'utf8')).toBe('mine');
   expect(run(root, ['rev-parse', 'HEAD'])).toBe(base);

@@ -31,6 +31,16 @@ async function landCommit(request: LandRequest): Promise<void> {
   await moveBranch(request);
 }
 
+it('moves only branches of runs', async () => {
+  const shop = await makeWorkshop();
+  const { commit, mirrorDir } = { ...shop, commit: shop.base };
+  const hostGitDir = join(shop.source, '.git');
+  for (const other of ['refs/heads/main', 'refs/heads/halo/r1/../../main', 'refs/tags/halo/r1', 'HEAD'])
+    await expect(moveBranch({ hostGitDir, mirrorDir, ref: other, commit, expected: undefined })).rejects.toMatchObject({
+      message: 'The ref is not one that halo may move.',
+    });
+});
+
 it('lands stories in order in host and mirror, leaves the checkout unchanged, and finds them again', async () => {
   const shop = await makeWorkshop();
   const first = await makeStory(shop, 'US-1', { 'new.txt': 'x' });
