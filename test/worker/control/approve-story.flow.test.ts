@@ -6,7 +6,10 @@ import { it } from '../../support/fixtures.ts';
 import { openIdleRun, type IdleRun } from '../idle-run.ts';
 
 const typesOf = async ({ store, runId }: IdleRun) => (await store.readJournal(runId)).map(({ type }) => type);
-const approve = ({ keeper, request }: IdleRun, storyId: string) => approveStory(keeper, { ...request, storyId });
+// The stories change a protected file.
+const confirmation = { confirm: ['protected' as const] };
+const approve = ({ keeper, request }: IdleRun, storyId: string) =>
+  approveStory(keeper, { ...request, storyId, confirmation });
 const reject = ({ keeper, request }: IdleRun, storyId: string, reason?: string) =>
   rejectStory(keeper, { ...request, storyId, reason });
 
@@ -26,6 +29,24 @@ describe('an approved story', () => {
     expect(run.queued).toHaveLength(1);
     expect(await approve(run, 'US-001')).toMatchObject({ commit, changed: false, landed: true });
     expect((await typesOf(run)).filter((type) => type === 'story.approved')).toHaveLength(1);
+  });
+
+  it('lands only if the person confirms that it changes a protected path, of this commit', async ({
+    home,
+    repository,
+  }) => {
+    const run = await openIdleRun(home, repository);
+    await run.hold('US-001');
+    const decision = { ...run.request, storyId: 'US-001' };
+    const other = { confirm: ['protected' as const], commit: 'f'.repeat(40) };
+    for (const given of [undefined, {}, { confirm: ['secret' as const] }, other])
+      await expect(
+        approveStory(run.keeper, { ...decision, ...(given && { confirmation: given }) }),
+      ).rejects.toMatchObject({
+        code: 'UNCONFIRMED',
+        message: expect.stringContaining('US-001: changes protected paths: ci.yml') as string,
+      });
+    expect(await typesOf(run)).not.toContain('story.approved');
   });
 
   it('is left to a worker if another story has landed since', async ({ home, repository }) => {

@@ -130,7 +130,7 @@ describe('feedback on a commit that has landed on the branch of the run', () => 
   it('is refused once the run is approved or on a branch of the user', async ({ home, repository }) => {
     const run = await openIdleRun(home, repository, { stories: [STORY] });
     await run.hold(STORY);
-    await approveStory(run.keeper, { ...run.request, storyId: STORY });
+    await approveStory(run.keeper, { ...run.request, storyId: STORY, confirmation: { confirm: ['protected'] } });
     const { tip } = await run.store.readState(run.runId);
     await run.append({ type: 'run.approved', by: 'bob', tip });
     await expect(give(run)).rejects.toEqual(refusal('was approved by bob'));

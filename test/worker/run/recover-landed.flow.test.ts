@@ -97,7 +97,8 @@ describe('a story that landed without an entry in the journal', () => {
     const run = await openIdleRun(home, repository);
     const held = await run.hold(SECOND);
     const commit = await run.landUnrecorded(FIRST);
-    const approved = await approveStory(run.keeper, { ...run.request, storyId: SECOND });
+    const confirmation = { confirm: ['protected' as const] };
+    const approved = await approveStory(run.keeper, { ...run.request, storyId: SECOND, confirmation });
     expect(approved).toMatchObject({ commit: held, landed: false, changed: true });
     expect(await progressOf(run)).toEqual(['passed', 'pending']);
     expect(repository.git('rev-parse', `halo/${run.runId}`)).toBe(commit);
