@@ -87,8 +87,11 @@ describe('npm run quickstart', () => {
     expect(record.agent).toMatchObject({ name: 'codex', version: expect.stringMatching(/^\d+\.\d+\.\d+$/) as string });
   });
 
-  it('can be landed with halo land, including the marked PRD', async () => {
-    await execa(join(ROOT, 'bin', 'halo'), ['land', runId], { cwd: repo, env: { HALO_HOME: home } });
+  it('can be landed with halo land, including the marked PRD, once the removal of a test is confirmed', async () => {
+    await execa(join(ROOT, 'bin', 'halo'), ['land', runId, '--confirm', 'tests'], {
+      cwd: repo,
+      env: { HALO_HOME: home },
+    });
     expect(await git('rev-list', '--count', 'main')).toBe('4');
     expect(await git('status', '--porcelain')).toBe(' M prd.json');
   });

@@ -55,12 +55,13 @@ export function assertConfirmed(
   const flags = flagsOf(stories);
   if (flags.length === 0 || (seen === commit && flags.every((flag) => confirm.includes(flag)))) return;
   const what = story === undefined ? `run ${runId}` : `story ${safeLine(story)} of run ${runId}`;
-  const why = seen === commit ? '' : ` It is at ${commit.slice(0, 7)} now, not at ${safeLine(seen).slice(0, 7)}.`;
+  const moved =
+    seen === commit ? '' : `, which is at ${commit.slice(0, 7)} now and not at ${safeLine(seen).slice(0, 7)},`;
   const found = listFlags(stories)
     .map(({ text }) => text)
     .join('; ');
   const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
-  throw new HaloError('UNCONFIRMED', `The change of ${what} has to be confirmed: ${found}.${why}`, {
+  throw new HaloError('UNCONFIRMED', `The change of ${what}${moved} has to be confirmed: ${found}.`, {
     hint: `Review it with \`halo diff ${runId}${of}\`, then confirm what it has: \`halo ${verb} ${runId}${of} --confirm ${flags.join(',')}\`.`,
   });
 }

@@ -125,6 +125,9 @@ export async function runCommand(attached: AttachedContainer, command: Command):
     const attachedOutput = write(withoutBegun(pieces, begun), pipe ? { stdout: discardSink(), stderr } : command);
     pipedOutput = pipe && write(stdoutOf(pipe), { stdout, stderr: discardSink() });
     await waitForExit(attached, attachedOutput, watch);
+    // Before the output is read to its end: the engine keeps few events.
+    const events = watch.reason() === undefined ? attached.readExitEvents() : undefined;
+    events?.catch(ignore);
     pipe?.release();
     const isLate = (await withTimeout(DRAIN_MS, attachedOutput)) === 'late';
     if (isLate) stream.destroy();
@@ -136,7 +139,7 @@ export async function runCommand(attached: AttachedContainer, command: Command):
       throw toDockerError(broken, 'read the output of a container');
     await Promise.all([attachedOutput, pipedOutput]);
     await feeding;
-    const exit = watch.reason() === undefined ? await readExit(attached) : undefined;
+    const exit = watch.reason() === undefined && events ? await readExit(attached, events) : undefined;
     if (exit !== undefined && !begun.seen && !endsBeforeShell(exit)) throw lostOutput();
     const ms = Math.round(performance.now() - started);
     return { ...describeExit(watch.reason(), exit, ms), forksRefused: forks.refused() };
@@ -194,8 +197,8 @@ interface ExitState {
 }
 
 /** Reads how a container ended that halo did not kill. */
-async function readExit({ container, readExitEvents }: AttachedContainer): Promise<ExitState> {
-  const [facts, { recorded, signalled }] = await Promise.all([inspect(container), readExitEvents()]);
+async function readExit({ container }: AttachedContainer, events: Promise<ExitEvents>): Promise<ExitState> {
+  const [facts, { recorded, signalled }] = await Promise.all([inspect(container), events]);
   if (!recorded) throw new HaloError('DOCKER_FAILED', 'Docker was restarted, and stopped a container.');
   if (facts?.State.Running !== false || !Number.isInteger(facts.State.ExitCode))
     throw new HaloError('DOCKER_FAILED', 'Docker does not report how a container ended.');

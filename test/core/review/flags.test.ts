@@ -52,7 +52,9 @@ describe('what halo flags', () => {
     }) as Error;
     for (const given of [decide([]), decide(['secret']), decide(['protected', 'hidden', 'tests', 'binary'])])
       expect(given).toThrow(refused);
-    expect(decide(['secret', 'protected'], 'f'.repeat(40))).toThrow('It is at abcdef0 now, not at fffffff.');
+    expect(decide(['secret', 'protected'], 'f'.repeat(40))).toThrow(
+      ', which is at abcdef0 now and not at fffffff, has to be confirmed',
+    );
   });
 
   it('is nothing in a plain change', () => {
