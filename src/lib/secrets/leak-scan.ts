@@ -56,7 +56,7 @@ export function openLeakScan(budget: LeakBudget): { push(chunk: Buffer): void; e
       const end = pending.lastIndexOf('\n') + 1;
       const done = end > OVERLAP ? end : pending.length;
       search(pending.slice(0, done));
-      pending = pending.slice(lineStart(pending, done - OVERLAP));
+      pending = pending.slice(Math.max(lineStart(pending, done - OVERLAP), done - 2 * OVERLAP));
     },
     end() {
       search(pending);
