@@ -117,6 +117,8 @@ describe(
         await page.goto(other.url);
         await page.getByLabel('Token').fill('the-token-of-another-server');
         await page.getByRole('button', { name: 'Sign in with the token' }).click();
+        // A page that is left before the answer has no session.
+        await page.getByRole('heading', { name: 'Now' }).waitFor();
         for (const { url } of [served, other, served]) {
           await page.goto(`${url}/`);
           await page.getByRole('heading', { name: 'Now' }).waitFor();
