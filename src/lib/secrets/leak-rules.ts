@@ -25,7 +25,7 @@ interface AllowData {
 }
 
 /** A match of a rule. */
-export interface LeakMatch {
+interface LeakMatch {
   secret: string;
   match: string;
   /** The lines of the match. */
