@@ -73,7 +73,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     const repository = await home.addHeldRun('heldrun2', CHANGE);
     await show('run/heldrun2/diff/US-001', 'Review US-001');
     await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click();
-    await page.getByLabel('Comment on line 2').last().fill('Name it.');
+    await page.getByRole('textbox', { name: 'Comment on line 2', exact: true }).fill('Name it.');
     await page.keyboard.press('Control+Enter');
     await page.getByRole('button', { name: 'Send back with 1 comment' }).click();
     const state = page.getByRole('status').filter({ hasText: 'Sent back' });

@@ -56,7 +56,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await home.addHeldRun('heldrun3', CHANGE);
     await show('run/heldrun3/diff/US-001', 'Review US-001');
     await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click();
-    await page.getByLabel('Comment on line 2').last().fill('Name it.');
+    await page.getByRole('textbox', { name: 'Comment on line 2', exact: true }).fill('Name it.');
     await page.keyboard.press('Control+Enter');
     await page.getByRole('button', { name: 'Approve' }).click();
     const question = page.getByRole('dialog', { name: 'Approve without your comment?' });

@@ -79,7 +79,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await openReview('sentback1', CHANGE);
     const path = 'src/shop/cart.ts';
     await numberOf(path, 12).click();
-    await page.getByLabel('Comment on line 12').last().fill('A first thought.');
+    await page.getByRole('textbox', { name: 'Comment on line 12', exact: true }).fill('A first thought.');
     await page.keyboard.press('Control+Enter');
     // A range by Shift, one by dragging, and one by keys.
     await numberOf(path, 13).click();
@@ -94,9 +94,9 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.keyboard.press('Control+Enter');
     await numberOf(path, 8, 'old ').focus();
     await page.keyboard.press('Enter');
-    await page.getByLabel('Comment on old line 8').last().fill('Why was it');
+    await page.getByRole('textbox', { name: 'Comment on old line 8', exact: true }).fill('Why was it');
     await page.reload();
-    await page.getByLabel('Comment on old line 8').last().press('End');
+    await page.getByRole('textbox', { name: 'Comment on old line 8', exact: true }).press('End');
     await page.keyboard.type(' wrong?');
     await page.getByRole('button', { name: 'Your comments (4)' }).click();
     const panel = page.getByRole('region', { name: 'Your comments' });

@@ -95,7 +95,9 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     const number = numberOf('src/shop/cart.ts', 12);
     for (let count = 1; count <= 8; count++) {
       await number.click();
-      await page.getByLabel('Comment on line 12').last().fill(`Comment ${count}\n\nwith\nmany\nlines`);
+      await page
+        .getByRole('textbox', { name: 'Comment on line 12', exact: true })
+        .fill(`Comment ${count}\n\nwith\nmany\nlines`);
       await page.keyboard.press('Control+Enter');
       await page.getByRole('button', { name: `Your comments (${count})` }).waitFor();
     }
