@@ -14,6 +14,7 @@ const PLACES: Record<string, string[]> = {
   image: ['image'],
   'model.name': ['model', 'name'],
   'model.effort': ['agentOptions', 'effort'],
+  'tests.broken_base': ['tests', 'brokenBase'],
   ...placesIn('limits', {
     cpus: 'cpus',
     memory: 'memoryBytes',
@@ -55,7 +56,7 @@ function placesIn(table: string, members: Record<string, string>): Record<string
 }
 
 const AMENDABLE =
-  'Change only keys of [limits], [budget] and [retry], model.name, model.effort, gates or image, or start another run.';
+  'Change only keys of [limits], [budget] and [retry], model.name, model.effort, tests.broken_base, gates or image, or start another run.';
 
 /** Settings that decide how a story is verified; a user must approve changes to them. */
 const PROVING = ['gates', 'image'];

@@ -1,4 +1,5 @@
 import type { ForgeName } from '../core/issues/issue-source.ts';
+import type { BrokenBaseMode } from '../core/failure/broken-base.ts';
 import type { TestsFirstMode } from '../core/prd/tests-first-field.ts';
 import type { AgentId, ModelApi } from '../core/agent.ts';
 import type { AgentOptions } from '../core/agent-options.ts';
@@ -144,6 +145,8 @@ export interface Config {
     removed: 'report' | 'block';
     /** When to run the gates on the base commit as well. */
     baseline: 'auto' | 'always' | 'never';
+    /** Action if a gate fails after the agent as it does on the base commit. */
+    brokenBase: BrokenBaseMode;
     /** Whether a story begins with its tests; `report`: nothing that is wrong with them ends an attempt. */
     first: TestsFirstMode;
     /** Runs the tests of a story; contains `{files}`. */

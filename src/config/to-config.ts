@@ -91,7 +91,7 @@ export function toConfig(toml: HaloToml, api: ModelApi | undefined): Config {
       caFile: network.ca_file,
     },
     secrets,
-    tests,
+    tests: toTests(tests),
     snapshot: {
       mode: snapshot.mode,
       inputs: snapshot.inputs,
@@ -254,6 +254,10 @@ function limit<K extends string>(name: K, value: number | undefined): Partial<Re
 }
 
 /** Converts `[retry]` to the policy in core. */
+function toTests({ broken_base: brokenBase, ...tests }: HaloToml['tests']): Config['tests'] {
+  return { ...tests, brokenBase };
+}
+
 function toRetryPolicy(retry: HaloToml['retry']): RetryPolicy {
   const classes = FAILURE_CLASSES.map((name): [FailureClass, ClassPolicy] => {
     const table: { rule: ClassPolicy['rule']; backoff?: number | undefined; retries?: number } = retry[name];

@@ -78,6 +78,7 @@ describe('defaults', () => {
         files: ['**/*.{test,spec}.*', '**/test_*'],
         removed: 'report',
         baseline: 'auto',
+        brokenBase: 'stop',
         reports: [],
       },
       snapshot: { mode: 'auto', recheck: 0.02, maxBytes: 20 * 1024 ** 3 },

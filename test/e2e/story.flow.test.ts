@@ -211,7 +211,7 @@ describe('a story that does not pass', () => {
     const gate = `printf '${printed}'; yes counters | head -n 100; exit 1`;
     const state = await run(
       newRepository(),
-      scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2', 'tests.baseline=auto']),
+      scripted(`echo x >> x; ${OK}`, [gate], ['retry.attempts=2', 'tests.baseline=auto', 'tests.broken_base=retry']),
     );
     expect(state.detail).toMatch(
       /^US-001: 1 test failed: adds up; gate exited 1; it fails on the base commit as well: `/,

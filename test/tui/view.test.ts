@@ -457,11 +457,20 @@ describe('nextSteps', () => {
   it.each<[string, Partial<JournalEntry & { type: 'story.ended' }>, string[]]>([
     [
       'a gate that fails on the base commit as well',
-      { summary: 'gate exited 1; it fails on the base commit as well: `npm test`' },
+      { failure: { class: 'gate', rule: 'halt', cause: 'base-fails', sign: MISSING_PROGRAM } },
       [
         'halo check: try setup and gates without an agent',
         'halo submit: start a new run, after repairing the gate or the repository and committing it',
         'halo retry r1: retry on the same commit',
+      ],
+    ],
+    [
+      'a base that is broken',
+      { failure: { class: 'environment', rule: 'halt', cause: 'base-broken', sign: MISSING_PROGRAM } },
+      [
+        'halo check: try setup and gates without an agent',
+        'halo submit: start a new run, after repairing the gate or the repository and committing it',
+        'halo retry r1 -c tests.broken_base=retry: retry on the same commit, and let the agent repair it',
       ],
     ],
     [

@@ -24,6 +24,7 @@ function describePair({
   text,
   by,
   options = [],
+  cause,
   option,
   default: isDefault,
 }: AnsweredQuestion): PromptSection[] {
@@ -34,7 +35,7 @@ function describePair({
   return [
     {
       ...said,
-      heading: `The agent of attempt ${attempt} asked:`,
+      heading: cause === undefined ? `The agent of attempt ${attempt} asked:` : `halo asked after attempt ${attempt}:`,
       text: safeOutput(question).trim().slice(0, MAX_QUESTION),
     },
     ...(proposed === '' ? [] : [{ ...said, heading: 'Its options:', text: safeText(proposed), tight: true as const }]),

@@ -17,7 +17,7 @@ export function addSettings(command: Command, yes = 'change gates or image witho
   return command
     .option(
       '-c, --config <key=value>',
-      'change a key of limits, budget or retry, model.name, model.effort, gates or image (repeatable)',
+      'change a key of limits, budget or retry, model.name, model.effort, tests.broken_base, gates or image (repeatable)',
       collect,
     )
     .option('-y, --yes', yes);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BROKEN_BASE_MODES } from '../../core/failure/broken-base.ts';
 import { TESTS_FIRST_MODES } from '../../core/prd/tests-first-field.ts';
 import { ANYONE, landRight, LOCAL, tighten } from '../trust/key-trust.ts';
 import { key } from './key-metadata.ts';
@@ -59,6 +60,15 @@ export const TestsTable = z.strictObject({
       'When the gates also run on the base commit, once per commit: `auto`: if they report tests, and when a gate fails; `always`; `never`.',
     ],
     { rule: 'tighten', order: ['never', 'auto', 'always'], defaultCounts: true },
+  ),
+  broken_base: key(
+    oneOf(...BROKEN_BASE_MODES),
+    [
+      'word',
+      'stop',
+      'If a gate fails after the agent as it does on the base commit ([a broken base](proof.md#a-broken-base)): `stop` the story, `ask` a person, or `retry` as after any other failed gate, so that the agent repairs it.',
+    ],
+    ANYONE,
   ),
   reports: key(
     ReportPaths,

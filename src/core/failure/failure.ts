@@ -36,6 +36,10 @@ const CAUSES = {
   // Each retry would show the agent whether its guess is closer.
   'known-secret': { class: 'policy', rule: 'halt' },
   'disk-floor': { class: 'environment' },
+  /** The gate fails on the base commit in the same way, so another attempt would probably fail, too. */
+  'base-broken': { class: 'environment', rule: 'halt' },
+  /** The gate fails on the base commit, too, but in another way, or the configuration wants the agent to repair it. */
+  'base-fails': { class: 'gate' },
   /** Neither the image nor setup provides a command. */
   'program-missing': { class: 'environment', rule: 'halt' },
   /** Setup needs a host that the configuration does not allow. */

@@ -6,6 +6,7 @@ const REASON_BY_CAUSE: Partial<Record<FailureCause, string>> = {
   'gave-up': 'AGENT_GAVE_UP',
   'agent-overflow': 'LIMIT_REACHED',
   'no-changes': 'NO_CHANGES',
+  'base-broken': 'BASE_BROKEN',
   'program-missing': 'PROGRAM_MISSING',
   'network-missing': 'NETWORK_MISSING',
   'key-refused': 'KEY_REFUSED',

@@ -95,10 +95,11 @@ function answerQuestion(
   story: StoryState,
   { attempt, text, by, at, option, default: isDefault }: ControlEvent & { type: 'story.answered' },
 ): StoryState {
-  const options = story.question?.options;
+  const { options, cause } = story.question ?? {};
   const answer: AnsweredQuestion = {
     ...{ attempt, question: story.summary ?? '', text, by, at },
     ...(options !== undefined && { options }),
+    ...(cause !== undefined && { cause }),
     ...(option !== undefined && { option }),
     ...(isDefault && { default: isDefault }),
   };

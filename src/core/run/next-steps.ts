@@ -95,6 +95,10 @@ const ONCE: Partial<Record<FailureCause, { option?: string; why: string }>> = {
   'rate-limited': { why: 'retry, when the provider accepts requests again' },
   'provider-failed': { why: 'retry, when the provider works' },
   unreachable: { why: 'retry, when the provider can be reached' },
+  'base-broken': {
+    option: ' -c tests.broken_base=retry',
+    why: 'retry on the same commit, and let the agent repair it',
+  },
   'program-missing': { option: ' -c image=…', why: 'retry in an image that has the program' },
 };
 
@@ -141,8 +145,10 @@ function stepsToContinue(state: RunState, stuck: Story | undefined): NextStep[] 
 /** What to change in the repository or its settings, which are fixed for the run. */
 function repairOf(story: Story | undefined): string | undefined {
   if (!failsWithoutAgent(story)) return undefined;
-  if (story?.lastFailure?.class !== 'environment') return 'repairing the gate or the repository and committing it';
-  return story.lastFailure.cause === 'program-missing' ? 'correcting setup or the gate in halo.toml' : undefined;
+  const { cause } = story?.lastFailure ?? {};
+  if (cause === 'base-broken' || cause === 'base-fails')
+    return 'repairing the gate or the repository and committing it';
+  return cause === 'program-missing' ? 'correcting setup or the gate in halo.toml' : undefined;
 }
 
 /** Whether a different wording of the PRD may help. */
@@ -157,7 +163,7 @@ function isOfText(story: Story | undefined): boolean {
 /** Whether no work on the story was the reason: setup failed, or a gate that fails on the base commit as well. */
 function failsWithoutAgent(story: Story | undefined): boolean {
   if (story?.stopReason !== 'GATE_FAILED') return false;
-  return story.lastFailure?.class === 'environment' || story.summary?.includes('fails on the base commit') === true;
+  return story.lastFailure?.class === 'environment' || story.lastFailure?.cause === 'base-fails';
 }
 
 /** Whether an implementation failed after the tests of the story were locked. */

@@ -1,3 +1,4 @@
+import type { FailureCause } from '../failure/failure.ts';
 import type { Feedback, KeptWork } from '../review/feedback.ts';
 
 /** What happens to a question that is not answered in time: halo chooses the first option, or the story fails or is left out. */
@@ -6,8 +7,10 @@ export type Unanswered = (typeof UNANSWERED)[number];
 
 /** What belongs to the question with which an attempt ended, in addition to its text. */
 export interface AskedQuestion {
-  /** The answers that the agent proposes. */
+  /** The proposed answers. */
   options?: string[];
+  /** Why halo asks, and not the agent. */
+  cause?: FailureCause;
   /** ISO 8601: when halo applies `unanswered`. */
   until?: string;
   unanswered?: Unanswered;
@@ -16,7 +19,7 @@ export interface AskedQuestion {
 /** A question with which an attempt at a story ended, and a person's answer. */
 export interface AnsweredQuestion {
   attempt: number;
-  /** The summary of the agent. */
+  /** The summary of the attempt. */
   question: string;
   text: string;
   /** The person who answered. */
@@ -24,6 +27,8 @@ export interface AnsweredQuestion {
   /** ISO 8601; absent in journals of older versions. */
   at?: string;
   options?: string[];
+  /** Why halo asked, and not the agent. */
+  cause?: FailureCause;
   /** The option that was chosen, from 1. */
   option?: number;
   /** No person answered in time, so halo chose the first option. */

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { NETWORK_UNREACHABLE, describeUnreachable } from '../../core/command-needs.ts';
+import { failureSign, type BrokenBaseMode } from '../../core/failure/broken-base.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { describeRestored, type Restored } from '../../core/review/restored-paths.ts';
 import { describeFailedTests, failedTestsLines, type FailedTests } from '../../core/test-report/failed-tests.ts';
@@ -13,7 +14,7 @@ import {
   programMissing,
   findMissingProgram,
   assertExited,
-  type AttemptEnded,
+  AttemptEnded,
 } from './attempt-outcome.ts';
 
 type Failed = Pick<EndedCommand, 'kind' | 'command' | 'exit' | 'tail' | 'egress'>;
@@ -47,35 +48,45 @@ export interface GateHistory {
   restored: Restored | undefined;
   /** The results of the gates on the commit that the story builds on; undefined if they are not known. */
   onBase: GateResults | undefined;
+  /** What happens if the gate fails there in the same way. */
+  brokenBase: BrokenBaseMode;
 }
+
+const MAY_REPAIR = 'Is the agent to repair it? Otherwise cancel the story, and start a new run after repairing it.';
+/** What a person can answer, if the gate fails on the base commit. */
+const REPAIRS = ['Repair it as part of this story.', 'Do not repair it: what made the gate fail is fixed already.'];
 
 /** The failure of a gate that exited with another code than 0 on the work of a story. */
 export function gateFailed(
   { limits, image }: Pick<Config, 'limits' | 'image'>,
   { command, exit, tail }: Pick<Failed, 'command' | 'exit' | 'tail'>,
-  { failed, restored, onBase }: GateHistory,
+  { failed, restored, onBase, brokenBase }: GateHistory,
 ): AttemptEnded {
   const what = `gate \`${command}\``;
+  const base = onBase?.gates.find((gate) => gate.command === command);
   const program = findMissingProgram(exit, tail);
   // If the base has the program, the story removed it.
-  if (program !== undefined && exitOnBase(onBase, command) === 127)
-    return programMissing(program, { what, image, tail });
+  if (program !== undefined && base?.exitCode === 127) return programMissing(program, { what, image, tail });
+  const isBroken = base !== undefined && base.exitCode !== 0;
+  const isAlike = isBroken && failureSign({ exitCode: exit.exitCode, failed, tail }) === base.sign;
   const before = restored === undefined ? '' : `; halo had ${describeRestored(restored)}`;
   const tests = failed === undefined ? '' : `${describeFailedTests(failed)}; `;
   // The command comes last, because it may be long.
-  const why = `${tests}gate ${describeExit(exit, limits, tail)}${describeBase(onBase, command)}${before}: \`${command}\``;
+  const why = `${tests}gate ${describeExit(exit, limits, tail)}${describeBase()}${before}: \`${command}\``;
   const log = failed === undefined ? tail : `${failedTestsLines(failed).join('\n')}\n\n${tail}`;
-  return attemptFailed('GATE_FAILED', why, log);
-}
+  const end = attemptFailed('GATE_FAILED', why, log);
+  if (!isBroken) return end;
+  if (!isAlike || brokenBase === 'retry') return withCause('base-fails', end);
+  if (brokenBase === 'stop') return withCause('base-broken', end);
+  const question = `${why}. The base commit is broken. ${MAY_REPAIR}`;
+  const asks = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: question, options: REPAIRS } as const;
+  return withCause('base-broken', new AttemptEnded({ ...end.outcome, ...asks }));
 
-/** Says whether the gate fails on the base commit too. */
-function describeBase(onBase: GateResults | undefined, command: string): string {
-  if (onBase?.setupFailed === true) return '; on the base commit not even setup works';
-  return (exitOnBase(onBase, command) ?? 0) === 0 ? '' : '; it fails on the base commit as well';
-}
-
-function exitOnBase(onBase: GateResults | undefined, command: string): number | undefined {
-  return onBase?.gates.find((gate) => gate.command === command)?.exitCode;
+  function describeBase(): string {
+    if (onBase?.setupFailed === true) return '; on the base commit not even setup works';
+    if (!isBroken) return '';
+    return `; it fails on the base commit as well${isAlike ? '' : ', in another way'}`;
+  }
 }
 
 /** The distinct reasons why requests of the command failed. */

@@ -1,4 +1,7 @@
 import type { Config } from '../../config/config.ts';
+import { failureSign } from '../../core/failure/broken-base.ts';
+import { findFailedTests } from '../../core/test-report/failed-tests.ts';
+import { defined } from '../../lib/guards.ts';
 import type { Attempt } from './open-attempt.ts';
 import { openGateResults, type GateResults } from './gate-results.ts';
 import { runCommands, setupAndGates, type NextCommand } from '../workspace/run-commands.ts';
@@ -112,14 +115,18 @@ async function runOnBase(given: Attempt, base: string): Promise<GateResults | un
   const openLog = (next: NextCommand) => worker.store.openArtifact(identity.location, logOf(next));
   const commands = setupAndGates(config);
   for await (const ended of runCommands(attempt, clean, { commands, phase: 'baseline', openLog })) {
-    const { kind, command, exit } = ended;
+    const { kind, command, exit, tail } = ended;
     const { exitCode } = exit;
     // A limit or the end of the attempt killed it, which says nothing about the commit.
     if (exitCode === undefined) return undefined;
     if (kind === 'setup') results.setupFailed ||= exitCode !== 0;
     else {
-      results.gates.push({ command, exitCode });
-      logs.push(logOf(ended));
+      const log = logOf(ended);
+      const printed = exitCode === 0 ? undefined : await worker.store.readArtifact(identity.location, log);
+      const failed = printed === undefined ? undefined : findFailedTests(printed);
+      const sign = printed === undefined ? undefined : failureSign({ exitCode, failed, tail });
+      results.gates.push({ command, exitCode, ...defined({ sign }) });
+      logs.push(log);
     }
   }
   results.tests = await readTestReports(attempt, clean, logs);

@@ -11,7 +11,14 @@ const GateResults = z.object({
   v: z.literal(1),
   /** A setup command failed, so no gate ran. */
   setupFailed: z.boolean(),
-  gates: z.array(z.object({ command: z.string(), exitCode: z.number() })),
+  gates: z.array(
+    z.object({
+      command: z.string(),
+      exitCode: z.number(),
+      /** If it failed; absent in files of older versions. */
+      sign: z.string().optional(),
+    }),
+  ),
   /** Null if no gate reports its tests. */
   tests: z.array(z.object({ name: z.string(), skipped: z.boolean(), asserts: z.number().optional() })).nullable(),
 });

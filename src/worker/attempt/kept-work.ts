@@ -12,7 +12,7 @@ import { findChangedTests } from './tests-first/locked-tests.ts';
 import type { Candidate } from './work.ts';
 
 /**
- * Keeps what an agent left when it asked a question, so that the next attempt continues with it. It has passed the checks
+ * Keeps what an agent left when its attempt ended with a question, so that the next attempt continues with it. It has passed the checks
  * of an import, and it lands only as part of a change that passes the gates. Returns the end of the attempt.
  */
 export async function keepLeftWork(attempt: Attempt, end: unknown, left: Candidate | undefined): Promise<unknown> {

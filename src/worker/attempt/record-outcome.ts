@@ -99,11 +99,11 @@ async function shortenWait({ worker, config, inputs }: RecordedAttempt, wait: Mo
 
 /** The end of an attempt with what belongs to its question, if it asks one. `now`: ms since 1970. */
 function withQuestion(end: AttemptOutcome, { answers }: RecordedAttempt['config'], now: number): AttemptOutcome {
-  const { verdict, held, options } = end;
+  const { verdict, held, options, cause } = end;
   if (verdict !== 'needs_human' || held !== undefined) return end;
   const { deadlineMs, unanswered } = answers;
   const limit = deadlineMs === undefined ? {} : { until: new Date(now + deadlineMs).toISOString(), unanswered };
-  const question = { ...defined({ options }), ...limit };
+  const question = { ...defined({ options, cause }), ...limit };
   return Object.keys(question).length === 0 ? end : { ...end, question };
 }
 

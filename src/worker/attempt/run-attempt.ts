@@ -37,7 +37,7 @@ export async function runAttempt(attempt: Attempt, ahead: WorkAhead = {}): Promi
 /** Whether the files with which its workspaces began may have caused that an attempt failed. */
 function mayBeOfWorkspace({ verdict, stopReason, cause }: AttemptOutcome): boolean {
   const { class: of } = classifyFailure({ stopReason, cause });
-  return verdict === 'failed' && (['gate', 'tests', 'environment'].includes(of) || stopReason === 'TIMEOUT');
+  return verdict !== 'passed' && (['gate', 'tests', 'environment'].includes(of) || stopReason === 'TIMEOUT');
 }
 
 async function reachOutcome(attempt: Attempt, measured: Measurements, ahead: WorkAhead): Promise<AttemptOutcome> {

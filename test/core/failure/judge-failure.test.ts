@@ -36,6 +36,8 @@ describe('judgeFailure', () => {
     ['GATE_FAILED', undefined, { class: 'gate', rule: 'hint' }],
     ['GATE_FAILED', 'program-missing', { class: 'environment', rule: 'halt' }],
     ['INVALID_OUTPUT', 'no-changes', { class: 'agent', rule: 'hint' }],
+    ['GATE_FAILED', 'base-broken', { class: 'environment', rule: 'halt' }],
+    ['GATE_FAILED', 'base-fails', { class: 'gate', rule: 'hint' }],
     ['ENGINE_ERROR', 'context-overflow', { class: 'story', rule: 'fresh' }],
     ['ENGINE_ERROR', 'rate-limited', { class: 'provider', rule: 'wait' }],
     ['ENGINE_ERROR', 'permission-denied', { class: 'policy', rule: 'halt' }],

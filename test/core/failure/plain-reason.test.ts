@@ -12,6 +12,7 @@ it.each<[StopReason, FailureClass | undefined, FailureCause | undefined, string]
   ['GATE_FAILED', 'environment', 'program-missing', 'PROGRAM_MISSING'],
   ['TIMEOUT', 'environment', 'network-missing', 'NETWORK_MISSING'],
   ['INVALID_OUTPUT', 'agent', 'no-changes', 'NO_CHANGES'],
+  ['GATE_FAILED', 'environment', 'base-broken', 'BASE_BROKEN'],
   ['INVALID_OUTPUT', 'agent', undefined, 'INVALID_OUTPUT'],
   ['ENGINE_ERROR', 'provider', 'key-refused', 'KEY_REFUSED'],
   ['ENGINE_ERROR', 'agent', undefined, 'AGENT_FAILED'],

@@ -141,6 +141,7 @@ export const KEY_TABLE: Record<string, Try[]> = {
   'prompt.prd': anyone('"whole"'),
   'prompt.max_tokens': anyone('1000'),
   'tests.refactor': anyone('true'),
+  'tests.broken_base': anyone('"retry"'),
   // Files of this machine, and what counts as a test.
   'snapshot.inputs': local('["deps.lock"]'),
   'model.cassettes': local('"tapes"'),

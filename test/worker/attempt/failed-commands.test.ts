@@ -1,22 +1,32 @@
 import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
+import { failureSign, resolveBrokenBase, type BrokenBaseMode } from '../../../src/core/failure/broken-base.ts';
+import type { FailedTests } from '../../../src/core/test-report/failed-tests.ts';
 import type { SandboxExit } from '../../../src/sandbox/sandbox.ts';
 import {
   assertCommandPassed,
   gateFailed,
   type GateHistory,
 } from '../../../src/worker/attempt/assert-command-passed.ts';
-import { AttemptEnded, toOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
+import { AttemptEnded, toOutcome, type AttemptOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
 
 const { config } = resolveConfig({ cwd: '/' });
 const EXIT: SandboxExit = { ended: 'exited', exitCode: 1, outOfMemory: 'no', forksRefused: false, ms: 1 };
 
 describe('gateFailed', () => {
-  const HISTORY: GateHistory = { failed: undefined, restored: undefined, onBase: undefined };
-  const onBase = (exitCode: number, setupFailed = false) => ({
-    onBase: { v: 1 as const, setupFailed, gates: [{ command: 'npm test', exitCode }], tests: null },
+  const HISTORY: GateHistory = { failed: undefined, restored: undefined, onBase: undefined, brokenBase: 'stop' };
+  const onBase = (
+    exitCode: number,
+    { setupFailed = false, failed = undefined as FailedTests | undefined, tail = 'log' } = {},
+  ) => {
+    const gates = [{ command: 'npm test', exitCode, sign: failureSign({ exitCode, failed, tail }) }];
+    return { onBase: { v: 1 as const, setupFailed, gates, tests: null } };
+  };
+  const failing = (...tests: [name: string, message: string][]): FailedTests => ({
+    count: tests.length,
+    tests: tests.map(([name, message]) => ({ name, message })),
   });
-  const failed = { count: 1, tests: [{ name: 'adds', message: 'expected 2' }] };
+  const failed = failing(['adds', 'expected 2']);
   const restored = { changed: ['package.json'], removed: [], more: 0 };
   const notFound = 'sh: 1: pytest: not found';
 
@@ -25,8 +35,13 @@ describe('gateFailed', () => {
     ['on a base where it passes', onBase(0), 'gate exited 1: `npm test`'],
     ['on a base where it fails too', onBase(1), 'gate exited 1; it fails on the base commit as well: `npm test`'],
     [
+      'on a base where it fails in another way',
+      onBase(2),
+      'gate exited 1; it fails on the base commit as well, in another way: `npm test`',
+    ],
+    [
       'on a base whose setup fails',
-      onBase(0, true),
+      onBase(0, { setupFailed: true }),
       'gate exited 1; on the base commit not even setup works: `npm test`',
     ],
     ['after halo restored files', { restored }, 'gate exited 1; halo had put back package.json: `npm test`'],
@@ -36,8 +51,69 @@ describe('gateFailed', () => {
       { command: 'npm test', exit: EXIT, tail: 'log' },
       { ...HISTORY, ...history },
     );
-    expect(outcome).toEqual({ verdict: 'failed', stopReason: 'GATE_FAILED', summary, tail: 'log' });
+    expect(outcome).toMatchObject({ verdict: 'failed', stopReason: 'GATE_FAILED', summary, tail: 'log' });
   });
+
+  it.each<[string, Partial<GateHistory>, AttemptOutcome['cause']]>([
+    ['fails alone', {}, undefined],
+    ['passes on the base', onBase(0), undefined],
+    [
+      'was not reached on the base, whose setup fails',
+      { onBase: { ...onBase(1, { setupFailed: true }).onBase, gates: [] } },
+      undefined,
+    ],
+    ['fails on the base', onBase(1), 'base-broken'],
+    ['fails on the base with another exit code', onBase(2), 'base-fails'],
+    ['fails on the base, which the agent may repair', { ...onBase(1), brokenBase: 'retry' }, 'base-fails'],
+    ['prints something else on the base', onBase(1, { tail: 'no tests' }), 'base-fails'],
+    ['names the same failed tests', { failed, ...onBase(1, { failed }) }, 'base-broken'],
+    [
+      'names the same, with other numbers',
+      { failed, ...onBase(1, { failed: failing(['adds', 'expected 3']) }) },
+      'base-broken',
+    ],
+    [
+      'names the same, with another message',
+      { failed, ...onBase(1, { failed: failing(['adds', 'it hangs']) }) },
+      'base-fails',
+    ],
+    [
+      'names fewer failed tests',
+      { failed, ...onBase(1, { failed: failing(['adds', 'expected 2'], ['sums', 'no']) }) },
+      'base-fails',
+    ],
+    ['names failed tests, unlike on the base', { failed, ...onBase(1) }, 'base-fails'],
+  ])('blames the base only if it fails in the same way: a gate that %s', (_name, history, cause) => {
+    const ended = { command: 'npm test', exit: EXIT, tail: 'log' };
+    const end = gateFailed(config, ended, { ...HISTORY, ...history });
+    expect(end.outcome.cause).toBe(cause);
+  });
+
+  it('asks about a broken base, if that is configured', () => {
+    const history: GateHistory = { ...HISTORY, ...onBase(1), brokenBase: 'ask' };
+    const { outcome } = gateFailed(config, { command: 'npm test', exit: EXIT, tail: 'log' }, history);
+    expect(outcome).toMatchObject({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', cause: 'base-broken' });
+    expect(outcome.summary).toContain('it fails on the base commit as well: `npm test`. The base commit is broken.');
+    expect(outcome.options).toHaveLength(2);
+  });
+
+  it.each([
+    ['ran for 980 ms', 'ran for 1.2 s'],
+    ['src/a.ts:12:3 has no semicolon', 'src/a.ts:14:3 has no semicolon'],
+  ])('a gate that prints %j fails in the same way as one that prints %j', (one, other) =>
+    expect(failureSign({ exitCode: 1, tail: one })).toBe(failureSign({ exitCode: 1, tail: other })),
+  );
+
+  it.each<[BrokenBaseMode, Parameters<typeof resolveBrokenBase>[1], BrokenBaseMode]>([
+    ['ask', {}, 'ask'],
+    ['ask', { task: true }, 'stop'],
+    ['ask', { answered: [{ cause: 'base-broken' }] }, 'retry'],
+    ['stop', { answered: [{ cause: 'base-broken' }] }, 'retry'],
+    ['ask', { answered: [{}] }, 'ask'],
+    ['retry', { task: true }, 'retry'],
+  ])('the mode %s of a story %j is %s', (configured, story, mode) =>
+    expect(resolveBrokenBase(configured, story)).toBe(mode),
+  );
 
   it('puts the failed tests first, and before the log', () => {
     const end = gateFailed(config, { command: 'npm test', exit: EXIT, tail: 'log' }, { ...HISTORY, failed });

@@ -84,13 +84,26 @@ describe('a story that removes tests', () => {
 describe('the baseline', () => {
   it('distinguishes a broken base from a broken story', async ({ run, blocked }) => {
     const broken = newRepository({ tests: 'bad\n' });
-    const state = await run(broken, 'date +%N > file', ['true', TAP_GATE]);
-    expect(state).toMatchObject({ stopReason: 'GATE_FAILED' });
+    const state = await run(broken, 'date +%N > file', ['true', TAP_GATE], ['retry.attempts=3']);
+    expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ attempts: 1 }] });
+    expect(state.stories[0]!.lastFailure).toEqual({ class: 'environment', rule: 'halt', cause: 'base-broken' });
     expect(state.detail).toContain('; it fails on the base commit as well');
     const story = blocked.stories.get('breaks')!;
     expect(story.stopReason).toBe('GATE_FAILED');
     expect(story.summary).toContain('exit');
     expect(story.summary).not.toContain('base commit');
+  });
+
+  it('lets a person decide about a broken base, and the agent continue and repair it', async ({ halo, run }) => {
+    const broken = newRepository({ tests: 'bad\n' });
+    const repairs = 'if grep -q "^Repair it"; then ls file && echo good > tests; else echo x > file; fi';
+    const asked = await run(broken, repairs, [TAP_GATE], ['tests.broken_base=ask']);
+    expect(asked).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ question: { cause: 'base-broken' } }] });
+    await halo.operations.answer(asked.runId, 'A', { option: 1 });
+    const { stopReason, stories } = await halo.untilEnd(asked.runId);
+    expect({ stopReason, attempts: stories[0]!.attempts }).toEqual({ stopReason: 'SUCCESS', attempts: 2 });
+    const changed = broken.git('diff', '--name-only', 'HEAD', `halo/${asked.runId}`);
+    expect(changed.split('\n')).toEqual(['file', 'tests']);
   });
 
   it('runs once for a commit, and never for one that has landed by the same gates', ({ halo, reporting }) => {

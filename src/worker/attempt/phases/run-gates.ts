@@ -1,4 +1,7 @@
 import { findFailedTests } from '../../../core/test-report/failed-tests.ts';
+import { resolveBrokenBase } from '../../../core/failure/broken-base.ts';
+import { defined } from '../../../lib/guards.ts';
+import { storyOf } from '../../../core/run/state.ts';
 import { checkClaims, type CriterionClaim } from '../../../core/review/criteria.ts';
 import type { GateProof } from '../../../core/review/proof.ts';
 import { joinRestored, type Restored } from '../../../core/review/restored-paths.ts';
@@ -125,7 +128,7 @@ interface GateFacts {
 
 /** Records a gate, and ends the attempt unless it exited 0. */
 async function recordGate(
-  { config, worker, identity, journal }: Attempt,
+  { config, worker, identity, journal, inputs: { state, story } }: Attempt,
   ended: EndedCommand,
   { log, restored, baseline }: GateFacts,
 ): Promise<GateProof> {
@@ -134,7 +137,11 @@ async function recordGate(
   const failed = printed === undefined ? undefined : findFailedTests(printed);
   await journal.report({ type: 'gate.ended', ...resultOf(ended), ...(failed && { failed }), log, sha256 });
   assertExited(exit, { what: `gate \`${command}\``, limits: config.limits }, ended.tail);
-  if (exit.exitCode !== 0) throw gateFailed(config, ended, { failed, restored, onBase: await baseline.results() });
+  if (exit.exitCode !== 0) {
+    const { answered } = storyOf(state, story.id);
+    const brokenBase = resolveBrokenBase(config.tests.brokenBase, { ...defined({ task: state.task }), answered });
+    throw gateFailed(config, ended, { failed, restored, onBase: await baseline.results(), brokenBase });
+  }
   return { command, exitCode: exit.exitCode, ms: exit.ms, sha256 };
 }
 

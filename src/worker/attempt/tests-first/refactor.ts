@@ -8,6 +8,7 @@ import { planCleanSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { SILENT_JOURNAL, type AttemptEntry, type AttemptJournal } from '../attempt-journal.ts';
 import { AttemptEnded, attemptFailed, Measurements } from '../attempt-outcome.ts';
+import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
 import { findImportFailure, importWork } from '../phases/import-candidate.ts';
@@ -35,7 +36,10 @@ export async function runGatesAndRefactor<W extends ImplementedWork>(
   work: W,
   measured: Measurements,
 ): Promise<GatedWork<W>> {
-  const green = { work, gates: await runGates(attempt, work) };
+  const gates = await runGates(attempt, work).catch(async (error: unknown) => {
+    throw await keepLeftWork(attempt, error, work.candidate);
+  });
+  const green = { work, gates };
   const { locked, origin, merges } = work;
   const isWanted = attempt.config.tests.refactor && locked !== undefined && origin.approval === undefined;
   if (!isWanted || merges > 0 || !hasChanges(work)) return green;
