@@ -251,6 +251,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'diffs mask only known secrets',
   ],
   [
+    'incident continued-run',
+    'land a rejected, unapproved or flagged result by landing a run that started from it',
+    'landing checks every run that made one of the commits, by their trailers: its approval, its rejection, and its flags',
+  ],
+  [
     'incident added-secret',
     'add a secret where no person sees it: of a service that few use, with a comment or a file that allows it, in a generated file',
     'the rules of gitleaks on the host; only settings of the user allow a rule',

@@ -45,11 +45,13 @@ export interface FlaggedDecision {
   commit: string;
   /** The story, if the decision is about one. */
   story?: string;
+  /** The other runs whose changes land as well. */
+  continued?: readonly string[];
 }
 
 /** Throws UNCONFIRMED, with all flags, unless each is confirmed, for this commit. */
 export function assertConfirmed(
-  { verb, runId, stories, commit, story }: FlaggedDecision,
+  { verb, runId, stories, commit, story, continued = [] }: FlaggedDecision,
   { confirm = [], commit: seen = commit }: Confirmation = {},
 ): void {
   const flags = flagsOf(stories);
@@ -61,7 +63,9 @@ export function assertConfirmed(
     .map(({ text }) => text)
     .join('; ');
   const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
-  throw new HaloError('UNCONFIRMED', `The change of ${what}${moved} has to be confirmed: ${found}.`, {
-    hint: `Review it with \`halo diff ${runId}${of}\`, then confirm what it has: \`halo ${verb} ${runId}${of} --confirm ${flags.join(',')}\`.`,
+  const before = continued.length === 0 ? '' : `, which continues ${continued.join(' and ')},`;
+  const others = continued.map((other) => ` and \`halo diff ${other}\``).join('');
+  throw new HaloError('UNCONFIRMED', `The change of ${what}${moved}${before} has to be confirmed: ${found}.`, {
+    hint: `Review it with \`halo diff ${runId}${of}\`${others}, then confirm what it has: \`halo ${verb} ${runId}${of} --confirm ${flags.join(',')}\`.`,
   });
 }

@@ -1,5 +1,7 @@
+import { MESSAGE_LOG_ARGS, readTrailers } from '../commit/commit-message.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
 import { assertObjectId } from '../process/object-id.ts';
+import { splitNul } from '../process/output.ts';
 
 /** A run branch whose tip is not part of another commit's history. */
 export interface UnmergedRun {
@@ -25,6 +27,24 @@ export async function listRunsBetween(gitDir: string, from: string, to: string):
   const since = from === to ? merged : await listUnmergedRuns(gitDir, from);
   const runIds = new Set(since.map(({ runId }) => runId));
   return merged.map(({ runId }) => runId).filter((runId) => runIds.has(runId));
+}
+
+const MAX_COMMITS = 10_000;
+
+/**
+ * Lists the runs that made the commits of `to` that `from` lacks, whatever became of their branches. Without `from`: those up
+ * to the first commit that no run made.
+ */
+export async function listRunsOfCommits(
+  gitDir: string,
+  { from, to }: { from: string | undefined; to: string },
+): Promise<string[]> {
+  assertObjectId(to, 'The commit');
+  const range = from === undefined ? [to] : [to, '--not', from];
+  const log = await git(['log', ...MESSAGE_LOG_ARGS, `--max-count=${MAX_COMMITS}`, ...range, '--'], { gitDir });
+  const runs = splitNul(log.stdout).map((entry) => readTrailers(entry.slice(to.length + 1)).get('Halo-Run'));
+  const first = from === undefined ? runs.indexOf(undefined) : -1;
+  return [...new Set(first < 0 ? runs : runs.slice(0, first))].flatMap((run) => run ?? []);
 }
 
 async function listRunBranches(gitDir: string, which: 'merged' | 'no-merged', commit: string): Promise<UnmergedRun[]> {

@@ -5,6 +5,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
+import { findContinuedRuns } from '../run/continued-runs.ts';
 import { assertPullTarget } from './open-pull-target.ts';
 
 /**
@@ -15,8 +16,13 @@ export async function requestPull(
   { store, ...context }: ForgeContext & { store: JournalStore },
   { runId, by }: { runId: string; by: string },
 ): Promise<RequestedPull> {
-  const { pull } = await store.readState(runId);
-  if (pull === undefined) await assertPullTarget(context, await store.readState(runId));
+  const before = await store.readState(runId);
+  if (before.pull === undefined) {
+    await assertPullTarget(context, before);
+    assertHasWork(before);
+    // The pull request would have their commits.
+    for (const { state } of await findContinuedRuns(store, context.home, before)) assertNotRejected(state);
+  }
   const result = await store.transact<RequestedPull>(runId, (state) => {
     if (state.pull !== undefined)
       return { entries: [], result: { runId, changed: false, pull: requireOpen(state.pull) } };
@@ -44,6 +50,11 @@ function assertHasWork(state: RunState): void {
     throw refused(`Run ${runId} has landed no story: there is nothing to open a pull request for.`, status);
   if (landed !== undefined)
     throw refused(`Run ${runId} is on ${safeLine(landed.branch)} already: nothing is left to merge.`, status);
+  assertNotRejected(state);
+}
+
+function assertNotRejected(state: RunState): void {
+  const { runId } = state;
   const decision = currentDecision(state);
   if (decision?.verdict === 'rejected')
     throw refused(

@@ -18,6 +18,7 @@ import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { listChanges } from '../../git/repository/inspect-repo.ts';
 import { inspectRunRepo } from '../repository/run-repository.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
+import { findContinuedRuns } from './continued-runs.ts';
 import { countWorkersFor } from './run-ownership.ts';
 import { findMarkedPrds } from '../repository/marked-prds.ts';
 import { withoutPrdMarks } from '../repository/stash-prd-marks.ts';
@@ -65,9 +66,21 @@ export async function landRun(
   const { config } = await store.readRecord(runId);
   assertHasSettings(runId, config);
   assertApproved(state, applyDefaults(config));
-  // Without a person, the configuration says that it lands.
-  if (by !== undefined && state.landed === undefined)
-    assertConfirmed({ verb: 'land', runId, stories: landingStories(state), commit: tip }, confirmation);
+  const continued = state.landed === undefined ? await findContinuedRuns(store, home, state) : [];
+  for (const other of continued) assertApproved(other.state, other.config, runId);
+  // Without a person, the configuration says what lands.
+  const asking =
+    by === undefined
+      ? continued.filter(({ config: { land } }) => land.mode !== 'ff').map((other) => other.state)
+      : [state, ...continued.map((other) => other.state)];
+  if (state.landed === undefined)
+    assertConfirmed(
+      {
+        ...{ verb: 'land', runId, commit: tip, stories: asking.flatMap(landingStories) },
+        continued: continued.map((other) => other.state.runId),
+      },
+      confirmation,
+    );
   await failpoint('ff.before');
   const landed = isUrl(repo.source)
     ? await pushRun(home, state, applyDefaults(config).land)
@@ -133,21 +146,25 @@ async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHe
   return withoutPrdMarks({ facts, tip, path }, land);
 }
 
-/** Throws LAND_REFUSED if the run was rejected, or if its configuration requires an approval that is missing. */
-export function assertApproved(state: RunState, { approval }: Pick<Config, 'approval'>): void {
+/**
+ * Throws LAND_REFUSED if the run was rejected, or if its configuration requires an approval that is missing. `continuedBy`:
+ * the run that lands, which started from its result.
+ */
+export function assertApproved(state: RunState, { approval }: Pick<Config, 'approval'>, continuedBy?: string): void {
   const { runId } = state;
   const decision = currentDecision(state);
+  const which = continuedBy === undefined ? '' : `, which run ${continuedBy} continues`;
   if (decision?.verdict === 'rejected') {
     throw new HaloError(
       'LAND_REFUSED',
-      `${decision.by} rejected the result of run ${runId}: ${decision.reason ?? ''}`,
+      `${decision.by} rejected the result of run ${runId}${which}: ${decision.reason ?? ''}`,
       {
         hint: `Run \`halo approve ${runId}\` to approve it after all.`,
       },
     );
   }
   if (approval.mode !== 'run' || decision !== undefined) return;
-  throw new HaloError('LAND_REFUSED', `Run ${runId} is waiting for approval.`, {
+  throw new HaloError('LAND_REFUSED', `Run ${runId}${which === '' ? '' : `${which},`} is waiting for approval.`, {
     hint: `Review it with \`halo diff ${runId}\`, then run \`halo approve ${runId}\`.`,
   });
 }

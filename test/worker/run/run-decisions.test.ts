@@ -34,6 +34,11 @@ describe('assertApproved', () => {
     expect(land).toThrow(expect.objectContaining({ code: 'LAND_REFUSED' }));
     expect(land).toThrow(message);
   });
+
+  it('names the run that continues the one that needs approval', () => {
+    const land = () => assertApproved(state(), asks('run'), 's');
+    expect(land).toThrow('Run r, which run s continues, is waiting for approval.');
+  });
 });
 
 describe('causeOf', () => {

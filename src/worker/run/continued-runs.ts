@@ -1,0 +1,30 @@
+import { applyDefaults } from '../../config/apply-defaults.ts';
+import type { Config } from '../../config/config.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { readRef } from '../../git/land/land-commit.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
+import { listRunsOfCommits } from '../../git/repository/unmerged-runs.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import { hostGitDirOf } from '../repository/host-repository.ts';
+
+export interface ContinuedRun {
+  state: RunState;
+  config: Config;
+}
+
+/** The other runs whose commits land with a run, because it started from their results. */
+export async function findContinuedRuns(store: JournalStore, home: string, run: RunState): Promise<ContinuedRun[]> {
+  const { runId, repo, tip } = run;
+  const gitDir = await hostGitDirOf(home, repo);
+  const from = isUrl(repo.source) ? undefined : await readRef(gitDir, `refs/heads/${repo.branch ?? ''}`);
+  const others = (await listRunsOfCommits(gitDir, { from, to: tip })).filter((other) => other !== runId);
+  const found = await Promise.all(others.map((other) => readContinued(store, other)));
+  return found.flatMap((each) => each ?? []);
+}
+
+/** Undefined if it has landed, or is a run of another home or one that was removed. */
+async function readContinued(store: JournalStore, runId: string): Promise<ContinuedRun | undefined> {
+  const state = await store.readState(runId).catch(() => undefined);
+  if (state === undefined || state.landed !== undefined || state.pull?.ended === 'merged') return undefined;
+  return { state, config: applyDefaults((await store.readRecord(runId)).config) };
+}

@@ -1,0 +1,87 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { updateMirror } from '../../../src/git/mirror/mirror.ts';
+import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import { created, passed } from '../../support/journal.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+
+/** A run that starts from the result of another one, whose change a person has not accepted. */
+
+const [FIRST, SECOND] = ['0tbq1aaaaaaaaaaa', '0tbq2bbbbbbbbbbb'];
+const HIDDEN = { characters: 1, lines: 1, files: 1, places: ['evil.txt:1'] };
+
+let home: ScriptedHome;
+let repository: TestRepository;
+let commits: Record<string, string>;
+
+beforeEach(async () => {
+  home = openScriptedHome();
+  repository = newRepository();
+  commits = {};
+  for (const [runId, file] of [
+    [FIRST, 'evil.txt'],
+    [SECOND, 'good.txt'],
+  ] as const) {
+    repository.git('checkout', '-q', '-b', `halo/${runId}`);
+    repository.write(file, 'text\n');
+    commits[runId] = repository.commit(`Add ${file}.\n\nHalo-Run: ${runId}`);
+  }
+  repository.git('checkout', '-q', 'main');
+  await updateMirror({
+    ...{ home: home.host.home, name: 'shop-1' },
+    ...{ from: join(repository.root, '.git'), commit: commits[SECOND]! },
+  });
+  await addRun(SECOND, commits[FIRST]!);
+});
+afterEach(() => home.remove());
+
+async function addRun(runId: string, base: string, more: JournalEntry[] = [], needsApproval?: true) {
+  const repo = { source: repository.root, mirror: 'shop-1', branch: 'main', base };
+  const story = passed('US-001').flatMap((entry) =>
+    entry.type === 'story.ended' ? [...more, { ...entry, commit: commits[runId]! }] : [entry],
+  );
+  const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' };
+  const first = { ...created(runId, 1), repo, ...(needsApproval && { needsApproval }) };
+  await home.addRun([first, { type: 'run.started' }, ...story, end]);
+}
+
+const land = (confirm: 'hidden'[] = []) =>
+  home.operations.land(SECOND, confirm.length > 0 ? { confirm, commit: commits[SECOND]! } : {});
+
+/** The files of the branch on which runs land. */
+const onMain = () => repository.git('ls-tree', '--name-only', 'main').split('\n');
+
+describe('incident continued-run: a run that started from the result of another run', () => {
+  it('does not land what a person rejected, also if the branch of the other run has moved or is gone', async () => {
+    const { tip } = { tip: commits[FIRST]! };
+    await addRun(FIRST, repository.git('rev-parse', 'main'));
+    await home.append(FIRST, { type: 'run.rejected', by: 'ann', tip, reason: 'no' });
+    repository.git('branch', '-qD', `halo/${FIRST}`);
+    await expect(land()).rejects.toMatchObject({
+      code: 'LAND_REFUSED',
+      message: `ann rejected the result of run ${FIRST}, which run ${SECOND} continues: no`,
+    });
+    expect(onMain()).not.toContain('evil.txt');
+    repository.git('remote', 'add', 'origin', 'https://github.com/acme/shop.git');
+    writeFileSync(join(home.host.home, 'config.toml'), '[forge.github]\ntoken_env = "TOKEN"\n');
+    await expect(home.operations.requestPull(SECOND)).rejects.toThrow(`ann rejected the result of run ${FIRST}.`);
+    await home.append(FIRST, { type: 'run.approved', by: 'ann', tip });
+    await land();
+    expect(onMain()).toEqual(expect.arrayContaining(['evil.txt', 'good.txt']));
+  });
+
+  it('asks for what the change of the other run is flagged for', async () => {
+    const ref = { story: 'US-001', attempt: 1 };
+    await addRun(FIRST, repository.git('rev-parse', 'main'), [{ type: 'hidden.added', ...ref, hidden: HIDDEN }]);
+    await expect(land()).rejects.toMatchObject({
+      code: 'UNCONFIRMED',
+      hint: expect.stringContaining(`halo diff ${FIRST}`) as string,
+    });
+    expect(onMain()).not.toContain('evil.txt');
+    await land(['hidden']);
+    expect(onMain()).toContain('evil.txt');
+  });
+});
