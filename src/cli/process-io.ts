@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { COLORS, readTerminal, type ColorMode, type Terminal } from '../config/environment/terminal-settings.ts';
+import { exitCodeOf } from '../core/failure/stop-reason.ts';
 import type { Screen } from '../tui/canvas.ts';
 import { composeServices, type Services } from './compose.ts';
 import { readKeys } from './run/read-keys.ts';
@@ -47,10 +48,10 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
   let unread = false;
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // EIO: the terminal was closed.
-      if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
       if (unread) return;
       unread = true;
+      // EIO: the terminal was closed.
+      if (error.code !== 'EPIPE' && error.code !== 'EIO') return reportUnwritten(error, stopping.size > 0);
       // A reader that closes the pipe (`| head`) is not an error, but running work must end cleanly.
       if (stopping.size === 0) process.exit(0);
       for (const stop of stopping) stop();
@@ -75,6 +76,12 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
     onKey: (listener) => (process.stdin.isTTY ? readKeys(process.stdin, listener) : () => undefined),
     exitNow: (code) => process.exit(code),
   };
+}
+
+/** Running work continues without its output. */
+function reportUnwritten({ message }: Error, isWorking: boolean): void {
+  process.stderr.write(`error[DISK_FAILED]: Could not write the output: ${message}.\n`);
+  if (!isWorking) process.exit(exitCodeOf('INFRASTRUCTURE'));
 }
 
 async function askPerson(question: string, signal: AbortSignal): Promise<string> {

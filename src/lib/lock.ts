@@ -146,12 +146,19 @@ async function ownerOf(path: string): Promise<string | undefined> {
   try {
     return await readlink(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    // Not a link.
+    if (code === 'EINVAL') return NO_PROCESS;
     throw error;
   }
 }
 
+/** The owner of a file in the place of a lock: some backups replace links with files. */
+const NO_PROCESS = '';
+
 async function isDead(path: string, owner: string, staleMs: number): Promise<boolean> {
+  if (owner === NO_PROCESS) return true;
   const [host, pid, start] = owner.split(':');
   if (host === HOST) return !isProcessAlive(Number(pid), start ?? '');
   try {

@@ -13,6 +13,7 @@ import { JobConsumer } from '../queue/consumer.ts';
 import { claimDamagedRedisData } from '../queue/damaged-data.ts';
 import { readHomeId } from '../queue/redis/home-id.ts';
 import { openQueue, type StoryQueue } from '../queue/queue.ts';
+import { assertOnlyHome } from '../store/home-place.ts';
 import { makeWorkerId, registerWorker } from '../store/process-registry.ts';
 import { PreparedAttempts } from './attempt/prepared-attempts.ts';
 import { createWorkerContext } from './create-worker-context.ts';
@@ -92,6 +93,7 @@ async function openServices(options: WorkerOptions): Promise<Services> {
     const damaged = await claimDamagedRedisData(host.home);
     if (damaged !== undefined) log.warn(damaged, 'Redis data was damaged: rebuilding the queue from the journals');
     const homeId = await readHomeId(host.home);
+    await assertOnlyHome(host.home);
     const shared = keep(await openBudgetLedger(link));
     const { now } = keep(await openRedisClock(link));
     const cleaning = new Set<Promise<void>>();

@@ -70,6 +70,14 @@ const ROWS: [hazard: string, outcome: string][] = [
     'files of a snapshot are lost, and a gate fails for it',
     'the snapshot is removed; the attempt is repeated, without using one up',
   ],
+  ['a backup of HALO_HOME is restored with files in place of links', 'they are free locks'],
+  [
+    'the commit that a story began with is replaced, and removed from the repository by git',
+    'the story lands on it, with its history',
+  ],
+  ['lines of a journal are missing, repeated or in another place', 'an error names the event; nothing is done twice'],
+  ['the disk of a log, or of the output of a command, is full', 'the worker and the run continue without it'],
+  ['a worker starts in a copy of a HALO_HOME', 'it is refused; stories of the original continue'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

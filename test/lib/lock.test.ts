@@ -1,9 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { lstatSync, lutimesSync, readdirSync, readFileSync, readlinkSync, symlinkSync, unlinkSync } from 'node:fs';
+import {
+  lstatSync,
+  lutimesSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, expect, test, vi } from 'vitest';
-import { LockBusyError, withLock } from '../../src/lib/lock.ts';
+import { isLocked, LockBusyError, withLock } from '../../src/lib/lock.ts';
 import { processStartTime } from '../../src/lib/process-identity.ts';
 import { sleep } from '../../src/lib/async.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -24,6 +33,14 @@ test('a lock is held by only one of many callers at a time, and nothing is left 
     });
   await Promise.all(Array.from({ length: 20 }, enter));
   expect(most).toBe(1);
+  expect(readdirSync(dir)).toEqual([]);
+});
+
+test('hazard 53: a file in the place of a lock, as some backups restore links, is free', async () => {
+  const path = join(dir, 'l');
+  writeFileSync(path, `${hostname()}:${process.pid}:${processStartTime(process.pid)}:abc`);
+  expect(await isLocked(path)).toBe(false);
+  expect(await withLock(path, () => Promise.resolve('done'), { waitMs: 1_000 })).toBe('done');
   expect(readdirSync(dir)).toEqual([]);
 });
 

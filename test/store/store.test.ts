@@ -129,6 +129,28 @@ describe('append', () => {
     expect((await store.readJournal(runId)).map((e) => e.type)).toEqual(['run.created', 'run.started']);
   });
 
+  test.for<[string, string, (lines: string[]) => string[]]>([
+    ['is repeated', 'event 2 follows event 3', (lines) => [...lines, lines[1]!]],
+    ['is missing', 'event 3 follows event 1', ([first = '', , ...rest]) => [first, ...rest]],
+    [
+      'is in another place',
+      'event 3 follows event 1',
+      ([first = '', second = '', third = '']) => [first, third, second],
+    ],
+    ['is the creation of the run, again', 'event 1 follows event 3', (lines) => [...lines, lines[0]!]],
+    ['is the first one, and missing', 'it begins with event 2', ([, ...rest]) => rest],
+  ])('hazard 55: does not read a journal of which a line %s', async ([, says, damage]) => {
+    const runId = await newRun();
+    await store.append(runId, [{ type: 'run.started' }, ...passed('US-001').slice(0, 1)]);
+    const path = join(home, 'runs', runId, 'journal.jsonl');
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+    writeFileSync(path, damage(lines).map((line) => `${line}\n`).join('')); // prettier-ignore
+    rmSync(join(home, 'runs', runId, 'checkpoints/state.json'));
+    const error = { code: 'RUN_UNREADABLE', message: expect.stringContaining(says) as string };
+    for (const read of ['readState', 'readJournal'] as const)
+      await expect(openStore(home, { transcribe })[read](runId)).rejects.toMatchObject(error);
+  });
+
   test('sees what another store appended in between', async () => {
     const runId = await newRun();
     const other = openStore(home, { transcribe });

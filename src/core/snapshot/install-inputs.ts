@@ -1,5 +1,6 @@
 import { findLoadingVariable, findUsedPath } from './install-env.ts';
 import { INSTALLERS, type Installer } from './installers.ts';
+import { findShadowingModule } from './python-modules.ts';
 import { PACKAGE_LOCKS } from './reading-packages.ts';
 
 /**
@@ -17,7 +18,10 @@ export type Inputs =
   | { kind: 'files'; files: string[]; inspect: string[]; runsScripts: boolean; lockfile?: string };
 
 /** Installed packages, if the repository has them. */
-const IGNORED = /(?:^|\/)node_modules\//;
+const INSTALLED = /(?:^|\/)node_modules\//;
+
+/** The command runs a module of Python. */
+const RUNS_MODULE = /^\S*python3? -m /;
 
 /** The inputs of setup commands, given the paths of all files of the tree and the variables in `[env]`. */
 export function selectInputs(
@@ -34,14 +38,14 @@ export function selectInputs(
   const installers: Installer[] = [];
   for (const command of commands) {
     const installer = INSTALLERS.find((known) => known.command.test(command));
-    const [program = ''] = command.split(' ', 1);
-    if (
-      installer?.isExact?.(command, env) === false ||
-      installer === undefined ||
-      (program.includes('/') && findUsedPath(program, paths) !== undefined)
-    )
+    if (installer === undefined || installer.isExact?.(command, env) === false)
       return { kind: 'tree', why: `\`${command}\` may read any file` };
     installers.push(installer);
+    const environment = installer.environment?.(command);
+    const used = environment === undefined ? undefined : findUsedPath(environment, paths);
+    if (used !== undefined) return { kind: 'tree', why: `${used} is in the environment of \`${command}\`` };
+    const module = RUNS_MODULE.test(command) ? findShadowingModule(paths) : undefined;
+    if (module !== undefined) return { kind: 'tree', why: `\`${command}\` may run ${module}` };
     const { lockfiles } = installer;
     const locked = lockfiles?.find((path) => paths.includes(path));
     if (lockfiles !== undefined && locked === undefined)
@@ -55,7 +59,8 @@ export function selectInputs(
       inspect.add(path);
     }
     for (const path of paths) {
-      if (IGNORED.test(path)) continue;
+      if (installer.installed?.test(path)) files.add(path);
+      if (INSTALLED.test(path)) continue;
       if (installer.never?.test(path)) return { kind: 'tree', why: `${path} can run code of the repository` };
       if (installer.inputs.test(path)) files.add(path);
       if (installer.inspect.test(path)) inspect.add(path);

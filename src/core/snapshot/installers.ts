@@ -1,3 +1,5 @@
+import { posix } from 'node:path';
+
 /** A command that installs what lockfiles say. */
 export interface Installer {
   /** Matches the whole command. */
@@ -12,6 +14,10 @@ export interface Installer {
   inspect: RegExp;
   /** Paths that always require the whole tree. */
   never?: RegExp;
+  /** The paths of folders that it installs into. Files of the repository there are inputs: it may run them. */
+  installed?: RegExp;
+  /** The virtual environment that the command changes; files of the repository there require the whole tree. */
+  environment?: (command: string) => string | undefined;
   /** Its lockfiles in the root folder, without which it installs something else. The first that exists counts. */
   lockfiles?: readonly string[];
   /** The lockfile lists all folders that are installed. */
@@ -28,6 +34,8 @@ const PIP_FLAG = String.raw`(?:-q|--(?:require-hashes|no-deps|no-cache-dir|no-co
 const PIP_FILE = String.raw`(?:-r ?|--requirement[= ])(?:\./)?([\w-][\w./-]*\.(?:txt|in))(?= |$)`;
 const NODE = {
   inspect: /(?:^|\/)(?:package\.json|\.npmrc)$/,
+  // Scripts of packages run the programs in `node_modules/.bin`.
+  installed: /(?:^|\/)node_modules(?:\/|$)/,
   // npm compiles a native package at `binding.gyp`.
   never: /(?:^|\/)(?:binding\.gyp|\.pnpmfile\.[cm]?js)$/,
 };
@@ -45,6 +53,7 @@ export const INSTALLERS: readonly Installer[] = [
     command: new RegExp(`^pnpm (?:i|install)${FLAGS} --frozen-lockfile${FLAGS}$`),
     inputs: /(?:^|\/)(?:package\.json|pnpm-lock\.yaml|pnpm-workspace\.yaml|\.npmrc)$|(?:^|\/)patches\//,
     inspect: /(?:^|\/)(?:package\.json|pnpm-workspace\.yaml|pnpm-lock\.yaml|\.npmrc)$/,
+    installed: NODE.installed,
     // Manifests whose scripts are not read.
     never: /(?:^|\/)(?:binding\.gyp|\.pnpmfile\.[cm]?js|package\.(?:json5|yaml))$/,
     lockfiles: ['pnpm-lock.yaml'],
@@ -58,18 +67,27 @@ export const INSTALLERS: readonly Installer[] = [
   },
   {
     command: new RegExp(`^uv sync${FLAGS} --(?:frozen|locked)${FLAGS}$`),
-    inputs: /(?:^|\/)(?:pyproject\.toml|uv\.lock|uv\.toml|\.python-version)$/,
+    inputs: /(?:^|\/)(?:pyproject\.toml|uv\.lock|uv\.toml|\.python-versions?)$/,
     inspect: /(?:^|\/)pyproject\.toml$/,
     lockfiles: ['uv.lock'],
   },
   {
     command: new RegExp(String.raw`^(?:[\w./-]*/)?(?:python3? -m )?pip3? install(?: ${PIP_FLAG}| ${PIP_FILE})+$`),
+    environment: (command) => {
+      const [program = ''] = command.split(' ', 1);
+      return program.includes('/') ? posix.dirname(posix.dirname(program)) : undefined;
+    },
     named: (command) => [...command.matchAll(new RegExp(` ${PIP_FILE}`, 'g'))].flatMap(([, path]) => path ?? []),
     inputs: /^$/,
     inspect: /^$/,
     never: /(?:^|\/)pip\.conf$/,
   },
-  { command: /^python3? -m venv (?:--[a-z-]+ )*[\w./-]+$/, inputs: /^$/, inspect: /^$/ },
+  {
+    command: /^python3? -m venv (?:--[a-z-]+ )*[\w./-]+$/,
+    environment: (command) => command.split(' ').at(-1),
+    inputs: /^$/,
+    inspect: /^$/,
+  },
   {
     command: new RegExp(`^cargo fetch${FLAGS}$`),
     inputs: /(?:^|\/)(?:Cargo\.toml|Cargo\.lock|rust-toolchain(?:\.toml)?)$|(?:^|\/)\.cargo\//,

@@ -18,7 +18,10 @@ export function listLockedFolders(text: string): Set<string> | undefined {
 export function findTreeDependency(path: string, text: string, runsScripts: boolean): string | undefined {
   const name = path.slice(path.lastIndexOf('/') + 1);
   if (PACKAGE_LOCKS.test(name)) return runsScripts ? findReadingPackage(path, text) : undefined;
-  const rule = RULES.find((each) => each.paths.test(path) && each.pattern.test(text));
+  // Without the escapes of its strings.
+  const manifest = name === 'package.json' ? readObject(text) : undefined;
+  const plain = manifest === undefined ? text : JSON.stringify(manifest);
+  const rule = RULES.find((each) => each.paths.test(path) && each.pattern.test(plain));
   if (rule !== undefined) return `${path} ${rule.why}`;
   if (/\.(?:txt|in)$/.test(name) && !hasHashes(text)) return `${path} has a line without a hash`;
   return name === 'package.json' && runsScripts ? describeScripts(path, text) : undefined;

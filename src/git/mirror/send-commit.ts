@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { syncPath, readFolder } from '../../lib/fs.ts';
 import { syncPacks } from '../repository/sync-repository.ts';
-import { AT_LIMIT, git, gitStream } from '../process/git.ts';
+import { AT_LIMIT, git, gitStream, gitText, tryGit } from '../process/git.ts';
 import { retry } from '../../lib/async.ts';
 import { isOrphaned, processMark } from '../../lib/process-identity.ts';
 
@@ -31,21 +31,39 @@ const SEND_MS = 3_600_000;
 const RETRY_DELAYS_MS = Array<number>(7).fill(0);
 
 /**
- * Stores the objects that a commit adds to its parent in each repository, durably and as one pack. Throws GIT_FAILED.
+ * Stores the objects that a commit adds to its parent in each repository, durably and as one pack; with the whole history
+ * if a repository no longer has the parent. Throws GIT_FAILED.
  */
 export async function sendCommit(sending: SendRequest): Promise<SentCommit> {
   if (sending.keepIn !== undefined) await sweepKeepFiles(sending.keepIn);
   const isRetryable = (error: unknown) =>
     error instanceof HaloError && error.code === 'GIT_FAILED' && error.cause !== AT_LIMIT;
-  return retry(() => send(sending), { delaysMs: RETRY_DELAYS_MS, isRetryable });
+  let without = [`^${sending.commit}^1`];
+  const sendOnce = async () => {
+    try {
+      return await send(sending, without);
+    } catch (error) {
+      if (isRetryable(error) && (await isParentMissing(sending))) without = [];
+      throw error;
+    }
+  };
+  return retry(sendOnce, { delaysMs: RETRY_DELAYS_MS, isRetryable });
 }
 
-/** Reads the pack once and writes it to all stores. */
-async function send({ from, stores, commit, keepIn }: SendRequest): Promise<SentCommit> {
+/** Whether a repository lacks the parent: a person has replaced that commit, and git has removed it since. */
+async function isParentMissing({ from, stores, commit }: SendRequest): Promise<boolean> {
+  const parent = await gitText(['rev-parse', '--verify', `${commit}^1`], { gitDir: from });
+  const found = await Promise.all(stores.map((gitDir) => tryGit(['cat-file', '-e', parent], { gitDir })));
+  return found.some(({ exitCode }) => exitCode !== 0);
+}
+
+/** Reads the pack once and writes it to all stores. `without`: what they have, as arguments of `git rev-list`. */
+async function send({ from, stores, commit, keepIn }: SendRequest, without: readonly string[]): Promise<SentCommit> {
   const stop = new AbortController();
   const { signal } = stop;
   const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];
-  const pack = await gitStream(args, { gitDir: from, input: `${commit}\n^${commit}^1\n`, signal, timeoutMs: SEND_MS });
+  const input = `${[commit, ...without].join('\n')}\n`;
+  const pack = await gitStream(args, { gitDir: from, input, signal, timeoutMs: SEND_MS });
   const stored = [...new Set(stores)].map(async (gitDir) => {
     const input = new PassThrough();
     pack.stdout.pipe(input);

@@ -39,7 +39,7 @@ export class EventCache {
       const read = await this.#known(paths, file);
       // Not after an error: events would be missing.
       this.#runs.delete(paths.dir);
-      for await (const part of readJournal(file, paths.journal, read.end, isActivity)) {
+      for await (const part of readJournal(file, paths.journal, { from: read.end }, isActivity)) {
         read.events.push(...part.events);
         read.end = part.end;
       }

@@ -63,7 +63,7 @@ export class JournalFeed {
       const from = handedOn ?? 0;
       const events: JournalEvent[] = [];
       let end = from;
-      for await (const part of readJournal(file, paths.journal, from, isActivity)) {
+      for await (const part of readJournal(file, paths.journal, { from }, isActivity)) {
         events.push(...part.events);
         end = part.end;
       }

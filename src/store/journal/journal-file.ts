@@ -14,17 +14,24 @@ export interface JournalPart {
 export interface ReadPart extends JournalPart {
   /** Whether nothing more was there. */
   isLast: boolean;
+  /** The number of the last event that was read. */
+  seq: number | undefined;
 }
 
-/** The range to read: from the start of a line, at most `maxBytes`, or more when the first line alone is longer. */
-interface Extent {
+/** Where to read from: the start of a line, and the number of the event before it, if known. */
+export interface JournalPlace {
   from: number;
+  seq?: number | undefined;
+}
+
+/** The range to read: at most `maxBytes`, or more when the first line alone is longer. */
+interface Extent extends JournalPlace {
   maxBytes: number;
 }
 
 /**
  * Reads events from a byte offset. An incomplete last line is being written, or was cut off by a crash, and is ignored.
- * Throws RUN_UNREADABLE.
+ * Throws RUN_UNREADABLE, also if an event is missing, repeated or in another place.
  */
 async function readExtent(
   file: FileHandle,
@@ -36,40 +43,51 @@ async function readExtent(
   const bytes = await readBytes(file, extent);
   const length = bytes.lastIndexOf(0x0a) + 1;
   if (length === 0 && bytes.length >= maxBytes)
-    return readExtent(file, path, { from, maxBytes: 2 * maxBytes }, isSkipped);
-  const lines = bytes.toString('utf8', 0, length).split('\n').slice(0, -1);
-  const events = lines.filter((line) => !isSkipped(line)).map((line) => parseEvent(line, path));
-  return { events, end: from + length, isLast: bytes.length < maxBytes };
+    return readExtent(file, path, { ...extent, maxBytes: 2 * maxBytes }, isSkipped);
+  const events: JournalEvent[] = [];
+  let seq = from === 0 ? 0 : extent.seq;
+  for (const line of bytes.toString('utf8', 0, length).split('\n').slice(0, -1)) {
+    const event = isSkipped(line) ? undefined : parseEvent(line, path);
+    const next = event?.seq ?? Number(SEQ.exec(line)?.[1]);
+    if (seq !== undefined && next !== seq + 1)
+      throw unreadable(path, seq === 0 ? `it begins with event ${next}` : `event ${next} follows event ${seq}`);
+    seq = next;
+    if (event !== undefined) events.push(event);
+  }
+  return { events, end: from + length, isLast: bytes.length < maxBytes, seq };
 }
+
+const SEQ = /^\{"v":\d+,"seq":(\d+),/;
 
 /** Limits how much of a journal is in memory. */
 const PART_BYTES = 128 * 1024;
 
-/** Reads events from a byte offset. Throws RUN_UNREADABLE, DISK_FAILED. */
+/** Reads events from a place. Throws RUN_UNREADABLE, DISK_FAILED. */
 export async function readJournalPart(
   file: FileHandle,
   path: string,
-  from: number,
+  place: JournalPlace,
   isSkipped: (line: string) => boolean = () => false,
 ): Promise<ReadPart> {
-  return withDiskErrors(path, () => readExtent(file, path, { from, maxBytes: PART_BYTES }, isSkipped));
+  return withDiskErrors(path, () => readExtent(file, path, { ...place, maxBytes: PART_BYTES }, isSkipped));
 }
 
 /**
- * Reads all events from a byte offset, part by part, without the lines that `isSkipped` accepts. Throws RUN_UNREADABLE,
+ * Reads all events from a place, part by part, without the lines that `isSkipped` accepts. Throws RUN_UNREADABLE,
  * DISK_FAILED.
  */
 export async function* readJournal(
   file: FileHandle,
   path: string,
-  from: number,
+  place: JournalPlace,
   isSkipped?: (line: string) => boolean,
 ): AsyncGenerator<JournalPart> {
-  for (let at = from; ;) {
-    const part = await readJournalPart(file, path, at, isSkipped);
-    if (part.end > at) yield part;
-    if (part.isLast || part.end === at) return;
-    at = part.end;
+  for (let { from, seq } = place; ;) {
+    const part = await readJournalPart(file, path, { from, seq }, isSkipped);
+    if (part.end > from) yield part;
+    if (part.isLast || part.end === from) return;
+    from = part.end;
+    seq = part.seq;
   }
 }
 

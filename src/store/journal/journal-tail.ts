@@ -66,7 +66,7 @@ export class JournalTail {
     const key = `${this.#changes} ${from}`;
     if (this.#latest?.key !== key) {
       const { journal } = this.#paths;
-      this.#latest = { key, part: readJournalPart(this.#file, journal, from) };
+      this.#latest = { key, part: readJournalPart(this.#file, journal, { from }) };
     }
     return this.#latest.part;
   }

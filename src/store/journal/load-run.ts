@@ -33,7 +33,7 @@ export async function loadRun(paths: RunPaths): Promise<FoldedRun> {
     if (known !== undefined) return catchUp(file, paths, known);
     let state: RunState | undefined;
     let end = 0;
-    for await (const part of readJournal(file, paths.journal, 0)) {
+    for await (const part of readJournal(file, paths.journal, { from: 0 })) {
       for (const event of part.events) state = applyEvent(state, event);
       end = part.end;
     }
@@ -46,7 +46,7 @@ export async function loadRun(paths: RunPaths): Promise<FoldedRun> {
 export async function loadEvents(paths: RunPaths): Promise<JournalEvent[]> {
   return withJournal(paths, async (file) => {
     const events: JournalEvent[] = [];
-    for await (const part of readJournal(file, paths.journal, 0)) events.push(...part.events);
+    for await (const part of readJournal(file, paths.journal, { from: 0 })) events.push(...part.events);
     return events;
   });
 }
@@ -54,7 +54,7 @@ export async function loadEvents(paths: RunPaths): Promise<JournalEvent[]> {
 /** Folds the events that were appended since `known`. */
 export async function catchUp(file: FileHandle, paths: RunPaths, known: FoldedRun): Promise<FoldedRun> {
   let { state, end } = known;
-  for await (const part of readJournal(file, paths.journal, end)) {
+  for await (const part of readJournal(file, paths.journal, { from: end, seq: state.seq })) {
     state = foldEvents(state, part.events);
     end = part.end;
   }

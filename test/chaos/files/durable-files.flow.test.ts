@@ -240,6 +240,17 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
     },
   );
 
+  it('hazard 57: a worker does not start in a copy of a home that exists', async () => {
+    const [original, copy] = [tempDir('halo-original'), `${tempDir('halo-copy')}/home`];
+    cpSync(whole, original, { recursive: true, verbatimSymlinks: true });
+    const start = async (home: string) =>
+      (await startWorker({ host: hostOf(home), concurrency: 1, log: pino({ level: 'silent' }) })).close();
+    await start(original);
+    cpSync(original, copy, { recursive: true, verbatimSymlinks: true });
+    const names = expect.stringContaining(`${copy} is a copy of ${original}`) as string;
+    await expect(start(copy)).rejects.toMatchObject({ code: 'CONFIG_INVALID', message: names });
+  });
+
   it('the table matches docs/reliability.md', () => {
     const page = resolve(import.meta.dirname, '../../../docs/reliability.md');
     const table = /(^\| file .*\n\| ---.*\n)((?:\|.*\n)*)/m;

@@ -31,6 +31,11 @@ export const DURABLE_FILES: readonly DurableFile[] = [
     damaged: 'reported',
     how: 'written once, synced',
   }),
+  row('place', 'place', {
+    what: 'the path of this home, by which a worker recognizes that it runs in a copy',
+    damaged: 'rebuilt',
+    how: 'atomic; written again by the next worker',
+  }),
   row('config.toml', 'config\\.toml', {
     what: 'your settings',
     damaged: 'reported',
@@ -168,7 +173,7 @@ export const DURABLE_FILES: readonly DurableFile[] = [
   row('runs/<run>/journal.jsonl', `${RUN}/journal\\.jsonl`, {
     what: 'all events of a run (source of truth)',
     damaged: 'reported',
-    how: 'appended and synced; an incomplete last line, or one of zeros, is removed',
+    how: 'appended and synced; an incomplete last line, or one of zeros, is removed; missing, repeated and moved lines are recognized by their numbers',
   }),
   row('runs/<run>/run.json', `${RUN}/run\\.json`, {
     what: 'settings and summary of a run',

@@ -128,6 +128,44 @@ describe('the inputs of pip', () => {
   });
 });
 
+describe('incident snapshot-poison: files of the repository that an installer runs', () => {
+  const VENV = 'python3 -m venv venv && venv/bin/pip install -r requirements.txt';
+
+  it.for([
+    // The current folder comes first where `python -m` looks for modules.
+    [VENV, 'argparse.py'],
+    [VENV, 'logging/__init__.py'],
+    [VENV, 'logging'],
+    ['python3 -m pip install -r requirements.txt', 'keyring/__init__.py'],
+    ['python -m pip install -r requirements.txt', '_socket.cpython-311-x86_64-linux-gnu.so'],
+    // pip executes what is in its environment.
+    [VENV, 'venv/lib/python3.11/site-packages/start.pth'],
+    [VENV, 'venv'],
+    ['.venv/bin/pip install -r requirements.txt', '.venv/pyvenv.cfg'],
+  ] as const)('make the whole tree an input of %s: %s', ([command, path]) => {
+    expect(selectInputs([command], [...TREE, path], {})).toMatchObject({
+      kind: 'tree',
+      why: expect.stringContaining(path) as string,
+    });
+  });
+
+  it.for([
+    [VENV, ['app.py', 'setup.py', 'conftest.py', 'shop/logging.py', 'shop/logging/__init__.py', 'random.txt', 'test/__init__.py', 'code/x.py', 'src/venv/x']], // prettier-ignore
+    ['pip install -r requirements.txt', ['argparse.py']],
+  ] as const)('do not make it an input of %s: %j', ([command, paths]) => {
+    expect(selectInputs([command], [...TREE, ...paths], {})).toMatchObject({ kind: 'files', files: ['requirements.txt'] }); // prettier-ignore
+  });
+
+  it.for(['npm ci', 'pnpm install --frozen-lockfile', 'yarn install --frozen-lockfile'])(
+    'are inputs of %s in node_modules, where scripts of packages find their programs',
+    (command) => {
+      const installed = ['node_modules/.bin/node', 'packages/a/node_modules'];
+      const found = selectInputs([command], [...TREE, 'yarn.lock', ...installed], {});
+      expect(found).toMatchObject({ kind: 'files', files: expect.arrayContaining(installed) as string[] });
+    },
+  );
+});
+
 describe('the inputs of Bundler', () => {
   const tree = ['Gemfile', 'Gemfile.lock', 'lib/a.rb'];
 
@@ -208,6 +246,7 @@ describe('a file makes an install depend on the whole tree', () => {
     ['packages/a/package.json', '{"scripts":{"prepare":"husky"}}'],
     ['package.json', '{"dependencies":{"a":"file:./a"}}'],
     ['package.json', 'not JSON'],
+    ['package.json', '{"dependencies":{"a":"f\\u0069le:./a"}}'],
     ['.npmrc', 'script-shell=./x.sh'],
     ['.npmrc', 'inject-workspace-packages=true'],
     ['.npmrc', 'pnpmfile=tools/hooks.cjs'],

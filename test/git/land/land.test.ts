@@ -172,6 +172,20 @@ it('hazard 45: garbage collection removes no object of a commit that is about to
   run(shop.source, ['fsck', '--strict']);
 });
 
+it('hazard 54: lands although the commit that the story began with was replaced and removed from the repository', async () => {
+  const shop = await makeWorkshop();
+  const story = await makeStory(shop, 'US-1', { n: '1' });
+  run(shop.source, ['commit', '--quiet', '--amend', '--message', 'other']);
+  run(shop.source, ['reflog', 'expire', '--expire=now', '--all']);
+  run(shop.source, ['gc', '--prune=now', '--quiet']);
+  expect(() => run(shop.source, ['cat-file', '-e', shop.base])).toThrow();
+  await landCommit({ ...story, expected: undefined });
+  for (const dir of [shop.source, shop.mirrorDir]) {
+    expect(run(dir, ['rev-parse', `${ref}^`])).toBe(shop.base);
+    run(dir, ['fsck', '--strict']);
+  }
+});
+
 it('hazard 45: commits land during continuous garbage collection', async () => {
   const shop = await makeWorkshop();
   const story = await makeStory(shop, 'US-1', { n: '1' });
