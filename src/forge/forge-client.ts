@@ -5,6 +5,7 @@ import { doubledDelay, sleep } from '../lib/async.ts';
 import { isRecord } from '../lib/guards.ts';
 import { openConnections, type Connections } from '../lib/network/connections.ts';
 import { readLimited } from './read-limited.ts';
+import { parseRetryAfter } from '../lib/network/retry-after.ts';
 import { sendRequest } from '../lib/network/send-request.ts';
 
 /** A request that an adapter may make, as in `GET /repos/{owner}/{repo}`. */
@@ -20,6 +21,8 @@ export interface ForgeAccess {
   /** How long a response may take, and how often a read is tried. */
   requestMs?: number;
   maxTries?: number;
+  /** Ends all requests, and the waits before them. */
+  signal?: AbortSignal;
   /** How to reach the forge; directly if absent. */
   connections?: Connections;
   /** Waits, in ms, for the end of a rate limit and before a request is repeated. */
@@ -80,11 +83,12 @@ export class ForgeClient<R extends string> {
     const [method = '', path = ''] = this.routes[route].split(' ');
     const url = `${this.access.baseUrl}${fillIn(path, params)}${queryOf(query)}`;
     const isRead = method === 'GET';
-    const { maxTries = MAX_TRIES, wait = sleep } = this.access;
+    const { maxTries = MAX_TRIES, maxWaitMs = DEFAULT_WAIT_MS, signal } = this.access;
+    const { wait = (ms: number) => sleep(ms, signal) } = this.access;
     for (let nth = 1; ; nth++) {
       const known = isRead ? this.cached.get(url) : undefined;
       const sent = await this.send({ method, url, body, etag: known?.etag }).catch((error: unknown) => {
-        if (!isRead || nth >= maxTries) throw unreachable(this.access.baseUrl, error);
+        if (!isRead || nth >= maxTries || signal?.aborted === true) throw unreachable(this.access.baseUrl, error);
       });
       if (sent === undefined) {
         await wait(doubledDelay(nth, FIRST_WAIT_MS));
@@ -93,8 +97,8 @@ export class ForgeClient<R extends string> {
       const { response, value } = sent;
       if (response.status === 304 && known !== undefined) return known.result;
       const waitMs = rateLimitWait(response, value);
-      if (waitMs !== undefined && nth < maxTries) {
-        assertShortWait(waitMs, this.access);
+      if (waitMs !== undefined) {
+        if (waitMs > maxWaitMs || nth >= maxTries) throw new ForgeLimited(this.access.baseUrl, waitMs);
         await wait(waitMs);
         continue;
       }
@@ -154,9 +158,11 @@ export class ForgeClient<R extends string> {
     body: unknown;
     etag?: string | undefined;
   }) {
+    const { requestMs = REQUEST_MS, signal } = this.access;
+    const late = AbortSignal.timeout(requestMs);
     const response = await sendRequest(this.connections, url, {
       method,
-      signal: AbortSignal.timeout(this.access.requestMs ?? REQUEST_MS),
+      signal: signal === undefined ? late : AbortSignal.any([late, signal]),
       headers: {
         accept: 'application/json',
         'accept-encoding': 'identity',
@@ -194,27 +200,32 @@ function hasNextPage({ headers }: Response): boolean {
 
 /** Undefined: the response is not about a rate limit. GitHub's secondary limits may show only in the message. */
 function rateLimitWait({ status, headers }: Response, value: unknown): number | undefined {
-  const after = headers.get('retry-after');
+  const after = parseRetryAfter(headers.get('retry-after'));
   const remaining = headers.get('x-ratelimit-remaining') ?? headers.get('ratelimit-remaining');
-  const isNamed = after !== null || remaining === '0' || /\brate limit\b/i.test(reasonOf(value) ?? '');
+  const isNamed = after !== undefined || remaining === '0' || /\brate limit\b/i.test(reasonOf(value) ?? '');
   if (status !== 429 && !(status === 403 && isNamed)) return undefined;
   const reset = Number(headers.get('x-ratelimit-reset') ?? headers.get('ratelimit-reset') ?? NaN);
-  if (after !== null && Number.isFinite(Number(after))) return Math.max(0, Number(after)) * 1000;
+  if (after !== undefined) return after;
   // While requests remain, the time is that of another limit.
   const isKnown = Number.isFinite(reset) && (remaining === null || remaining === '0');
   return isKnown ? Math.max(1000, reset * 1000 - Date.now() + 1000) : UNKNOWN_WAIT_MS;
 }
 
-function assertShortWait(waitMs: number, { baseUrl, maxWaitMs = DEFAULT_WAIT_MS }: ForgeAccess): void {
-  if (waitMs <= maxWaitMs) return;
-  const until = new Date(Date.now() + waitMs).toISOString();
-  throw new HaloError(
-    'FORGE_FAILED',
-    `The forge ${baseUrl} accepts no requests before ${until}: its rate limit is used up.`,
-    {
-      hint: 'Try again after that time, or use a token with a higher limit.',
-    },
-  );
+/** The forge limits requests, for longer than the request may wait. */
+export class ForgeLimited extends HaloError {
+  readonly waitMs: number;
+
+  constructor(baseUrl: string, waitMs: number) {
+    const until = new Date(Date.now() + waitMs).toISOString();
+    const message = `The forge ${baseUrl} accepts no requests before ${until}: its rate limit is used up.`;
+    super('FORGE_FAILED', message, { hint: 'Try again after that time, or use a token with a higher limit.' });
+    this.waitMs = waitMs;
+  }
+}
+
+/** How long to wait after a failed request, in ms: for as long as the forge limits requests, at least and at most this. */
+export function waitAfter(error: unknown, { leastMs, mostMs }: { leastMs: number; mostMs: number }): number {
+  return Math.min(mostMs, Math.max(leastMs, error instanceof ForgeLimited ? error.waitMs : 0));
 }
 
 function unreachable(baseUrl: string, cause: unknown): HaloError {

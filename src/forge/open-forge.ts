@@ -33,7 +33,7 @@ const ADAPTERS: Record<ForgeName, Adapter> = {
 /** How to reach a forge. `token`: the value of the variable `tokenEnv`. */
 export interface ForgeAddress extends Pick<
   ForgeAccess,
-  'maxWaitMs' | 'requestMs' | 'maxTries' | 'connections' | 'wait'
+  'maxWaitMs' | 'requestMs' | 'maxTries' | 'connections' | 'signal' | 'wait'
 > {
   url?: string | undefined;
   tokenEnv?: string | undefined;
@@ -93,6 +93,6 @@ export function requireAccess(forge: ForgeName, address: ForgeAddress): TokenAcc
         hint: `Export ${address.tokenEnv} in the environment of this process.`,
       },
     );
-  const { token, maxWaitMs, requestMs, maxTries, connections, wait } = address;
-  return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries, connections, wait }) };
+  const { token, maxWaitMs, requestMs, maxTries, connections, signal, wait } = address;
+  return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries, connections, signal, wait }) };
 }

@@ -3,6 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describeNonPublic } from '../lib/ip-range.ts';
 import type { Connections } from '../lib/network/connections.ts';
+import { parseRetryAfter } from '../lib/network/retry-after.ts';
 import { sendRequest } from '../lib/network/send-request.ts';
 import { DeliveryError } from './sink.ts';
 
@@ -48,7 +49,7 @@ export async function post({ connections, allowPrivate }: PostOptions, { url, ..
   const text = (await readStart(response)).replace(/\s+/g, ' ').trim();
   if (response.ok) return;
   throw new DeliveryError(`${host} answered ${response.status}${text === '' ? '' : `: ${text}`}`, {
-    retryAfterMs: retryAfterOf(response.headers.get('retry-after')),
+    retryAfterMs: parseRetryAfter(response.headers.get('retry-after')),
     isGone: response.status === 410,
     isRefused: REFUSALS.includes(response.status),
   });
@@ -96,12 +97,6 @@ async function readStart(response: Response): Promise<string> {
   } finally {
     await reader.cancel().catch(() => undefined);
   }
-}
-
-function retryAfterOf(header: string | null): number | undefined {
-  if (header === null) return undefined;
-  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined;
 }
 
 export function messageOf(error: unknown): string {

@@ -1,4 +1,4 @@
-import { HaloError } from '../core/failure/errors.ts';
+import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import { LockBusyError } from '../lib/lock.ts';
 
 /** Runs disk work and turns file system errors into DISK_FAILED with the path. Other errors pass unchanged. */
@@ -37,6 +37,17 @@ export function isDiskError(error: unknown): boolean {
   return errnoOf(error) !== undefined || (error instanceof HaloError && error.code === 'DISK_FAILED');
 }
 
+/** What is read of a run; undefined if the run was removed or is damaged. Throws faults of the disk: those may pass. */
+export async function ofIntactRun<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    const { code } = toHaloError(error);
+    if (code === 'RUN_NOT_FOUND' || code === 'RUN_UNREADABLE') return undefined;
+    throw error;
+  }
+}
+
 const NO_PERMISSION = {
   what: 'permission denied',
   hint: 'Run halo as the user who owns HALO_HOME, or set HALO_HOME to a folder of your own.',
@@ -51,6 +62,7 @@ const REASONS: Record<string, { what: string; hint: string }> = {
   ENOENT: { what: 'it does not exist', hint: 'Check that HALO_HOME points at the right folder.' },
   ENOTDIR: { what: 'a part of the path is not a folder', hint: 'Check that HALO_HOME points at the right folder.' },
   EMFILE: { what: 'too many files are open', hint: 'Raise the limit of open files (ulimit -n).' },
+  ENFILE: { what: 'too many files are open on this machine', hint: 'Raise the limit of the system (fs.file-max).' },
 };
 
 function errnoOf(error: unknown): string | undefined {

@@ -78,6 +78,22 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['lines of a journal are missing, repeated or in another place', 'an error names the event; nothing is done twice'],
   ['the disk of a log, or of the output of a command, is full', 'the worker and the run continue without it'],
   ['a worker starts in a copy of a HALO_HOME', 'it is refused; stories of the original continue'],
+  [
+    'a forge limits requests (429, 403), or hangs',
+    'no request before the time that it names; nothing is posted twice; a worker ends in time',
+  ],
+  [
+    'the server is killed while commands and pages follow runs and logs',
+    'they continue with the next event: none is lost, none comes twice',
+  ],
+  ['a process may not open further files', 'a clear error; nothing is dropped or counted as missing; it continues'],
+  ['local time jumps (daylight saving)', 'nothing of halo is by local time, except times of day that a user enters'],
+  ['the disk of the engine is full', 'a clear error of the infrastructure, which uses up no attempt'],
+  ['a worker is killed while it downloads an archive for the cache', 'the archive is downloaded again'],
+  [
+    'all of many keys of models get pauses at the same time',
+    'each is tried once; work waits for the first pause to end',
+  ],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({

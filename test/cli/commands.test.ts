@@ -364,6 +364,20 @@ describe('halo logs', () => {
     expect(() => parseSince('24:00', now)).toThrow('neither a date nor');
   });
 
+  it.each([
+    ['the clock goes back at 03:00 CEST', '2030-10-27T00:40:00Z', '02:30', '2030-10-27T00:30:00.000Z'],
+    ['it has gone back, and 02:30 comes again', '2030-10-27T01:20:00Z', '02:30', '2030-10-27T00:30:00.000Z'],
+    ['02:30 was there twice', '2030-10-27T01:40:00Z', '02:30', '2030-10-27T01:30:00.000Z'],
+    ['02:30 was there twice, a day ago', '2030-10-28T01:20:00Z', '02:30', '2030-10-27T01:30:00.000Z'],
+    ['the clock goes forward at 02:00 CET', '2031-03-30T01:10:00Z', '02:30', '2031-03-29T01:30:00.000Z'],
+    ['02:30 was not there', '2031-03-30T20:00:00Z', '02:30', '2031-03-29T01:30:00.000Z'],
+    ['a day after that', '2031-03-31T00:10:00Z', '02:30', '2031-03-29T01:30:00.000Z'],
+  ])('hazard 61: interprets a time of day as its latest occurrence when %s', (_when, now, text, found) => {
+    vi.stubEnv('TZ', 'Europe/Berlin');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(parseSince(text, new Date(now))).toBe(found);
+  });
+
   it('interprets a date without a zone in local time, with and without a time of day', () => {
     vi.stubEnv('TZ', 'America/New_York');
     onTestFinished(() => void vi.unstubAllEnvs());

@@ -10,14 +10,16 @@ describe.each(FORGES)('the issues of %s', (name) => {
     return async ({
       project = FAKE_PROJECT,
       maxWaitMs = 5000,
+      requestMs,
       token,
-    }: { project?: string; maxWaitMs?: number; token?: string } = {}) => {
+    }: { project?: string; maxWaitMs?: number; requestMs?: number; token?: string } = {}) => {
       const fake = await openFakeForge(name);
       fakes.push(fake);
       const source = { forge: name, project, label: 'halo' };
       const waits: number[] = [];
       const wait = (ms: number) => Promise.resolve(void waits.push(ms));
-      const address = { url: fake.url, tokenEnv: 'FORGE_TOKEN', token: token ?? fake.token, maxWaitMs, wait };
+      const given = { maxWaitMs, wait, ...(requestMs !== undefined && { requestMs, maxTries: 2 }) };
+      const address = { url: fake.url, tokenEnv: 'FORGE_TOKEN', token: token ?? fake.token, ...given };
       return { fake, waits, forge: openForge(source, address) };
     };
   });
@@ -115,6 +117,43 @@ describe.each(FORGES)('the issues of %s', (name) => {
     expect(fake.log).toHaveLength(1);
     expect(waits).toEqual([]);
   });
+
+  test.for([
+    [429, { 'retry-after': '2' }, undefined],
+    [429, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }, undefined],
+    [429, {}, undefined],
+    [403, { 'retry-after': '2' }, undefined],
+    [403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '4000000000' }, undefined],
+    [403, {}, 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.'],
+  ] as const)(
+    'hazard 58: are refused with the time and its hint if a rate limit does not end: %s %j %s',
+    async ([status, headers, message], { open }) => {
+      const { fake, waits, forge } = await open({ maxWaitMs: 120_000 });
+      fake.add({ number: 7 });
+      const body = message === undefined ? '{}' : JSON.stringify({ message });
+      fake.fault = () => ({ status, headers, body });
+      for (const call of [() => forge.listIssues('halo'), () => forge.comment(7, 'Hello')])
+        await expect(call()).rejects.toMatchObject({
+          code: 'FORGE_FAILED',
+          message: expect.stringMatching(/accepts no requests before \d{4}-/) as string,
+          hint: expect.stringContaining('after that time') as string,
+        });
+      expect(waits.every((ms) => ms >= 2_000 && ms <= 60_000)).toBe(true);
+      expect(fake.issues.get(7)?.comments).toEqual([]);
+    },
+  );
+
+  test.for([{ wait: () => new Promise<void>(() => undefined) }, { status: 200, stall: true }])(
+    'hazard 58: fail after a limited time if the forge hangs, and a write is not repeated: %j',
+    async (fault, { open }) => {
+      const { fake, forge } = await open({ requestMs: 100 });
+      const asked: string[] = [];
+      fake.fault = (request) => (asked.push(request.split(' ')[0]!), fault);
+      await expect(forge.findIssue(7)).rejects.toThrow(`The forge ${fake.url} does not answer: `);
+      await expect(forge.comment(7, 'Hello')).rejects.toMatchObject({ code: 'FORGE_FAILED' });
+      expect(asked).toEqual(['GET', 'GET', 'POST']);
+    },
+  );
 
   test('are refused with the status and a hint for a wrong token or project', async ({ open }) => {
     const { forge } = await open({ token: 'wrong' });

@@ -130,6 +130,52 @@ describe('hazard 12: an engine', () => {
   });
 });
 
+/** What Docker 20.10 answers while the disk of its data is full. */
+const FULL_DISK = [
+  [
+    '/containers/create',
+    'create a container',
+    'write /var/lib/docker/overlay2/6c5c2a2fe74f-init/link: no space left on device',
+  ],
+  [
+    '/containers/create',
+    'create a container',
+    'write /var/lib/docker/image/overlay2/layerdb/mounts/fe110385cec4/mount-id: no space left on device',
+  ],
+  [
+    '/start',
+    'start a container',
+    'failed to update store for object type *libnetwork.endpoint: write /var/lib/docker/network/files/local-kv.db: no space left on device',
+  ],
+] as const;
+
+describe('hazard 62: the disk of the engine is full', () => {
+  const REFUSED = { code: 'DISK_FAILED', stopReason: 'INFRASTRUCTURE' };
+  const HINT = expect.stringContaining('Free some space on the machine of the container engine') as string;
+
+  it.each(FULL_DISK)('%s reports that it could not %s: %s', async (call, what, message) => {
+    spoil(call, { status: 500, message });
+    const says = `The disk is full, so Docker could not ${what}: ${message}.`;
+    await expect(run('true')).rejects.toMatchObject({ ...REFUSED, message: says, hint: HINT });
+  });
+
+  it('a volume that cannot be created is reported in the same way', async () => {
+    const message = 'mkdir /var/lib/docker/volumes/halo-1: no space left on device';
+    spoil('/volumes/create', { status: 500, message });
+    const says = `The disk is full, so Docker could not create a volume: ${message}.`;
+    const created = engine.createVolume('halo-test-full', spec.labels, { user: spec.user });
+    await expect(created).rejects.toMatchObject({ ...REFUSED, message: says, hint: HINT });
+  });
+
+  it('a checkout that cannot be written is reported in the same way', async () => {
+    const sandbox = await engine.start(spec);
+    open.push(sandbox);
+    const prepared = sandbox.prepare('echo "tar: src/a.ts: Cannot write: No space left on device" >&2; exit 2');
+    const says = expect.stringMatching(/^The disk is full, so Docker could not prepare a sandbox: tar: /) as string;
+    await expect(prepared).rejects.toMatchObject({ ...REFUSED, message: says, hint: HINT });
+  });
+});
+
 describe('hazard 36: an unexpected exit code:', () => {
   it.each([125, 126, 127, 143])('%i is the exit code, and nothing else', async (code) => {
     const { exit } = await run(`exit ${code}`);

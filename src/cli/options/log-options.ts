@@ -26,13 +26,19 @@ function parseDate(text: string): Date {
   return new Date(!DATE.test(text) ? NaN : text.length === 10 ? `${text}T00:00` : text);
 }
 
+/** A day without a time of day, and a change of clocks. */
+const MAX_MINUTES = (2 * 24 + 2) * 60;
+
 function lastTime(text: string, now: Date): Date | undefined {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (hours === undefined) return undefined;
-  const moment = new Date(now);
-  moment.setHours(Number(hours), Number(minutes), 0, 0);
-  if (moment > now) moment.setDate(moment.getDate() - 1);
-  return moment;
+  // Where clocks are changed, a time of day comes twice or not at all on one day of the year: looked for from `now` back.
+  const moment = new Date(now.getTime() - (now.getTime() % 60_000));
+  for (let left = MAX_MINUTES; left > 0; left -= 1) {
+    if (moment.getHours() === Number(hours) && moment.getMinutes() === Number(minutes)) return moment;
+    moment.setTime(moment.getTime() - 60_000);
+  }
+  return undefined;
 }
 
 /** Parses a number of lines. Throws the message that commander shows. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isRecord } from '../../lib/guards.ts';
+import { parseRetryAfter } from '../../lib/network/retry-after.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
 
 /** Statuses with which a provider requests a pause: too many requests, not available, overloaded. */
@@ -19,9 +20,7 @@ export interface PauseSource {
 export function readRetryAfter({ statusCode = 0, headers, body }: PauseSource, now = Date.now()): number | undefined {
   if (!PAUSE_STATUSES.includes(statusCode)) return undefined;
   const exact = Number(headers['retry-after-ms'] ?? Number.NaN);
-  const after = headers['retry-after'] ?? '';
-  const seconds = /^\d+(\.\d+)?$/.test(after) ? Number(after) * 1000 : Date.parse(after) - now;
-  const asked = exact > 0 ? exact : seconds;
+  const asked = exact > 0 ? exact : (parseRetryAfter(headers['retry-after'], now) ?? Number.NaN);
   const ms = asked > 0 || statusCode !== 429 ? asked : readReset(headers, body, now);
   return ms > 0 ? Math.min(Math.ceil(ms), MAX_PAUSE_MS) : undefined;
 }

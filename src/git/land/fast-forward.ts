@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { readdir } from 'node:fs/promises';
 import { HaloError } from '../../core/failure/errors.ts';
 import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, tryGit } from '../process/git.ts';
+import { readFolder } from '../../lib/fs.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { lastErrorLine } from '../process/output.ts';
 import { readRef } from './land-commit.ts';
@@ -73,7 +73,7 @@ export async function fastForward(request: FastForwardRequest): Promise<FastForw
 
 /** A rebase detaches HEAD and moves its branch at the end, which would undo the landing. */
 async function assertNotRebasing(gitDir: string, branch: string): Promise<void> {
-  const linked = await readdir(join(gitDir, 'worktrees')).catch(() => []);
+  const linked = await readFolder(join(gitDir, 'worktrees'));
   for (const dir of [gitDir, ...linked.map((name) => join(gitDir, 'worktrees', name))]) {
     if ((await findRebasedRef(dir)) !== `refs/heads/${branch}`) continue;
     throw landRefused(

@@ -9,7 +9,7 @@ import type { Command, SandboxExit } from '../sandbox.ts';
 import { sleep, withTimeout, ignore } from '../../lib/async.ts';
 import { discardSink } from '../../lib/streams.ts';
 import { shellQuote } from '../../lib/text.ts';
-import { HaloError } from '../../core/failure/errors.ts';
+import { HaloError, isDiskFullMessage } from '../../core/failure/errors.ts';
 import type { Container } from 'dockerode';
 import { pipeline } from 'node:stream/promises';
 import { Readable, type Duplex } from 'node:stream';
@@ -87,12 +87,19 @@ async function followPreparation({ output: pieces }: AttachedContainer): Promise
     const { value, done } = await pieces.next().catch((error: unknown) => {
       throw toDockerError(error, 'prepare a sandbox');
     });
-    if (done) throw new HaloError('DOCKER_FAILED', `A sandbox could not be prepared: ${complaint.trim() || heard}`);
+    if (done) throw unprepared(complaint.trim() || heard);
     const text = value.bytes.toString('utf8');
     if (value.from === 'stdout') heard = (heard + text).slice(-MAX_PREPARE_OUTPUT);
     else complaint = (complaint + text).slice(-1_000);
   }
   return heard.slice(0, -READY.length);
+}
+
+function unprepared(why: string): HaloError {
+  const isFull = isDiskFullMessage(why);
+  return isFull
+    ? toDockerError(new Error(why), 'prepare a sandbox')
+    : new HaloError('DOCKER_FAILED', `A sandbox could not be prepared: ${why}`);
 }
 
 /**

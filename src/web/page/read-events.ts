@@ -9,9 +9,12 @@ interface StreamHandler<T> {
 /** Frames that arrive together are drawn once. */
 const BATCH_MS = 40;
 const RECONNECT_MS = 2_000;
+/** Of a proxy, while the server behind it is away. */
+const AWAY = [502, 503, 504];
 
 /**
- * Reads a stream until the returned function is called. It connects again after a break, and continues after the last frame.
+ * Reads a stream until the returned function is called. It connects again after a break, also through a proxy whose server is
+ * away, and continues after the last frame.
  * An EventSource of the browser could not send the session of the page.
  */
 export function openEvents<T>(path: string, handler: StreamHandler<T>): () => void {
@@ -55,7 +58,8 @@ async function follow<T>(path: string, { onFrame, onConnection, onProblem, signa
       }
     } catch (error) {
       const problem = toRequestFailed(error);
-      if (problem.status !== undefined && !signal.aborted) return onProblem(problem);
+      const isFinal = problem.status !== undefined && !AWAY.includes(problem.status);
+      if (isFinal && !signal.aborted) return onProblem(problem);
     }
     if (signal.aborted) return;
     onConnection(false);

@@ -218,7 +218,15 @@ export function describeExit(
   { pids }: Pick<Config['limits'], 'pids'>,
   tail: string,
 ): string {
-  const exited = `exited ${String(exitCode)}`;
-  if (forksRefused) return `${exited}; the system refused it further processes (limits.pids = ${pids})`;
-  return NO_FORK.test(tail) ? `${exited}, probably for lack of processes (limits.pids = ${pids})` : exited;
+  return `exited ${String(exitCode)}${describeRefusedForks({ forksRefused }, { pids }, tail)}`;
+}
+
+/** What to add to the reason of a failure if the command reached the limit of processes; otherwise nothing. */
+export function describeRefusedForks(
+  { forksRefused }: Pick<SandboxExit, 'forksRefused'>,
+  { pids }: Pick<Config['limits'], 'pids'>,
+  tail: string,
+): string {
+  if (forksRefused) return `; the system refused it further processes (limits.pids = ${pids})`;
+  return NO_FORK.test(tail) ? `, probably for lack of processes (limits.pids = ${pids})` : '';
 }

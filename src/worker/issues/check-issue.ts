@@ -9,10 +9,10 @@ import type { Issue } from '../../forge/forge.ts';
 import { issuesToPrd } from '../../forge/issues-to-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { openIssueSource, type ForgeContext, type ForgePatience } from './open-issue-source.ts';
+import { openIssueSource, WORKER_PATIENCE, type ForgeContext, type ForgePatience } from './open-issue-source.ts';
 
 /** An unavailable forge must not delay the story; the submitted text is used. */
-const PATIENCE: ForgePatience = { requestMs: 10_000, maxTries: 2, maxWaitMs: 5_000 };
+const PATIENCE: ForgePatience = { ...WORKER_PATIENCE, requestMs: 10_000 };
 
 /**
  * Reads the issue of a story again before an attempt starts. If it was closed, deleted or moved, or has lost its label, the

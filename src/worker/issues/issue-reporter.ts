@@ -5,6 +5,7 @@ import { issueNumber, planReport, type IssueReport } from '../../core/issues/iss
 import type { IssueStatus } from '../../core/issues/issue-source.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { ForgeLimited, waitAfter } from '../../forge/forge-client.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { doubledDelay, ignore } from '../../lib/async.ts';
 import { isDue } from '../../core/due.ts';
@@ -13,7 +14,7 @@ import type { StoryQueue } from '../../queue/queue.ts';
 import { IssueReportFiles, type SentReports } from '../../store/forge/issue-report-files.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { openIssueSource, readIssueSettings, type ForgeContext } from './open-issue-source.ts';
+import { openIssueSource, readIssueSettings, WORKER_PATIENCE, type ForgeContext } from './open-issue-source.ts';
 
 const EVERY_MS = 5_000;
 const LEASE = 'issue-reporter';
@@ -120,7 +121,8 @@ export class IssueReporter {
       this.#seen.set(runId, { bytes, failures: 0, notBefore: now() + CLOSE_EVERY_MS });
     } catch (error) {
       const failures = (before?.failures ?? 0) + 1;
-      const delayMs = doubledDelay(failures - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+      const leastMs = doubledDelay(failures - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+      const delayMs = waitAfter(error, { leastMs, mostMs: MAX_BACKOFF_MS });
       this.#seen.set(runId, { bytes, failures, notBefore: now() + delayMs });
       await this.#noteFailure(runId, { error, retryAt: new Date(now() + delayMs).toISOString() }).catch(ignore);
       log.warn({ runId, err: error, retryInMs: delayMs }, 'issues of a run cannot be updated');
@@ -148,7 +150,7 @@ export class IssueReporter {
     const { issues, runId } = state;
     // A dry run says nothing about the issue.
     if (issues === undefined || state.dry) return true;
-    const forge = await openIssueSource(this.#context, issues);
+    const forge = await openIssueSource(this.#context, issues, WORKER_PATIENCE);
     const sent = await this.#files.read(runId);
     const isOver = this.#context.now() - Date.parse(state.endedAt ?? '') > REPORT_FOR_MS;
     let isDone = true;
@@ -162,6 +164,7 @@ export class IssueReporter {
         if (close && isOpen && story.progress === 'passed' && commit !== undefined)
           isDone = (await this.#closeIssue(forge, { runId, story, commit, sent })) && isDone;
       } catch (error) {
+        if (error instanceof ForgeLimited) throw error;
         // One issue that fails, for example because it was moved, must not keep the others waiting.
         errors.push(error);
       }

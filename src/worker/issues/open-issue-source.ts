@@ -19,6 +19,9 @@ export interface ForgeContext {
 /** How long requests may take; by default, as long as rate limits and repeated requests need. */
 export type ForgePatience = Pick<ForgeAddress, 'maxWaitMs' | 'requestMs' | 'maxTries'>;
 
+/** In a worker: what fails is tried again later, so that no request waits while other work does. */
+export const WORKER_PATIENCE: ForgePatience = { maxTries: 2, maxWaitMs: 5_000 };
+
 /** Opens the forge of a source with the settings of this machine, and registers the token with the masker. Throws CONFIG_INVALID. */
 export async function openIssueSource(
   context: ForgeContext,
@@ -31,7 +34,7 @@ export async function openIssueSource(
 }
 
 /** How to reach a forge, without the connections. */
-export type ForgeLogin = Omit<ForgeAddress, 'connections' | keyof ForgePatience>;
+export type ForgeLogin = Omit<ForgeAddress, 'connections' | 'signal' | keyof ForgePatience>;
 
 /** The forges in the settings of this machine. */
 export interface ConfiguredForges {

@@ -2,6 +2,7 @@ import { addCharges, NO_CHARGE, type Charge } from '../../core/budget.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { SpendScope } from '../../queue/budget/budget-ledger.ts';
+import { ofIntactRun } from '../../store/disk-errors.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 import type { AttemptIdentity } from '../attempt/attempt-identity.ts';
@@ -37,7 +38,7 @@ function dayOf(key: string): string {
   return key.slice(-'2026-01-01'.length);
 }
 
-/** A run that cannot be read counts as zero: it must not stop all others. */
+/** A damaged run counts as zero: it must not stop all others. Throws faults of the disk. */
 async function ofDay(
   store: JournalStore & RunCatalog,
   day: string,
@@ -50,9 +51,9 @@ async function ofDay(
   for (const runId of await store.runIds()) {
     const endedAt = facts.get(runId)?.endedAt;
     if (endedAt !== undefined && endedAt < dayBefore) continue;
-    const state = await store.readState(runId).catch(() => undefined);
+    const state = await ofIntactRun(store.readState(runId));
     if (state === undefined || !counts(state) || (state.endedAt !== undefined && state.endedAt < dayBefore)) continue;
-    const events = await store.readJournal(runId).catch(() => []);
+    const events = (await ofIntactRun(store.readJournal(runId))) ?? [];
     spent = addCharges(
       spent,
       sum(events, ({ at }) => at.startsWith(day)),

@@ -9,14 +9,14 @@ import { findOriginUrl } from '../../git/repository/origin-url.ts';
 import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl, type Login } from '../../git/repository/repo-url.ts';
 import type { Connections } from '../../lib/network/connections.ts';
-import { readForges, type ForgeContext, type ForgeLogin } from '../issues/open-issue-source.ts';
+import { readForges, WORKER_PATIENCE, type ForgeContext, type ForgeLogin } from '../issues/open-issue-source.ts';
 import { openMachineConnections } from '../network/machine-connections.ts';
 
 /** The user names with which the forges accept a token as the password of git. */
 const LOGINS: Record<ForgeName, string> = { github: 'x-access-token', gitlab: 'oauth2', gitea: 'halo' };
 
 /** Reviews are read again soon: no request waits for a slow forge while other runs wait. */
-const PATIENCE = { requestMs: 10_000, maxTries: 2, maxWaitMs: 5_000 };
+const REVIEW_PATIENCE = { ...WORKER_PATIENCE, requestMs: 10_000 };
 
 export interface PullTarget {
   pulls: PullRequests;
@@ -39,6 +39,7 @@ interface OpenForge {
 export class PullForges {
   readonly #context: ForgeContext;
   readonly #open = new Map<string, OpenForge>();
+  readonly #closing = new AbortController();
 
   constructor(context: ForgeContext) {
     this.#context = context;
@@ -60,7 +61,9 @@ export class PullForges {
     return { reviews, project: found.project };
   }
 
+  /** Ends requests that are under way, too. */
   close(): void {
+    this.#closing.abort();
     for (const { connections } of this.#open.values()) connections.close();
     this.#open.clear();
   }
@@ -74,11 +77,12 @@ export class PullForges {
     if (known?.fingerprint === fingerprint) return { ...known, ...target };
     known?.connections.close();
     const connections = await openMachineConnections(this.#context.env, caFile);
+    const { signal } = this.#closing;
     const opened = {
       fingerprint,
       connections,
-      pulls: openPullRequests(found, { ...settings, connections }),
-      reviews: openPullReviews(found, { ...settings, ...PATIENCE, connections }),
+      pulls: openPullRequests(found, { ...settings, ...WORKER_PATIENCE, connections, signal }),
+      reviews: openPullReviews(found, { ...settings, ...REVIEW_PATIENCE, connections, signal }),
     };
     this.#open.set(key, opened);
     return { ...opened, ...target };

@@ -5,9 +5,11 @@ import type { PullFacts } from '../../core/pulls/plan-pull.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { doubledDelay } from '../../lib/async.ts';
+import { waitAfter } from '../../forge/forge-client.ts';
+import { doubledDelay, withTimeout } from '../../lib/async.ts';
 import { isDue } from '../../core/due.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
+import { ofIntactRun } from '../../store/disk-errors.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
@@ -22,6 +24,7 @@ export type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> 
 /** After a failure, doubled up to the maximum. */
 const MIN_BACKOFF_MS = 5_000;
 const MAX_BACKOFF_MS = 30 * 60_000;
+const CLOSE_MS = 2_000;
 const MAX_WHY = 500;
 /** Runs of which halo remembers what was sent: of others, everything is sent again after a change. */
 const MAX_REMEMBERED = 200;
@@ -80,14 +83,15 @@ export class PullRequester implements FeedConsumer {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    await this.#sending;
+    // A forge that hangs must not prevent the end of the worker: another one looks for what this one was sending.
     this.#forges.close();
+    await withTimeout(CLOSE_MS, this.settle());
   }
 
   async #isWanted({ runId, pullRequested }: RunState): Promise<boolean> {
     if (pullRequested !== undefined) return true;
-    // A run that was removed meanwhile must not keep the events of others waiting.
-    const record = await this.#context.store.readRecord(runId).catch(() => undefined);
+    // A run that was removed meanwhile, or is damaged, must not keep the events of others waiting.
+    const record = await ofIntactRun(this.#context.store.readRecord(runId));
     return record !== undefined && applyDefaults(record.config).land.mode === 'pr';
   }
 
@@ -110,7 +114,8 @@ export class PullRequester implements FeedConsumer {
     const { log, now, masker } = this.#context;
     if (toHaloError(error).code === 'RUN_NOT_FOUND') return this.#files.remove(runId);
     const times = (this.#failed.get(runId)?.times ?? 0) + 1;
-    const retryAt = now() + doubledDelay(times - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+    const leastMs = doubledDelay(times - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+    const retryAt = now() + waitAfter(error, { leastMs, mostMs: MAX_BACKOFF_MS });
     this.#failed.set(runId, { times, retryAt });
     const why = masker.text(safeLine(toHaloError(error).message, MAX_WHY));
     log.warn({ runId, why }, 'the pull request of a run cannot be updated');

@@ -10,6 +10,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { PullReviews } from '../../forge/pull-requests.ts';
 import { readChangesOf } from '../../git/commit/read-parents.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { waitAfter } from '../../forge/forge-client.ts';
 import { doubledDelay, withTimeout } from '../../lib/async.ts';
 import { isDue } from '../../core/due.ts';
 import { defined } from '../../lib/guards.ts';
@@ -116,7 +117,8 @@ export class PullReviewer implements FeedConsumer {
     } catch (error) {
       if (toHaloError(error).code === 'RUN_NOT_FOUND') await this.#files.remove(runId);
       else {
-        const waitMs = doubledDelay(failures, everyMs, Math.max(everyMs, MAX_BACKOFF_MS));
+        const mostMs = Math.max(everyMs, MAX_BACKOFF_MS);
+        const waitMs = waitAfter(error, { leastMs: doubledDelay(failures, everyMs, mostMs), mostMs });
         const at = now() + waitMs;
         const why = masker.text(safeLine(toHaloError(error).message, MAX_WHY));
         log.warn({ runId, why }, 'the pull request of a run cannot be read');

@@ -9,7 +9,7 @@ import { openStore } from '../../../src/store/store.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { created, failed } from '../../support/journal.ts';
-import { FULL, LEVEL } from '../../support/suite/level.ts';
+import { casesAtLevel, FULL, LEVEL } from '../../support/suite/level.ts';
 import { PRUNE_POINTS } from '../../support/faults/points.ts';
 
 vi.setConfig({ maxConcurrency: 2 });
@@ -47,6 +47,31 @@ describe.concurrent('hazard 1: halo prune with a fault is repeated, and leaves a
       await home.close();
     }
   });
+});
+
+describe('hazard 1: halo prune that is killed between two of its removals', () => {
+  it.for(casesAtLevel(['prune.before@2'], ['prune.moved@2']))(
+    '%s: what is gone is gone, the rest is whole, and the next one removes it',
+    async (at) => {
+      const home = openHome();
+      const operations = openLocal({ host: hostOf(home.dir) });
+      try {
+        await fill(home);
+        const words = ['prune', '--yes', '--json', '--journals-older-than', '1d'];
+        const killed = await home.halo(words, { cwd: home.dir, env: { HALO_FAILPOINT: `${at}:kill` } });
+        expect(killed.code, killed.stderr).toBeNull();
+        const between = (await operations.list()).map(({ runId }) => runId);
+        expect(between).toEqual(at === 'prune.before@2' ? [OPEN, NEW] : [OPEN]);
+        for (const runId of between) expect((await operations.get(runId)).state.runId).toBe(runId);
+        expect(await home.halo(words, { cwd: home.dir })).toMatchObject({ code: 0 });
+        expect(readdirSync(join(home.dir, 'runs'))).toEqual([OPEN]);
+        expect((await operations.list()).map(({ runId }) => runId)).toEqual([OPEN]);
+      } finally {
+        await operations.close();
+        await home.close();
+      }
+    },
+  );
 });
 
 /** Two ended runs and an open one. Returns a maximum size for which one of them has to go. */

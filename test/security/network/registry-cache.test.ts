@@ -221,6 +221,27 @@ describe('incident registry-cache: what the cache of registry archives returns',
     expect(await once()).toContain('and so on');
   });
 
+  it('hazard 63: is not what a killed worker had of it, which is removed later', async () => {
+    const server = await registry();
+    const { once, dir } = home(server.host);
+    const url = new URL(`http://${server.host}${PATH}`);
+    const killed = await new RegistryCache(dir).write({ url, authorization: undefined, starts: /^/ }, MIB);
+    killed!.through.resume().write(Buffer.from(GZIP, 'latin1').subarray(0, 5));
+    const [part = ''] = filesOf(dir);
+    await expect.poll(() => statSync(part).size).toBe(5);
+    const text = await once();
+    expect(text).toContain('and so on');
+    expect(await once()).toBe(text);
+    expect(server.asked).toEqual([PATH]);
+    const later = new RegistryCache(dir);
+    await later.trim(MIB);
+    expect(filesOf(dir), 'its worker may be alive').toContain(part);
+    utimesSync(part, 0, 0);
+    await later.trim(MIB);
+    expect(filesOf(dir)).not.toContain(part);
+    expect(contentsOf(dir)).toHaveLength(1);
+  });
+
   it('is not what a part of a file, or its headers, say', async () => {
     const server = await registry();
     const { once, dir } = home(server.host);

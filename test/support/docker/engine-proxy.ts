@@ -9,7 +9,7 @@ import { Transform } from 'node:stream';
 /** What becomes of a request to the engine. */
 export type Misdeed =
   /** Answered with this status, and never passed on. */
-  | { status: number }
+  | { status: number; message?: string }
   /** Passed on after this time. */
   | { delayMs: number }
   /** Passed on; its answer breaks off after so many bytes of its body or stream, by a reset or by a plain end. */
@@ -52,7 +52,7 @@ export async function openEngineProxy(upstream: string): Promise<EngineProxy> {
     const misdeed = decide(`${incoming.method} ${incoming.url}`);
     if (typeof misdeed === 'object' && 'status' in misdeed) {
       answer.writeHead(misdeed.status, { 'content-type': 'application/json' });
-      return void answer.end('{"message":"the proxy does not want to"}');
+      return void answer.end(JSON.stringify({ message: misdeed.message ?? 'the proxy does not want to' }));
     }
     const go = async () => {
       const connection = await reach(incoming, misdeed);

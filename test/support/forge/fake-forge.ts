@@ -25,6 +25,8 @@ export interface Fault {
   body?: string;
   /** The connection ends without an answer: before the request has an effect, or after it. */
   drop?: 'before' | 'after';
+  /** The answer begins, and never ends. */
+  stall?: boolean;
   /** The forge works on the request after this. */
   wait?: () => Promise<void>;
 }
@@ -97,6 +99,7 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     };
     await fault?.wait?.();
     if (fault?.drop === 'before') return request.socket.destroy();
+    if (fault?.stall === true) return void response.writeHead(fault.status ?? 200).write('{"number"');
     if (fault?.status !== undefined) return send(fault.status, fault.body ?? { message: 'fault' }, fault.headers);
     if (tokenOf(kind, request) !== forge.token) return send(401, { message: 'Bad credentials' });
     const body = text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);

@@ -133,6 +133,22 @@ describe('judgeAgentRun', () => {
 
   it.each<[string, Case, object]>([
     [
+      'hazard 14: an agent that was refused further processes, and failed',
+      { outcome: failed, exit: { exitCode: 1, forksRefused: true } },
+      {
+        stopReason: 'ENGINE_ERROR',
+        summary: 'it crashed; the system refused it further processes (limits.pids = 512)',
+      },
+    ],
+    [
+      'hazard 14: an agent that gave no answer after it could not fork',
+      { outcome: invalid, facts: { stderrTail: 'sh: 1: Cannot fork' } },
+      {
+        stopReason: 'INVALID_OUTPUT',
+        summary: 'no answer, probably for lack of processes (limits.pids = 512)',
+      },
+    ],
+    [
       'an agent that needs a person',
       { outcome: answer('needs_human') },
       { stopReason: 'NEEDS_HUMAN', summary: 'Adds it.' },

@@ -165,6 +165,23 @@ describe.each(FORGES)('an issue of %s', (kind) => {
   });
 });
 
+test('hazard 58: while the forge limits requests, one request is made for all issues of a run, and the report waits', async () => {
+  const forge = await openForge('github');
+  const first = created(undefined, 3);
+  const numbers = ['#41', '#42', '#43'];
+  const stories = first.prd.stories.map((story, index) => ({ ...story, id: numbers[index]! }));
+  const issues = { forge: 'github', project: FAKE_PROJECT, label: 'halo' } as const;
+  await store.createRun({ ...first, prd: { ...first.prd, stories }, issues }, origin);
+  await new IssueReportFiles(home).add(first.runId);
+  await store.append(first.runId, [{ type: 'run.started' }, ...numbers.flatMap((id) => passed(id))]);
+  let requests = 0;
+  forge.fault = () => ((requests += 1), { status: 429, headers: { 'retry-after': '1200' } });
+  await report(forge);
+  expect(requests).toBe(1);
+  const waiting = await findPendingReports({ home, env: {} }, await store.readState(first.runId));
+  expect(waiting).toMatchObject({ stories: numbers, retryAt: new Date(now + 1_200_000).toISOString() });
+});
+
 describe.each(FORGES)('reports to an issue of %s', (kind) => {
   test('have the configured labels, and leave the label of the run', async () => {
     const labels = '[issues.labels]\nrunning = "doing"\nlanded = "halo"\nfailed = "broken"';

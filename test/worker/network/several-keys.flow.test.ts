@@ -40,6 +40,28 @@ describe('a model with several keys', () => {
     expect(await events('model.paused')).toHaveLength(1);
   });
 
+  it('hazard 64: uses each of nine keys once while all get pauses at the same time, for three models, and waits for the first', async ({
+    home,
+    link,
+  }) => {
+    const seconds = [9, 8, 7, 3, 5, 6, 4, 8, 9].map((hours) => hours * 3_600);
+    const paused = seconds.map((wait) => ({ fail: 429, headers: { 'retry-after': String(wait) } }));
+    const { attempt, events, keys } = await openKeys({ home, link, more: 7 }, [...paused, ...paused, ...paused]);
+    const models = ['m', 'other', 'gpt-5.5'];
+    const gates = await Promise.all(models.map((model) => attempt([`model.name=${model}`])));
+    for (const [nth, gate] of gates.entries()) {
+      const body = { model: models[nth], stream: true, input: [] };
+      for (let times = 0; times < 2; times++) expect((await ask(gate.socket, { body })).status).toBe(400);
+      const stop = gate.stopped();
+      const until = stop?.cause === 'pause' ? Date.parse(stop.pause.until) - Date.now() : 0;
+      expect(until).toBeGreaterThan(3 * 3_600_000 - 100_000);
+      expect(until).toBeLessThanOrEqual(3 * 3_600_000);
+    }
+    expect(keys()).toEqual([1, 2, 3].flatMap(() => seconds.map((_, index) => index + 1)));
+    expect(await events('key.paused')).toHaveLength(27);
+    expect(await events('model.paused')).toHaveLength(3);
+  });
+
   it.for([401, 402, 403])(
     'skips a key that is refused with %s if another one works, with a warning',
     async (status, { home, link }) => {

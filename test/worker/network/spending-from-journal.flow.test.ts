@@ -1,5 +1,8 @@
-import { expect } from 'vitest';
+import { rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, vi } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { withDiskErrors } from '../../../src/store/disk-errors.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { readSpending } from '../../../src/worker/network/spending-from-journal.ts';
 import { it } from '../../support/fixtures.ts';
@@ -69,6 +72,27 @@ it('the spending of a day counts all runs, also those that began or ended on ano
   await at('2030-01-02T02:00:00Z', ended, used('US-001', 2), END);
   await at('2030-01-03T00:00:00Z', over, used('US-001', 90), END);
   expect(await spent('day', ended)).toEqual({ microUsd: 0, tokens: 32 });
+});
+
+it('hazard 60: the spending of a day is unknown, and not less, while files of a run cannot be opened', async ({
+  home,
+}) => {
+  const { at, add } = openJournals(home);
+  const runId = await add('2030-01-02T10:00:00Z');
+  await at('2030-01-02T11:00:00Z', runId, used('US-001', 40));
+  const store = openStore(home, { transcribe: () => [] });
+  const spent = () =>
+    readSpending({ worker: { store }, identity: { runId, story: 'US-001' } }, { name: 'day', key: `home:day:${DAY}` });
+  const tooMany = Object.assign(new Error('EMFILE: too many open files, open'), { code: 'EMFILE', errno: -24 });
+  vi.spyOn(store, 'readState').mockImplementationOnce(() => withDiskErrors(home, () => Promise.reject(tooMany)));
+  await expect(spent()).rejects.toMatchObject({
+    code: 'DISK_FAILED',
+    hint: expect.stringContaining('ulimit') as string,
+  });
+  expect(await spent()).toEqual({ microUsd: 0, tokens: 40 });
+  truncateSync(join(home, 'runs', runId, 'journal.jsonl'), 5);
+  rmSync(join(home, 'runs', runId, 'checkpoints'), { recursive: true });
+  expect(await spent(), 'a damaged run must not stop all others').toEqual({ microUsd: 0, tokens: 0 });
 });
 
 it('the spending of a day counts answers that arrive after their run was cancelled', async ({ home }) => {

@@ -1,4 +1,5 @@
 import { describe, expect, vi } from 'vitest';
+import { HaloError } from '../../../src/core/failure/errors.ts';
 import { registerWorker } from '../../../src/store/process-registry.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { it, removeForge } from './pull-world.ts';
@@ -41,6 +42,52 @@ describe('the pull request of a run', () => {
       expect((await command(['status', run.runId])).stdout, 'the failure is over').not.toContain('Tried again');
     },
   );
+
+  it('hazard 58: waits without a request for as long as the forge limits requests', async ({
+    forge,
+    open,
+    command,
+  }) => {
+    const run = await open(['A']);
+    await run.land('A');
+    await run.end();
+    let requests = 0;
+    forge.fault = () => ((requests += 1), { status: 403, headers: { 'retry-after': '1200' } });
+    for (let minute = 0; minute < 20; minute++) await run.pass();
+    expect(requests).toBe(1);
+    expect((await command(['status', run.runId])).stdout).toContain('its rate limit is used up');
+    forge.fault = () => undefined;
+    await run.pass();
+    expect(forge.pulls.all).toMatchObject([{ branch: run.branch, isDraft: false }]);
+  });
+
+  it('hazard 58: does not keep a worker from its end while the forge hangs, and is opened by the next one', async ({
+    forge,
+    open,
+  }) => {
+    const run = await open(['A']);
+    await run.land('A');
+    let requests = 0;
+    forge.fault = () => ((requests += 1), { wait: () => new Promise(() => undefined) });
+    const passing = run.pass();
+    await vi.waitFor(() => expect(requests).toBe(1), PATIENCE);
+    await run.close();
+    await passing;
+    expect(requests).toBe(1);
+    forge.fault = () => undefined;
+    run.crash();
+    await run.pass();
+    expect(forge.pulls.all).toHaveLength(1);
+  });
+
+  it('hazard 60: is opened later if a file of its run cannot be opened now', async ({ forge, open }) => {
+    const run = await open(['A']);
+    await run.land('A');
+    vi.spyOn(run.store, 'readRecord').mockRejectedValueOnce(new HaloError('DISK_FAILED', 'Too many files are open.'));
+    await run.pass().catch(() => undefined);
+    await run.pass();
+    expect(forge.pulls.all).toMatchObject([{ branch: run.branch }]);
+  });
 
   it('keeps what people push to its branch, and shows further work that it cannot push', async ({
     forge,

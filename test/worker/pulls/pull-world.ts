@@ -74,6 +74,7 @@ export const it = base.extend('open', ({ forge, haloHome: { dir: home }, reposit
       runId,
       state,
       append,
+      store,
       branch: `halo/${runId}`,
       /** The attempts that were queued. */
       queued,
@@ -115,6 +116,8 @@ export const it = base.extend('open', ({ forge, haloHome: { dir: home }, reposit
       sendBack: (story: string, text: string) =>
         giveFeedback(context, { runId, by: 'tess', openQueue: () => Promise.resolve(queue) }, { storyId: story, text }),
       pass,
+      /** The worker ends. */
+      close: () => worker.requester.close(),
       /** The worker is gone, without an end, and another one continues. */
       crash() {
         worker = openWorker();

@@ -6,7 +6,7 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import type { GatewayProblem, GatewayStop } from '../../../gateway/request-log.ts';
 import type { SandboxExit } from '../../../sandbox/sandbox.ts';
 import { describeKeySource } from '../../network/provider-keys.ts';
-import { AttemptEnded, attemptFailed, findExitFailure, withCause } from '../attempt-outcome.ts';
+import { AttemptEnded, attemptFailed, describeRefusedForks, findExitFailure, withCause } from '../attempt-outcome.ts';
 import { defined } from '../../../lib/guards.ts';
 import type { AgentRun } from './collect-agent-run.ts';
 
@@ -41,7 +41,8 @@ export function judgeAgentRun(run: AgentRun, facts: AgentEndFacts): AgentJudgeme
   const outcome = adapter.outcome({ exitCode: exit.exitCode, answerText, error, stderrTail: tail });
   switch (outcome.kind) {
     case 'invalid': {
-      const end = blamePermission(run, attemptFailed('INVALID_OUTPUT', outcome.error, answerText ?? tail));
+      const why = `${outcome.error}${describeRefusedForks(exit, config.limits, tail)}`;
+      const end = blamePermission(run, attemptFailed('INVALID_OUTPUT', why, answerText ?? tail));
       return { answer: undefined, end: stop ?? end };
     }
     case 'error':
@@ -87,9 +88,10 @@ function judgeAnswer(answer: AgentAnswer, run: AgentRun, stop: AttemptEnded | Ha
 
 function explain(
   { error, cause }: AgentOutcome & { kind: 'error' },
-  { problem, config, stderrTail: tail }: AgentEndFacts,
+  { exit, problem, config, stderrTail: tail }: AgentEndFacts,
 ): AttemptEnded {
-  if (problem === undefined) return withCause(cause, attemptFailed('ENGINE_ERROR', error, tail));
+  const why = `${error}${describeRefusedForks(exit, config.limits, tail)}`;
+  if (problem === undefined) return withCause(cause, attemptFailed('ENGINE_ERROR', why, tail));
   const check = problem.cause === 'key-refused' ? ` Check ${keyPlaces(config.model)} where the worker runs.` : '';
   const sentence = check === '' ? problem.sentence : `${problem.sentence.replace(/\.?$/, '.')}${check}`;
   return withCause(problem.cause ?? cause, attemptFailed('ENGINE_ERROR', sentence, tail));
