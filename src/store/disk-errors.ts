@@ -18,7 +18,9 @@ export function toDiskError(path: string, error: unknown): unknown {
   }
   const code = errnoOf(error);
   if (code === undefined || error instanceof HaloError) return error;
-  const at = (error as NodeJS.ErrnoException).path ?? path;
+  const { syscall, path: found, dest } = error as NodeJS.ErrnoException & { dest?: string };
+  // The path of a link is its target.
+  const at = (syscall === 'symlink' ? dest : found) ?? path;
   const { what, hint } = REASONS[code] ?? {
     what: `the system returned ${code}`,
     hint: 'Check the disk, then try again.',

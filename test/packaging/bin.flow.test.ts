@@ -60,6 +60,15 @@ describe('bin/halo in a checkout', () => {
     expect(said.stdout).toMatch(/^halo: building what changed in src\/ …\r?\none $/);
   });
 
+  test('reports that the current folder no longer exists', async () => {
+    const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0"';
+    const { exitCode, stderr } = await execa('sh', ['-c', script, join(checkout, 'bin/halo')], {
+      cwd: checkout,
+      reject: false,
+    });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 6, stderr: 'halo: the current folder no longer exists\n  change to another one' }); // prettier-ignore
+  });
+
   test('removes what an interrupted build has left', async () => {
     await mkdir(join(checkout, '.halo-build/dist-4321/cli'), { recursive: true });
     await halo();

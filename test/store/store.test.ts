@@ -129,6 +129,14 @@ describe('append', () => {
     expect((await store.readJournal(runId)).map((e) => e.type)).toEqual(['run.created', 'run.started']);
   });
 
+  test('an append to a run that somebody has removed creates nothing', async () => {
+    const runId = await newRun();
+    const journal = join(home, 'runs', runId, 'journal.jsonl');
+    rmSync(journal);
+    await expect(store.append(runId, [{ type: 'run.started' }])).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    expect(existsSync(journal)).toBe(false);
+  });
+
   test.for<[string, string, (lines: string[]) => string[]]>([
     ['is repeated', 'event 2 follows event 3', (lines) => [...lines, lines[1]!]],
     ['is missing', 'event 3 follows event 1', ([first = '', , ...rest]) => [first, ...rest]],

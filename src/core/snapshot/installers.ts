@@ -34,11 +34,12 @@ const PIP_FLAG = String.raw`(?:-q|--(?:require-hashes|no-deps|no-cache-dir|no-co
 const PIP_FILE = String.raw`(?:-r ?|--requirement[= ])(?:\./)?([\w-][\w./-]*\.(?:txt|in))(?= |$)`;
 const NODE = {
   inspect: /(?:^|\/)(?:package\.json|\.npmrc)$/,
-  // Scripts of packages run the programs in `node_modules/.bin`.
-  installed: /(?:^|\/)node_modules(?:\/|$)/,
   // npm compiles a native package at `binding.gyp`.
   never: /(?:^|\/)(?:binding\.gyp|\.pnpmfile\.[cm]?js)$/,
 };
+
+/** Scripts of packages run the programs in `node_modules/.bin`. `npm ci` removes them first. */
+const NODE_MODULES = /(?:^|\/)node_modules(?:\/|$)/;
 
 /** The commands that halo knows. */
 export const INSTALLERS: readonly Installer[] = [
@@ -53,7 +54,7 @@ export const INSTALLERS: readonly Installer[] = [
     command: new RegExp(`^pnpm (?:i|install)${FLAGS} --frozen-lockfile${FLAGS}$`),
     inputs: /(?:^|\/)(?:package\.json|pnpm-lock\.yaml|pnpm-workspace\.yaml|\.npmrc)$|(?:^|\/)patches\//,
     inspect: /(?:^|\/)(?:package\.json|pnpm-workspace\.yaml|pnpm-lock\.yaml|\.npmrc)$/,
-    installed: NODE.installed,
+    installed: NODE_MODULES,
     // Manifests whose scripts are not read.
     never: /(?:^|\/)(?:binding\.gyp|\.pnpmfile\.[cm]?js|package\.(?:json5|yaml))$/,
     lockfiles: ['pnpm-lock.yaml'],
@@ -63,6 +64,7 @@ export const INSTALLERS: readonly Installer[] = [
     inputs: /(?:^|\/)(?:package\.json|yarn\.lock|\.yarnrc|\.yarnrc\.yml|\.npmrc)$|(?:^|\/)\.yarn\//,
     ...NODE,
     inspect: /(?:^|\/)(?:package\.json|\.npmrc|\.yarnrc|\.yarnrc\.yml)$/,
+    installed: NODE_MODULES,
     lockfiles: ['yarn.lock'],
   },
   {

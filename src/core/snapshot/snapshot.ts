@@ -47,13 +47,16 @@ export interface SnapshotParts {
   env: Readonly<Record<string, string>>;
   /** Hosts, registries and their URLs. */
   network: unknown;
+  /** `snapshot.inputs`: what a user leaves out may change what setup makes of the same inputs. */
+  listed?: readonly string[] | undefined;
   /** Path, mode and blob id of each input; a constant if the key does not depend on files. */
   inputs: string | readonly (readonly [path: string, mode: string, id: string])[];
 }
 
 /** The text of which the key is the SHA-256; the order of variables and files does not matter. */
-export function snapshotKeyText({ image, architecture, setup, env, network, inputs }: SnapshotParts): string {
+export function snapshotKeyText({ image, architecture, setup, env, network, listed, inputs }: SnapshotParts): string {
   const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
   const files = typeof inputs === 'string' ? inputs : [...inputs].sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([1, image, architecture, setup, variables, network, files]);
+  const parts = [1, image, architecture, setup, variables, network, files];
+  return JSON.stringify(listed === undefined ? parts : [...parts, listed]);
 }

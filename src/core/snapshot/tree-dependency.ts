@@ -86,7 +86,7 @@ const RULES: readonly { paths: RegExp; pattern: RegExp; why: string }[] = [
   {
     paths: /(?:^|\/)(?:Gemfile|gems\.rb)$/,
     pattern:
-      /\b(?:require|require_relative|load|eval|eval_gemfile|gemspec|path|File|Dir|IO|Kernel|send|system|exec|instance_eval)\b|`/,
+      /\b(?:require|require_relative|load|autoload|gemspec|plugin|path|File|Dir|IO|Kernel|Process|Open3|Pathname|const_get|open|popen|spawn|fork|system|binding|(?:instance_|class_|module_)?(?:eval|exec)|eval_gemfile|(?:public_|__)?send(?:__)?|readlines?)\b|`|%x|\bfile\b(?!: *["']\.ruby-version["'])/,
     why: 'reads further files',
   },
   {

@@ -12,7 +12,7 @@ import { toJson } from '../run/create-run.ts';
 import { isDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
 import { appendEvents } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
-import { catchUp, checkpointText, foldEvents, loadRun, type FoldedRun } from './load-run.ts';
+import { catchUp, checkpointText, foldEvents, loadRun, runNotFound, type FoldedRun } from './load-run.ts';
 import type { EventCache } from './event-cache.ts';
 import { changesRecord, type JournalFeed } from './journal-feed.ts';
 import { lockRun } from './lock-run.ts';
@@ -84,7 +84,10 @@ export async function settleEndedRun(paths: RunPaths, { openRuns, runIndex, even
 }
 
 async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promise<AppendResult<T>> {
-  const file = await open(paths.journal, 'a+', 0o600);
+  // Somebody may have removed the run.
+  const file = await open(paths.journal, O_RDWR | O_APPEND).catch((error: unknown) => {
+    throw isMissing(error) ? runNotFound(paths, error) : error;
+  });
   try {
     const before = await currentState(file, paths, append.known);
     const { entries, result } = await append.decide(before.state);
@@ -116,7 +119,7 @@ async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promi
   }
 }
 
-const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_RDWR, O_WRONLY } = constants;
 /** A link in its place is not followed. */
 const APPEND_TO_FILE = O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY;
 

@@ -43,6 +43,7 @@ export async function snapshotKey(
     setup,
     env,
     network: [network.allow, network.registries, network.upstreams, network.scopes, network.git],
+    listed: snapshot.inputs,
   };
   const keyOf = (of: SnapshotParts['inputs']) =>
     createHash('sha256')

@@ -156,7 +156,7 @@ describe('incident snapshot-poison: files of the repository that an installer ru
     expect(selectInputs([command], [...TREE, ...paths], {})).toMatchObject({ kind: 'files', files: ['requirements.txt'] }); // prettier-ignore
   });
 
-  it.for(['npm ci', 'pnpm install --frozen-lockfile', 'yarn install --frozen-lockfile'])(
+  it.for(['pnpm install --frozen-lockfile', 'yarn install --frozen-lockfile'])(
     'are inputs of %s in node_modules, where scripts of packages find their programs',
     (command) => {
       const installed = ['node_modules/.bin/node', 'packages/a/node_modules'];
@@ -270,6 +270,10 @@ describe('a file makes an install depend on the whole tree', () => {
     ['requirements.txt', 'a==1 # --hash=sha256:00'],
     ['dev.in', 'a'],
     ['Gemfile', 'eval_gemfile "x"'],
+    ['Gemfile', 'gem "rake", %x(bin/version)'],
+    ['Gemfile', 'public_send(:x, "y")'],
+    ['Gemfile', 'ruby open(".tool-versions").read'],
+    ['Gemfile', 'ruby file: ".tool-versions"'],
   ] as const)('%s with %j', ([path, text]) => {
     expect(findTreeDependency(path, text, true)).toContain(path);
   });
@@ -287,7 +291,7 @@ describe('a file makes an install depend on the whole tree', () => {
       'requirements.txt',
       '# by pip-compile\n--only-binary=:all:\na==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n    # via b\n',
     ],
-    ['Gemfile', 'source "https://rubygems.org"\ngem "rake"'],
+    ['Gemfile', 'source "https://rubygems.org"\nruby file: ".ruby-version"\ngem "rake"\ngem "sprockets"'],
   ] as const)('an install does not depend on the whole tree because of %s with %j', ([path, text]) => {
     expect(findTreeDependency(path, text, true)).toBeUndefined();
   });

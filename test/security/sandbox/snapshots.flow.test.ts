@@ -63,4 +63,23 @@ echo two > deps.lock; date > "$(date +%N).txt"; ${OK}`;
     const keys = [honest, poisoned, await keyOf(repository.commit('more evil'))].map(({ key }) => key);
     expect(new Set(keys).size).toBe(3);
   });
+
+  it('is not one for which a branch or a request has left out inputs, although the others are the same', async () => {
+    const repository = newRepository({
+      'package.json': '{"name":"x"}\n',
+      'package-lock.json': '{"packages":{"":{}}}\n',
+    });
+    const keyOf = (commit: string, ...more: string[]) => {
+      const { config } = resolveConfig({ cwd: '/', set: ['setup=["npm ci"]', ...more] });
+      const at = { gitDir: `${repository.root}/.git`, commit, signal: new AbortController().signal };
+      return snapshotKey(at, { config, image: 'sha256:1' });
+    };
+    const honest = await keyOf(repository.git('rev-parse', 'HEAD'));
+    expect(honest.inputs).toEqual(['package-lock.json', 'package.json']);
+    // npm runs the programs that this file names.
+    repository.write('binding.gyp', '{}');
+    const evil = await keyOf(repository.commit('evil'), 'snapshot.inputs=["package.json","package-lock.json"]');
+    expect(evil.inputs).toEqual(honest.inputs);
+    expect(evil.key).not.toBe(honest.key);
+  });
 });
