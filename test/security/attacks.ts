@@ -334,6 +334,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'only run directories below HALO_HOME are resumed; of others, only the path of a PRD in the repository is used, for a new run',
   ],
   [
+    'incident issue-project',
+    'have the server read issues of a project that is not one of the repositories of the user, with the token of the forge, or comment on them',
+    'the project is that of the submitted address, or its address is on the list of the user; checked before the forge is asked',
+  ],
+  [
     'incident issue-bait',
     'rewrite an issue after somebody accepted it as work',
     'the agent receives the submitted text; the journal says that the issue was edited',

@@ -1,3 +1,4 @@
+import { findPushTarget } from '../../core/pulls/forge-project.ts';
 import { formatIssueSource, parseIssueSource, type IssueSource } from '../../core/issues/issue-source.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
@@ -5,9 +6,9 @@ import { issuesToPrd, priorityLabels } from '../../forge/issues-to-prd.ts';
 import type { Config } from '../../config/config.ts';
 import type { Issue } from '../../forge/forge.ts';
 import { findOriginUrl } from '../../git/repository/origin-url.ts';
-import { isUrl } from '../../git/repository/repo-url.ts';
+import { isUrl, parseRemote } from '../../git/repository/repo-url.ts';
 import { IssueRuns } from '../../store/forge/issue-runs.ts';
-import { readIssueSettings } from '../../worker/issues/open-issue-source.ts';
+import { readForges, readIssueSettings } from '../../worker/issues/open-issue-source.ts';
 import type { BatchRequest, IssuesRequest, Submitted } from '../operations/requests.ts';
 import { submitOnce } from '../submit/idempotent-submit.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
@@ -23,6 +24,7 @@ export async function submitIssues(
   { source: text, label, repo, again = false, key, ...options }: IssuesRequest,
 ): Promise<Submitted[]> {
   const { issues, settings, runs } = await openSource(context, { text, label, repo, remote: options.remote });
+  await assertMayUseIssues(context, { issues, repo });
   const request = (prd: PrdFile): BatchRequest => ({
     ...options,
     issues,
@@ -72,6 +74,22 @@ async function openSource({ host, env }: Pick<SubmitContext, 'host' | 'env'>, na
   const settings = await readIssueSettings({ home: host.home, env });
   const issues = await resolveSource({ ...named, label: named.label ?? settings.label });
   return { issues, settings, runs: new IssueRuns(host.home, issues) };
+}
+
+/**
+ * A user with a list of repositories works on the issues of these: the project is that of the submitted address, or its
+ * address is on the list. A folder is not asked for its remotes, which who may write to it can change. Throws ACCESS_DENIED.
+ */
+async function assertMayUseIssues(
+  { assertMayUse, host: { home }, env, masker }: SubmitContext,
+  { issues: { forge, project }, repo }: { issues: IssueSource; repo: string },
+): Promise<void> {
+  if (assertMayUse === undefined) return;
+  const { gitUrls } = await readForges({ home, env, masker });
+  const own = isUrl(repo) ? parseRemote(repo).address : undefined;
+  if (own !== undefined) assertMayUse(own);
+  const found = own === undefined ? undefined : findPushTarget(own, gitUrls);
+  if (found?.forge !== forge || found.project !== project) assertMayUse(`${gitUrls[forge] ?? forge}/${project}`);
 }
 
 async function resolveSource({ text, label, repo, remote = false }: Named & { label: string }): Promise<IssueSource> {
