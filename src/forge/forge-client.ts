@@ -56,6 +56,8 @@ const MAX_PAGES = 20;
 const MAX_TRIES = 4;
 const FIRST_WAIT_MS = 250;
 const DEFAULT_WAIT_MS = 15 * 60_000;
+/** Longer waits are shortened to this one: a forge may state any number. */
+const MAX_WAIT_MS = 30 * 86_400_000;
 /** Wait time after a rate limit without a stated duration. */
 const UNKNOWN_WAIT_MS = 60_000;
 const MAX_CACHED = 200;
@@ -216,7 +218,7 @@ export class ForgeLimited extends HaloError {
   readonly waitMs: number;
 
   constructor(baseUrl: string, waitMs: number) {
-    const until = new Date(Date.now() + waitMs).toISOString();
+    const until = new Date(Date.now() + Math.min(waitMs, MAX_WAIT_MS)).toISOString();
     const message = `The forge ${baseUrl} accepts no requests before ${until}: its rate limit is used up.`;
     super('FORGE_FAILED', message, { hint: 'Try again after that time, or use a token with a higher limit.' });
     this.waitMs = waitMs;

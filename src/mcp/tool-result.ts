@@ -32,7 +32,7 @@ export function toToolResult(value: object, mask: Mask): ToolResult {
 export function toToolError({ code, message, hint, problems }: HaloError, mask: Mask): ToolResult {
   const shown = problems.length === 0 ? {} : { problems: problems.slice(0, MAX_ENTRIES) };
   const error = mapTexts({ code, message, ...defined({ hint }), ...shown }, mask);
-  return { content: [{ type: 'text', text: JSON.stringify({ error }) }], isError: true };
+  return { content: [{ type: 'text', text: JSON.stringify({ notice: NOTICE, error }) }], isError: true };
 }
 
 function mapTexts(value: unknown, mask: Mask): unknown {

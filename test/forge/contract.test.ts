@@ -155,6 +155,12 @@ describe.each(FORGES)('the issues of %s', (name) => {
     },
   );
 
+  test('are refused with a time if a rate limit lasts longer than a date can say', async ({ open }) => {
+    const { fake, forge } = await open({ maxWaitMs: 1000 });
+    fake.fault = () => ({ status: 429, headers: { 'retry-after': '1e300' } });
+    await expect(forge.listIssues('halo')).rejects.toMatchObject({ code: 'FORGE_FAILED' });
+  });
+
   test('are refused with the status and a hint for a wrong token or project', async ({ open }) => {
     const { forge } = await open({ token: 'wrong' });
     await expect(forge.listIssues('halo')).rejects.toMatchObject({

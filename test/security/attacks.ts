@@ -506,7 +506,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident pipes',
-    'put pipes in the place of files of git, so that submits never end and hold up those of others',
+    'put pipes in the place of files of git, so that submits and retries never end and hold up those of others',
     'questions about a checkout end after 30 seconds and with the request; four submits of one user run at the same time, the next ones wait',
   ],
   [
@@ -531,8 +531,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident user-limits',
-    'use more of a server than the limits of a user, with more tokens, sessions and sign-ins; hold up others with pending sign-ins, tool calls, large PRDs, replays or slow requests',
-    'limits count users, not tokens or sessions; pending sign-ins are sealed in the cookie; calls, replays and requests at a time are limited per user, and users take turns; a PRD is read in time that grows with its size',
+    'use more of a server than the limits of a user, with more tokens, sessions and sign-ins; hold up others with pending sign-ins, tool calls, large PRDs, replays, searches, slow requests or answers that it does not read',
+    'limits count users, not tokens or sessions; pending sign-ins are sealed in the cookie; calls, replays, requests and answers at a time are limited per user, and users take turns; a PRD is read in time that grows with its size',
   ],
   [
     'incident follower-flood',
@@ -590,9 +590,14 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'deciding tools, and settings that land or weaken, only with [mcp] decide in config.toml; the rules of requests',
   ],
   [
+    'incident mcp-path',
+    'give a tool an id or a path that makes `halo mcp` send the token of its user to another operation of the server',
+    'dots alone are not part of an id or a path: the client refuses them',
+  ],
+  [
     'incident mcp-text',
     'names and logs of a run give instructions to the agent that reads them',
-    'strings in JSON below a notice that calls them data; hidden characters spelled',
+    'strings in JSON below a notice that calls them data, also in errors; hidden characters spelled',
   ],
   [
     'incident imported-config',

@@ -1,6 +1,7 @@
 import { grantOf, mayUseRepository, type User } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { withoutCredentials } from '../../git/repository/repo-url.ts';
+import { pickRunId } from '../../store/run/run-list.ts';
 import type { Store } from '../../store/store.ts';
 import type { AnyOperation } from '../operations/operation.ts';
 
@@ -57,15 +58,14 @@ export function visibleStore(store: Store, user: User): Store {
   return {
     ...store,
     find: async (part) => {
-      // The message of the store names runs that the user cannot see.
-      const runId = await store.find(part).catch((error: unknown) => {
-        if (error instanceof HaloError && error.code === 'RUN_NOT_FOUND') return undefined;
-        throw error;
-      });
-      if (runId !== undefined && (await onlyVisible([{ runId }])).length > 0) return runId;
-      throw new HaloError('RUN_NOT_FOUND', `No run matches "${part.slice(0, 64)}".`, {
-        hint: 'Run `halo ls` to list all runs that you can see.',
-      });
+      // A run that the user cannot see must neither be named nor make a part of an id ambiguous.
+      const wanted = part.toLowerCase();
+      const matching = (await store.runIds()).filter((runId) => runId.includes(wanted));
+      const visible = await onlyVisible(matching.map((runId) => ({ runId })));
+      return pickRunId(
+        visible.map(({ runId }) => runId),
+        part,
+      );
     },
     list: async (query) => ({ ...(await store.list({ ...query, isVisible })), unreadable: [] }),
     runIds: async () =>

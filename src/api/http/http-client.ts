@@ -38,11 +38,10 @@ function toRequest(
   input: Input,
   signal: AbortSignal | undefined,
 ): { path: string; options: RequestOptions } {
-  const path = operation.path.replace(/\{(\w+)(\*?)\}/g, (_all, key: string, slashes: string) =>
-    slashes === ''
-      ? encodeURIComponent(String(input[key]))
-      : String(input[key]).split('/').map(encodeURIComponent).join('/'),
-  );
+  const path = operation.path.replace(/\{(\w+)(\*?)\}/g, (_all, key: string, slashes: string) => {
+    const value = String(input[key]);
+    return (slashes === '' ? [value] : value.split('/')).map(toSegment).join('/');
+  });
   const inPath = pathKeys(operation);
   const rest = Object.entries(input).filter(([key, value]) => value !== undefined && !inPath.includes(key));
   const sent =
@@ -50,6 +49,14 @@ function toRequest(
       ? { body: Object.fromEntries(rest) }
       : { query: Object.fromEntries(rest.map(([key, value]) => [key, String(value)])) };
   return { path, options: { ...sent, ...(signal && { signal }) } };
+}
+
+/** Throws USAGE for a segment that would lead to another operation, with the rights of the token. */
+function toSegment(text: string): string {
+  if (text !== '.' && text !== '..') return encodeURIComponent(text);
+  throw new HaloError('USAGE', `${JSON.stringify(text)} is not part of an id or of a path.`, {
+    hint: 'List the runs with `halo ls`; the names of their files have no dots alone.',
+  });
 }
 
 interface StreamRequest {

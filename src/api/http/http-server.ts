@@ -18,6 +18,7 @@ import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Caller } from '../access/authenticate.ts';
 import type { Credential } from '../access/credential.ts';
 import type { CallerOptions } from '../access/call-for-user.ts';
+import { UserTurns } from '../access/user-turns.ts';
 import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
 import { CountPerUser } from './count-per-user.ts';
@@ -37,6 +38,8 @@ const METRICS_PATH = '/metrics';
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 /** Of one user, except streams. */
 const MAX_RUNNING = 128;
+/** Of these, answers that are made or that their client has not read yet: one may need many megabytes of memory. */
+const MAX_READING = 8;
 const MAX_ISSUES_LENGTH = 1_000;
 /** A body of the maximum size passes at 30 kB/s. Who reads a stream in a pager may pause for long. */
 const TIMEOUTS = { headersMs: 10_000, requestMs: 5 * 60_000, stalledMs: 60 * 60_000 };
@@ -95,6 +98,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
   };
   const streams = new OpenStreams(stalledMs);
   const running = new CountPerUser({ max: MAX_RUNNING, what: 'running requests', hint: 'Wait for their answers.' });
+  const reading = new UserTurns({ running: MAX_READING, waiting: MAX_RUNNING, what: 'requests' });
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestMs,
@@ -149,6 +153,11 @@ export function buildApp(options: AppOptions): FastifyInstance {
     app.addHook('onSend', async ({ routeOptions }, _reply, payload) =>
       (routeOptions.config as RouteConfig).secret === true ? payload : maskPayload(masker, payload),
     );
+  // Who reads nothing of an answer does not keep it in memory. Streams have the same limit from their beginning.
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    reply.raw.setTimeout(stalledMs, () => reply.raw.destroy());
+    done();
+  });
   app.addHook('preClose', (done) => {
     closing.abort();
     done();
@@ -184,6 +193,10 @@ export function buildApp(options: AppOptions): FastifyInstance {
         request.headers[UNDECIDED_HEADER] === undefined ? {} : { undecided: true },
       ),
     untilRevoked: (request, reply) => streams.add(reply, identityOf(request)),
+    async takeTurn(request, reply) {
+      const caller = callerOf(request);
+      if (caller.kind === 'user') reply.raw.once('close', await reading.enter(caller.user.name, untilGone(reply)));
+    },
     closing: closing.signal,
   };
   for (const operation of ALL_OPERATIONS) addRoute(app, operation, serving);
@@ -212,11 +225,14 @@ interface Serving {
    */
   untilRevoked: (request: FastifyRequest, reply: FastifyReply) => AbortSignal;
   callFor: (request: FastifyRequest) => CallOperation;
+  /** Waits until the user may read another answer: a turn ends with the response. Throws TOO_MANY_REQUESTS, RUN_ABORTED. */
+  takeTurn: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
   /** Aborted when the server shuts down. */
   closing: AbortSignal;
 }
 
-function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, untilRevoked, closing }: Serving): void {
+function addRoute(app: FastifyInstance, operation: AnyOperation, serving: Serving): void {
+  const { callFor, takeTurn, untilRevoked, closing } = serving;
   const { method, output, input } = operation;
   const schema = input?.(z);
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -230,6 +246,7 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, { callFor, unti
     } as never;
     const ends = operation.inspects === true || operation.endsWithRequest === true;
     const ending = ends ? AbortSignal.any([closing, untilGone(reply)]) : closing;
+    if (method === 'GET' && output.kind !== 'stream') await takeTurn(request, reply);
     switch (output.kind) {
       case 'json':
         return reply.code(output.created === true ? 201 : 200).send(await call(operation, checked, ending));

@@ -27,10 +27,12 @@ export const EXAMPLE_PRD = Buffer.from(
   '{"userStories":[{"id":"US-001","title":"Add total()","acceptanceCriteria":["An empty cart has the total 0."]}]}',
 ).toString('base64');
 
+export const givenSettings = (z: Zod) => z.array(z.string().max(65_536)).max(200);
+
 /** Options of all runs of a submit. `user` is not verified: everyone who has the token is trusted equally. */
 export const submitOptions = (z: Zod) => ({
   profile: z.string().optional().describe('`[profiles.<name>]` of the configuration.'),
-  set: z.array(z.string().max(65_536)).describe('Settings, as `key=value`; later ones win.'),
+  set: givenSettings(z).describe('Settings, as `key=value`; later ones win.'),
   allowDirty: z.boolean().describe('Accept uncommitted changes; they are not part of the run.'),
   queueFolder: z
     .string()
@@ -44,7 +46,7 @@ export const submitOptions = (z: Zod) => ({
     .describe('Start from the checked-out commit, even if it lacks stories that the PRD marks as done.'),
   withoutGates: z.boolean().optional().describe('Without gates, the report of the agent decides.'),
   priority: prioritySchema(z),
-  after: z.array(z.string()).optional().describe('Runs that must end with SUCCESS first.'),
+  after: z.array(z.string()).max(100).optional().describe('Runs that must end with SUCCESS first.'),
   stories: z
     .array(z.string().min(1).max(1000))
     .min(1)
@@ -58,7 +60,7 @@ export const submitOptions = (z: Zod) => ({
 
 /** Changed settings of an existing run. */
 export const settingsSchema = (z: Zod) => ({
-  set: z.array(z.string().max(65_536)).max(200).optional().describe('Settings, as `key=value`.'),
+  set: givenSettings(z).optional().describe('Settings, as `key=value`.'),
   yes: z.boolean().optional().describe('Confirms changed gates or a changed image.'),
 });
 

@@ -45,12 +45,12 @@ function nameOf(claims: Claims, { userClaim }: OidcSettings): string {
   // Otherwise, an account with the address of another person would sign in as that person.
   if (userClaim === 'email' && claims.email_verified !== true)
     throw signInFailed(`The provider has not verified the address ${value.slice(0, 64)}.`);
-  const name = userClaim === 'email' ? value.toLowerCase() : value;
-  if (!USER_NAME.test(name))
+  // Before the conversion: the Kelvin sign becomes a k.
+  if (!USER_NAME.test(value))
     throw signInFailed(
-      `${JSON.stringify(name.slice(0, 64))} cannot be the name of a user: it may have 64 letters, digits and . @ + - _.`,
+      `${JSON.stringify(value.slice(0, 64))} cannot be the name of a user: it may have 64 letters, digits and . @ + - _.`,
     );
-  return name;
+  return userClaim === 'email' ? value.toLowerCase() : value;
 }
 
 /** With roles by group, the provider decides at each sign-in; otherwise a known user keeps the role. */

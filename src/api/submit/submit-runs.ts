@@ -24,6 +24,7 @@ import { resolveSubmission, type ResolvedSubmission } from './resolve-submission
 import { resolvePrdOwnership } from './prd-ownership.ts';
 import { assertNamedOnce, hasOpenStory, readBatchMembers, type CheckedBatch, type Member } from './batch-members.ts';
 import { resolveStartingPoint } from './starting-point.ts';
+import { readInTurn } from '../access/read-in-turn.ts';
 import type { SubmitContext } from './submit-context.ts';
 import { warnOfOpenRuns } from './warnings.ts';
 
@@ -44,7 +45,7 @@ export async function submitBatch(
   request: BatchRequest,
   announce: (submitted: Submitted[]) => Promise<void> = () => Promise.resolve(),
 ): Promise<Submitted[]> {
-  const batch = readBatchMembers(request, context.masker);
+  const batch = await readInTurn(context, () => readBatchMembers(request, context.masker));
   const { key } = request;
   if (key === undefined) return submitMembers(context, batch, announce);
   return submitOnce(context, { key, request }, (announce) => submitMembers(context, batch, announce));
@@ -82,7 +83,7 @@ async function submitMembers(
 }
 
 async function findRuns({ store }: SubmitContext, prefixes: readonly string[]): Promise<string[]> {
-  return [...new Set(await Promise.all(prefixes.map((prefix) => store.find(prefix))))];
+  return [...new Set(await mapConcurrent([...new Set(prefixes)], MAX_CONCURRENT, (prefix) => store.find(prefix)))];
 }
 
 /** Validates the configuration of a member's repository, and what its PRD needs of it. */

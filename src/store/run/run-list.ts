@@ -217,7 +217,11 @@ const MAX_READS = 8;
  * at the end. Throws RUN_NOT_FOUND with the closest run ids.
  */
 export async function resolveRunId(home: string, part: string): Promise<string> {
-  const ids = await runIds(home);
+  return pickRunId(await runIds(home), part);
+}
+
+/** The same among these ids. */
+export function pickRunId(ids: readonly string[], part: string): string {
   const wanted = part.toLowerCase();
   if (ids.includes(wanted)) return wanted;
   const begins = wanted === '' ? [] : ids.filter((id) => id.startsWith(wanted));

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
 import { Inspections } from '../../../src/api/access/inspections.ts';
 import { resolveSubmission } from '../../../src/api/submit/resolve-submission.ts';
 import type { SubmitContext } from '../../../src/api/submit/submit-context.ts';
@@ -46,6 +47,11 @@ describe('incident pipes: a repository has pipes in the place of files of git', 
       message: expect.stringMatching(/did not end within|neither a file/) as string,
     });
   });
+
+  it.each(['submit', 'submitBatch', 'submitIssues', 'previewPrompt', 'resume', 'retry', 'requestPull'] as const)(
+    'the operation %s, which asks git about a checkout, has these limits',
+    (name) => expect(OPERATIONS[name]).toMatchObject({ inspects: true }),
+  );
 
   it('a submit ends when its client leaves, and the submits that wait behind it', async () => {
     const repository = newRepository(FILES);

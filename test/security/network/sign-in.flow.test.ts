@@ -128,6 +128,11 @@ describe('incident sign-in: a browser signs in through a provider', () => {
     ['whose address is not verified', { email: 'ada@example.com', email_verified: false }, /has not verified/],
     ['without an address', {}, /says nothing about `email`/],
     ['who is not a user', { email: 'eve@example.com', email_verified: true }, /halo user add eve@example.com/],
+    [
+      'whose address has a sign like a k',
+      { email: '\u212Aai@example.com', email_verified: true },
+      /cannot be the name/,
+    ],
     ['whose address cannot be a name', { email: '<b>@example.com', email_verified: true }, /cannot be the name/],
   ])('refuses a person %s, and records it', async (_who, claims, reason) => {
     const url = await serve();

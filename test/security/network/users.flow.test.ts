@@ -133,12 +133,12 @@ describe('incident borrowed-repository: a repository of a user has files of anot
 describe('incident user-access: a user of a server reaches for what belongs to others', () => {
   it('part of the id of a hidden run, and of all ids, finds only visible runs', async () => {
     const { operations } = await addUser('admin', [site.root]);
-    for (const part of [HIDDEN, HIDDEN.slice(0, 6), '0tbq1', '0tbq'])
+    for (const part of [HIDDEN, HIDDEN.slice(0, 6), '0tbq1'])
       await expect(operations.get(part)).rejects.toMatchObject({
         code: 'RUN_NOT_FOUND',
         message: `No run matches "${part}".`,
       });
-    expect((await operations.get(OWN)).state.runId).toBe(OWN);
+    for (const part of [OWN, '0tbq']) expect((await operations.get(part)).state.runId).toBe(OWN);
     await expect(operations.submit({ ...submit, repos: [site.root], after: [HIDDEN] })).rejects.toMatchObject({
       code: 'RUN_NOT_FOUND',
     });

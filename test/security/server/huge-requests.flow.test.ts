@@ -62,6 +62,8 @@ function flood(head: string, chunk: string): Promise<Sent> {
 
 const POST = (credential = token) =>
   `POST /v1/runs HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${credential}\r\ncontent-type: application/json\r\n`;
+const submitWith = (options: object) =>
+  JSON.stringify({ prd: { path: 'prd.json', content: '' }, repos: ['/none'], allowDirty: true, ...options });
 const CHUNK = 'x'.repeat(64 * 1024);
 
 describe('incident huge-request: a request that is larger than the memory of the server', () => {
@@ -96,6 +98,8 @@ describe('incident huge-request: a request that is larger than the memory of the
     ['levels', () => '['.repeat(2 * MIB) + ']'.repeat(2 * MIB)],
     ['values', () => `[${'0,'.repeat(3 * MIB)}0]`],
     ['keys that JSON.parse would give to every object', () => '{"__proto__":{"kind":"owner"}}'],
+    ['settings', () => submitWith({ set: Array.from({ length: 90_000 }, () => 'limits.wall=1m') })],
+    ['runs to wait for', () => submitWith({ set: [], after: Array.from({ length: 90_000 }, () => 'abc') })],
     ['keys that no operation has', () => `{${Array.from({ length: 90_000 }, (_, index) => `"k${index}":0`).join()}}`],
   ])('is refused with %s, with a short answer', async (_what, body) => {
     const before = memory();

@@ -1,7 +1,9 @@
+import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { FairSlots } from '../../../src/api/access/fair-slots.ts';
 import { MAX_SESSIONS } from '../../../src/api/sign-in/sessions.ts';
 import { serveApi, type Served, type ServeOptions } from '../../../src/api/http/serve-api.ts';
+import type { CallOperation } from '../../../src/api/operations/operation.ts';
 import { replayOperation } from '../../../src/api/operations/runs/replay.ts';
 import type { OidcProvider } from '../../../src/api/sign-in/oidc-provider.ts';
 import { openMcpEndpoint } from '../../../src/mcp/serve-http.ts';
@@ -214,7 +216,7 @@ describe('incident user-limits: a user of MCP', () => {
 describe('incident user-limits: a user with slow requests', () => {
   it('has 128 at a time, over all tokens, and does not hold up others', async () => {
     const { operations } = home;
-    // Requests of ann do not end.
+    // Requests of ann do not end; eight run, the others wait.
     const callFor: typeof operations.callFor = (user, by) =>
       user.name === 'ann' ? () => new Promise<never>(() => undefined) : operations.callFor(user, by);
     await serve({ operations: { ...operations, callFor } });
@@ -229,6 +231,30 @@ describe('incident user-limits: a user with slow requests', () => {
     expect(await get('/v1/runs', bearer(await addUser('ben')))).toBe(200);
     leave.abort();
     await Promise.allSettled(asked);
+  });
+
+  it('has 8 answers at a time in memory that it does not read, and does not hold up others', async () => {
+    const { operations } = home;
+    let made = 0;
+    const callFor: typeof operations.callFor = (user, by) => {
+      if (user.name !== 'ann') return operations.callFor(user, by);
+      return (() => Promise.resolve(Buffer.alloc(8 * 1024 * 1024, (made += 1)))) as CallOperation;
+    };
+    await serve({ operations: { ...operations, callFor } });
+    const token = await addUser('ann');
+    const { port, host } = new URL(url);
+    const clients = Array.from({ length: 20 }, () => {
+      const client = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+      client.pause().write(`GET /v1/runs/r/diff HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      return client;
+    });
+    await vi.waitFor(() => expect(made).toBe(8), PATIENCE);
+    expect(await get('/v1/runs', bearer(await addUser('ben')))).toBe(200);
+    expect(made).toBe(8);
+    // The next ones get the places of those that leave.
+    for (const client of clients.slice(0, 10)) client.destroy();
+    await vi.waitFor(() => expect(made).toBeGreaterThan(8), PATIENCE);
+    for (const client of clients) client.destroy();
   });
 
   it('replays one attempt at a time; another user waits until the server has a place', async () => {

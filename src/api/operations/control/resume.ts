@@ -11,6 +11,7 @@ export const resumeOperation: Operation<Input, ControlResult> = {
   method: 'POST',
   path: '/v1/runs/{runId}/resume',
   access: 'control',
+  inspects: true,
   summary: 'Continues a paused run. With `replan`, continues any run with the current PRD, or with the given one.',
   input: (z) =>
     z.strictObject({ replan: z.strictObject({ prd: prdSchema(z).optional() }).optional(), ...settingsSchema(z) }),

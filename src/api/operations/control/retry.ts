@@ -10,6 +10,7 @@ export const retryOperation: Operation<Input, ControlResult> = {
   method: 'POST',
   path: '/v1/runs/{runId}/retry',
   access: 'control',
+  inspects: true,
   summary: 'Retries the stories that failed, were cancelled or need a human, or one story, with new attempts.',
   input: (z) =>
     z.strictObject({

@@ -52,7 +52,7 @@ export const estimatePrdOperation: Operation<Input, PrdEstimate & { unreadable: 
   async run(context, { prd: file, repo, agent, model }) {
     const [{ validatePrd }, { readInTurn }, { readSamples }, { estimateStories }, repoUrl] = await Promise.all([
       import('../../repository/prd-rules.ts'),
-      import('./read-in-turn.ts'),
+      import('../../access/read-in-turn.ts'),
       import('../../reports/read-samples.ts'),
       import('../../../core/report/estimate.ts'),
       import('../../../git/repository/repo-url.ts'),

@@ -1,7 +1,7 @@
 import type { PreviewedPrompt, PromptRequest } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { requestedOptions } from '../requested-options.ts';
-import { EXAMPLE_PRD, placeSchema, prdSchema } from '../schemas.ts';
+import { EXAMPLE_PRD, givenSettings, placeSchema, prdSchema } from '../schemas.ts';
 import { fromWirePrd, type WirePrd } from '../wire-prd.ts';
 
 type Input = Omit<PromptRequest, 'prd'> & { prd: WirePrd };
@@ -19,7 +19,7 @@ export const previewPromptOperation: Operation<Input, PreviewedPrompt> = {
       repo: placeSchema(z),
       story: z.string().optional().describe('Id of a story; absent: the one that runs first.'),
       profile: z.string().optional().describe('`[profiles.<name>]` of the configuration.'),
-      set: z.array(z.string().max(65_536)).describe('Settings, as `key=value`; later ones win.'),
+      set: givenSettings(z).describe('Settings, as `key=value`; later ones win.'),
     }),
   example: {
     prd: { path: 'prd.json', content: EXAMPLE_PRD },

@@ -53,7 +53,7 @@ export const validatePrdOperation: Operation<Input, { prd: Prd }> = {
   async run(context, { prd, ...rules }) {
     const [{ validatePrd }, { readInTurn }] = await Promise.all([
       import('../../repository/prd-rules.ts'),
-      import('./read-in-turn.ts'),
+      import('../../access/read-in-turn.ts'),
     ]);
     return { prd: await readInTurn(context, () => validatePrd(fromWirePrd(prd), rules)) };
   },

@@ -6,6 +6,7 @@ export const requestPullOperation: Operation<{ runId: string }, RequestedPull> =
   method: 'POST',
   path: '/v1/runs/{runId}/pull',
   access: 'operate',
+  inspects: true,
   decides: true,
   summary:
     'Requests a pull request for what a run has landed, whatever its `land.mode` is: a worker pushes the branch and opens it. Returns the pull request if there is one already.',
