@@ -446,6 +446,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'halo neither reads nor writes through it',
   ],
   [
+    'incident ref-alias',
+    'make a ref that halo writes another name of a branch of the user',
+    'refs are moved without following symbolic refs; notes whose ref is one are not written',
+  ],
+  [
     'incident ignored-files',
     'add files with the paths of ignored files in the checkout',
     'landing overwrites no existing file',

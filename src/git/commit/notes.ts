@@ -5,7 +5,6 @@ import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
 import { lastErrorLine, splitNul } from '../process/output.ts';
 import { releaseAbandonedLock } from '../land/abandoned-lock.ts';
-import { readRef } from '../land/land-commit.ts';
 import { assertObjectId, isObjectId, zeroId } from '../process/object-id.ts';
 import { commitTreeArgs, type SigningKey } from './commit-signing.ts';
 
@@ -32,13 +31,28 @@ export async function writeNote(request: NoteRequest): Promise<void> {
   assertObjectId(request.commit, 'The commit');
   let why: string | undefined;
   for (let tries = 0; tries < TRIES; tries += 1) {
-    const tip = await readRef(request.gitDir, NOTES_REF);
+    const tip = await readNotesTip(request.gitDir);
     why = await (request.key === undefined ? addNote(request, NOTES_REF, tip) : addSigned(request, request.key, tip));
     if (why === undefined) return syncRef(request.gitDir, NOTES_REF);
     await releaseAbandonedLock(request.gitDir, NOTES_REF);
   }
   throw new HaloError('GIT_FAILED', `The note on ${request.commit.slice(0, 12)} could not be written: ${why ?? ''}`, {
     hint: 'Use the record in the run directory; the commit has landed.',
+  });
+}
+
+/**
+ * The commit of the notes, if there are any. Throws GIT_FAILED if their ref is another name of one, such as of a branch of
+ * the user, which fast-import would move.
+ */
+async function readNotesTip(gitDir: string): Promise<string | undefined> {
+  const format = '--format=%(refname) %(objectname) %(symref)';
+  const listed = await gitText(['for-each-ref', format, NOTES_REF], { gitDir });
+  const line = listed.split('\n').find((each) => each.startsWith(`${NOTES_REF} `));
+  const [, tip, other = ''] = line?.split(' ') ?? [];
+  if (other === '') return tip;
+  throw new HaloError('GIT_FAILED', `${NOTES_REF} of ${gitDir} is a symbolic ref to ${other}.`, {
+    hint: `Remove it: git symbolic-ref --delete ${NOTES_REF}.`,
   });
 }
 

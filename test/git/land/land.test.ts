@@ -107,6 +107,15 @@ it('reports a branch whose name prevents branches of runs', async () => {
   await expect(landCommit({ ...story, expected: undefined })).rejects.toMatchObject({ code: 'LAND_REFUSED', message });
 });
 
+it.each(['refs/heads/halo', 'logs/refs/heads/halo'])('reports a file in the place of the folder %s', async (path) => {
+  const shop = await makeWorkshop();
+  const story = await makeStory(shop, 'US-1', { n: '1' });
+  mkdirSync(dirname(join(shop.source, '.git', path)), { recursive: true });
+  writeFileSync(join(shop.source, '.git', path), '');
+  const message = expect.stringContaining('is not a folder') as string;
+  await expect(landCommit({ ...story, expected: undefined })).rejects.toMatchObject({ code: 'LAND_REFUSED', message });
+});
+
 it('lets exactly one of two racing commits land', async () => {
   const shop = await makeWorkshop();
   const one = await makeStory(shop, 'US-1', { n: '1' });

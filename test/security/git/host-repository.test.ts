@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
+import { NOTES_REF, writeNote } from '../../../src/git/commit/notes.ts';
 import { readParents } from '../../../src/git/commit/read-parents.ts';
 import { findLandedCommit } from '../../../src/git/land/land-commit.ts';
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
@@ -70,5 +71,15 @@ describe('incident other-history: settings and files of a repository that make g
     writeFileSync(join(gitDir, 'info', 'grafts'), `${commit} ${other}\n`);
     run(root, ['replace', '-f', commit, base]);
     expect(await readParents(gitDir, commit)).toEqual([base]);
+  });
+});
+
+describe('incident ref-alias: a ref of halo is another name of a branch of the user', () => {
+  it('notes are not written, and the branch does not move', async () => {
+    run(root, ['symbolic-ref', NOTES_REF, 'refs/heads/main']);
+    const message = expect.stringContaining('is a symbolic ref to refs/heads/main') as string;
+    const request = { gitDir, commit: base, text: 'a' };
+    await expect(writeNote(request)).rejects.toMatchObject({ code: 'GIT_FAILED', message });
+    expect(run(root, ['rev-parse', 'refs/heads/main'])).toBe(base);
   });
 });
