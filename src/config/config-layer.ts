@@ -5,8 +5,10 @@ export interface ConfigLayer {
   settings: readonly Setting[];
   /** The user who runs halo wrote them; false for the file of a repository and for the options of a request. */
   trusted: boolean;
-  /** A request chose them: its options, or a profile. */
+  /** A request chose them: its options, or a profile of the owner. */
   requested?: true;
+  /** A request chose this profile of the file of a repository. */
+  chosen?: true;
 }
 
 /** The keys of a provider table that name the source of its key; at most one is in effect. */

@@ -12,7 +12,7 @@ describe('the file of a repository', () => {
   });
 
   const tries = Object.entries(KEY_TABLE).flatMap(([key, each]) => each.map((one) => [key, one.value, one] as const));
-  test.each(tries)('has its rights to %s = %s', (key, value, { base, file: [without, having] }) => {
+  test.each(tries)('has its rights to %s = %s', (key, value, { base, file: [without, having], request: options }) => {
     const home = homeFile(base === undefined ? {} : { [key]: base });
     // The user may set everything anywhere; a request also lacks rights.
     for (const [request, outcome] of [
@@ -20,11 +20,14 @@ describe('the file of a repository', () => {
       [[], without],
     ] as const)
       for (const profile of [undefined, 'p']) {
+        // What a request chooses needs its right.
+        const needsRight = request !== undefined && options[0] === 'refused' && options[1] === 'sets';
+        const expected = profile !== undefined && needsRight && outcome === 'sets' ? 'kept' : outcome;
         const repo = `${profile === undefined ? '' : '[profiles.p]\n'}${key} = ${value}`;
         const read = () => resolve({ home, repo, profile, request }).origins[key === 'env' ? 'env.A' : key];
-        if (outcome === 'refused')
+        if (expected === 'refused')
           expect(read).toThrow(/(the file of a repository may not|only config\.toml of HALO_HOME may set it)/);
-        else expect(read()).toMatch(outcome === 'sets' ? /^\/repo\/halo.toml:/ : /^(\/home|default)/);
+        else expect(read()).toMatch(expected === 'sets' ? /^\/repo\/halo.toml:/ : /^(\/home|default)/);
       }
   });
 
@@ -153,6 +156,17 @@ describe('a request over the network', () => {
     const choose = (request: Right[]) => () => resolve({ home, repo: '', profile: 'p', request });
     expect(choose(['answer'])).toThrow(`[profiles.p]: ${key}: a request `);
     expect(choose(['land'])).not.toThrow();
+  });
+
+  test('may choose a profile of the repository, which weakens its file only with the right to land', () => {
+    const repo =
+      'gates = ["npm test"]\napproval.mode = "run"\n[profiles.p]\ngates = []\napproval.mode = "never"\nagent = "claude"';
+    const choose = (request: Right[]) => resolve({ repo, profile: 'p', request });
+    const { config, ignored } = choose(['answer']);
+    expect([config.gates, config.approval.mode, config.agent]).toEqual([['npm test'], 'run', 'claude']);
+    expect(ignored.map(({ key }) => key)).toEqual(['gates', 'approval.mode']);
+    const { config: loose } = choose(['land']);
+    expect([loose.gates, loose.approval.mode]).toEqual([[], 'never']);
   });
 
   test('may choose a profile of the server with other limits, keys and models', () => {

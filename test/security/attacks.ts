@@ -304,7 +304,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ['incident weak-token', 'guess the token', 'weak tokens are refused when the server starts'],
   [
     'incident request-options',
-    'weaken the settings of the server, exclude protected paths, land or forge an author with options, profiles or halo.toml of a request',
+    'weaken the settings of the server, exclude protected paths, land or forge an author with options, profiles (of the server or of the repository) or halo.toml of a request',
     'every key has an owner and a direction; options are never the owner’s own; what lands or weakens needs the right to land',
   ],
   [

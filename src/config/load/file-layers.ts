@@ -141,7 +141,7 @@ export function loadLayers(sources: ConfigSources): LoadedLayers {
           // A request cannot replace the profile of the server.
           ...pickProfile(files, env.HALO_PROFILE),
           ...pickProfile(files, profile).map((layer) =>
-            layer.trusted ? { ...layer, requested: true as const } : layer,
+            layer.trusted ? { ...layer, requested: true as const } : { ...layer, chosen: true as const },
           ),
         ]),
     own(readVariables(env, cwd, problems)),

@@ -124,6 +124,8 @@ function dropUngranted(layers: readonly ConfigLayer[], asker: Asker): { layers: 
   const ignored: Setting[] = [];
   for (const layer of layers) {
     const isIgnored = (setting: Setting) => {
+      // The request decides that it counts.
+      if (layer.chosen === true && findChosenFault(setting, { before: kept, asker }) !== undefined) return true;
       const trust = trustOf(setting.key);
       if (layer.trusted || trust.rule !== 'right' || trust.repository) return false;
       return lacks(asker, trust.right, setting.key) && !isWithin(trust.direction, setting, kept);
@@ -227,6 +229,14 @@ function findProfileFault(setting: Setting, { before, asker }: Asked): string | 
   if (trust.rule === 'owner' && !isWithin('same', setting, before)) return needsRight('land');
   if (trust.rule === 'tighten' && typeof trust.order !== 'string') return findLooseness(setting, before);
   return findMissingRight(setting, { before, asker });
+}
+
+/** What a profile of a repository may not change for a request without the right to land, compared with its file. */
+function findChosenFault(setting: Setting, asked: Asked): string | undefined {
+  const trust = trustOf(setting.key);
+  if (!lacks(asked.asker, 'land', setting.key)) return undefined;
+  if (trust.rule === 'tighten' && typeof trust.order !== 'string') return findLooseness(setting, asked.before);
+  return findMissingRight(setting, asked);
 }
 
 function findMissingRight(setting: Setting, { before, asker }: Asked): string | undefined {
