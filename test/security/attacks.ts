@@ -600,6 +600,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'dots alone are not part of an id or a path: the client refuses them',
   ],
   [
+    'incident unconfirmed',
+    'approve or land a change with a client that does not show what halo flags in it, or by its own settings',
+    'the server refuses both, over HTTP and MCP, unless each flag is named; `land.mode = "ff"` lands nothing that is flagged and not approved',
+  ],
+  [
     'incident mcp-text',
     'names and logs of a run give instructions to the agent that reads them',
     'strings in JSON below a notice that calls them data, also in errors; hidden characters spelled',

@@ -1,5 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Cli, Define } from '../cli.ts';
+import type { Flag } from '../../core/review/flags.ts';
+import { CONFIRM_OPTION } from '../options/confirm-flags.ts';
 import { addTaskOptions, labelled, type TaskFlags } from '../options/task-options.ts';
 import { runHere } from '../run/local-run.ts';
 
@@ -7,6 +9,7 @@ interface Flags extends TaskFlags {
   taskId?: string;
   next?: true;
   resetTask?: true;
+  confirm?: Flag[];
 }
 
 export const define: Define = (command, cli) => {
@@ -20,6 +23,7 @@ export const define: Define = (command, cli) => {
     'task-agent',
   )
     .option('--reset-task', 'run it as if it had never been run: status unstarted, no attempts')
+    .option(...CONFIRM_OPTION)
     .addHelpText('after', HELP)
     .action((flags: Flags) => task(flags, cli));
 };
@@ -53,6 +57,7 @@ async function task(flags: Flags, cli: Cli): Promise<void> {
       prompt: flags.prompt,
       taskId: flags.taskId,
       reset: flags.resetTask === true,
+      confirm: flags.confirm,
     },
     {
       log: labelled(flags.assignee, cli),

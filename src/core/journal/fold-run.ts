@@ -247,7 +247,7 @@ function decideStory(story: StoryState, event: StoryDecision): StoryState {
     case 'approval.given':
       return { ...story, progress: 'pending', approved: { commit, by: event.by } };
     case 'story.approved':
-      return { ...story, progress: 'passed', stopReason: 'SUCCESS', commit, endedAt };
+      return { ...story, progress: 'passed', stopReason: 'SUCCESS', commit, confirmed: true, endedAt };
     case 'story.rejected':
       return { ...story, progress: 'failed', stopReason: 'APPROVAL_DENIED', summary: event.reason, endedAt };
   }
@@ -284,7 +284,7 @@ function withoutPhase(story: StoryState): StoryState {
 }
 
 function withoutFindings(story: StoryState): StoryState {
-  return omit(story, 'restored', 'failedLog', 'failedTests', 'testProblems');
+  return omit(story, 'confirmed', 'restored', 'failedLog', 'failedTests', 'testProblems');
 }
 
 /** A failure names the problem with its tests itself; another story has no failed tests. */

@@ -37,6 +37,11 @@ export function landingStories({ stories }: Pick<RunState, 'stories'>): StorySta
   return stories.filter(({ progress, commit }) => progress === 'passed' && commit !== undefined);
 }
 
+/** Those of them that no person has confirmed, by approving exactly their commit. */
+export function unconfirmedStories(run: Pick<RunState, 'stories'>): StoryState[] {
+  return landingStories(run).filter(({ confirmed }) => confirmed !== true);
+}
+
 /** A decision about the changes of stories, up to a commit. */
 export interface FlaggedDecision {
   verb: 'approve' | 'land';

@@ -136,6 +136,8 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel {
   held?: HeldCommit;
   /** The approved commit, until a worker has merged it onto the latest commit and landed it. */
   approved?: Approval;
+  /** A person has approved exactly this commit, and so confirmed what it is flagged for. */
+  confirmed?: true;
   /** The tests that were written first, and locked, in the last attempt that had any. */
   locked?: LockedTests;
   /** The tests that the next attempt uses, if it builds on the same commit. */

@@ -1,5 +1,6 @@
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { planNext, type RunEnd } from '../../core/run/plan.ts';
+import { listFlags, unconfirmedStories } from '../../core/review/flags.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { inspectRunRepo } from '../repository/run-repository.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
@@ -20,7 +21,7 @@ export function planEnd(state: RunState): RunEnd | undefined {
 
 /**
  * Records the end of a run that `decide` returns, unless the run has ended or `decide`, called again under the lock,
- * returns none. Lands the run if `land.mode` is "ff", and writes the debug bundle after a failure.
+ * returns none. Lands the run if `land.mode` is "ff" and nothing in it is flagged, and writes the debug bundle after a failure.
  */
 export async function endRun(
   worker: RunKeeper,
@@ -42,7 +43,8 @@ export async function endRun(
     const landed = await tryRecoverLanded(worker, { state: now, config });
     isRecovered = landed.length > 0;
     const { stopReason } = end;
-    const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}` : end.detail;
+    const flagged = config.land.mode === 'ff' ? describeFlagged(now) : '';
+    const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}${flagged}` : end.detail;
     return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: end };
   });
   if (isRecovered) await markPrdProgress(worker, { runId, config });
@@ -53,6 +55,12 @@ export async function endRun(
     if (!(error instanceof HaloError)) throw error;
     worker.log.warn({ runId, reason: error.message }, 'fast-forward failed, run branch kept');
   }
+}
+
+/** A clause about what a person has to confirm before the run lands. */
+function describeFlagged(state: RunState): string {
+  const flags = listFlags(unconfirmedStories(state)).map(({ text }) => text);
+  return flags.length === 0 ? '' : `, not landed: a person has to confirm it (${flags.join('; ')})`;
 }
 
 /** Creates the run's worktree. Returns a clause that names its path, or why it failed. Never throws. */

@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
-import { assertConfirmed, landingStories, type Confirmation } from '../../core/review/flags.ts';
+import { assertConfirmed, landingStories, unconfirmedStories, type Confirmation } from '../../core/review/flags.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
 import { type RunState, currentDecision } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
@@ -27,8 +27,8 @@ import type { JournalStore } from '../../store/journal-store.ts';
 
 /**
  * Fast-forwards the branch that a run started from to what the run landed, in the user's repository. For a URL, pushes the
- * branch of the run or, with `land.push = "base"`, the branch that it started from. Throws UNCONFIRMED, and LAND_REFUSED with the reason;
- * then nothing has moved.
+ * branch of the run or, with `land.push = "base"`, the branch that it started from. Without `by`, the configuration says
+ * that it lands. Throws UNCONFIRMED, and LAND_REFUSED with the reason; then nothing has moved.
  */
 export async function landRun(
   store: JournalStore,
@@ -68,17 +68,11 @@ export async function landRun(
   assertApproved(state, applyDefaults(config));
   const continued = state.landed === undefined ? await findContinuedRuns(store, home, state) : [];
   for (const other of continued) assertApproved(other.state, other.config, runId);
-  // Without a person, the configuration says what lands.
-  const asking =
-    by === undefined
-      ? continued.filter(({ config: { land } }) => land.mode !== 'ff').map((other) => other.state)
-      : [state, ...continued.map((other) => other.state)];
+  const states = [state, ...continued.map((other) => other.state)];
+  const stories = states.flatMap(by === undefined ? unconfirmedStories : landingStories);
   if (state.landed === undefined)
     assertConfirmed(
-      {
-        ...{ verb: 'land', runId, commit: tip, stories: asking.flatMap(landingStories) },
-        continued: continued.map((other) => other.state.runId),
-      },
+      { verb: 'land', runId, commit: tip, stories, continued: continued.map((other) => other.state.runId) },
       confirmation,
     );
   await failpoint('ff.before');

@@ -6,7 +6,7 @@ import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { startModelServer } from '../../support/model/model-server.ts';
 import { agentOf, entry, openWorkspace, type LeverWorkspace } from '../../support/contracts/lever.ts';
 import { skipFor } from '../../support/skip.ts';
-import { belowFull } from '../../support/suite/level.ts';
+import { belowFull, casesAtLevel } from '../../support/suite/level.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
 const LONG = { timeout: 180_000 };
@@ -144,6 +144,20 @@ describe('lever task that completes', () => {
       '?? prd.json',
       '?? scratch.txt',
     ]);
+  });
+
+  it('lands a change that is flagged only if --confirm names its flags', LONG, async () => {
+    commitPrograms(CI);
+    const agent = agentOf(`printf 'a\\0\\377%s' "$(date +%N)" > A.bin; ${WRITES}`);
+    const cases = casesAtLevel([{ flags: 'binary', code: 0 }], [{ flags: 'secret,tests', code: 6 }]);
+    for (const { flags, code } of cases) {
+      work.writeTasks([entry('A')]);
+      const before = work.repository.git('rev-parse', 'main');
+      const end = await work.call(['task', '--confirm', flags], agent);
+      expect(end.code, end.stderr).toBe(code);
+      if (code === 6) expect(end.stderr).toContain('--confirm binary');
+      expect(work.repository.git('rev-parse', 'main') === before).toBe(code === 6);
+    }
   });
 });
 

@@ -6,7 +6,7 @@ import { TOOLS } from '../../../src/mcp/tools/all-tools.ts';
 import { NOTICE } from '../../../src/mcp/tool-result.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
-import { asked, created } from '../../support/journal.ts';
+import { asked, created, succeeded } from '../../support/journal.ts';
 import { connectHttp, connectStdio, type McpClient } from '../../support/mcp-client.ts';
 import { makeRepository } from '../../support/repository/repository.ts';
 
@@ -16,6 +16,8 @@ const RUN = '0tbq1aaaaaaaaaaa';
 const HELD = '0tbq2bbbbbbbbbbb';
 const ASKING = '0tbq3ccccccccccc';
 const PATHS = '0tbq4ddddddddddd';
+const FLAGGED = '0tbq5eeeeeeeeeee';
+const LANDABLE = '0tbq6fffffffffff';
 
 let scripted: ScriptedHome;
 let processes: HaloHome;
@@ -165,6 +167,46 @@ describe('incident mcp-path: a path or id that leads to another operation of the
     for (const runId of ['..', '.'])
       expect(await mcp.refusal('halo_status', { runId })).toMatchObject({ code: 'USAGE' });
     await mcp.close();
+  });
+});
+
+describe('incident unconfirmed: a client approves or lands a change without what it is flagged for', () => {
+  it('is refused over HTTP and MCP, with the missing flags named', async () => {
+    writeFileSync(join(scripted.host.home, 'config.toml'), '[mcp]\ndecide = true\n');
+    await scripted.addHeldRun(FLAGGED, { files: { 'ci.yml': 'x\n' }, protectedPaths: ['ci.yml'] });
+    const [start, ...events] = succeeded(LANDABLE);
+    const ref = { story: 'US-001', attempt: 1 };
+    const suspects = [{ path: 'k.txt', names: ['a GitHub token'] }];
+    await scripted.addRun([
+      start!,
+      ...events.slice(0, -1),
+      { type: 'secrets.suspected', ...ref, suspects },
+      events.at(-1)!,
+    ]);
+    const mcp = await connectHttp(url, token);
+    const cases = [
+      [FLAGGED, 'approve', { story: 'US-001' }, 'protected'],
+      [LANDABLE, 'land', {}, 'secret'],
+      [LANDABLE, 'approve', {}, 'secret'],
+    ] as const;
+    for (const [runId, verb, input, flag] of cases)
+      for (const confirm of [undefined, [], ['binary'], ['hidden', 'tests', 'binary']]) {
+        const body = { ...input, ...(confirm && { confirm }) };
+        const response = await fetch(`${url}/v1/runs/${runId}/${verb}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        });
+        expect([response.status, await response.text()]).toEqual([409, expect.stringContaining('UNCONFIRMED')]);
+        const refused = await mcp.refusal(`halo_${verb}`, { runId, ...body });
+        expect(refused).toMatchObject({
+          code: 'UNCONFIRMED',
+          hint: expect.stringContaining(`--confirm ${flag}`) as string,
+        });
+      }
+    await mcp.close();
+    const { state } = await scripted.operations.get(FLAGGED);
+    expect(state.stories[0]).toMatchObject({ held: expect.anything() as object });
   });
 });
 

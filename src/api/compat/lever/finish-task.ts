@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { HaloError } from '../../../core/failure/errors.ts';
+import type { Flag } from '../../../core/review/flags.ts';
 import type { StoryState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import type { StopReason } from '../../../core/failure/stop-reason.ts';
@@ -29,13 +30,14 @@ interface Finishing {
   folder: RunFolder;
   places: { tasks: string };
   repo: RepoInfo;
+  confirm: readonly Flag[] | undefined;
   log: (line: string) => Promise<void>;
 }
 
 const MAX_NOTE_LENGTH = 500;
 
 /** Records the outcome of a task, lands it if it is completed, and returns the exit code. */
-export async function finishTask({ task, run, folder, places, repo, log }: Finishing): Promise<number> {
+export async function finishTask({ task, run, folder, places, repo, confirm, log }: Finishing): Promise<number> {
   const { view, end } = run;
   const [story] = view.state.stories;
   const stamp = (status: Judged['status'], last_note: string) =>
@@ -63,7 +65,8 @@ export async function finishTask({ task, run, folder, places, repo, log }: Finis
     );
   try {
     // A task that the repository fulfils already has no commit.
-    if (judged.status === 'completed' && story.commit !== undefined) await land({ task, run, repo, places, log });
+    if (judged.status === 'completed' && story.commit !== undefined)
+      await land({ task, run, repo, places, confirm, log });
   } catch (error) {
     await sayHow();
     await stamp('started', `completed, but not landed: ${error instanceof Error ? error.message : String(error)}`);
@@ -75,10 +78,10 @@ export async function finishTask({ task, run, folder, places, repo, log }: Finis
   return judged.exit;
 }
 
-async function land({ task, run, repo, places, log }: Omit<Finishing, 'folder'>): Promise<void> {
+async function land({ task, run, repo, places, confirm, log }: Omit<Finishing, 'folder'>): Promise<void> {
   const { operations, runId, view } = run;
   const commit = view.state.tip;
-  await landTask({ operations, runId, taskId: task.id, commit, repo, tasksFile: places.tasks, log });
+  await landTask({ operations, runId, taskId: task.id, commit, repo, tasksFile: places.tasks, confirm, log });
 }
 
 interface Test {

@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import type { Flag } from '../../../core/review/flags.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { createBranch } from '../../../git/repository/create-branch.ts';
 import type { RepoInfo } from '../../../git/repository/inspect-repo.ts';
@@ -14,12 +15,14 @@ export interface TaskLanding {
   repo: RepoInfo;
   /** The tasks file. It stores progress and is not changed by landing. */
   tasksFile: string;
+  /** What the result may be flagged for. */
+  confirm: readonly Flag[] | undefined;
   log: (line: string) => Promise<void>;
 }
 
 /**
  * Sets the branch `ralph/<task>` to the result of a task, and fast-forwards the checked-out branch to it. Uncommitted
- * changes are stashed meanwhile. Throws LAND_REFUSED; then only the task's own branch has moved.
+ * changes are stashed meanwhile. Throws LAND_REFUSED and UNCONFIRMED; then only the task's own branch has moved.
  */
 export async function landTask({
   operations,
@@ -28,6 +31,7 @@ export async function landTask({
   commit,
   repo,
   tasksFile,
+  confirm,
   log,
 }: TaskLanding): Promise<void> {
   const branch = `ralph/${taskName(taskId)}`;
@@ -40,7 +44,7 @@ export async function landTask({
   const stash = await stashChanges(repo.root, { except, message });
   if (stash !== undefined) await log(`uncommitted changes are put aside: git stash, ${stash.commit.slice(0, 7)}`);
   try {
-    const landed = await operations.land(runId);
+    const landed = await operations.land(runId, { confirm, commit });
     await log(`${landed.branch} is at ${landed.to.slice(0, 7)}`);
   } finally {
     if (stash !== undefined && !(await restoreStash(stash)))

@@ -6,6 +6,7 @@ import { readRegularText } from '../../../lib/fs.ts';
 import { sleep } from '../../../lib/async.ts';
 import { LockBusyError, withLock } from '../../../lib/lock.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
+import type { Flag } from '../../../core/review/flags.ts';
 import type { SubmitRequest } from '../../operations/requests.ts';
 import type { Operations } from '../../operations.ts';
 import { readConfig } from '../../repository/repo-config.ts';
@@ -34,6 +35,8 @@ export interface TaskOptions extends Where {
   taskId?: string | undefined;
   /** Start from the beginning, as if the task had never run. */
   reset: boolean;
+  /** What the result may be flagged for and still land. */
+  confirm?: readonly Flag[] | undefined;
 }
 
 /** Executes one run on this machine; `begin` is called before its first step, `finish` after its end. */
@@ -73,7 +76,7 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
     const request = await describeRun(task, { places, repo, config });
     await waitForRate(task.model, { ...rate, tokens: estimateTokens(request.prd.bytes.length), log });
     await log(`${task.id}: ${task.title} (${task.model}, run ${task.runAttempts + 1} of ${MAX_RUN_ATTEMPTS})`);
-    return executeTask(task, { places, repo, rate, request, world });
+    return executeTask(task, { places, repo, rate, request, world, confirm: options.confirm });
   });
 }
 
@@ -173,9 +176,10 @@ interface Executing {
   rate: { path: string; limit: RateLimit };
   request: SubmitRequest;
   world: TaskWorld;
+  confirm: TaskOptions['confirm'];
 }
 
-function executeTask(task: RunnableTask, { places, repo, rate, request, world }: Executing): Promise<number> {
+function executeTask(task: RunnableTask, { places, repo, rate, request, world, confirm }: Executing): Promise<number> {
   const runAttempts = task.runAttempts + 1;
   const stop = new AbortController();
   let folder: Awaited<ReturnType<typeof openRunFolder>> | undefined;
@@ -204,7 +208,7 @@ function executeTask(task: RunnableTask, { places, repo, rate, request, world }:
         const events = run.operations.follow(run.runId, { after: 0, follow: false });
         const requests = await recentRequests(events, { model: task.model, now });
         await writeRateCache(rate.path, addRequests(await readRateCache(rate.path), requests, now));
-        return finishTask({ task: { ...task, runAttempts }, run, folder, places, repo, log: world.log });
+        return finishTask({ task: { ...task, runAttempts }, run, folder, places, repo, confirm, log: world.log });
       },
     })
     .finally(() => stop.abort());
