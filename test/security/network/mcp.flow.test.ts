@@ -6,7 +6,7 @@ import { TOOLS } from '../../../src/mcp/tools/all-tools.ts';
 import { NOTICE } from '../../../src/mcp/tool-result.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
-import { asked, created, succeeded } from '../../support/journal.ts';
+import { asked, created } from '../../support/journal.ts';
 import { connectHttp, connectStdio, type McpClient } from '../../support/mcp-client.ts';
 import { makeRepository } from '../../support/repository/repository.ts';
 
@@ -174,15 +174,9 @@ describe('incident unconfirmed: a client approves or lands a change without what
   it('is refused over HTTP and MCP, with the missing flags named', async () => {
     writeFileSync(join(scripted.host.home, 'config.toml'), '[mcp]\ndecide = true\n');
     await scripted.addHeldRun(FLAGGED, { files: { 'ci.yml': 'x\n' }, protectedPaths: ['ci.yml'] });
-    const [start, ...events] = succeeded(LANDABLE);
-    const ref = { story: 'US-001', attempt: 1 };
+    await scripted.addLandedRun(LANDABLE);
     const suspects = [{ path: 'k.txt', names: ['a GitHub token'] }];
-    await scripted.addRun([
-      start!,
-      ...events.slice(0, -1),
-      { type: 'secrets.suspected', ...ref, suspects },
-      events.at(-1)!,
-    ]);
+    await scripted.append(LANDABLE, { type: 'secrets.suspected', story: 'US-001', attempt: 1, suspects });
     const mcp = await connectHttp(url, token);
     const cases = [
       [FLAGGED, 'approve', { story: 'US-001' }, 'protected'],
