@@ -47,6 +47,8 @@ export interface SnapshotParts {
   env: Readonly<Record<string, string>>;
   /** Hosts, registries and their URLs. */
   network: unknown;
+  /** With less memory or fewer processes, a setup that exits 0 may leave optional packages out. */
+  limits: unknown;
   /** `snapshot.inputs`: what a user leaves out may change what setup makes of the same inputs. */
   listed?: readonly string[] | undefined;
   /** Path, mode and blob id of each input; a constant if the key does not depend on files. */
@@ -54,9 +56,9 @@ export interface SnapshotParts {
 }
 
 /** The text of which the key is the SHA-256; the order of variables and files does not matter. */
-export function snapshotKeyText({ image, architecture, setup, env, network, listed, inputs }: SnapshotParts): string {
+export function snapshotKeyText({ inputs, env, ...others }: SnapshotParts): string {
+  const { image, architecture, setup, network, limits, listed } = others;
   const variables = Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1));
   const files = typeof inputs === 'string' ? inputs : [...inputs].sort(([a], [b]) => (a < b ? -1 : 1));
-  const parts = [1, image, architecture, setup, variables, network, files];
-  return JSON.stringify(listed === undefined ? parts : [...parts, listed]);
+  return JSON.stringify([2, image, architecture, setup, variables, network, limits, files, listed]);
 }

@@ -29,7 +29,7 @@ export async function snapshotKey(
   at: { gitDir: string; commit: string; signal: AbortSignal },
   { config, image }: { config: Config; image: string },
 ): Promise<SnapshotKey> {
-  const { setup, env, network, snapshot } = config;
+  const { setup, env, network, snapshot, limits, sandbox } = config;
   const files = await listFiles(at, () => true);
   const inputs =
     snapshot.inputs === undefined
@@ -42,7 +42,10 @@ export async function snapshotKey(
     architecture: process.arch,
     setup,
     env,
-    network: [network.allow, network.registries, network.upstreams, network.scopes, network.git],
+    network: (['allow', 'registries', 'registryHosts', 'upstreams', 'scopes', 'git'] as const).map(
+      (key) => network[key],
+    ),
+    limits: [limits.memoryBytes, limits.pids, limits.files, limits.fileBytes, limits.diskBytes, sandbox.runtime],
     listed: snapshot.inputs,
   };
   const keyOf = (of: SnapshotParts['inputs']) =>

@@ -89,6 +89,10 @@ describe('the key of a snapshot', () => {
     ['the setup commands', ['setup=["npm ci --ignore-scripts"]']],
     ['variables', [...SET, 'env.NODE_ENV="test"']],
     ['registries', [...SET, 'network.registries=["npm"]']],
+    ['the hosts of registries', [...SET, 'network.registry_hosts=["files.example.com:443"]']],
+    ['memory', [...SET, 'limits.memory="200m"']],
+    ['processes', [...SET, 'limits.pids=20']],
+    ['the list of inputs', [...SET, 'snapshot.inputs=["package.json"]']],
     ['the image', SET, 'sha256:2'],
   ])('depends on %s', async ([, set, image], { repository }) => {
     const [before, after] = [await keyOf(repository), await keyOf(repository, set, image)];
