@@ -291,5 +291,10 @@ test('a server that may lose jobs is detected', async () => {
   await link.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
   await link.client.config('SET', 'appendonly', 'no');
   expect((await findRedisProblems(link)).map(({ level }) => level)).toEqual(['bad', 'warn']);
+  const far = { client: link.client, address: parseRedisUrl('redis://:secret@far.example') };
+  expect((await findRedisProblems(far)).at(-1)).toMatchObject({
+    level: 'warn',
+    what: 'The password of redis://far.example:6379/0 can be read on the network: the connection is not encrypted.',
+  });
   await link.close();
 });

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { doubledDelay } from '../../lib/async.ts';
+import { isConfidential } from '../../lib/network/credential-target.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { idOfToken } from '../access/access-token.ts';
 import { bindOperations } from '../operations.ts';
@@ -14,8 +15,12 @@ const RESUME_WAIT_MS = 500;
 
 type Input = Record<string, unknown>;
 
-/** The operations of a server. Each throws what the server threw, API_UNREACHABLE and API_REFUSED. */
+/**
+ * The operations of a server. Each throws what the server threw, API_UNREACHABLE and API_REFUSED. Throws CONFIG_INVALID if
+ * others on the network could read the token.
+ */
 export function openHttp(server: Server): Operations {
+  assertConfidential(server);
   const call = async (operation: AnyOperation, input: Input, signal?: AbortSignal): Promise<unknown> => {
     const { path, options } = toRequest(operation, input, signal);
     switch (operation.output.kind) {
@@ -31,6 +36,14 @@ export function openHttp(server: Server): Operations {
   const submitter = idOfToken(server.token) === undefined ? { user: userName() } : undefined;
   // The server answers with what the operation returns.
   return { ...bindOperations(call as CallOperation, submitter), close: () => Promise.resolve() };
+}
+
+function assertConfidential({ url, token }: Server): void {
+  const { host, protocol } = new URL(url);
+  if (token === '' || isConfidential(new URL(url))) return;
+  throw new HaloError('CONFIG_INVALID', `HALO_TOKEN is not sent to ${protocol}//${host} without encryption.`, {
+    hint: 'Set HALO_URL to an https:// address, or to http://127.0.0.1 with a tunnel: `ssh -N -L 7070:127.0.0.1:7070 host`.',
+  });
 }
 
 function toRequest(

@@ -1,5 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { HaloError } from '../../core/failure/errors.ts';
+import { isConfidential } from '../../lib/network/credential-target.ts';
 import { tryDecodeComponent } from '../../core/text/address-credentials.ts';
 
 /** The address of a Redis server: client options, and a name for users without secrets. */
@@ -36,6 +37,13 @@ export function parseRedisUrl(text: string): RedisAddress {
     options: { host, port, db: Number(db), ...credentialsOf(url.username, url.password), ...tls },
     name: `${url.protocol}//${url.hostname}:${port}/${db === '' ? 0 : db}`,
   };
+}
+
+/** Whether the password crosses the network without encryption. */
+export function sendsReadablePassword({ options }: RedisAddress): boolean {
+  const { password, tls, host } = options;
+  if (password === undefined || tls !== undefined || host === undefined) return false;
+  return !isConfidential(new URL(`http://${host.includes(':') ? `[${host}]` : host}`));
 }
 
 function credentialsOf(user: string, password: string): { username?: string; password?: string } {

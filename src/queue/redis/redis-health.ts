@@ -1,4 +1,5 @@
 import type { RedisLink } from './connect-redis.ts';
+import { sendsReadablePassword } from './redis-address.ts';
 import { isOlderVersion } from '../../lib/version.ts';
 
 /** A property of the server with which the queue cannot work (`bad`) or should not (`warn`). */
@@ -11,8 +12,8 @@ export interface RedisProblem {
 
 const MIN_VERSION = '6.2';
 
-/** Finds properties of the server that endanger the queue: version, eviction, persistence. */
-export async function findRedisProblems(link: Pick<RedisLink, 'client'>): Promise<RedisProblem[]> {
+/** Finds properties of the server and its address that endanger the queue: version, eviction, persistence, password. */
+export async function findRedisProblems(link: Pick<RedisLink, 'client' | 'address'>): Promise<RedisProblem[]> {
   const info = parseInfo(await link.client.info());
   const problems: RedisProblem[] = [];
   const version = info.get('redis_version') ?? '0';
@@ -34,6 +35,12 @@ export async function findRedisProblems(link: Pick<RedisLink, 'client'>): Promis
       level: 'warn',
       what: 'Redis loses the queue when it restarts: its append-only file is off.',
       hint: 'Set it in redis.conf, or run redis-cli config set appendonly yes.',
+    });
+  if (sendsReadablePassword(link.address))
+    problems.push({
+      level: 'warn',
+      what: `The password of ${link.address.name} can be read on the network: the connection is not encrypted.`,
+      hint: 'Use rediss:// in HALO_REDIS_URL, or an encrypted tunnel to this machine.',
     });
   return problems;
 }

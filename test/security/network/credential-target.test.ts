@@ -4,6 +4,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
+import { openHttp } from '../../../src/api/http/http-client.ts';
 import { openPullRequests } from '../../../src/forge/open-forge.ts';
 import { createProviderClient } from '../../../src/gateway/model/upstream-provider.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
@@ -11,6 +12,7 @@ import { pushRefs } from '../../../src/git/repository/push-refs.ts';
 import { parseRemote } from '../../../src/git/repository/repo-url.ts';
 import { openConnections } from '../../../src/lib/network/connections.ts';
 import { mayReceiveCredential } from '../../../src/lib/network/credential-target.ts';
+import { parseRedisUrl, sendsReadablePassword } from '../../../src/queue/redis/redis-address.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openSink } from '../../../src/worker/notify/open-sink.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -33,6 +35,32 @@ describe('incident credential-target: a credential for one server, and another o
     ['smtp://localhost:25', 'smtp://localhost:26', false],
   ])('%s may have that of %s: %s', (url, configured, may) => {
     expect(mayReceiveCredential(url, configured)).toBe(may);
+  });
+
+  it.each([
+    ['http://h.example:7070', 't', false],
+    ['http://127.evil.example', 't', false],
+    ['http://h.example:7070', '', true],
+    ['https://h.example', 't', true],
+    ['http://127.0.0.1:7070', 't', true],
+    ['http://[::1]:7070', 't', true],
+  ])('a client of the server %s sends the token %j: %s', (url, token, may) => {
+    const open = () => openHttp({ url, token });
+    const refused = expect.objectContaining({ code: 'CONFIG_INVALID' }) as Error;
+    if (may) expect(open).not.toThrow();
+    else expect(open).toThrow(refused);
+  });
+
+  it.each([
+    ['redis://:p@h.example', true],
+    ['redis://u:p@10.0.0.1:6379/3', true],
+    ['redis://h.example', false],
+    ['rediss://:p@h.example', false],
+    ['redis://:p@127.0.0.1', false],
+    ['redis://:p@[::1]:7', false],
+    ['unix://u:p@/run/r.sock', false],
+  ])('others on the network can read the password of %s: %s', (url, readable) => {
+    expect(sendsReadablePassword(parseRedisUrl(url))).toBe(readable);
   });
 
   it('git sends no stored login over plain HTTP to another machine', async () => {
