@@ -309,8 +309,8 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   ],
   [
     'incident request-probe',
-    'probe the network and files with the repository of a request',
-    'only public addresses and absolute paths; one error for all other cases',
+    'probe the network and files with the repository of a request, also by an address whose host programs read differently',
+    'only public addresses and absolute paths; one error for all other cases; the host is that of the address that git gets; backslashes and blanks are refused',
   ],
   [
     'incident foreign-prd',

@@ -27,8 +27,7 @@ export async function resolveRequestedRepo(
   lookup?: Lookup,
 ): Promise<RequestedRepo> {
   if (isAbsolute(source)) return { source };
-  const plain = isUrl(source) ? parseRemote(source).address : undefined;
-  const target = plain === undefined ? undefined : findTarget(plain);
+  const target = isUrl(source) ? findTarget(source, parseRemote(source).address) : undefined;
   if (target === undefined) {
     throw new HaloError('USAGE', `${source} is not a repository that a request may use.`, {
       hint: 'Use an absolute path on the machine of the server, or an address like https://git.example.com/team/repo.git or git@git.example.com:team/repo.git.',
@@ -49,8 +48,9 @@ export async function resolveRequestedRepo(
   return { source: href, pinned: `${target.host}:${target.port}:${addresses.join(',')}` };
 }
 
-function findTarget(address: string): Endpoint | undefined {
-  if (/^https?:/i.test(address)) return endpointOfUrl(new URL(address));
+/** The server to which git will connect. Over HTTP, that of the source as it is passed on, not of an address made from it. */
+function findTarget(source: string, address: string): Endpoint | undefined {
+  if (/^https?:/i.test(source)) return endpointOfUrl(new URL(source));
   const [, host, port = '22'] = SSH.exec(address) ?? [];
   if (host !== undefined) return parseEndpoint(`${host}:${port}`);
   const [, named] = address.includes('://') ? [] : (SCP_LIKE.exec(address) ?? []);

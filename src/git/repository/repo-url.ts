@@ -127,8 +127,10 @@ export function parseRemote(source: string): RemoteSource {
 function assertCanonical(source: string): void {
   if (!SCHEME.test(source) || /^file:/i.test(source)) return;
   const path = /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#]*(.*)$/is.exec(source)?.[1] ?? '';
+  // A backslash ends the host for some programs only, and others leave blanks out.
   // oxlint-disable-next-line no-control-regex -- no program reads these as part of a name
-  if (!/[?#\\\0-\x20\x7f]|%(?:2e|2f|5c|25|0.|1.|20|23|3f|7f)|(?:^|\/)\.{1,2}(?:\/|$)/i.test(path)) return;
+  const isReadAlike = !/[\\\0-\x20\x7f]/.test(source);
+  if (isReadAlike && !/[?#]|%(?:2e|2f|5c|25|0.|1.|20|23|3f|7f)|(?:^|\/)\.{1,2}(?:\/|$)/i.test(path)) return;
   throw new HaloError('USAGE', `${stripCredentials(source)} is not the plain address of a repository.`, {
     hint: 'Leave out query, fragment, blanks, backslashes, `.` and `..`, and escapes of these characters.',
   });

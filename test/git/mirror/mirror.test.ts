@@ -68,6 +68,8 @@ it.each([
   'https://example.com/team/shop%3fa',
   'https://example.com/team/shop%00',
   'https://example.com/team\\shop',
+  'http://127.0.0.1\\@example.com/team/shop',
+  'http://127.0.0.1\n@example.com/team/shop',
   'ssh://git@example.com/team/shop#y',
   'https://u:p@example.com/team/shop?a=1',
 ])('%s has no canonical form and is refused', (source) => {

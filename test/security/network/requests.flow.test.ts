@@ -207,6 +207,13 @@ describe('incident request-probe: the repository of a request reveals the server
       expect(await shown('http://127.0.0.1:1/x')).toBe(open);
       for (const host of ['localhost', '[::1]', '127.1', '0x7f.1', '169.254.169.254', 'no-such-host.invalid'])
         expect(await shown(`http://${host}:${port}/x`)).toMatch(/^REPO_UNREACHABLE .* has no public address\./);
+      // Some programs read the host before the backslash, others that after the @.
+      for (const address of [
+        `127.0.0.1:${port}\\@8.8.8.8/x`,
+        `u:p@127.0.0.1:${port}\\@8.8.8.8/x`,
+        `127.0.0.1:${port}\t@8.8.8.8/x`,
+      ])
+        expect(await shown(`http://${address}`)).toMatch(/^USAGE .* is not the plain address of a repository\./);
       expect(await shown('ssh://git@127.0.0.1:22/x')).toMatch(/has no public address/);
       expect(await shown('git@localhost:x')).toMatch(/has no public address/);
       expect(asked).toBe(0);
