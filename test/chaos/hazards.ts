@@ -63,7 +63,10 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['the data of halo’s own Redis is damaged', 'it is set aside; jobs are restored from the journals'],
   ['a mirror is damaged', 'it is rebuilt from its repository; runs continue'],
   ['Docker Engine is killed twice within ten seconds', 'retries; no worker is considered dead'],
-  ['a repository is briefly unavailable, or git is killed in a mirror', 'retried; no unfinished files stay'],
+  [
+    'a repository is briefly unavailable or read-only, or git is killed in a mirror',
+    'retried; no unfinished files stay',
+  ],
   ['a file of HALO_HOME is empty, zeros, cut off or random', 'rebuilt, or named in an error'],
   ['retention removes a mirror while the first submit of its repository waits', 'the submit creates it again'],
   [

@@ -10,6 +10,7 @@ import type { EnqueueRequest } from '../../queue/queue.ts';
 import type { AttemptRequest } from '../attempt/open-attempt.ts';
 import type { PreparedAttempts } from '../attempt/prepared-attempts.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
+import { assertWritable } from '../../git/land/assert-writable.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { endRun, planEnd } from './end-run.ts';
@@ -60,6 +61,7 @@ export async function advanceRun(
     if (chosen === undefined) return;
     if (await isIssueWithdrawn(worker, { state, planned, prd: run.prd })) return;
     const hostGitDir = await hostGitDirOf(worker.home, state.repo);
+    if (!state.dry) await assertWritable(hostGitDir);
     const { fallback, ...withModel } = { ...run, ...chosen };
     const started = await startAttempt(worker, withModel, { ordinal, hostGitDir, queuedMs, fallback });
     if (started === undefined) return;

@@ -1,4 +1,4 @@
-import { renameSync, utimesSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readFolder } from '../../../src/lib/fs.ts';
@@ -34,5 +34,27 @@ it(
     expect(await readFolder(join(left, '..'))).not.toContain('tmp_pack_x1y2z3');
     await tidyUp(world);
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
+  },
+);
+
+it(
+  'hazard 49: a repository that cannot be written for a short time costs a retry, but no session of an agent',
+  { timeout: 180_000 },
+  async () => {
+    const repository = world.addRepository();
+    const runId = await world.submit(repository, [{ id: 'A' }], ['retry.infrastructure.backoff="2s"']);
+    // Nothing can be written there; the tests run as root, who may write to each folder.
+    const folder = join(repository.root, '.git/refs/heads/halo');
+    symlinkSync('halo', folder);
+    const worker = world.startWorker();
+    await vi.waitFor(() => expect(world.journal(runId).map(({ type }) => type)).toContain('retry.scheduled'), PATIENCE);
+    rmSync(folder);
+    await world.untilEnded(runId);
+    await stopWorker(worker);
+    const journal = world.journal(runId);
+    const summary = expect.stringContaining(`halo cannot write to ${folder}`) as string;
+    expect(journal.filter(({ type }) => type === 'story.disturbed')).toMatchObject([{ class: 'infrastructure', summary }]); // prettier-ignore
+    expect(journal.filter((event) => event.type === 'phase.started' && event.phase === 'agent')).toHaveLength(1);
+    expect(journal.at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
   },
 );
