@@ -21,6 +21,7 @@ import type { CallerOptions } from '../access/call-for-user.ts';
 import { UserTurns } from '../access/user-turns.ts';
 import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
+import { answerBrokenRequest } from './broken-request.ts';
 import { CountPerUser } from './count-per-user.ts';
 import { addHealthRoutes, type FindMissing } from './health-routes.ts';
 import { assertOwnHost, readCredential, WRONG_PLACE } from './request-credential.ts';
@@ -103,6 +104,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestMs,
     forceCloseConnections: true,
+    // Elsewhere, the browser would clear cookies of other sites, too.
+    clientErrorHandler: answerBrokenRequest({ clearsCookies: options.hosts !== undefined && !options.behindProxy }),
     // Without a proxy, any client could report another address.
     trustProxy: options.behindProxy === true ? 'loopback' : false,
     ...(options.tls ? { https: { ...options.tls, ...timing, handshakeTimeout: headersMs } } : { http: timing }),

@@ -102,6 +102,13 @@ describe(
       await page.reload();
       await page.getByRole('heading', { name: 'Now' }).waitFor();
       await page.getByText('No runs yet.').waitFor();
+      // Larger than the headers of any request may be.
+      planted = Array.from({ length: 8 }, (_, index) => `large-${index}=${'x'.repeat(3_000)}; path=/`);
+      await page.goto(elsewhere);
+      expect((await page.goto(served.url))?.status()).toBe(431);
+      expect(await page.textContent('body')).toContain('Load the page again');
+      await page.reload();
+      await page.getByRole('heading', { name: 'Sign in to halo' }).waitFor();
       dashboard.problems.length = 0;
     });
 
