@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { Socket, type OnReadOpts, type SocketConstructorOpts } from 'node:net';
-import { execa } from 'execa';
-import { HaloError } from '../core/failure/errors.ts';
+import { execa } from '../lib/execa.ts';
+import { findOpenFilesError, HaloError } from '../core/failure/errors.ts';
 import { ignore } from '../lib/async.ts';
 
 /** Users of sandboxes may write to it, but not read what others write. */
@@ -10,9 +10,16 @@ const OPEN = constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
 /** Creates a named pipe at `path`, whose folder exists. Throws DISK_FAILED. */
 export async function makeOutputPipe(path: string): Promise<void> {
-  await execa('mkfifo', ['-m', MODE, '--', path]).catch((error: unknown) => {
-    throw new HaloError('DISK_FAILED', `The named pipe ${path} cannot be created.`, { cause: error });
+  await makeFifo(path).catch((error: unknown) => {
+    throw (
+      findOpenFilesError(error) ??
+      new HaloError('DISK_FAILED', `The named pipe ${path} cannot be created.`, { cause: error })
+    );
   });
+}
+
+async function makeFifo(path: string): Promise<void> {
+  await execa('mkfifo', ['-m', MODE, '--', path]);
 }
 
 /** The reading end of a pipe that a sandbox writes to. */
@@ -111,6 +118,7 @@ function openBoth(path: string): [number, number] {
     return [reading, openSync(path, constants.O_WRONLY | OPEN)];
   } catch (error) {
     if (reading !== undefined) closeSync(reading);
-    throw new HaloError('DISK_FAILED', `The named pipe ${path} cannot be opened.`, { cause: error });
+    const reason = new HaloError('DISK_FAILED', `The named pipe ${path} cannot be opened.`, { cause: error });
+    throw findOpenFilesError(error) ?? reason;
   }
 }

@@ -1,4 +1,4 @@
-import { HaloError, toHaloError } from '../core/failure/errors.ts';
+import { findOpenFilesError, HaloError, toHaloError } from '../core/failure/errors.ts';
 import { LockBusyError } from '../lib/lock.ts';
 
 /** Runs disk work and turns file system errors into DISK_FAILED with the path. Other errors pass unchanged. */
@@ -18,6 +18,8 @@ export function toDiskError(path: string, error: unknown): unknown {
   }
   const code = errnoOf(error);
   if (code === undefined || error instanceof HaloError) return error;
+  const openFiles = findOpenFilesError(error);
+  if (openFiles !== undefined) return openFiles;
   const { syscall, path: found, dest } = error as NodeJS.ErrnoException & { dest?: string };
   // The path of a link is its target.
   const at = (syscall === 'symlink' ? dest : found) ?? path;
@@ -63,8 +65,6 @@ const REASONS: Record<string, { what: string; hint: string }> = {
   EPERM: NO_PERMISSION,
   ENOENT: { what: 'it does not exist', hint: 'Check that HALO_HOME points at the right folder.' },
   ENOTDIR: { what: 'a part of the path is not a folder', hint: 'Check that HALO_HOME points at the right folder.' },
-  EMFILE: { what: 'too many files are open', hint: 'Raise the limit of open files (ulimit -n).' },
-  ENFILE: { what: 'too many files are open on this machine', hint: 'Raise the limit of the system (fs.file-max).' },
 };
 
 function errnoOf(error: unknown): string | undefined {

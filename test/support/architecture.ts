@@ -46,12 +46,15 @@ const ONLY_IN: Record<string, string[]> = {
   ioredis: ['queue/'],
   'node:child_process': [
     'git/process/launcher.ts',
+    'lib/execa.ts',
     'queue/',
     'sandbox/docker/image/',
     'cli/output/edit-file.ts',
     'cli/output/pager.ts',
   ],
-  execa: [
+  // Elsewhere, too many open files end the process.
+  execa: ['lib/execa.ts'],
+  'lib/execa.ts': [
     'git/process/git.ts',
     'queue/',
     'sandbox/docker/image/',

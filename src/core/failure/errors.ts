@@ -110,7 +110,26 @@ export function withHint({ message, hint }: HaloError): string {
 export function toHaloError(error: unknown): HaloError {
   if (error instanceof HaloError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  return new HaloError('INTERNAL', message, { cause: error });
+  return findOpenFilesError(error) ?? new HaloError('INTERNAL', message, { cause: error });
+}
+
+/** Codes of the system for files, connections and programs that cannot be opened because too many are open. */
+const OPEN_FILES: Record<string, { what: string; hint: string }> = {
+  EMFILE: { what: 'This process has too many files open', hint: 'Raise the limit of open files (ulimit -n).' },
+  ENFILE: { what: 'This machine has too many files open', hint: 'Raise the limit of the system (fs.file-max).' },
+};
+
+/** The error for a lack of open files, wherever it occurs: it is neither a bug nor an answer of what could not be opened. */
+export function findOpenFilesError(error: unknown): HaloError | undefined {
+  const { code, message } = (error ?? {}) as NodeJS.ErrnoException;
+  const known = code === undefined ? undefined : OPEN_FILES[code];
+  return known && new HaloError('DISK_FAILED', `${known.what} (${message}).`, { hint: known.hint, cause: error });
+}
+
+/** For `catch`: what cannot be read is missing, unless too many files are open. Throws DISK_FAILED then. */
+export function asMissing(error: unknown): undefined {
+  const fault = findOpenFilesError(error);
+  if (fault !== undefined) throw fault;
 }
 
 /** Whether an error message of the system, git or the container engine means "disk full". */

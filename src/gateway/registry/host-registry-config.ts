@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { execa } from 'execa';
+import { execa } from '../../lib/execa.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RegistryName } from '../../core/journal/egress-events.ts';
 import type { RegistryRoute } from './registries.ts';

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rename, rm, stat, utimes, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HaloError } from '../../core/failure/errors.ts';
+import { asMissing, HaloError } from '../../core/failure/errors.ts';
 import { doubledDelay } from '../../lib/async.ts';
 import { createFileOnce, createFolders, readIfExists, syncUpTo, pathExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock, type LockOptions } from '../../lib/lock.ts';
@@ -246,11 +246,11 @@ function unreachable(from: string, stderr: string): HaloError {
 
 /**
  * Reads the object format (config) and shallow boundary of a mirror, which related repositories must share. Throws
- * GIT_FAILED when the mirror has no valid configuration.
+ * GIT_FAILED when the mirror has no valid configuration, and DISK_FAILED.
  */
 export async function readMirrorFormat(dir: string): Promise<{ config: string; shallow: string | undefined }> {
   const [config, shallow] = await Promise.all(
-    ['config', 'shallow'].map((name) => readFile(join(dir, name), 'utf8').catch(() => undefined)),
+    ['config', 'shallow'].map((name) => readFile(join(dir, name), 'utf8').catch(asMissing)),
   );
   if (config?.includes('repositoryformatversion') === true) return { config, shallow };
   throw new HaloError('GIT_FAILED', `The mirror ${dir} is damaged: it has no configuration.`);

@@ -1,5 +1,6 @@
 import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { asMissing, findOpenFilesError, HaloError } from '../../core/failure/errors.ts';
 import { removeViews } from './base-view.ts';
 import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
 import { git } from '../process/git.ts';
@@ -45,7 +46,10 @@ export async function repairMirror(source: Pick<MirrorRequest, 'home' | 'name' |
   );
 }
 
-/** Whether all objects reachable from the refs of a mirror exist and are undamaged. Objects that only violate newer format rules are fine. */
+/**
+ * Whether all objects reachable from the refs of a mirror exist and are undamaged. Objects that only violate newer format
+ * rules are fine. Throws DISK_FAILED if that cannot be found out.
+ */
 async function isWhole(dir: string): Promise<boolean> {
   try {
     await readMirrorFormat(dir);
@@ -56,7 +60,10 @@ async function isWhole(dir: string): Promise<boolean> {
     ];
     for (const check of checks) await git(check, { gitDir: dir, timeoutMs: CHECK_MS });
     return true;
-  } catch {
+  } catch (error) {
+    // What cannot be read now says nothing about the mirror.
+    const fault = findOpenFilesError(error) ?? error;
+    if (fault instanceof HaloError && fault.code === 'DISK_FAILED') throw fault;
     return false;
   }
 }
@@ -64,7 +71,7 @@ async function isWhole(dir: string): Promise<boolean> {
 /** Rebuilds the mirror; returns false when the source may not be contacted and something is missing. */
 async function remake(source: FetchSource, dir: string): Promise<boolean> {
   const missing = await readRefs(dir);
-  const sha256 = (await readFile(join(dir, 'config'), 'utf8').catch(() => '')).includes('sha256');
+  const sha256 = (await readFile(join(dir, 'config'), 'utf8').catch(asMissing))?.includes('sha256') === true;
   const [first = ''] = missing.values();
   const config = bareConfig(first.length === 64 || sha256 ? 64 : 40);
   const aside = await createTemporaryMirror(dir, config);
@@ -128,10 +135,10 @@ function* inParts<T>(list: readonly T[], size = 200): Generator<T[]> {
 /** Reads the refs of a mirror that are readable, by name; halo's mirrors keep each ref in its own file. */
 async function readRefs(dir: string): Promise<Map<string, string>> {
   const refs = new Map<string, string>();
-  const entries = await readdir(join(dir, 'refs'), { recursive: true, withFileTypes: true }).catch(() => []);
-  for (const entry of entries.filter((entry) => entry.isFile() && !entry.name.endsWith('.lock'))) {
+  const entries = await readdir(join(dir, 'refs'), { recursive: true, withFileTypes: true }).catch(asMissing);
+  for (const entry of (entries ?? []).filter((entry) => entry.isFile() && !entry.name.endsWith('.lock'))) {
     const path = join(entry.parentPath, entry.name);
-    const id = (await readFile(path, 'latin1').catch(() => '')).trim();
+    const id = (await readFile(path, 'latin1').catch(asMissing))?.trim() ?? '';
     if (isObjectId(id)) refs.set(relative(dir, path), id);
   }
   return refs;

@@ -1,4 +1,4 @@
-import { execa } from 'execa';
+import { execa } from '../../lib/execa.ts';
 import { Readable, type Writable } from 'node:stream';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
@@ -231,8 +231,10 @@ export function failureOf(args: string[], outcome: GitOutcome, options: GitOptio
   return gitFailure(`${command} failed${where === undefined ? '' : ` in ${where}`}: ${words}`);
 }
 
-/** Returns GIT_FAILED, or DISK_FAILED when the message reports a full disk. */
+/** Returns GIT_FAILED, or DISK_FAILED when the message reports a full disk or too many open files. */
 export function gitFailure(message: string): HaloError {
+  if (/too many open files/i.test(message))
+    return new HaloError('DISK_FAILED', message, { hint: 'Raise the limit of open files (ulimit -n).' });
   if (!isDiskFullMessage(message)) return new HaloError('GIT_FAILED', message);
   return new HaloError('DISK_FAILED', message, { hint: 'Free some space on the disk.' });
 }

@@ -1,5 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { HaloError } from '../../core/failure/errors.ts';
 
 /** A command that runs to its end. `options` are those of execa; they can be cloned. */
 export interface LaunchRequest {
@@ -33,13 +34,16 @@ export class Launcher {
   #last = 0;
   #isClosed = false;
 
-  /** Never rejects: see `LaunchResult`. */
+  /** Throws DISK_FAILED if its process cannot be started, and nothing else: see `LaunchResult`. */
   async run({ signal, ...command }: LaunchRequest): Promise<LaunchResult> {
     if (signal?.aborted) return { ...NOT_ENDED, isCanceled: true };
     const first = await this.#ask(command, signal);
     // The process was killed before it could receive the command.
     const result = first === 'unsent' ? await this.#ask(command, signal) : first;
-    return result === 'unsent' ? failedToRun('the process that runs git does not start') : result;
+    if (result !== 'unsent') return result;
+    throw new HaloError('DISK_FAILED', 'The process that runs git cannot be started.', {
+      hint: 'Raise the limits of open files and processes (ulimit -n, ulimit -u).',
+    });
   }
 
   async #ask(
@@ -47,6 +51,11 @@ export class Launcher {
     signal: AbortSignal | undefined,
   ): Promise<LaunchResult | 'unsent'> {
     const child = (this.#process ??= this.#start());
+    // Node could not start it, for example because too many files are open, and reports that later.
+    if (child.pid === undefined) {
+      this.#process = undefined;
+      return 'unsent';
+    }
     const id = ++this.#last;
     const abort = () => void (child.connected && child.send({ id, abort: true }, () => undefined));
     signal?.addEventListener('abort', abort, { once: true });

@@ -1,4 +1,4 @@
-import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
+import { findOpenFilesError, isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 
 interface EngineError extends Error {
   statusCode?: number;
@@ -18,6 +18,8 @@ const MAX_MESSAGE = 1_000;
 /** Converts an error of dockerode. `what` names the failed action, such as `create a container`. */
 export function toDockerError(error: unknown, what: string): HaloError {
   if (error instanceof HaloError) return error;
+  const openFiles = findOpenFilesError(error);
+  if (openFiles !== undefined) return openFiles;
   const { code, message, json } = error as EngineError;
   if (code === 'ENOENT' || code === 'ECONNREFUSED' || code === 'EACCES') {
     return new HaloError('DOCKER_UNAVAILABLE', `Docker does not answer (${message}).`, {

@@ -1,4 +1,4 @@
-import { execa } from 'execa';
+import { execa } from '../../lib/execa.ts';
 import { HaloError, type ErrorCode } from '../../core/failure/errors.ts';
 import { memoizeAsync } from '../../lib/async.ts';
 import { readRegularText } from '../../lib/fs.ts';

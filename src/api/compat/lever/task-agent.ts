@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { constants as system } from 'node:os';
 import { basename, delimiter, join, resolve } from 'node:path';
-import { execa } from 'execa';
+import { execa } from '../../../lib/execa.ts';
 import type { Env } from '../../../config/environment/host.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { PACKAGE_ROOT } from '../../../lib/version.ts';

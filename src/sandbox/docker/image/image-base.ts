@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import { execa } from 'execa';
+import { execa } from '../../../lib/execa.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { engineStatus, toDockerError } from '../docker-errors.ts';
 import { followProgress } from './image-build.ts';

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { execa } from 'execa';
+import { execa } from '../../../lib/execa.ts';
 import { createFolders } from '../../../lib/fs.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { arch } from 'node:process';
 import { join } from 'node:path';
-import { execa } from 'execa';
+import { execa } from '../../../lib/execa.ts';
 import { readIfExists } from '../../../lib/fs.ts';
 import { PACKAGE_ROOT } from '../../../lib/version.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
