@@ -3,7 +3,7 @@ import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
 import { defined } from '../../lib/guards.ts';
 import { parseDuration, parseSize } from '../../lib/units.ts';
 import type { Store } from '../../store/store.ts';
-import { readCacheLimit, readRetention } from '../../worker/retention/prune-daily.ts';
+import { assertPlausibleClock, readCacheLimit, readRetention } from '../../worker/retention/prune-daily.ts';
 import { planPrune, pruneHome, type PruneContext, type PruneResult } from '../../worker/retention/prune-home.ts';
 import type { UnusedMirror } from '../../worker/retention/unused-mirrors.ts';
 
@@ -43,6 +43,8 @@ export interface PruneHost {
   home: string;
   store: Store;
   by: string;
+  /** In ms since 1970; absent: of this machine. */
+  now?: () => number;
   signal?: AbortSignal | undefined;
 }
 
@@ -56,9 +58,15 @@ export function toLimits({ artifacts, runs, journals, maxSize }: PruneRequest): 
 }
 
 /** Removes what the limits do not keep, or only reports it. Throws CONFIG_INVALID, STEER_REFUSED. */
-export async function reportPrune({ home, store, by, signal }: PruneHost, request: PruneRequest): Promise<PruneReport> {
+export async function reportPrune(
+  { home, store, by, now = Date.now, signal }: PruneHost,
+  request: PruneRequest,
+): Promise<PruneReport> {
   const limits = { ...(await readRetention(home)), ...toLimits(request) };
-  const context = { home, store, now: () => new Date() };
+  const context = { home, store, now: () => new Date(now()) };
+  const needsAges = limits.artifactsMs !== undefined || limits.journalsMs !== undefined;
+  // A removal cannot be undone.
+  if (needsAges && !request.dryRun) await assertPlausibleClock({ home, store, now });
   const done = request.dryRun ? await preview(context, limits) : await pruneHome(context, limits, { by, signal });
   const { plan } = done;
   const failedRuns = [...plan.unreadable, ...done.failed].map((failure) => ({ ...failure, mirror: null }));

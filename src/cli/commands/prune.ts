@@ -42,7 +42,7 @@ Examples:
 
 Exit codes:
   0 removed          1 some runs could not be read or removed
-  2 not confirmed    6 another process is removing
+  2 not confirmed    6 another process is removing, or the clock may be wrong
 
 See also: halo doctor, halo config, halo snapshot`;
 

@@ -60,9 +60,34 @@ export async function pruneDaily(worker: DailyContext, signal: AbortSignal): Pro
 
 type DailyContext = Pick<WorkerContext, 'home' | 'store' | 'log' | 'now'>;
 
+interface ClockContext {
+  store: Pick<WorkerContext['store'], 'runIds' | 'readState'>;
+  /** In ms since 1970. */
+  now: () => number;
+}
+
+/**
+ * Throws STEER_REFUSED if the clock is far ahead of all that the home has recorded, and has not been so for a day: the ages
+ * of runs may be wrong.
+ */
+export async function assertPlausibleClock({ home, ...context }: ClockContext & { home: string }): Promise<void> {
+  const last = await readTimes(home);
+  const doubt = await findDoubt(context, last);
+  if (doubt === undefined) return;
+  await writeTimes(home, { ...last, doubtedAt: doubt.since });
+  const now = new Date(context.now()).toISOString();
+  throw new HaloError(
+    'STEER_REFUSED',
+    `The clock says ${now}, but ${home} has recorded nothing since ${doubt.newest}: the ages of its runs may be wrong.`,
+    {
+      hint: 'Correct the clock if it is wrong. Otherwise use --runs or --max-size, which need no ages, or run the command again after a day.',
+    },
+  );
+}
+
 /** Why the clock may be wrong: the newest time that the home has recorded, and since when it seems so, ISO 8601. */
 async function findDoubt(
-  { store, now }: DailyContext,
+  { store, now }: ClockContext,
   { at, doubtedAt }: PruneTimes,
 ): Promise<{ newest: string; since: string } | undefined> {
   if (isWithin(MAX_SILENCE_MS, now(), at)) return undefined;

@@ -57,6 +57,8 @@ describe('hazard 1: halo prune that is killed between two of its removals', () =
       const operations = openLocal({ host: hostOf(home.dir) });
       try {
         await fill(home);
+        // A recent record, so that the clock is not in doubt.
+        writeFileSync(join(home.dir, 'retention.json'), JSON.stringify({ v: 1, at: new Date().toISOString() }));
         const words = ['prune', '--yes', '--json', '--journals-older-than', '1d'];
         const killed = await home.halo(words, { cwd: home.dir, env: { HALO_FAILPOINT: `${at}:kill` } });
         expect(killed.code, killed.stderr).toBeNull();

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkRetention } from '../../../src/api/doctor/check-retention.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { openStore } from '../../../src/store/store.ts';
+import { reportPrune, type PruneRequest } from '../../../src/api/retention/retention-report.ts';
 import { pruneDaily, readLastPrune } from '../../../src/worker/retention/prune-daily.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, failed } from '../../support/journal.ts';
@@ -101,6 +102,21 @@ describe('daily retention', () => {
     expect(existsSync(artifact())).toBe(true);
     await daily(ahead + DAY_MS);
     expect(existsSync(artifact())).toBe(false);
+  });
+
+  it('removes nothing by age then at a command either, but by number', async () => {
+    const { state } = await home.operations.get(RUN);
+    const ahead = Date.parse(state.endedAt!) + 400 * DAY_MS;
+    const prune = (now: number, limits: PruneRequest) =>
+      reportPrune({ home: dir, store: openStore(dir, { transcribe }), by: 'ann', now: () => now }, limits);
+    const removed = expect.objectContaining({ removed: [expect.objectContaining({ runId: RUN })] }) as object;
+    expect(await prune(ahead, { artifacts: '30d', dryRun: true })).toEqual(removed);
+    for (const now of [ahead, ahead + DAY_MS / 2])
+      await expect(prune(now, { artifacts: '30d' })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    expect(existsSync(artifact())).toBe(true);
+    expect(await prune(ahead + DAY_MS, { artifacts: '30d' })).toEqual(removed);
+    home.writeArtifact(RUN, 'us-001/1/a.log', 'text');
+    expect(await prune(ahead, { runs: 0 })).toEqual(removed);
   });
 
   it.each([
