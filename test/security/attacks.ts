@@ -251,6 +251,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'diffs mask only known secrets',
   ],
   [
+    'incident swapped-commit',
+    'have a story done again after a person has read its commit, so that the approval or the landing is of another one',
+    'clients send the commit that they showed; another one is refused',
+  ],
+  [
     'incident continued-run',
     'land a rejected, unapproved or flagged result by landing a run that started from it',
     'landing checks every run that made one of the commits, by their trailers: its approval, its rejection, and its flags',

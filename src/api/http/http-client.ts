@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { doubledDelay } from '../../lib/async.ts';
 import { isConfidential } from '../../lib/network/credential-target.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { truncate } from '../../core/text/safe-text.ts';
 import { idOfToken } from '../access/access-token.ts';
 import { bindOperations } from '../operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation, type Output } from '../operations/operation.ts';
@@ -53,7 +54,14 @@ function toRequest(
 ): { path: string; options: RequestOptions } {
   const path = operation.path.replace(/\{(\w+)(\*?)\}/g, (_all, key: string, slashes: string) => {
     const value = String(input[key]);
-    return (slashes === '' ? [value] : value.split('/')).map(toSegment).join('/');
+    const segments = slashes === '' ? [value] : value.split('/');
+    if (!segments.some((each) => each === '.' || each === '..')) return segments.map(encodeURIComponent).join('/');
+    // It would lead to another operation, with the rights of the token.
+    throw new HaloError(
+      slashes === '' ? 'USAGE' : 'ARTIFACT_UNREADABLE',
+      `${JSON.stringify(truncate(value, 200))} is not ${slashes === '' ? 'an id' : 'the path of a file'}.`,
+      { hint: 'Leave out `.` and `..`.' },
+    );
   });
   const inPath = pathKeys(operation);
   const rest = Object.entries(input).filter(([key, value]) => value !== undefined && !inPath.includes(key));
@@ -62,14 +70,6 @@ function toRequest(
       ? { body: Object.fromEntries(rest) }
       : { query: Object.fromEntries(rest.map(([key, value]) => [key, String(value)])) };
   return { path, options: { ...sent, ...(signal && { signal }) } };
-}
-
-/** Throws USAGE for a segment that would lead to another operation, with the rights of the token. */
-function toSegment(text: string): string {
-  if (text !== '.' && text !== '..') return encodeURIComponent(text);
-  throw new HaloError('USAGE', `${JSON.stringify(text)} is not part of an id or of a path.`, {
-    hint: 'List the runs with `halo ls`; the names of their files have no dots alone.',
-  });
 }
 
 interface StreamRequest {

@@ -87,7 +87,7 @@ export const confirmationSchema = (z: Zod) => ({
     .string()
     .regex(/^[0-9a-f]{7,64}$/)
     .optional()
-    .describe('The commit that the person has seen; for another one, nothing is confirmed.'),
+    .describe('The commit that the person has seen; another one is refused.'),
 });
 
 const OWNER = 'The worker that alone executes the run; absent: any worker does.';

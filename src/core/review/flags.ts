@@ -54,23 +54,25 @@ export interface FlaggedDecision {
   continued?: readonly string[];
 }
 
-/** Throws UNCONFIRMED, with all flags, unless each is confirmed, for this commit. */
+/** Throws UNCONFIRMED, with all flags, unless each is confirmed, and if the person has seen another commit. */
 export function assertConfirmed(
   { verb, runId, stories, commit, story, continued = [] }: FlaggedDecision,
   { confirm = [], commit: seen = commit }: Confirmation = {},
 ): void {
   const flags = flagsOf(stories);
-  if (flags.length === 0 || (seen === commit && flags.every((flag) => confirm.includes(flag)))) return;
+  if (seen === commit && flags.every((flag) => confirm.includes(flag))) return;
   const what = story === undefined ? `run ${runId}` : `story ${safeLine(story)} of run ${runId}`;
   const moved =
     seen === commit ? '' : `, which is at ${commit.slice(0, 7)} now and not at ${safeLine(seen).slice(0, 7)},`;
-  const found = listFlags(stories)
-    .map(({ text }) => text)
-    .join('; ');
+  const found = listFlags(stories).map(({ text }) => text);
   const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
   const before = continued.length === 0 ? '' : `, which continues ${continued.join(' and ')},`;
   const others = continued.map((other) => ` and \`halo diff ${other}\``).join('');
-  throw new HaloError('UNCONFIRMED', `The change of ${what}${moved}${before} has to be confirmed: ${found}.`, {
-    hint: `Review it with \`halo diff ${runId}${of}\`${others}, then confirm what it has: \`halo ${verb} ${runId}${of} --confirm ${flags.join(',')}\`.`,
-  });
+  throw new HaloError(
+    'UNCONFIRMED',
+    `The change of ${what}${moved}${before} has to be confirmed${found.length === 0 ? '' : `: ${found.join('; ')}`}.`,
+    {
+      hint: `Review it with \`halo diff ${runId}${of}\`${others}, then confirm what it has: \`halo ${verb} ${runId}${of}${flags.length === 0 ? '' : ` --confirm ${flags.join(',')}`}\`.`,
+    },
+  );
 }

@@ -158,13 +158,13 @@ function planDecision(name: 'approve' | 'reject', run: RunState, selected: Story
   };
 }
 
-/** A question that names what the change is flagged for, which a yes confirms. */
+/** A question that names what the change is flagged for, which a yes confirms, for this commit. */
 function confirming(
   action: Action,
   { question, stories, commit }: { question: string; stories: readonly StoryState[]; commit: string },
 ): Planned {
   const flags = listFlags(stories);
-  if (flags.length === 0) return { action, question };
+  if (flags.length === 0) return { action: { ...action, confirmation: { commit } }, question };
   const found = flags.map(({ text }) => text).join('; ');
   return {
     action: { ...action, confirmation: { confirm: flagsOf(stories), commit } },

@@ -136,7 +136,7 @@ export function flaggedOf(run: RunState, story: StoryState | undefined): Flagged
 /** The part of a request that confirms what the question shows. */
 export function confirmationOf({ stories, commit }: Flagged): Confirmation {
   const confirm = flagsOf(stories);
-  return confirm.length === 0 || commit === undefined ? {} : { confirm, commit };
+  return commit === undefined ? {} : { commit, ...(confirm.length > 0 && { confirm }) };
 }
 
 /** Names what a change is flagged for; undefined for nothing. The first line is the question. */

@@ -59,6 +59,11 @@ describe('what halo flags', () => {
 
   it('is nothing in a plain change', () => {
     const { stories } = stateOf(created('r1', 1));
-    expect(() => assertConfirmed({ verb: 'land', runId: 'r1', stories, commit: COMMIT })).not.toThrow();
+    const land = (commit?: string) => () =>
+      assertConfirmed({ verb: 'land', runId: 'r1', stories, commit: COMMIT }, { commit });
+    for (const seen of [undefined, COMMIT]) expect(land(seen)).not.toThrow();
+    expect(land('f'.repeat(40))).toThrow(
+      'The change of run r1, which is at abcdef0 now and not at fffffff, has to be confirmed.',
+    );
   });
 });

@@ -163,7 +163,7 @@ describe('incident mcp-path: a path or id that leads to another operation of the
     await scripted.addRun([created(PATHS, 1)]);
     const mcp = await connectStdio({ dir: scripted.host.home }, { HALO_URL: url, HALO_TOKEN: token });
     for (const path of ['../../../../metrics', '../../../users', './x', '..'])
-      expect(await mcp.refusal('halo_files', { runId: PATHS, path })).toMatchObject({ code: 'USAGE' });
+      expect(await mcp.refusal('halo_files', { runId: PATHS, path })).toMatchObject({ code: 'ARTIFACT_UNREADABLE' });
     for (const runId of ['..', '.'])
       expect(await mcp.refusal('halo_status', { runId })).toMatchObject({ code: 'USAGE' });
     await mcp.close();

@@ -68,7 +68,10 @@ describe('keys', () => {
       // What the question showed.
       confirmation: { confirm: ['protected'], commit: COMMIT },
     });
-    expect(after(open(), 'end', 'L', 'y').acting).toEqual({ name: 'land', runId: DONE });
+    expect(after(open(), 'end', 'L', 'y').acting).toEqual({
+      ...{ name: 'land', runId: DONE },
+      confirmation: { commit: COMMIT },
+    });
     const nothing = after(open(), 'a');
     expect(nothing.question).toBeUndefined();
     expect(nothing.notice?.text).toContain(`Nothing of run ${RUN} is waiting for approval.`);
