@@ -97,6 +97,11 @@ describe('changed settings of a run', () => {
     expect(() => amend({ set: ['budget.run_usd=3'] }, { set: ['model.name=house.model'] })).toThrow(cost);
   });
 
+  test('include what happens to a story on a broken base', () => {
+    const { tests } = amend({ set: ['tests.reports=["a.xml"]'] }, { set: ['tests.broken_base=retry'] });
+    expect(tests).toMatchObject({ brokenBase: 'retry', reports: ['a.xml'] });
+  });
+
   test('read prices that are known meanwhile', () => {
     const home = '[model]\nfallback = ["house.model"]\n[prices."house.model"]\ninput = 1\noutput = 2';
     const { prices } = amend(unpriced, { home, set: ['budget.run_usd=3'] });
