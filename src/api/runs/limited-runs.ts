@@ -5,6 +5,7 @@ import type { RunState } from '../../core/run/state.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 import type { RunQuery } from '../../store/run/run-list.ts';
 import { defined } from '../../lib/guards.ts';
+import type { UnreadableRun } from '../reports/read-reports.ts';
 
 /** A run among all others. */
 export interface ListedRun extends RunState {
@@ -22,6 +23,8 @@ export interface ListedRuns {
   omitted: { open: number; ended: number };
   /** The `before` of a query for the next runs; absent if `newest` left none out. */
   next?: string;
+  /** Runs in its range whose journal could not be read; absent if there are none. */
+  unreadable?: UnreadableRun[];
 }
 
 /** Runs, with the fleet limits that delay them. */
@@ -46,8 +49,12 @@ export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): 
   };
   return {
     async list(query = {}) {
-      const { runs, omitted, next } = await store.list(query);
-      return { runs: await mark(runs), omitted, ...defined({ next }) };
+      const { runs, omitted, next, unreadable } = await store.list(query);
+      // A folder without a journal is not a run, or not yet.
+      const damaged = unreadable.filter(({ error }) => error.code !== 'RUN_NOT_FOUND');
+      const unread = damaged.map(({ runId, error }) => ({ runId, reason: error.message }));
+      const more = { next, unreadable: unread.length === 0 ? undefined : unread };
+      return { runs: await mark(runs), omitted, ...defined(more) };
     },
     mark,
     async of(run) {

@@ -4,6 +4,7 @@ import type { Cli, Define } from '../cli.ts';
 import { defined } from '../../lib/guards.ts';
 import { addRunFilters, filterRuns, isOpenState, toQuery, type RunFilter } from '../options/filter-runs.ts';
 import { parseSince } from '../options/log-options.ts';
+import { noteUnreadable } from '../options/report-options.ts';
 import { NO_RUNS, noteMissingWorker, runsToWorkOn, runTable } from '../output/run-table.ts';
 
 /** Rows without `--limit`. */
@@ -37,10 +38,16 @@ See also: halo status, halo logs`;
 async function list({ json, since, ...rest }: Flags, cli: Cli): Promise<void> {
   const from = since === undefined ? {} : { since: parseSince(since, new Date()) };
   const filter = { ...rest, ...from };
-  const { runs, omitted, next, isFiltered } = await cli.withOperations((operations) =>
-    readRuns(operations, { ...(json && { json }), ...filter }, cli),
-  );
+  const {
+    runs,
+    omitted,
+    next,
+    isFiltered,
+    unreadable = [],
+  } = await cli.withOperations((operations) => readRuns(operations, { ...(json && { json }), ...filter }, cli));
+  await noteUnreadable(unreadable, cli);
   if (json) return cli.printJson(runs);
+  if (runs.length === 0 && unreadable.length > 0) return;
   if (runs.length === 0) return cli.note(isFiltered ? 'No run matches.' : NO_RUNS);
   await cli.print(...runTable(runs, cli));
   await noteMissingWorker(runsToWorkOn(runs), cli);

@@ -93,7 +93,7 @@ export const INSTALLERS: readonly Installer[] = [
   {
     command: new RegExp(`^cargo fetch${FLAGS}$`),
     inputs: /(?:^|\/)(?:Cargo\.toml|Cargo\.lock|rust-toolchain(?:\.toml)?)$|(?:^|\/)\.cargo\//,
-    inspect: /^$/,
+    inspect: /(?:^|\/)(?:\.cargo\/config(?:\.toml)?|rust-toolchain(?:\.toml)?)$/,
     lockfiles: ['Cargo.lock'],
   },
   {

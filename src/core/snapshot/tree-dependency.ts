@@ -36,7 +36,7 @@ const RULES: readonly { paths: RegExp; pattern: RegExp; why: string }[] = [
   {
     paths: /(?:^|\/)\.npmrc$/,
     pattern:
-      /^[ \t]*["']?(?:script-shell|shell|node-options|git|init-module|globalconfig|userconfig|install-links|pnpmfile|global-pnpmfile|merge-git-branch|lockfile-dir)\b/im,
+      /^[ \t]*["']?(?:script-shell|shell|node-options|git|init-module|node-gyp|python|onload-script|globalconfig|userconfig|install-links|pnpmfile|global-pnpmfile|merge-git-branch|lockfile-dir)\b/im,
     why: 'names further programs or files',
   },
   {
@@ -77,6 +77,16 @@ const RULES: readonly { paths: RegExp; pattern: RegExp; why: string }[] = [
     pattern:
       /^[ \t]*["']?BUNDLE_(?!(?:CLEAN|DEPLOYMENT|DISABLE_SHARED_GEMS|FORCE_RUBY_PLATFORM|FROZEN|JOBS|PATH|RETRY|TIMEOUT|WITH|WITHOUT)["']?[ \t]*:)/m,
     why: 'may name further files',
+  },
+  {
+    paths: /(?:^|\/)\.cargo\/config(?:\.toml)?$/,
+    pattern: /\b(?:include|path|credential-(?:provider|alias)|global-credential-providers)\b/,
+    why: 'names further programs or files',
+  },
+  {
+    paths: /(?:^|\/)rust-toolchain(?:\.toml)?$/,
+    pattern: /^[ \t]*path[ \t]*=/m,
+    why: 'names a toolchain of the repository',
   },
   {
     paths: /(?:^|\/)pyproject\.toml$/,

@@ -79,12 +79,12 @@ const NEWEST = 'newest';
 
 /** A hash of everything that affects the gates, so that entries never become stale. */
 export function gateResultsKey(
-  { gates, setup, env, tests, network, limits, sandbox }: Config,
+  { gates, setup, env, tests, network, limits, sandbox, snapshot }: Config,
   { mirror, commit, image }: GateEnvironment & { commit: string },
 ): string {
   const { allow, mayBePrivate, registries, registryHosts, git, upstreams, scopes, credentials, caFile } = network;
   const reachable = { allow, mayBePrivate, registries, registryHosts, git, upstreams, scopes, credentials, caFile };
-  const facts = [mirror, commit, image, gates, setup, env, tests.reports, reachable, limits, sandbox];
+  const facts = [mirror, commit, image, gates, setup, env, tests.reports, reachable, limits, sandbox, snapshot.inputs];
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex');
 }
 

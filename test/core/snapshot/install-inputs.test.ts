@@ -249,6 +249,9 @@ describe('a file makes an install depend on the whole tree', () => {
     ['package.json', '{"dependencies":{"a":"f\\u0069le:./a"}}'],
     ['.npmrc', 'script-shell=./x.sh'],
     ['.npmrc', 'inject-workspace-packages=true'],
+    ['.npmrc', 'node-gyp=./tools/gyp'],
+    ['.cargo/config.toml', '[registry]\nglobal-credential-providers = ["./tools/login"]'],
+    ['rust-toolchain.toml', '[toolchain]\npath = "./rust"'],
     ['.npmrc', 'pnpmfile=tools/hooks.cjs'],
     ['package.json', '{"pnpm":{"injectWorkspacePackages":true}}'],
     ['pnpm-workspace.yaml', 'packages:\n  - "packages/*"\ninjectWorkspacePackages: true\n'],
@@ -281,6 +284,8 @@ describe('a file makes an install depend on the whole tree', () => {
   it.for([
     ['package.json', '{"scripts":{"test":"vitest"},"dependencies":{"a":"^1"}}'],
     ['.npmrc', 'registry=https://registry.example.com/'],
+    ['.cargo/config.toml', '[net]\nretry = 3\n[build]\ntarget-dir = "target"'],
+    ['rust-toolchain.toml', '[toolchain]\nchannel = "1.80"'],
     ['.yarnrc.yml', 'yarnPath: .yarn/releases/yarn-4.cjs'],
     ['pnpm-workspace.yaml', '# https://pnpm.io/settings\npackages:\n  - "../x"\nlinkWorkspacePackages: true\noverrides:\n  x: ~1.2.0\n'], // prettier-ignore
     ['.yarnrc', 'yarn-path ".yarn/releases/yarn-1.22.cjs"\nlastUpdateCheck 1\n'],

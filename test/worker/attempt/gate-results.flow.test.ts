@@ -25,6 +25,7 @@ describe('the key of cached gate results', () => {
     ['limits.memory="1GB"'],
     ['limits.pids=64'],
     ['sandbox.runtime="runsc"'],
+    ['snapshot.inputs=["package.json"]'],
   ])('depends on %s', ([setting]) => expect(keyOf(setting)).not.toBe(keyOf()));
 
   it.for<[string]>([['retry.attempts=9'], ['agent="claude"'], ['run.parallel=3'], ['tests.baseline="always"']])(

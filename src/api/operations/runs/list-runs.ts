@@ -51,6 +51,10 @@ export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
           .optional()
           .describe('Numbers of runs that the query left out.'),
         next: z.string().optional().describe('`before` of the next page; absent if `newest` left no run out.'),
+        unreadable: z
+          .array(z.object({ runId: z.string(), reason: z.string() }))
+          .optional()
+          .describe('Runs whose journal could not be read; absent if there are none.'),
       }),
   },
   run: ({ limitedRuns }, { since, ...query }) =>
