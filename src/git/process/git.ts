@@ -170,7 +170,7 @@ export function openGitLauncher(): { close(): void } {
 }
 
 function isLaunchable({ protocols = '', input }: GitOptions): boolean {
-  return protocols === '' && !(input instanceof Readable);
+  return ['', 'file'].includes(protocols) && !(input instanceof Readable);
 }
 
 /** Passes settings in variables, because `-c` splits a key that contains an equals sign. */

@@ -2,12 +2,24 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { HaloError } from '../../core/failure/errors.ts';
 
-/** A command that runs to its end. `options` are those of execa; they can be cloned. */
+/** A command that runs to its end. */
 export interface LaunchRequest {
   command: readonly string[];
-  options: object;
+  options: LaunchOptions;
   input: string | Uint8Array | undefined;
   signal: AbortSignal | undefined;
+}
+
+/** The options of execa that count here. */
+interface LaunchOptions {
+  cwd?: string;
+  env?: Readonly<Record<string, string | undefined>>;
+  /** Whether the variables of the process are added; default true. */
+  extendEnv?: boolean;
+  /** Bytes of stdout, and of stderr. */
+  maxBuffer?: number;
+  /** In ms. */
+  timeout?: number;
 }
 
 /** What execa returns for a command, as far as it is used. */
