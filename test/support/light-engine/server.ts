@@ -1,7 +1,6 @@
 import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import type { Duplex } from 'node:stream';
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { HALO_IMAGE } from '../../../src/sandbox/docker/image/halo-image.ts';
@@ -10,6 +9,7 @@ import { createControlGroups } from './cgroup.ts';
 import { Container, type Machinery } from './containers.ts';
 import { filterRows, readFilters } from './filters.ts';
 import { Images } from './images.ts';
+import { removeFolder } from './remove-folder.ts';
 import { Volumes, type NewVolume } from './volumes.ts';
 
 /*
@@ -310,7 +310,7 @@ process.stdin.resume().once('close', () => {
   ).then(() => {
     volumes.close();
     images.close();
-    rmSync(dir, { recursive: true, force: true });
+    removeFolder(dir);
     process.exit();
   });
 });

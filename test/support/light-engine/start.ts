@@ -1,10 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
+import { fastFolder } from '../suite/fast-folder.ts';
+import { removeFolder, tmpOf } from './remove-folder.ts';
 
 const FOLDER = import.meta.dirname;
 const CACHE = resolve(FOLDER, '../../../node_modules/.cache/halo-light-engine');
@@ -14,6 +16,8 @@ const START_MS = 60_000;
 export interface LightEngine {
   /** As DOCKER_HOST has it. */
   host: string;
+  /** A folder for the files of tests, in memory if there is room; it ends with the engine. */
+  tmp: string;
   /** Ends it with all of its containers. */
   stop(): Promise<void>;
 }
@@ -21,7 +25,13 @@ export interface LightEngine {
 /** Starts an engine beside the machine's Docker Engine, from whose images it starts containers. Throws where it cannot run. */
 export async function startLightEngine(): Promise<LightEngine> {
   const program = buildProgram();
-  const dir = mkdtempSync(join(tmpdir(), 'halo-light-'));
+  const dir = mkdtempSync(join(tmpdir(), 'halo-'));
+  const tmp = tmpOf(dir);
+  mkdirSync(tmp);
+  chmodSync(tmp, 0o1777);
+  // Not the folder in memory itself: halo mounts nothing of /dev into a sandbox. The volumes are not in memory, because a
+  // sandbox would pay for them with its own.
+  if (fastFolder() !== undefined) execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=1777', 'halo-tests', tmp]);
   const server = bundleServer(dir);
   const engineSocket = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace('unix://', '');
   const running = spawn(process.execPath, [server, dir, engineSocket, program], {
@@ -34,16 +44,17 @@ export async function startLightEngine(): Promise<LightEngine> {
     if (running.exitCode === null && Date.now() < giveUp) await sleep(5);
     else {
       running.kill();
-      rmSync(dir, { recursive: true, force: true });
+      removeFolder(dir);
       throw new Error('it does not start');
     }
   }
   return {
     host: `unix://${socket}`,
+    tmp,
     stop: async () => {
       running.stdin.end();
       await ended;
-      rmSync(dir, { recursive: true, force: true });
+      removeFolder(dir);
     },
   };
 }

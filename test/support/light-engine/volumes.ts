@@ -1,6 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { rename } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ApiError } from './api.ts';
@@ -93,7 +93,7 @@ export class Volumes {
     this.unfill(name);
     const trash = join(this.dir, `.removed-${this.removed++}`);
     await rename(join(this.dir, name), trash);
-    await execute('rm', ['-rf', trash]);
+    await rm(trash, { recursive: true, force: true });
   }
 
   /** A folder to mount into a container. The first of them mounts a volume with a file system of its own. */

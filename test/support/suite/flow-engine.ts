@@ -13,6 +13,7 @@ export default async function startEngine(): Promise<(() => Promise<void>) | und
   });
   if (light === undefined) return void (await probeEngine());
   process.env.HALO_TEST_LIGHT_ENGINE = light.host;
+  process.env.HALO_TEST_LIGHT_TMP = light.tmp;
   await probeEngine(light.host);
   return () => light.stop();
 }

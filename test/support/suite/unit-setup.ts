@@ -1,10 +1,7 @@
 import { fastFolder } from './fast-folder.ts';
-import { shareGitLauncher } from './git-launcher.ts';
 
 // Tests of this layer reach no engine: one that needs it belongs to another layer.
 process.env.DOCKER_HOST = 'unix:///nonexistent/docker.sock';
 
 const folder = fastFolder();
 if (folder !== undefined) process.env.TMPDIR = folder;
-
-shareGitLauncher();
