@@ -29,25 +29,17 @@ export default defineConfig({
     pool: 'forks',
     // A process loads the sources once for all of its files, instead of for each.
     isolate: false,
+    // On two cores: engines, Redis, processes and the browser wait for each other, and a third file uses the time. The layers
+    // are one queue, in the order of their names: the units, which are short, fill the time of the last long files.
+    maxWorkers: 3,
     reporters: ['default', ...REPORTERS.map((name) => `./test/support/reporters/${name}-reporter.ts`)],
     projects: [
       layer('unit', {
         include: ['test/**/*.test.ts'],
         exclude: ['**/*.flow.*', '**/*.docker.*', ...OTHER_LEVEL],
-        maxWorkers: 2,
-        sequence: { groupOrder: 0 },
       }),
-      // Redis, processes and the browser wait for each other: a third file uses the time.
-      layer('flow', {
-        globalSetup: 'test/support/suite/flow-engine.ts',
-        maxWorkers: 3,
-        sequence: { groupOrder: 1 },
-      }),
-      layer('docker', {
-        globalSetup: 'test/support/suite/docker-engine.ts',
-        maxWorkers: 3,
-        sequence: { groupOrder: 2 },
-      }),
+      layer('flow', { globalSetup: 'test/support/suite/flow-engine.ts' }),
+      layer('docker', { globalSetup: 'test/support/suite/docker-engine.ts' }),
     ],
   },
 });
