@@ -42,7 +42,7 @@ describe.concurrent('hazard 1: a worker killed at any failpoint: another one fin
     const setups: number[] = [];
     const events = await surviveKills([...SNAPSHOT_POINTS, ...LEAN], context, {
       settings: WITH_SNAPSHOT,
-      stories: 8,
+      stories: 4,
       afterKill: (before) => setups.push(before.filter(({ type }) => type === 'setup.ended').length),
     });
     // What becomes of one kill here also depends on those around it: the table has the outcomes of single ones.
@@ -59,7 +59,7 @@ describe.concurrent('hazard 1: a worker killed at any failpoint: another one fin
   });
 
   it.for(testsPoints)('%s', async (at, context) => {
-    const events = await surviveKill(at, context, TESTS_FIRST);
+    const events = await surviveKills([at], context, { settings: TESTS_FIRST, stories: LEVEL < FULL ? 1 : 2 });
     const locked = events.filter((event) => event.type === 'tests.locked');
     const ofA = locked.filter(({ story }) => story === 'A');
     // Tests that were locked before the kill are those that land; otherwise they are written again.

@@ -65,11 +65,11 @@ describe('hazard 28: a hostile pack', () => {
     },
   );
 
-  it('a hostile pack with a million files stops at the limit', async () => {
+  it('a hostile pack with ten times as many files as allowed stops at the limit', async () => {
     const shop = await makeWorkshop();
     const id = Buffer.from(blob(shop, 'x'), 'hex');
-    const entry = (index: number) => Buffer.concat([Buffer.from(`100644 f${String(index).padStart(7, '0')}\0`), id]);
-    const bytes = Buffer.concat(Array.from({ length: 1_000_000 }, (_, index) => entry(index)));
+    const entry = (index: number) => Buffer.concat([Buffer.from(`100644 f${String(index).padStart(6, '0')}\0`), id]);
+    const bytes = Buffer.concat(Array.from({ length: 100_000 }, (_, index) => entry(index)));
     const tree = writeObject(shop.agent, 'tree', bytes);
     await expectRefused(shop, tree, /more than 10000 files/);
   });

@@ -11,6 +11,7 @@ import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { processMark } from '../../../src/lib/process-identity.ts';
 import { candidatePath, removeScratch } from '../../../src/git/repository/scratch-repo.ts';
 import { commitFiles, run } from '../../support/repository/git-fixture.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { importFrom, makeWorkshop, openScratch, snapshot, type Workshop } from '../import/import-fixture.ts';
 
 const ref = 'refs/heads/halo/r1';
@@ -204,7 +205,7 @@ it('hazard 45: commits land during continuous garbage collection', async () => {
       await promisify(execFile)('git', ['gc', '--prune=now', '--quiet'], { cwd: shop.source });
   })();
   try {
-    for (let nth = 0; nth < 15; nth += 1) {
+    for (let nth = 0; nth < (LEVEL >= FULL ? 15 : 5); nth += 1) {
       const { candidateDir } = story;
       const [tree, author] = [run(candidateDir, ['rev-parse', `${story.commit}^{tree}`]), { name: 'h', email: 'h@h' }];
       const date = new Date(nth * 1000);

@@ -12,7 +12,6 @@ const BOXES = numbers(5_000).map((index) => `- [ ] do ${index}`);
 
 /** Each would take from ten seconds to minutes if the time grew with the square of something in it. */
 const PRDS: [what: string, text: string, outcome: RegExp | number][] = [
-  ['thousands of texts for thousands of stories', ['# P', ...SECTIONS, ...BOXES].join('\n'), 5_000],
   [
     'a section with text for each of thousands of stories',
     ['# P', ...numbers(5_000).map((index) => `## S${index}\n${'text\n'.repeat(15)}- [ ] do ${index}`)].join('\n'),
@@ -51,8 +50,10 @@ describe('incident slow-text, incident user-limits: a PRD is read in time that g
     else expect(read).toThrow(outcome);
   });
 
-  it('says which stories were not compared with the limits of a prompt', () => {
-    const { warnings } = validatePrd({ path: 'prd.md', bytes: Buffer.from(PRDS[0]![1]) }, {});
+  it('with thousands of texts for thousands of stories, some of which are not compared with the limits of a prompt', () => {
+    const text = ['# P', ...SECTIONS, ...BOXES].join('\n');
+    const { stories, warnings } = validatePrd({ path: 'prd.md', bytes: Buffer.from(text) }, {});
+    expect(stories).toHaveLength(5_000);
     expect(warnings.some((each) => /^\d+ stories were not compared with the limits of a prompt/.test(each))).toBe(true);
   });
 });
