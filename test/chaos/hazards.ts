@@ -97,6 +97,8 @@ const ROWS: [hazard: string, outcome: string][] = [
     'all of many keys of models get pauses at the same time',
     'each is tried once; work waits for the first pause to end',
   ],
+  ['a thousand runs are queued', 'all are listed; a worker starts with little memory, and takes one after the other'],
+  ['the disk is slow: 0.4 s for each fsync', 'stories take longer; nothing is repeated'],
 ];
 
 export const HAZARDS: readonly Hazard[] = ROWS.map(([hazard, outcome], index) => ({
