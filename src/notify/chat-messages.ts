@@ -19,10 +19,15 @@ export function openSlack({ url, ...options }: PostOptions & { url: string }): N
 /** Only &, < and > have a meaning that text must not have: https://docs.slack.dev/messaging/formatting-message-text */
 function slackText({ title, text, command }: Notification): string {
   const escape = (part: string) => part.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
-  // Chats that accept the same format, such as Mattermost, mention people by an @ alone.
-  const plain = (part: string) => escape(part).replace(/@(?=\w)/g, '@\u200b');
+  // Chats that accept the same format, such as Mattermost, mention people by an @ alone, and have links as in Markdown.
+  const plain = (part: string) =>
+    escape(part)
+      .replace(/@(?=\w)/g, '@\u200b')
+      .replace(/\](?=[([])/g, ']\u200b');
   const lines = [`*${plain(title)}*`, ...(text === '' ? [] : [plain(text)])];
-  return [...lines, ...(command === undefined ? [] : [`\`${escape(command)}\``])].join('\n');
+  // A backtick of a story id would end the code, after which it would be markup.
+  const isCode = command !== undefined && !command.includes('`');
+  return [...lines, ...(isCode ? [`\`${escape(command)}\``] : [])].join('\n');
 }
 
 /** A topic of https://ntfy.sh, or of a server of one's own. `token`: an access token. */

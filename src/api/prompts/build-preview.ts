@@ -12,6 +12,7 @@ import { parsePrd } from '../../prd/parse-prd.ts';
 import { buildStoryPrompt } from '../../worker/prompt/story-prompt.ts';
 import type { PreviewedPrompt, PromptRequest } from '../operations/requests.ts';
 import { resolveSubmission } from '../submit/resolve-submission.ts';
+import { readInTurn } from '../access/read-in-turn.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 
 const MAX_NAMED = 10;
@@ -22,7 +23,7 @@ export async function previewPrompt(
   context: SubmitContext,
   { prd: file, repo: source, story: storyId, ...options }: PromptRequest,
 ): Promise<PreviewedPrompt> {
-  const prd = parsePrd(file.bytes, file.path);
+  const prd = await readInTurn(context, () => parsePrd(file.bytes, file.path));
   assertFilledIn(prd, file.path);
   const story = chooseStory(prd.stories, storyId);
   // Uncommitted changes are not part of a prompt, so they need not be refused.

@@ -183,6 +183,16 @@ describe('incident notification: a message', () => {
     );
   });
 
+  test('has no markup of a story id in chats with the format of Slack', async () => {
+    const receiver = await receive();
+    const id = 'x` @channel [click](https://evil.example) `';
+    const sent = { ...question, title: `shop: ${id}`, text: '', command: `halo diff 0tbq --story '${id}'` };
+    await openSlack({ url: receiver.url, ...how }).send([sent], AbortSignal.timeout(10_000));
+    expect((JSON.parse(receiver.received[0]!.body) as { text: string }).text).toBe(
+      '*shop: x` @\u200bchannel [click]\u200b(https://evil.example) `*',
+    );
+  });
+
   test('has topic, priority and token for ntfy', async () => {
     const receiver = await receive();
     await send(openNtfy({ url: `${receiver.url}/my-topic`, token: 'tk_1', ...how }));
