@@ -1,4 +1,5 @@
-import { isUser, toAuditEntry, type AuditedType, type AuditEntry } from '../../core/report/audit-report.ts';
+import type { EventType } from '../../core/journal/event-table.ts';
+import { isUser, toAuditEntry, type AuditEntry } from '../../core/report/audit-report.ts';
 import { CostReader, type AttemptCost } from '../../core/report/cost-report.ts';
 import { resultsOf, type StoryResult } from '../../core/report/quality-report.ts';
 import { FailureReader, type AttemptFailure } from '../../core/report/error-report.ts';
@@ -55,7 +56,7 @@ export async function readResults(store: Journals, scope: ReportScope): Promise<
 
 /** Which audited events to return. */
 export interface AuditFilter extends ReportScope {
-  type?: AuditedType | undefined;
+  type?: EventType | undefined;
   by?: string | undefined;
   /** Maximum number of entries. */
   limit: number;

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
-import { AUDITED_TYPES, type AuditedType, type AuditEntry } from '../../core/report/audit-report.ts';
+import type { EventType } from '../../core/journal/event-table.ts';
+import { AUDITED_TYPES, type AuditEntry } from '../../core/report/audit-report.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { parseLimit } from '../options/filter-runs.ts';
@@ -9,7 +10,7 @@ import { table, type Cell } from '../output/table.ts';
 
 interface Flags extends ReportFlags {
   by?: string;
-  type?: AuditedType;
+  type?: EventType;
   limit: number;
 }
 

@@ -1,6 +1,7 @@
 import { formatUsd } from '../../core/budget.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import type { FallbackModel } from '../../core/failure/model-use.ts';
+import { eventIs } from '../../core/journal/event-table.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -66,35 +67,14 @@ function textOf(
         return { tone: 'warn', text: `${safeLine(event.story, 40)} restarted because its worker died` };
       if (event.attempt !== 1 && event.fallback === undefined) return undefined;
       return { tone: 'plain', text: `${safeLine(event.story, 40)} started${fallbackText(event.fallback)}` };
-    case 'run.paused':
-    case 'run.resumed':
-    case 'run.retried':
-    case 'run.replanned':
-    case 'run.approved':
-    case 'run.rejected':
-    case 'run.landed':
-    case 'retry.scheduled':
-    case 'key.paused':
-    case 'breaker.opened':
-    case 'breaker.held':
-    case 'breaker.changed':
-    case 'story.postponed':
-    case 'story.disturbed':
-    case 'story.approved':
-    case 'story.rejected':
-    case 'issue.noted':
-    case 'feedback.given':
-    case 'story.answered':
-    case 'question.expired':
-    case 'story.cancelled': {
+    default: {
+      if (!eventIs(event, 'operator')) return undefined;
       const [line] = describeEvent(event);
       if (line === undefined) return undefined;
       const label = LABELS[event.type] ?? '';
       const text = `${line.story === '' ? '' : `${line.story} `}${label}${line.text}`;
       return { tone: 'warn', text: safeLine(text, MAX_TEXT_LENGTH) };
     }
-    default:
-      return undefined;
   }
 }
 

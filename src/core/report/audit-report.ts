@@ -1,50 +1,9 @@
+import { eventIs, eventTypes, type EventType } from '../journal/event-table.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import { describeEvent } from '../transcript/transcript.ts';
 
 /** Which events an audit lists: what people did, what started and ended, what halo decided, and what changed repositories. */
-export const AUDITED_TYPES = [
-  'run.created',
-  'run.started',
-  'run.ended',
-  'run.paused',
-  'run.resumed',
-  'run.retried',
-  'run.reconfigured',
-  'run.replanned',
-  'run.approved',
-  'run.rejected',
-  'run.landed',
-  'run.pruned',
-  'story.started',
-  'story.ended',
-  'story.approved',
-  'approval.given',
-  'story.rejected',
-  'feedback.given',
-  'story.answered',
-  'question.expired',
-  'story.cancelled',
-  'story.disturbed',
-  'story.postponed',
-  'retry.scheduled',
-  'model.paused',
-  'key.paused',
-  'breaker.held',
-  'breaker.changed',
-  'breaker.opened',
-  'breaker.reset',
-  'issue.reported',
-  'pull.opened',
-  'pull.closed',
-  'pull.requested',
-  'secrets.suspected',
-  'hidden.added',
-  'marks.failed',
-  'note.failed',
-] as const satisfies readonly JournalEvent['type'][];
-
-/** The type of an audited event. */
-export type AuditedType = (typeof AUDITED_TYPES)[number];
+export const AUDITED_TYPES = eventTypes('audited');
 
 /** One line of the audit. */
 export interface AuditEntry {
@@ -52,7 +11,7 @@ export interface AuditEntry {
   at: string;
   runId: string;
   repo: string;
-  type: AuditedType;
+  type: EventType;
   /** The user who did it; for `run.created`, who submitted the run. Absent if halo did it. */
   by?: string;
   story?: string;
@@ -64,7 +23,7 @@ export interface AuditEntry {
 
 /** The line of an event, or undefined for events that an audit does not list. */
 export function toAuditEntry(event: JournalEvent, run: { runId: string; repo: string }): AuditEntry | undefined {
-  if (!isAudited(event)) return undefined;
+  if (!eventIs(event, 'audited')) return undefined;
   const by = event.type === 'run.created' ? event.user : 'by' in event ? event.by : undefined;
   const commit = commitOf(event);
   return {
@@ -88,11 +47,7 @@ function textOf(event: JournalEvent): string {
   );
 }
 
-function isAudited(event: JournalEvent): event is JournalEvent & { type: AuditedType } {
-  return (AUDITED_TYPES as readonly string[]).includes(event.type);
-}
-
-function commitOf(event: JournalEvent & { type: AuditedType }): string | undefined {
+function commitOf(event: JournalEvent): string | undefined {
   switch (event.type) {
     case 'story.ended':
       return event.commit ?? event.held?.commit;

@@ -4,9 +4,8 @@ import { isTested, type CheckedClaim } from '../review/criteria.ts';
 import type { LockedTests } from '../review/tests-first.ts';
 import { formatElapsed, msBetween } from '../text/format-elapsed.ts';
 import { safeLine } from '../text/safe-text.ts';
-import type { TestChanges } from '../test-report/test-report.ts';
 import { exitText } from '../transcript/excerpt.ts';
-import { testsText } from '../transcript/story-lines.ts';
+import { testsText, type TestChanges } from '../test-report/test-report.ts';
 import { summarizeRun } from './run-summary.ts';
 
 /** What the events between the start and the end of an attempt say about it. */

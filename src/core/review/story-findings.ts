@@ -1,9 +1,8 @@
 import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import type { StoryState } from '../run/state.ts';
-import { hasLostTests } from '../test-report/test-report.ts';
+import { hasLostTests, testsText } from '../test-report/test-report.ts';
 import { describeHidden, formatPlaces } from '../text/hidden-places.ts';
 import { safeLine } from '../text/safe-text.ts';
-import { testsText } from '../transcript/story-lines.ts';
 import { describeHolding, describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */

@@ -1,3 +1,5 @@
+import { safeLine } from '../text/safe-text.ts';
+import { LINE_LENGTH } from '../transcript/excerpt.ts';
 import { collectTests, type TestCase, type CollectedTests } from './formats/collect-tests.ts';
 import { readJestJson } from './formats/jest-json.ts';
 import { readJunit } from './formats/junit.ts';
@@ -61,4 +63,12 @@ function groupByName(tests: readonly TestCase[]): Map<string, TestCase[]> {
 /** Whether a text is a plain path relative to the repository that is safe in a shell script. */
 export function isReportPath(path: string): boolean {
   return /^[\w.@ +-]+(?:\/[\w.@ +-]+)*$/.test(path) && !path.split('/').includes('..');
+}
+
+/** Describes test changes, e.g. `12 before, 11 after; removed: adds`. */
+export function testsText({ before, after, removed, skipped, emptied }: TestChanges): string {
+  const named = (what: string, names: string[]) =>
+    names.length === 0 ? [] : [`${what}: ${safeLine(names.join(', '), LINE_LENGTH)}`];
+  const parts = [...named('removed', removed), ...named('skipped', skipped), ...named('emptied', emptied)];
+  return [`${before} before, ${after} after`, ...parts].join('; ');
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { JournalEvent } from '../../core/journal/events.ts';
+import { eventIs } from '../../core/journal/event-table.ts';
 import { followEventsOperation } from '../../api/operations/runs/follow-events.ts';
 import { getRunOperation } from '../../api/operations/runs/get-run.ts';
 import { listRunsOperation } from '../../api/operations/runs/list-runs.ts';
@@ -86,33 +86,9 @@ async function waitForChange(
   const signal = AbortSignal.any([...signals, done.signal]);
   try {
     for await (const event of operations.follow(runId, { after, follow: true, signal }))
-      if (isChange(event)) return true;
+      if (eventIs(event, 'wakes')) return true;
     return false;
   } finally {
     done.abort();
   }
-}
-
-const CHANGES: readonly JournalEvent['type'][] = [
-  'run.ended',
-  'run.paused',
-  'run.resumed',
-  'run.retried',
-  'run.replanned',
-  'run.approved',
-  'run.rejected',
-  'run.landed',
-  'story.ended',
-  'story.approved',
-  'story.rejected',
-  'feedback.given',
-  'story.answered',
-  'question.expired',
-  'story.cancelled',
-  'approval.given',
-  'breaker.opened',
-];
-
-function isChange({ type }: JournalEvent): boolean {
-  return CHANGES.includes(type);
 }

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
+import { eventIs } from '../../core/journal/event-table.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
 import { isOver } from '../../core/run/questions.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -14,7 +15,7 @@ import { appendEvents } from './journal-file.ts';
 import type { RunPaths } from '../run-layout.ts';
 import { catchUp, checkpointText, foldEvents, loadRun, runNotFound, type FoldedRun } from './load-run.ts';
 import type { EventCache } from './event-cache.ts';
-import { changesRecord, type JournalFeed } from './journal-feed.ts';
+import type { JournalFeed } from './journal-feed.ts';
 import { lockRun } from './lock-run.ts';
 import { buildRunRecord, type RunConstants } from '../run/run-record.ts';
 import type { OpenRuns } from '../open-runs.ts';
@@ -103,12 +104,13 @@ async function appendLocked<T>(paths: RunPaths, append: AppendOptions<T>): Promi
     const { runId } = state;
     // Before the event, so that no process can miss an open run.
     if (before.state.status === 'ended' && state.status !== 'ended') await append.openRuns.add([runId]);
-    const isChange = events.some(changesRecord);
+    const isChange = events.some((event) => eventIs(event, 'changes'));
+    const durable = events.some((event) => !eventIs(event, 'lossy'));
     if (isChange && before.state.status === 'ended') await append.runIndex.forgetState(before.state);
     if (isChange) await append.feed.mark(runId, before.end);
     const failpoints = events.flatMap(failpointsOf);
     for (const at of failpoints) await failpoint(`${at}.before`);
-    const end = await appendEvents(file, { events, end: before.end }, events.some(isDurable));
+    const end = await appendEvents(file, { events, end: before.end }, durable);
     const after = { state, end };
     if (isChange) await append.openRuns.touch();
     for (const at of failpoints) await failpoint(`${at}.after`);
@@ -140,12 +142,13 @@ async function updateDerivedFiles(
   const startedAt = after.state.startedAt ?? after.state.createdAt;
   try {
     const text = events.map((event) => log(event, startedAt)).join('');
+    const hasChange = events.some((event) => eventIs(event, 'changes'));
     await appendFile(paths.log, text, { flag: APPEND_TO_FILE, mode: 0o600 });
-    if (events.some(changesRecord)) await writeRecordFiles(paths, after);
+    if (hasChange) await writeRecordFiles(paths, after);
     if (events.some(({ type }) => type === 'story.ended' || type === 'story.started'))
       await writeProgressFiles(paths, after, eventCache);
     const { runId, status } = after.state;
-    if (status === 'ended' && events.some(changesRecord)) await runIndex.add([after.state]);
+    if (status === 'ended' && hasChange) await runIndex.add([after.state]);
     if (isOver(after.state) && !isOver(before)) await openRuns.remove(runId);
     else if (events.some(({ type }) => type === 'run.started' || type === 'story.started'))
       await openRuns.markStarted(runId);
@@ -178,17 +181,10 @@ export async function readConstants(paths: RunPaths): Promise<RunConstants> {
   return (tryParseJson(text) as RunConstants | null | undefined) ?? {};
 }
 
-/** Whether the event must be on disk before halo continues. The others can be lost without harm. */
-function isDurable({ type }: JournalEvent): boolean {
-  return type !== 'agent.activity' && type !== 'gate.started' && type !== 'phase.started' && type !== 'phase.ended';
-}
-
 const MILESTONES = ['run.started', 'story.started', 'story.ended', 'run.ended'];
-const USER_COMMANDS =
-  /^run\.(paused|resumed|retried|replanned|approved|rejected)$|^story\.(answered|approved|rejected|cancelled)$|^(approval|feedback|question)\./;
 
 /** The failpoints of an event (core/failure/failpoint-names.ts), if any. */
-function failpointsOf({ type }: JournalEvent): string[] {
-  if (MILESTONES.includes(type)) return [type];
-  return USER_COMMANDS.test(type) ? ['command'] : [];
+function failpointsOf(event: JournalEvent): string[] {
+  if (MILESTONES.includes(event.type)) return [event.type];
+  return eventIs(event, 'command') ? ['command'] : [];
 }

@@ -127,11 +127,6 @@ export async function feedEvents(
   return unreadable;
 }
 
-/** Whether the event changes a run or a story, and with it run.json. */
-export function changesRecord({ type }: Pick<JournalEvent, 'type'>): boolean {
-  return /^(?:(?:run|story|approval|feedback|question|retry|breaker|pull)\.|model\.paused$)/.test(type);
-}
-
 async function sizeOf({ journal }: RunPaths): Promise<number> {
   return (await stat(journal).catch(unlessGone))?.size ?? 0;
 }

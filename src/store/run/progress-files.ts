@@ -2,7 +2,7 @@ import type { CommandResult, JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import type { TestChanges } from '../../core/test-report/test-report.ts';
-import { testsText } from '../../core/transcript/story-lines.ts';
+import { testsText } from '../../core/test-report/test-report.ts';
 
 /** One ended attempt with the results of its gates. */
 interface Ended {

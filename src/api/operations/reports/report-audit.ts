@@ -1,11 +1,12 @@
-import { AUDITED_TYPES, type AuditedType, type AuditEntry } from '../../../core/report/audit-report.ts';
+import type { EventType } from '../../../core/journal/event-table.ts';
+import { AUDITED_TYPES, type AuditEntry } from '../../../core/report/audit-report.ts';
 import type { ReportOf } from '../../reports/read-reports.ts';
 import type { ReportQuery } from '../requests.ts';
 import type { Operation } from '../operation.ts';
 import { scopeSchema, unreadableSchema, toReportScope } from './report-query.ts';
 
 interface Input extends ReportQuery {
-  type?: AuditedType | undefined;
+  type?: EventType | undefined;
   by?: string | undefined;
   limit: number;
 }
