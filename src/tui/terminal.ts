@@ -1,3 +1,4 @@
+import type { RunningCommand } from '../core/journal/attempts.ts';
 import type { JournalEvent } from '../core/journal/events.ts';
 import { applyEvent } from '../core/journal/fold-run.ts';
 import type { RunState } from '../core/run/state.ts';
@@ -5,7 +6,7 @@ import { cleanLines } from '../core/transcript/excerpt.ts';
 import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { describeEvent } from '../core/transcript/transcript.ts';
 import { wrapIndented } from '../lib/string-width.ts';
-import { AttemptTracker, type RunningCommand } from './attempts.ts';
+import { AttemptTracker } from './attempts.ts';
 import { Canvas, type Screen } from './canvas.ts';
 import { LOW_HEIGHT, renderView, type LastOutput } from './view.ts';
 

@@ -233,7 +233,7 @@ describe('halo logs', () => {
     const lines = stdout.split('\n').map((line) => line.replace(/ {2,}/g, '  '));
     expect(lines).toContain('retries  1 (gate 1)');
     expect(lines).toContain('breaker  2030-01-01 00:00:16 UTC  3 failures in a row changed no file');
-    expect(lines).toContain('US-001  1  GATE_FAILED  12.0s  3.0s  -  13.0k  -  npm test exited with 1');
+    expect(lines).toContain('US-001  1  GATE_FAILED  12.0s  3.0s  3.0s  13.0k  -  npm test exited with 1');
     expect(lines.at(-2)).toMatch(/^US-001 {2}2 {2}running {2}/);
     const json = JSON.parse((await halo(['logs', 'r1', '--summary', '--json'])).stdout) as Record<string, unknown>;
     expect(json).toMatchObject({ runId: 'r1', retries: { gate: 1 }, usage: { requests: 3 } });

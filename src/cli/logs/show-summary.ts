@@ -18,7 +18,7 @@ export async function showSummaries(
   for (const [index, runId] of runIds.entries()) {
     const events: JournalEvent[] = [];
     for await (const event of operations.follow(runId, { after: 0, follow: false })) events.push(event);
-    const summary = summarizeRun(events);
+    const summary = summarizeRun(events, new Date().toISOString());
     if (json) await cli.printJson(summary);
     else await cli.print(...(index === 0 ? [] : ['']), ...summaryLines(summary, cli));
   }
@@ -26,7 +26,6 @@ export async function showSummaries(
 
 function summaryLines(summary: RunSummary, cli: Cli): string[] {
   const { runId, repo, createdAt, startedAt, endedAt, stopReason, retries, breakers } = summary;
-  const now = new Date().toISOString();
   const field = (name: string, text: string) => `${cli.paint('quiet', name.padEnd(8))}  ${text}`;
   const total = Object.values(retries).reduce((sum, count) => sum + count, 0);
   const byClass = Object.entries(retries).map(([name, count]) => `${name} ${count}`);
@@ -46,20 +45,20 @@ function summaryLines(summary: RunSummary, cli: Cli): string[] {
     ...(used === '' ? [] : [field('used', used)]),
     field('retries', total === 0 ? 'none' : `${total} (${byClass.join(', ')})`),
     ...breakers.map(({ at, reason }) => field('breaker', `${utc(at)}  ${safeLine(reason)}`)),
-    ...(summary.attempts.length === 0 ? [] : ['', ...attemptTable(summary.attempts, now, cli)]),
+    ...(summary.attempts.length === 0 ? [] : ['', ...attemptTable(summary.attempts, cli)]),
   ];
 }
 
-function attemptTable(attempts: readonly AttemptSummary[], now: string, cli: Cli): string[] {
+function attemptTable(attempts: readonly AttemptSummary[], cli: Cli): string[] {
   const heading = ['STORY', 'ATTEMPT', 'RESULT', 'TIME', 'AGENT', 'GATES', 'TOKENS', 'COST', 'COMMIT OR ERROR'];
   const rows = attempts.map((attempt): Cell[] => {
-    const { phases, usage, startedAt, endedAt = now } = attempt;
+    const { phases, usage, ms } = attempt;
     const { agent, gates } = phases;
     return [
       { text: safeLine(attempt.story, 16), tone: 'strong' },
       { text: String(attempt.attempt) },
       resultCell(attempt),
-      { text: formatElapsed(msBetween(startedAt, endedAt)) },
+      { text: formatElapsed(ms) },
       { text: agent === undefined ? '-' : formatElapsed(agent) },
       { text: gates === undefined ? '-' : formatElapsed(gates) },
       { text: formatCount(usage.inputTokens + usage.outputTokens) },
@@ -71,11 +70,11 @@ function attemptTable(attempts: readonly AttemptSummary[], now: string, cli: Cli
   return table([heading.map((text) => ({ text })), ...rows], options);
 }
 
-function resultCell({ verdict, stopReason, endedAt }: AttemptSummary): Cell {
+function resultCell({ verdict, stopReason }: AttemptSummary): Cell {
   const tones: Record<NonNullable<AttemptSummary['verdict']>, Tone> = {
     ...{ passed: 'good', failed: 'bad', needs_human: 'warn', interrupted: 'warn' },
   };
-  if (verdict === undefined) return { text: endedAt === undefined ? 'running' : 'stopped' };
+  if (verdict === undefined) return { text: 'running' };
   return { text: verdict === 'failed' ? (stopReason ?? verdict) : verdict.replace('_', ' '), tone: tones[verdict] };
 }
 

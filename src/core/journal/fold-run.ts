@@ -6,6 +6,7 @@ import { createState } from '../run/initial-state.ts';
 import { changeNeed } from '../run/run-dependencies.ts';
 import { omit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
+import { countedUsage, isMeteredAfter } from './counted-usage.ts';
 import type { HeldCommit, JournalEvent, Verdict } from './events.ts';
 import { withReplies } from './fold-replies.ts';
 import {
@@ -32,7 +33,7 @@ export function foldRun(events: Iterable<JournalEvent>): RunState | undefined {
 export function applyEvent(state: RunState | undefined, event: JournalEvent): RunState | undefined {
   if (event.type === 'run.created') return createState(event);
   if (state === undefined) return undefined;
-  const next = { ...state, seq: event.seq };
+  const next = countUsage({ ...state, seq: event.seq }, event);
   switch (event.type) {
     case 'need.changed':
       return changeNeed(next, event);
@@ -76,11 +77,6 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
               : story),
         phase: event.phase,
       }));
-    case 'model.used':
-      return {
-        ...withStory(next, event.story, (story) => ({ ...story, metered: true })),
-        usage: addUsage(state.usage, event.usage),
-      };
     case 'model.paused':
     case 'key.paused':
       return pauseModel(next, event);
@@ -104,8 +100,6 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           }),
         ),
         tip: event.commit ?? state.tip,
-        // Metered usage is already counted; a replayed cassette is not metered.
-        usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
       };
     case 'tests.compared': {
       const { before, after, removed, skipped, emptied } = event;
@@ -199,14 +193,12 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'story.cancelled':
       return applyControlEvent(event.type === 'run.retried' ? withoutBreaker(next) : next, event);
     case 'story.stopped':
-      return {
-        ...withStory(next, event.story, (story) => withoutStart(withoutPhase(story))),
-        usage: isMetered(state, event.story) ? state.usage : addUsage(state.usage, event.usage),
-      };
+      return withStory(next, event.story, (story) => withoutStart(withoutPhase(story)));
     case 'pull.opened':
     case 'pull.closed':
     case 'pull.requested':
       return { ...next, ...foldPulls(next, event) };
+    case 'model.used':
     case 'phase.ended':
     case 'agent.activity':
     case 'agent.launched':
@@ -275,12 +267,22 @@ function withoutUnmarked(state: RunState): RunState {
   return omit(state, 'unmarked');
 }
 
-function isMetered(state: RunState, id: string): boolean {
-  return state.stories.find((story) => story.id === id)?.metered === true;
+/** Adds what an event says about models to the usage of the run. */
+function countUsage(state: RunState, event: JournalEvent): RunState {
+  if (!('attempt' in event)) return state;
+  const story = state.stories.find(({ id }) => id === event.story);
+  // The last response of an attempt can arrive when the next one runs.
+  const isCurrent = event.type === 'story.started' || event.attempt === story?.attempts;
+  const isMetered = isCurrent && story?.metered === true;
+  const counted = countedUsage(event, isMetered);
+  const next = counted === undefined ? state : { ...state, usage: addUsage(state.usage, counted.usage) };
+  const metered = isMeteredAfter(event, isMetered);
+  if (!isCurrent || metered === isMetered) return next;
+  return withStory(next, event.story, (story) => (metered ? { ...story, metered } : omit(story, 'metered')));
 }
 
 function withoutPhase(story: StoryState): StoryState {
-  return omit(story, 'phase', 'metered');
+  return omit(story, 'phase');
 }
 
 function withoutFindings(story: StoryState): StoryState {

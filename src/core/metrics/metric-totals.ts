@@ -1,5 +1,7 @@
 import type { AgentId, Usage } from '../agent.ts';
-import type { JournalEvent } from '../journal/events.ts';
+import { countedUsage, isMeteredAfter } from '../journal/counted-usage.ts';
+import { attemptName } from '../journal/fold-failures.ts';
+import type { AttemptRef, JournalEvent } from '../journal/events.ts';
 
 /** Sums over all journals. Names are those of the series without the prefix `halo_`; the keys below are values of labels. */
 export interface MetricTotals {
@@ -23,7 +25,7 @@ export interface Histogram {
 export interface CountedRun {
   /** The last event that was counted. */
   seq: number;
-  /** Stories whose running attempt reports the usage of its model by itself. */
+  /** Running attempts whose responses are counted one by one. */
   metered: string[];
   /** It has ended and no story has started since. */
   ended?: true;
@@ -85,6 +87,7 @@ export function countEvents(totals: MetricTotals, run: CountedRun, events: reado
     if (event.seq <= run.seq) continue;
     run.seq = event.seq;
     countEvent(totals, run, event);
+    if ('attempt' in event) countModels(totals, run, event);
   }
 }
 
@@ -115,11 +118,9 @@ function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent):
       if (event.verdict === 'passed' && event.commit !== undefined) add('story_landed_total');
       if (event.held !== undefined) add('story_approvals_total');
       else if (event.verdict === 'needs_human') add('story_questions_total');
-      return countUnmetered(totals, run, event);
+      return undefined;
     case 'story.approved':
       return add('story_landed_total');
-    case 'story.stopped':
-      return countUnmetered(totals, run, event);
     case 'story.disturbed':
       return add('story_disturbed_total', [event.class]);
     case 'story.postponed':
@@ -144,9 +145,6 @@ function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent):
       return event.status === 'open' ? add('breakers_opened_total') : undefined;
     case 'model.paused':
       return add('model_pauses_total', [event.why]);
-    case 'model.used':
-      if (!run.metered.includes(event.story)) run.metered.push(event.story);
-      return countUsage(totals, event.model, event.usage);
     case 'network.asked':
       return add('gateway_requests_total', [event.door, event.phase, event.outcome], event.count);
     case 'phase.ended':
@@ -162,15 +160,14 @@ function forget(run: CountedRun, story: string): void {
   for (const known of [run.agents, run.delays]) if (known !== undefined) delete known[story];
 }
 
-/** The responses of a metered attempt are already counted. */
-function countUnmetered(
-  totals: MetricTotals,
-  run: CountedRun,
-  { story, usage }: { story: string; usage: Usage },
-): void {
-  const isMetered = run.metered.includes(story);
-  run.metered = run.metered.filter((each) => each !== story);
-  if (!isMetered && usage.requests > 0) countUsage(totals, NONE, usage);
+/** Counts what an event says about models. */
+function countModels(totals: MetricTotals, run: CountedRun, event: JournalEvent & AttemptRef): void {
+  const key = attemptName(event.story, event.attempt);
+  const isMetered = run.metered.includes(key);
+  const { model = NONE, usage } = countedUsage(event, isMetered) ?? {};
+  if (usage !== undefined && (event.type === 'model.used' || usage.requests > 0)) countUsage(totals, model, usage);
+  const others = run.metered.filter((each) => each !== key);
+  run.metered = isMeteredAfter(event, isMetered) ? [...others, key] : others;
 }
 
 function countUsage(totals: MetricTotals, name: string, usage: Usage): void {

@@ -1,5 +1,7 @@
 import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
-import type { JournalEvent } from '../journal/events.ts';
+import { countedUsage, isMeteredAfter, isNothing } from '../journal/counted-usage.ts';
+import { attemptName } from '../journal/fold-failures.ts';
+import type { AttemptRef, JournalEvent } from '../journal/events.ts';
 
 /** What costs can be grouped by; `day` is a day in UTC. */
 export const COST_GROUPS = ['run', 'story', 'repo', 'user', 'agent', 'model', 'day'] as const;
@@ -78,13 +80,17 @@ export class CostReader {
       };
     } else if (event.type === 'agent.launched') {
       this.#agents.set(event.story, event.agent);
-    } else if (event.type === 'model.used') {
-      this.#metered.add(event.story);
-      this.#add(event, event.usage, event.model);
-    } else if (event.type === 'story.ended' || event.type === 'story.stopped') {
-      // Responses of a metered attempt are already counted.
-      if (!this.#metered.delete(event.story)) this.#add(event, event.usage);
     }
+    if ('attempt' in event) this.#count(event);
+  }
+
+  #count(event: JournalEvent & AttemptRef): void {
+    const key = attemptName(event.story, event.attempt);
+    const isMetered = this.#metered.has(key);
+    const counted = countedUsage(event, isMetered);
+    if (counted !== undefined) this.#add(event, counted.usage, counted.model);
+    if (isMeteredAfter(event, isMetered)) this.#metered.add(key);
+    else this.#metered.delete(key);
   }
 
   costs(): AttemptCost[] {
@@ -151,8 +157,4 @@ function sumOf(costs: readonly AttemptCost[]): CostSum {
 
 function byAmount({ usage: a }: CostSum, { usage: b }: CostSum): number {
   return (b.costUsd ?? 0) - (a.costUsd ?? 0) || b.inputTokens + b.outputTokens - a.inputTokens - a.outputTokens;
-}
-
-function isNothing({ requests, inputTokens, outputTokens, costUsd = 0 }: Usage): boolean {
-  return requests === 0 && inputTokens === 0 && outputTokens === 0 && costUsd === 0;
 }

@@ -1,6 +1,7 @@
 import { errorSignature } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
+import { AttemptReader } from '../journal/attempts.ts';
 import type { AttemptRef, FailureNote, JournalEvent } from '../journal/events.ts';
 
 /** A story of a run, for people. */
@@ -61,8 +62,7 @@ export class FailureReader {
   readonly #since: string;
   #run: Pick<NamedStory, 'runId' | 'project' | 'repo' | 'user'> = { runId: '', project: '', repo: '' };
   readonly #titles = new Map<string, string>();
-  /** The last failed gate of the current attempt of each story. */
-  readonly #gates = new Map<string, JournalEvent & { type: 'gate.ended' }>();
+  readonly #attempts = new AttemptReader();
 
   constructor(since = '') {
     this.#since = since;
@@ -74,8 +74,8 @@ export class FailureReader {
     if (event.type === 'run.created') {
       const { runId, repo, prd, user } = event;
       this.#run = { runId, project: prd.project, repo: repo.source, ...(user !== undefined && { user }) };
-    } else if (event.type === 'story.started') this.#gates.delete(event.story);
-    else if (event.type === 'gate.ended' && event.exitCode !== 0) this.#gates.set(event.story, event);
+    }
+    this.#attempts.read(event);
     if (event.at < this.#since) return;
     if (event.type === 'story.disturbed') this.#add(event, { class: event.class });
     if (event.type === 'story.ended' && event.verdict === 'failed') this.#add(event, event.failure ?? {});
@@ -83,7 +83,9 @@ export class FailureReader {
 
   #add(event: Ended, failure: KnownFailure): void {
     const { at, story, attempt, stopReason, summary } = event;
-    const gate = stopReason === 'GATE_FAILED' ? this.#gates.get(story) : undefined;
+    const commands = this.#attempts.find(story, attempt)?.commands ?? [];
+    const failed = commands.findLast(({ kind, exitCode }) => kind === 'gate' && exitCode !== 0);
+    const gate = stopReason === 'GATE_FAILED' ? failed : undefined;
     const tests = gate?.failed?.tests.map(({ name }) => name).sort();
     const isCut = (gate?.failed?.count ?? 0) > (tests?.length ?? 0);
     const named = tests && gate && `\`${gate.command}\`: ${[...tests, ...(isCut ? ['…'] : [])].join(', ')}`;

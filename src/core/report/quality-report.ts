@@ -1,8 +1,8 @@
 import { foldRun } from '../journal/fold-run.ts';
 import type { JournalEvent } from '../journal/events.ts';
-import { isDone, type StoryProgress } from '../run/state.ts';
+import type { StoryProgress } from '../run/state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
-import { summarizeRun } from './run-summary.ts';
+import { effortsOf } from './story-samples.ts';
 
 /** What the results of stories can be grouped by; `day` is the day of the last attempt in UTC. */
 export const QUALITY_GROUPS = ['repo', 'user', 'agent', 'model', 'day'] as const;
@@ -61,36 +61,23 @@ export interface QualityReport {
 export function resultsOf(events: readonly JournalEvent[], since = ''): StoryResult[] {
   const run = foldRun(events);
   if (run === undefined || run.dry === true) return [];
-  const launched = new Map<string, { agent: string; model?: string }>();
-  for (const event of events) if (event.type === 'agent.launched') launched.set(event.story, event);
-  // The sum of an attempt has only the costs that are known, so it does not say whether one is missing.
-  const unpriced = new Set<string>();
-  for (const event of events)
-    if (event.type === 'model.used' && event.tokens > 0 && event.usage.costUsd === undefined) unpriced.add(event.story);
-  const { attempts } = summarizeRun(events);
-  return run.stories.flatMap((story): StoryResult[] => {
-    const isOpen = UNDECIDED.includes(story.progress) || story.waiting !== undefined;
-    const own = attempts.filter((attempt) => attempt.story === story.id);
-    const judged = own.filter(({ verdict }) => verdict !== undefined && verdict !== 'interrupted');
-    const endedAt = judged.at(-1)?.endedAt;
-    if (isOpen || endedAt === undefined || endedAt < since) return [];
-    const used = own.filter(({ usage }) => usage.requests > 0);
-    const isPriced =
-      used.length > 0 && !unpriced.has(story.id) && used.every(({ usage }) => usage.costUsd !== undefined);
-    const agent = launched.get(story.id)?.agent ?? run.agent;
-    const model = own.flatMap(({ models }) => models).at(-1) ?? launched.get(story.id)?.model;
-    return [
-      {
-        ...{ runId: run.runId, story: story.id, repo: run.repo.source },
-        ...(run.user !== undefined && { user: run.user }),
-        ...(agent !== undefined && { agent }),
-        ...(model !== undefined && { model }),
-        ...{ day: endedAt.slice(0, 10), landed: isDone(story), attempts: judged.length },
-        ...(isPriced && { costUsd: used.reduce((sum, { usage }) => sum + (usage.costUsd ?? 0), 0) }),
-        ...(isDone(story) && { msToLand: msBetween(run.createdAt, endedAt) }),
-      },
-    ];
-  });
+  return effortsOf(run, events).flatMap(
+    ({ story, landed, attempts, endedAt, agent, model, costUsd }): StoryResult[] => {
+      const isOpen = UNDECIDED.includes(story.progress) || story.waiting !== undefined;
+      if (isOpen || endedAt < since) return [];
+      return [
+        {
+          ...{ runId: run.runId, story: story.id, repo: run.repo.source },
+          ...(run.user !== undefined && { user: run.user }),
+          ...(agent !== undefined && { agent }),
+          ...(model !== undefined && { model }),
+          ...{ day: endedAt.slice(0, 10), landed, attempts },
+          ...(costUsd !== undefined && { costUsd }),
+          ...(landed && { msToLand: msBetween(run.createdAt, endedAt) }),
+        },
+      ];
+    },
+  );
 }
 
 /** Sums the results of stories by the values of `by`. */

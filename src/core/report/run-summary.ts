@@ -1,16 +1,18 @@
-import { NO_USAGE, type Usage } from '../agent.ts';
+import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
 import type { FailureClass } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
+import { attemptMs, foldAttempts, phaseMs, totalUsage, type AttemptRecord } from '../journal/attempts.ts';
 import type { AttemptRef, JournalEvent, Verdict } from '../journal/events.ts';
 import type { Phase } from '../journal/phase.ts';
-import { CostReader, groupCosts } from './cost-report.ts';
 
 /** One attempt, from its journal. Times are ISO 8601. */
 export interface AttemptSummary extends AttemptRef {
   startedAt: string;
   /** Absent while it is running. */
   endedAt?: string;
-  /** Absent while it is running, and if its worker was stopped or crashed. */
+  /** How long it has run, without waits for people, models, retries and workers. */
+  ms: number;
+  /** Absent while it is running. */
   verdict?: Verdict | 'interrupted';
   stopReason?: StopReason;
   /** The first line of what was reported at its end. */
@@ -39,26 +41,15 @@ export interface RunSummary {
   usage: Usage;
 }
 
-/** Summarizes a journal. */
-export function summarizeRun(events: readonly JournalEvent[]): RunSummary {
-  const attempts = new Map<string, AttemptSummary>();
-  const costs = new CostReader();
+/** Summarizes a journal at a time (ISO 8601). */
+export function summarizeRun(events: readonly JournalEvent[], now: string): RunSummary {
+  const attempts = foldAttempts(events);
   const summary: RunSummary = {
-    ...{ runId: '', repo: '', createdAt: '', attempts: [], retries: {}, breakers: [] },
-    usage: NO_USAGE,
+    ...{ runId: '', repo: '', createdAt: '', retries: {}, breakers: [] },
+    attempts: attempts.map((attempt) => summarizeAttempt(attempt, now)),
+    usage: attempts.reduce((sum, { usage }) => addUsage(sum, totalUsage(usage)), NO_USAGE),
   };
-  for (const event of events) {
-    costs.read(event);
-    if ('attempt' in event) summarizeAttempt(attempts, event);
-    addToRun(summary, event);
-  }
-  const used = costs.costs();
-  summary.usage = groupCosts(used, 'run').total.usage;
-  for (const attempt of attempts.values()) {
-    const own = used.filter((cost) => cost.story === attempt.story && cost.attempt === attempt.attempt);
-    const models = own.flatMap(({ model }) => model ?? []);
-    summary.attempts.push({ ...attempt, usage: groupCosts(own, 'run').total.usage, models: [...new Set(models)] });
-  }
+  for (const event of events) addToRun(summary, event);
   return summary;
 }
 
@@ -79,25 +70,20 @@ function addToRun(summary: RunSummary, event: JournalEvent): void {
   }
 }
 
-function summarizeAttempt(attempts: Map<string, AttemptSummary>, event: JournalEvent & AttemptRef): void {
-  const { story, attempt } = event;
-  const key = JSON.stringify([story, attempt]);
-  const known = attempts.get(key);
-  if (event.type === 'story.started') {
-    // A worker that died or was stopped hands the same attempt to the next one.
-    const startedAt = known?.startedAt ?? event.at;
-    attempts.set(key, { story, attempt, startedAt, phases: known?.phases ?? {}, usage: NO_USAGE, models: [] });
-    return;
-  }
-  if (known === undefined) return;
-  if (event.type === 'phase.ended') known.phases[event.phase] = (known.phases[event.phase] ?? 0) + event.ms;
-  else if (event.type === 'story.ended') {
-    const { verdict, stopReason, commit, summary: said } = event;
-    const error = verdict === 'passed' ? undefined : said.split('\n')[0];
-    Object.assign(known, { endedAt: event.at, verdict, stopReason }, error && { error }, commit && { commit });
-  } else if (event.type === 'story.disturbed') {
-    const [error] = event.summary.split('\n');
-    Object.assign(known, { endedAt: event.at, verdict: 'interrupted', stopReason: event.stopReason, error });
-  } else if (['story.returned', 'story.stopped', 'story.postponed'].includes(event.type)) known.endedAt = event.at;
-  else if (event.type === 'story.approved') known.commit = event.commit;
+function summarizeAttempt(record: AttemptRecord, now: string): AttemptSummary {
+  const { story, attempt, startedAt, end, usage } = record;
+  const phases: AttemptSummary['phases'] = {};
+  for (const span of record.phases) phases[span.phase] = (phases[span.phase] ?? 0) + phaseMs(span, now);
+  const { verdict, stopReason, commit, summary = '' } = end ?? {};
+  const [error = ''] = verdict === 'passed' ? [] : summary.split('\n');
+  return {
+    ...{ story, attempt, startedAt, ms: attemptMs(record, now) },
+    ...(end !== undefined && { endedAt: end.at }),
+    ...(verdict !== undefined && { verdict }),
+    ...(stopReason !== undefined && { stopReason }),
+    ...(error !== '' && { error }),
+    ...(commit !== undefined && { commit }),
+    ...{ phases, usage: totalUsage(usage) },
+    models: usage.flatMap(({ model }) => model ?? []),
+  };
 }

@@ -1,54 +1,68 @@
+import { attemptMs, foldAttempts, totalUsage } from '../journal/attempts.ts';
 import { foldRun } from '../journal/fold-run.ts';
 import type { JournalEvent } from '../journal/events.ts';
-import { msBetween } from '../text/format-elapsed.ts';
-import { isDone } from '../run/state.ts';
-import { CostReader } from './cost-report.ts';
-import { summarizeRun } from './run-summary.ts';
+import { isDone, type RunState, type StoryState } from '../run/state.ts';
 
-/** What a story of an earlier run took, with all of its attempts. */
-export interface StorySample {
-  runId: string;
+/** What a story took, with all of its attempts. */
+export interface StoryEffort {
+  story: StoryState;
   landed: boolean;
+  /** Attempts with a verdict; those that a worker or the infrastructure interrupted do not count. */
+  attempts: number;
+  /** The end of the last of them. ISO 8601 */
+  endedAt: string;
   /** The agent of its last attempt; absent if it is not known. */
   agent?: string;
   /** The model of its last attempt; absent if it is not known. */
   model?: string;
   /** The sum of its attempts, without the time between them. */
-  minutes: number;
+  ms: number;
   /** Absent if the cost of a part is not known. */
   costUsd?: number;
 }
 
-/**
- * The stories of a run that had an attempt with a verdict, from its journal; the activities of agents may be left out.
- * None if the run has not ended, or is a dry run or a plan.
- */
-export function samplesOf(events: readonly JournalEvent[]): StorySample[] {
-  const run = foldRun(events);
-  if (run?.status !== 'ended' || run.dry === true) return [];
-  const costs = new CostReader();
-  const launched = new Map<string, { agent: string; model?: string }>();
-  for (const event of events) {
-    costs.read(event);
-    if (event.type === 'agent.launched') launched.set(event.story, event);
-  }
-  const { attempts } = summarizeRun(events);
-  return run.stories.flatMap((story) => {
+/** What a story of an earlier run took. */
+export interface StorySample extends Pick<StoryEffort, 'landed' | 'agent' | 'model' | 'costUsd'> {
+  runId: string;
+  minutes: number;
+}
+
+/** The stories of a run that had an attempt with a verdict; the activities of agents may be left out. */
+export function effortsOf(run: RunState, events: readonly JournalEvent[]): StoryEffort[] {
+  const attempts = foldAttempts(events);
+  return run.stories.flatMap((story): StoryEffort[] => {
     const own = attempts.filter((attempt) => attempt.story === story.id);
-    if (!own.some(({ verdict }) => verdict !== undefined && verdict !== 'interrupted')) return [];
-    const used = costs.costs().filter((cost) => cost.story === story.id);
-    const isPriced = used.length > 0 && used.every(({ usage }) => usage.costUsd !== undefined);
-    const { agent = used.at(-1)?.agent ?? run.agent, model = used.at(-1)?.model } = launched.get(story.id) ?? {};
-    const ms = own.reduce((sum, { startedAt, endedAt = startedAt }) => sum + msBetween(startedAt, endedAt), 0);
+    const judged = own.filter(({ end }) => end !== undefined && end.verdict !== 'interrupted');
+    const endedAt = judged.at(-1)?.end?.at;
+    if (endedAt === undefined) return [];
+    const usage = own.flatMap((attempt) => attempt.usage);
+    const isPriced = usage.length > 0 && usage.every(({ isUnpriced }) => isUnpriced === undefined);
+    const { costUsd } = totalUsage(usage);
+    const launched = own.flatMap((attempt) => attempt.agent ?? []).at(-1);
+    const agent = launched?.agent ?? run.agent;
+    const model = launched?.model ?? usage.flatMap((each) => each.model ?? []).at(-1);
     return [
       {
-        runId: run.runId,
-        landed: isDone(story),
+        ...{ story, landed: isDone(story), attempts: judged.length, endedAt },
         ...(agent !== undefined && { agent }),
         ...(model !== undefined && { model }),
-        minutes: ms / 60_000,
-        ...(isPriced && { costUsd: used.reduce((sum, { usage }) => sum + (usage.costUsd ?? 0), 0) }),
+        ms: own.reduce((sum, attempt) => sum + attemptMs(attempt, attempt.end?.at ?? attempt.startedAt), 0),
+        ...(isPriced && costUsd !== undefined && { costUsd }),
       },
     ];
   });
+}
+
+/** The stories of a run from its journal. None if the run has not ended, or is a dry run or a plan. */
+export function samplesOf(events: readonly JournalEvent[]): StorySample[] {
+  const run = foldRun(events);
+  if (run?.status !== 'ended' || run.dry === true) return [];
+  return effortsOf(run, events).map(({ landed, agent, model, costUsd, ms }) => ({
+    runId: run.runId,
+    landed,
+    ...(agent !== undefined && { agent }),
+    ...(model !== undefined && { model }),
+    minutes: ms / 60_000,
+    ...(costUsd !== undefined && { costUsd }),
+  }));
 }

@@ -1,9 +1,9 @@
-import { addUsage, NO_USAGE, type Usage } from '../agent.ts';
+import type { Usage } from '../agent.ts';
+import { attemptMs, AttemptReader, lastGates, totalUsage } from '../journal/attempts.ts';
 import type { CommandResult, JournalEvent } from '../journal/events.ts';
 import { applyEvent } from '../journal/fold-run.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { RunState, StoryState } from '../run/state.ts';
-import { msBetween } from '../text/format-elapsed.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import type { CheckedClaim } from './criteria.ts';
 import { findStoryFindings, type StoryFinding } from './story-findings.ts';
@@ -50,40 +50,27 @@ export interface StoryReview {
   endedAt?: string;
 }
 
-type Attempted = Pick<StoryReview, 'gates' | 'reported' | 'model' | 'ms'> & {
-  claims: CheckedClaim[];
-  /** Since when it has been running, ISO 8601. */
-  runsSince?: string;
-};
-
 /** Folds a journal into the run's state and a review of each story. Undefined without `run.created`. */
 export function reviewRun(
   events: Iterable<JournalEvent>,
 ): { state: RunState; stories: StoryReview[]; prd: Prd } | undefined {
   let state: RunState | undefined;
   let prd: Prd | undefined;
-  const newest = new Map<string, Attempted>();
-  const used = new Map<string, { recorded: Usage; metered: Usage }>();
+  const reader = new AttemptReader();
   for (const event of events) {
     state = applyEvent(state, event);
     if (event.type === 'run.created' || event.type === 'run.replanned') prd = event.prd;
-    if (!('story' in event)) continue;
-    const sums = used.get(event.story) ?? { recorded: NO_USAGE, metered: NO_USAGE };
-    if (event.type === 'model.used') sums.metered = addUsage(sums.metered, event.usage);
-    if (event.type === 'story.ended') sums.recorded = addUsage(sums.recorded, event.usage);
-    used.set(event.story, sums);
-    // An approved commit is merged and its gates run again, as the same attempt without an agent.
-    const isNew =
-      event.type === 'story.started' && state?.stories.find(({ id }) => id === event.story)?.approved === undefined;
-    const attempt = isNew ? undefined : newest.get(event.story);
-    newest.set(event.story, afterEvent(attempt ?? { gates: [], claims: [] }, event));
+    reader.read(event);
   }
   if (state === undefined || prd === undefined) return undefined;
   const { maxAttempts, agent } = state;
+  const attempts = reader.attempts;
   const stories = state.stories.map((story): StoryReview => {
-    const { gates = [], claims = [], reported, model, ms, runsSince } = newest.get(story.id) ?? {};
-    const { recorded = NO_USAGE, metered = NO_USAGE } = used.get(story.id) ?? {};
-    const { id, title, progress, attempts, tests, failedTests, startedAt, endedAt } = story;
+    const own = attempts.filter((each) => each.story === story.id);
+    const newest = own.at(-1);
+    const { claims = [], reported, end } = newest ?? {};
+    const model = newest?.usage.findLast((each) => each.model !== undefined)?.model;
+    const { id, title, progress, attempts: attempt, tests, failedTests, startedAt, endedAt } = story;
     const description = state?.dry && progress === 'passed' ? story.summary : undefined;
     const commit = story.commit ?? story.held?.commit ?? story.approved?.commit;
     const acceptance = prd.stories.find((each) => each.id === id)?.acceptance ?? [];
@@ -91,7 +78,7 @@ export function reviewRun(
       id,
       title,
       progress,
-      attempt: attempts,
+      attempt,
       maxAttempts,
       criteria: acceptance.map((text, index) => {
         const isOfIt = ({ n }: { n: number }) => n === index + 1;
@@ -99,9 +86,9 @@ export function reviewRun(
         const locked = commit === undefined ? undefined : story.locked?.criteria?.find(isOfIt)?.tests;
         return { n: index + 1, text, ...(claim && { claim }), ...(locked && { locked }) };
       }),
-      gates,
+      gates: (newest ? lastGates(newest) : []).map(({ command, exitCode, ms }) => ({ command, exitCode, ms })),
       findings: findStoryFindings(story),
-      usage: metered.requests > 0 ? metered : recorded,
+      usage: totalUsage(own.flatMap(({ usage }) => usage)),
       ...(commit !== undefined && { commit }),
       ...(description !== undefined && { description }),
       ...(tests !== undefined && { tests }),
@@ -109,42 +96,12 @@ export function reviewRun(
       ...(reported !== undefined && { reported }),
       ...(agent !== undefined && { agent }),
       ...(model !== undefined && { model }),
-      ...(ms !== undefined && runsSince === undefined && { ms }),
+      ...(newest !== undefined && end !== undefined && { ms: attemptMs(newest, end.at) }),
       ...(startedAt !== undefined && { startedAt }),
       ...(endedAt !== undefined && { endedAt }),
     };
   });
   return { state, stories, prd };
-}
-
-function afterEvent(attempt: Attempted, event: JournalEvent): Attempted {
-  switch (event.type) {
-    case 'model.used':
-      return { ...attempt, model: event.model };
-    case 'phase.started':
-      // After a merge the gates run again.
-      return event.phase === 'gates' ? { ...attempt, gates: [] } : attempt;
-    case 'gate.ended': {
-      const { command, exitCode, ms } = event;
-      return { ...attempt, gates: [...attempt.gates, { command, exitCode, ms }] };
-    }
-    case 'tests.compared':
-      return { ...attempt, reported: event.after > 0 };
-    case 'criteria.claimed':
-      return { ...attempt, claims: event.criteria, reported: event.reported };
-    case 'story.started':
-      return { ...attempt, runsSince: event.at };
-    case 'story.ended':
-    case 'story.disturbed':
-    case 'story.returned':
-    case 'story.stopped':
-    case 'story.postponed': {
-      const { runsSince, ms = 0, ...known } = attempt;
-      return runsSince === undefined ? attempt : { ...known, ms: ms + msBetween(runsSince, event.at) };
-    }
-    default:
-      return attempt;
-  }
 }
 
 /** Whether a path looks like a test file. */

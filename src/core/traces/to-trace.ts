@@ -1,3 +1,4 @@
+import { foldAttempts, type PhaseSpan } from '../journal/attempts.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import type { RunState } from '../run/state.ts';
 
@@ -95,37 +96,46 @@ interface TraceFacts {
   agent: string;
 }
 
+/** A span for each start of each attempt. */
 function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpSpan[] {
-  const { traceId, spanId, end } = facts;
-  return events.flatMap((event, index) => {
-    if (event.type !== 'story.started') return [];
-    const { story, attempt } = event;
-    const isOwn = (each: JournalEvent) => 'story' in each && each.story === story;
-    const next = events.findIndex((each, at) => at > index && isOwn(each) && each.type === 'story.started');
-    const own = events.slice(index + 1, next < 0 ? undefined : next).filter(isOwn);
-    const ended = own.find(({ type }) => type === 'story.ended');
-    const name = `${story}#${attempt}@${event.seq}`;
-    const outcome = ended?.type === 'story.ended' ? ended : undefined;
-    const isPassed = outcome?.verdict === 'passed';
-    const parent = spanId(name);
-    const span: OtlpSpan = {
-      traceId,
-      spanId: parent,
-      parentSpanId: spanId('run'),
-      name: story,
-      kind: INTERNAL,
-      ...between(event.at, ended?.at ?? own.at(-1)?.at ?? end),
-      attributes: attributesOf({
-        'cicd.pipeline.task.name': story,
-        'cicd.pipeline.task.run.id': `${story}/${attempt}`,
-        'cicd.pipeline.task.run.result': outcome === undefined ? 'cancellation' : resultOf(outcome.stopReason),
-        'halo.attempt': attempt,
-        ...(outcome === undefined ? {} : { 'halo.stop_reason': outcome.stopReason }),
-      }),
-      status: isPassed ? { code: OK } : { code: ERROR, message: outcome?.stopReason ?? 'stopped' },
-    };
-    return [span, ...phaseSpans(own, { ...facts, parent, name }), ...modelSpans(own, { ...facts, parent, name })];
-  });
+  const { spanId, end } = facts;
+  return foldAttempts(events).flatMap(({ story, attempt, starts, phases }) =>
+    starts.flatMap((start, index) => {
+      const name = `${story}#${attempt}@${start.seq}`;
+      const parent = spanId(name);
+      const next = starts[index + 1]?.at ?? end;
+      const outcome = start.end?.verdict === 'interrupted' ? undefined : start.end;
+      const span: OtlpSpan = {
+        traceId: facts.traceId,
+        spanId: parent,
+        parentSpanId: spanId('run'),
+        name: story,
+        kind: INTERNAL,
+        ...between(start.at, start.end?.at ?? next),
+        attributes: attributesOf({
+          'cicd.pipeline.task.name': story,
+          'cicd.pipeline.task.run.id': `${story}/${attempt}`,
+          'cicd.pipeline.task.run.result':
+            outcome?.stopReason === undefined ? 'cancellation' : resultOf(outcome.stopReason),
+          'halo.attempt': attempt,
+          ...(outcome?.stopReason === undefined ? {} : { 'halo.stop_reason': outcome.stopReason }),
+        }),
+        status:
+          outcome?.verdict === 'passed' ? { code: OK } : { code: ERROR, message: outcome?.stopReason ?? 'stopped' },
+      };
+      const isOwn = (at: string) => at >= start.at && at < next;
+      const used = events.filter((event) => event.type === 'model.used' && event.story === story && isOwn(event.at));
+      const own = { ...facts, parent, name };
+      return [
+        span,
+        ...phaseSpans(
+          phases.filter(({ from }) => isOwn(from)),
+          own,
+        ),
+        ...modelSpans(used, own),
+      ];
+    }),
+  );
 }
 
 interface AttemptFacts extends TraceFacts {
@@ -133,23 +143,17 @@ interface AttemptFacts extends TraceFacts {
   name: string;
 }
 
-function phaseSpans(events: readonly JournalEvent[], { traceId, spanId, parent, name }: AttemptFacts): OtlpSpan[] {
-  return events.flatMap((event) => {
-    if (event.type !== 'phase.ended') return [];
-    const startedAt = new Date(Date.parse(event.at) - event.ms).toISOString();
-    return [
-      {
-        traceId,
-        spanId: spanId(`${name}:${event.seq}`),
-        parentSpanId: parent,
-        name: event.phase,
-        kind: INTERNAL,
-        ...between(startedAt, event.at),
-        attributes: attributesOf({ 'halo.phase': event.phase }),
-        status: { code: 0 },
-      },
-    ];
-  });
+function phaseSpans(phases: readonly PhaseSpan[], { traceId, spanId, parent, name, end }: AttemptFacts): OtlpSpan[] {
+  return phases.map(({ phase, from, to = end, failed }, index) => ({
+    traceId,
+    spanId: spanId(`${name}:${phase}:${index}`),
+    parentSpanId: parent,
+    name: phase,
+    kind: INTERNAL,
+    ...between(from, to),
+    attributes: attributesOf({ 'halo.phase': phase }),
+    status: { code: failed === true ? ERROR : 0 },
+  }));
 }
 
 /** Journals of older versions have no durations of requests. */

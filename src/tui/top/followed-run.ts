@@ -1,3 +1,4 @@
+import { attemptAfter, type AttemptRecord } from '../../core/journal/attempts.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { Prd } from '../../core/prd/prd.ts';
@@ -17,13 +18,6 @@ export interface LogLine extends TranscriptLine {
   kind: Exclude<LogKind, 'all' | 'problems'>;
 }
 
-/** A gate of the newest attempt at a story. */
-export interface GateProgress {
-  command: string;
-  /** Absent while it is running. */
-  ended?: { exitCode: number | undefined; ms: number };
-}
-
 /** What the events of a run say, as far as they were received. */
 export interface FollowedRun {
   runId: string;
@@ -33,7 +27,8 @@ export interface FollowedRun {
   lines: readonly LogLine[];
   /** The number of lines so far, with those that are not kept. */
   count: number;
-  gates: Readonly<Record<string, readonly GateProgress[]>>;
+  /** The newest attempt at each story. */
+  attempts: Readonly<Record<string, AttemptRecord>>;
   seq: number;
 }
 
@@ -42,19 +37,19 @@ const MAX_LINES = 5000;
 const EXTENT: Extent = { said: 40, failedOutput: 40, output: 10, line: 1000 };
 
 export function followNothing(runId: string): FollowedRun {
-  return { runId, lines: [], count: 0, gates: {}, seq: 0 };
+  return { runId, lines: [], count: 0, attempts: {}, seq: 0 };
 }
 
 /** Adds events; those that were received before are ignored. */
 export function addEvents(run: FollowedRun, events: readonly JournalEvent[]): FollowedRun {
-  let { state, prd, seq, gates } = run;
+  let { state, prd, seq, attempts } = run;
   const lines: LogLine[] = [];
   for (const event of events) {
     if (event.seq <= seq) continue;
     seq = event.seq;
     state = applyEvent(state, event);
     if (event.type === 'run.created' || event.type === 'run.replanned') prd = event.prd;
-    gates = gatesAfter(gates, event);
+    attempts = attemptsAfter(attempts, event);
     for (const line of describeEvent(event, { runId: run.runId, extent: EXTENT }))
       lines.push({ ...line, number: run.count + lines.length, at: event.at, kind: kindOf(event) });
   }
@@ -63,7 +58,7 @@ export function addEvents(run: FollowedRun, events: readonly JournalEvent[]): Fo
     ...(state && { state }),
     ...(prd && { prd }),
     seq,
-    gates,
+    attempts,
     lines: lines.length === 0 ? run.lines : [...run.lines, ...lines].slice(-MAX_LINES),
     count: run.count + lines.length,
   };
@@ -74,19 +69,9 @@ function kindOf({ type }: JournalEvent): LogLine['kind'] {
   return type === 'gate.ended' || type === 'setup.ended' ? 'commands' : 'progress';
 }
 
-function gatesAfter(gates: FollowedRun['gates'], event: JournalEvent): FollowedRun['gates'] {
-  switch (event.type) {
-    case 'story.started':
-    case 'story.merged':
-      return { ...gates, [event.story]: [] };
-    case 'gate.started':
-      return { ...gates, [event.story]: [...(gates[event.story] ?? []), { command: event.command }] };
-    case 'gate.ended': {
-      const before = (gates[event.story] ?? []).filter(({ ended }) => ended !== undefined);
-      const { command, exitCode, ms } = event;
-      return { ...gates, [event.story]: [...before, { command, ended: { exitCode, ms } }] };
-    }
-    default:
-      return gates;
-  }
+function attemptsAfter(attempts: FollowedRun['attempts'], event: JournalEvent): FollowedRun['attempts'] {
+  if (!('attempt' in event)) return attempts;
+  const known = attempts[event.story];
+  const next = attemptAfter(known?.attempt === event.attempt ? known : undefined, event);
+  return next === undefined || next === known ? attempts : { ...attempts, [event.story]: next };
 }

@@ -1,3 +1,4 @@
+import { lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import { questionLines } from '../../core/run/questions.ts';
 import type { RunView } from '../../api/operations/requests.ts';
 import { plainReason } from '../../core/failure/plain-reason.ts';
@@ -12,7 +13,6 @@ import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-widt
 import { isForRetry } from '../story-progress.ts';
 import { stateCell, stateTone, timeText, waitingFor } from '../run-text.ts';
 import { usageText } from '../usage-text.ts';
-import type { GateProgress } from './followed-run.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
 
 const LABEL_WIDTH = 9;
@@ -44,7 +44,7 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
     },
     ...(run.status === 'ended' && run.detail !== undefined ? [{ label: '', text: safeLine(run.detail, 400) }] : []),
     ...(story === undefined ? [] : [{ label: 'story', text: storyText(story, run, now) }]),
-    ...gateFacts(story === undefined ? [] : (state.run?.gates[story.id] ?? [])),
+    ...gateFacts(story && state.run?.attempts[story.id]),
     ...failureFacts(story),
     { label: 'branch', text: branchText(run) },
     ...worktreeFacts(run, view),
@@ -88,14 +88,18 @@ function storyText(
   return `${safeLine(id, 30)}  ${doing}, ${attempt}${time}   ${safeLine(title)}`;
 }
 
-function gateFacts(gates: readonly GateProgress[]): Fact[] {
-  if (gates.length === 0) return [];
-  const texts = gates.map(({ command, ended }) => {
-    const name = safeLine(command, 60);
-    if (ended === undefined) return `… ${name}`;
-    return `${ended.exitCode === 0 ? '✓' : '✗'} ${name} ${formatElapsed(ended.ms)}`;
-  });
-  const tone = gates.some(({ ended }) => ended !== undefined && ended.exitCode !== 0) ? 'bad' : 'plain';
+function gateFacts(attempt: AttemptRecord | undefined): Fact[] {
+  if (attempt === undefined) return [];
+  const ended = lastGates(attempt);
+  const { running } = attempt;
+  const texts = [
+    ...ended.map(
+      ({ command, exitCode, ms }) => `${exitCode === 0 ? '✓' : '✗'} ${safeLine(command, 60)} ${formatElapsed(ms)}`,
+    ),
+    ...(running?.kind === 'gate' && running.command !== undefined ? [`… ${safeLine(running.command, 60)}`] : []),
+  ];
+  if (texts.length === 0) return [];
+  const tone = ended.some(({ exitCode }) => exitCode !== 0) ? 'bad' : 'plain';
   return [{ label: 'gates', text: texts.join('   '), tone }];
 }
 

@@ -1,5 +1,5 @@
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { AttemptRecord, AttemptReply } from './run-journal.ts';
+import type { AttemptRecord, AttemptReply } from '../../core/journal/attempts.ts';
 
 interface Words {
   mark: string;

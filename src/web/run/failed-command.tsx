@@ -5,14 +5,14 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
 import { AnsiLine } from './log/ansi-line.tsx';
 import { endOfOutput } from './end-of-output.ts';
-import type { AttemptCommand } from './run-journal.ts';
+import type { ShownCommand } from './run-journal.ts';
 
 const MAX_TESTS = 5;
 /** Lines that stay visible above the first error. */
 const LINES_BEFORE = 2;
 
 /** A command of setup or a gate that failed, with the end of its output. */
-export function FailedCommand({ command }: { command: AttemptCommand }): JSX.Element {
+export function FailedCommand({ command }: { command: ShownCommand }): JSX.Element {
   const { failed, ms } = command;
   return (
     <div class="failed-command">

@@ -7,7 +7,8 @@ import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
 import { attemptWords } from './attempt-words.ts';
 import { FailedCommand } from './failed-command.tsx';
-import type { AttemptCommand, AttemptRecord, RunJournal } from './run-journal.ts';
+import type { AttemptRecord } from '../../core/journal/attempts.ts';
+import { commandsOf, type RunJournal, type ShownCommand } from './run-journal.ts';
 import { storyAddress } from './stories/story-words.ts';
 
 interface FailuresProps {
@@ -43,12 +44,12 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
               </span>
             )}
           </summary>
-          <FailureDetails journal={journal} attempt={last} />
+          <FailureDetails attempt={last} />
           <div class="actions">
             <a class="button" href={storyAddress(run.runId, story.id, last.attempt)}>
               Open attempt {last.attempt}
             </a>
-            <LogLink journal={journal} attempt={last} runId={run.runId} />
+            <LogLink attempt={last} runId={run.runId} />
             {run.status === 'ended' && mayDo(person, 'control', run.user) && (
               <ActionButton label="Retry the story" path={runPath(run.runId, '/retry')} body={{ story: story.id }} />
             )}
@@ -60,8 +61,8 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
 }
 
 /** The reason for the end of an attempt, with the command that failed. */
-export function FailureDetails({ journal, attempt }: { journal: RunJournal; attempt: AttemptRecord }): JSX.Element {
-  const command = failedCommandOf(journal, attempt);
+export function FailureDetails({ attempt }: { attempt: AttemptRecord }): JSX.Element {
+  const command = failedCommandOf(attempt);
   const { stopReason, summary = '' } = attempt.end ?? {};
   const { reply } = attempt;
   return (
@@ -74,8 +75,8 @@ export function FailureDetails({ journal, attempt }: { journal: RunJournal; atte
   );
 }
 
-function LogLink({ journal, attempt, runId }: { journal: RunJournal; attempt: AttemptRecord; runId: string }) {
-  const command = failedCommandOf(journal, attempt);
+function LogLink({ attempt, runId }: { attempt: AttemptRecord; runId: string }) {
+  const command = failedCommandOf(attempt);
   if (command === undefined) return null;
   const to = `${storyAddress(runId, attempt.story, attempt.attempt)}/log/${encodeURIComponent(command.log)}`;
   return (
@@ -86,8 +87,8 @@ function LogLink({ journal, attempt, runId }: { journal: RunJournal; attempt: At
 }
 
 /** The last command of an attempt, if it failed. */
-export function failedCommandOf(journal: RunJournal, attempt: AttemptRecord): AttemptCommand | undefined {
-  const last = journal.commandsOf(attempt).findLast(({ at }) => at !== undefined);
+export function failedCommandOf(attempt: AttemptRecord): ShownCommand | undefined {
+  const last = commandsOf(attempt).findLast(({ at }) => at !== undefined);
   return last !== undefined && last.exitCode !== 0 ? last : undefined;
 }
 
@@ -96,6 +97,6 @@ function isFailed({ progress, waiting }: StoryState, { status }: RunState): bool
 }
 
 /** The summary often only repeats the command and its exit code. */
-function isAbout(summary: string, { command }: AttemptCommand): boolean {
+function isAbout(summary: string, { command }: ShownCommand): boolean {
   return summary.includes(command) && summary.length < command.length + 40;
 }

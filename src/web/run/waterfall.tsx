@@ -5,7 +5,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState } from '../page/page-parts.tsx';
 import { formatClock } from '../page/clock-time.tsx';
 import { attemptWords } from './attempt-words.ts';
-import type { AttemptRecord } from './run-journal.ts';
+import type { AttemptRecord } from '../../core/journal/attempts.ts';
 import { storyAddress } from './stories/story-words.ts';
 
 interface WaterfallProps {
@@ -26,15 +26,15 @@ const LAST_TICK = 0.94;
 /** When each phase of each attempt ran, on an axis of clock time. */
 export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallProps): JSX.Element {
   if (attempts.length === 0) return <EmptyState title="No attempt has started." />;
-  const ends = attempts.flatMap(({ bars, end, startedAt }) => [
+  const ends = attempts.flatMap(({ phases, end, startedAt }) => [
     Date.parse(end?.at ?? (isOpen ? now : startedAt)),
-    ...bars.map(({ to, from }) => to ?? from),
+    ...phases.map(({ to, from }) => Date.parse(to ?? from)),
   ]);
   const from = Math.min(...attempts.map(({ startedAt }) => Date.parse(startedAt)));
   const until = Math.max(from + 1_000, ...ends);
   const place = (at: number) => `${((at - from) / (until - from)) * 100}%`;
   const ticks = toTicks(from, until);
-  const phases = [...new Set(attempts.flatMap(({ bars }) => bars.map(({ phase }) => phase)))];
+  const phases = [...new Set(attempts.flatMap((each) => each.phases.map(({ phase }) => phase)))];
   return (
     <div class="waterfall">
       <ul class="legend" aria-label="Phases">
@@ -43,7 +43,7 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
             <span class={`swatch ${phase}`} /> {phase}
           </li>
         ))}
-        {attempts.some(({ bars }) => bars.some(({ failed }) => failed)) && (
+        {attempts.some((each) => each.phases.some(({ failed }) => failed)) && (
           <li>
             <span class="swatch failed" /> failed
           </li>
@@ -74,7 +74,7 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
                 {ticks.map(({ at }) => (
                   <span key={at} class="tick" style={{ left: place(at) }} />
                 ))}
-                {each.bars.map(({ phase, from: start, to = end, failed }) => (
+                {barsOf(each, end).map(({ phase, start, to, failed }) => (
                   <span
                     key={`${phase} ${start}`}
                     class={`bar ${phase}${failed === true ? ' failed' : ''}`}
@@ -84,8 +84,8 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
               </span>
               <span class="phases">
                 {formatClock(each.startedAt)}
-                {each.bars.map(
-                  ({ phase, from: start, to = end, failed }) =>
+                {barsOf(each, end).map(
+                  ({ phase, start, to, failed }) =>
                     ` · ${phase} ${formatElapsed(to - start)}${failed === true ? ', failed' : ''}`,
                 )}
               </span>
@@ -95,6 +95,14 @@ export function Waterfall({ runId, stories, attempts, now, isOpen }: WaterfallPr
       </ol>
     </div>
   );
+}
+
+/** The phases of an attempt; times are ms since 1970. One that is running ends at `end`. */
+function barsOf({ phases }: AttemptRecord, end: number) {
+  return phases.map(({ phase, from, to, failed }) => {
+    const start = Date.parse(from);
+    return { phase, start, to: to === undefined ? end : Date.parse(to), failed };
+  });
 }
 
 /** Round times, with seconds if they are close. */

@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
 import { reviewRun } from '../../../src/core/review/review.ts';
 import { attemptWords } from '../../../src/web/run/attempt-words.ts';
-import { attemptMs, RunJournal, type AttemptRecord } from '../../../src/web/run/run-journal.ts';
+import { attemptMs, type AttemptRecord } from '../../../src/core/journal/attempts.ts';
+import { RunJournal } from '../../../src/web/run/run-journal.ts';
 import { attempted, BASE, COMMIT, created, failed, held, journalOf, passed } from '../../support/journal.ts';
 
 const REF = { story: 'US-001', attempt: 1 } as const;

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import type { AttemptRecord } from '../../../core/journal/attempts.ts';
 import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { safeLine, safeText } from '../../../core/text/safe-text.ts';
 import { exitText } from '../../../core/transcript/excerpt.ts';
@@ -8,7 +9,7 @@ import { SaveButton } from '../../page/save-button.tsx';
 import { readPatch } from '../../review/read-patch.ts';
 import { FileLog } from '../log/file-log.tsx';
 import { artifactUrl } from '../log/log-pages.ts';
-import type { AttemptCommand } from '../run-journal.ts';
+import { commandsOf, type ShownCommand } from '../run-journal.ts';
 import type { AttemptViewProps } from './attempt-props.ts';
 import { PatchFiles } from './patch-files.tsx';
 
@@ -23,8 +24,8 @@ interface FileViewProps extends AttemptViewProps {
 
 /** The commands of setup and gates, and the log of one of them. */
 export function GateLogs(props: FileViewProps & { chosen: string | undefined }): JSX.Element {
-  const { journal, attempt, run, folder, has, address, line, chosen } = props;
-  const commands = journal.commandsOf(attempt);
+  const { attempt, run, folder, has, address, line, chosen } = props;
+  const commands = commandsOf(attempt);
   const others = has('agent.stderr.log') ? [{ log: 'agent.stderr.log', name: 'stderr of the agent' }] : [];
   const failed = commands.find(({ at, exitCode }) => at !== undefined && exitCode !== 0);
   const log = chosen ?? (commands.find(({ at }) => at === undefined) ?? failed ?? commands.at(-1))?.log;
@@ -40,7 +41,10 @@ export function GateLogs(props: FileViewProps & { chosen: string | undefined }):
               aria-current={command.log === log ? 'true' : undefined}
             >
               <CommandMark command={command} />
-              <span class="soft">{command.kind}</span>
+              <span class="soft">
+                {command.kind}
+                {isEarlier(command, attempt) && ', earlier round'}
+              </span>
               <code>{safeLine(command.command, 120)}</code>
               <span class="soft">
                 {command.at !== undefined && command.exitCode !== 0 && `${exitText(command.exitCode)} `}
@@ -79,7 +83,12 @@ export function GateLogs(props: FileViewProps & { chosen: string | undefined }):
   );
 }
 
-function CommandMark({ command: { at, exitCode } }: { command: AttemptCommand }): JSX.Element {
+/** The gates have run again since, on another commit. */
+function isEarlier({ kind, round }: ShownCommand, attempt: AttemptRecord): boolean {
+  return kind === 'gate' && round !== undefined && round < attempt.round;
+}
+
+function CommandMark({ command: { at, exitCode } }: { command: ShownCommand }): JSX.Element {
   if (at === undefined) return <b class="mark">● running</b>;
   return exitCode === 0 ? <b class="good">✓ passed</b> : <b class="bad">✗ failed</b>;
 }

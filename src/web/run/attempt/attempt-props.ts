@@ -1,7 +1,8 @@
 import type { RunView } from '../../../api/operations/requests.ts';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import type { Person } from '../../page/page-parts.tsx';
-import type { AttemptRecord, RunJournal } from '../run-journal.ts';
+import type { AttemptRecord } from '../../../core/journal/attempts.ts';
+import type { RunJournal } from '../run-journal.ts';
 
 /** What the screens of a story get. */
 export interface StoryScreenProps {

@@ -7,7 +7,8 @@ import { ClockTime } from '../../page/clock-time.tsx';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readJson, runPath, useLoaded } from '../../page/read-server.ts';
 import { attemptWords, isReplied } from '../attempt-words.ts';
-import { attemptMs } from '../run-journal.ts';
+import { attemptMs } from '../../../core/journal/attempts.ts';
+import { networkOf } from '../run-journal.ts';
 import { FailureDetails } from '../failures.tsx';
 import { JournalLog } from '../log/journal-log.tsx';
 import { FileLog } from '../log/file-log.tsx';
@@ -35,7 +36,7 @@ export function AttemptView(props: AttemptViewProps): JSX.Element {
   // The folder has a hash that only the server computes.
   const key = view?.state.stories.find(({ id }) => id === attempt.story)?.key;
   const folder = key === undefined ? undefined : `${key}/${attempt.attempt}`;
-  const steps = `${attempt.commands.length} ${attempt.bars.length} ${attempt.end?.at}`;
+  const steps = `${attempt.commands.length} ${attempt.phases.length} ${attempt.end?.at}`;
   const { value, problem } = useLoaded(`${run.runId} ${folder} ${steps}`, async () =>
     folder === undefined ? undefined : await readJson<{ artifacts: Artifact[] }>(runPath(run.runId, '/artifacts')),
   );
@@ -72,8 +73,8 @@ export function AttemptView(props: AttemptViewProps): JSX.Element {
       )}
       {tab === 'prompt' && <AttemptPrompt {...props} {...files} />}
       {tab === 'diff' && <AttemptDiff {...props} {...files} />}
-      {tab === 'network' && <NetworkRows rows={journal.networkOf(attempt)} />}
-      {tab === 'usage' && <UsageTable rows={journal.usageOf(attempt)} />}
+      {tab === 'network' && <NetworkRows rows={networkOf(attempt)} />}
+      {tab === 'usage' && <UsageTable rows={attempt.usage} />}
       {tab === 'cassette' && folder !== undefined && (
         <>
           <p class="soft">
@@ -94,11 +95,11 @@ export function AttemptView(props: AttemptViewProps): JSX.Element {
   );
 }
 
-function Summary({ journal, run, attempt, now }: AttemptViewProps): JSX.Element {
+function Summary({ run, attempt, now }: AttemptViewProps): JSX.Element {
   const isOpen = run.status !== 'ended';
   const { mark, tone, text } = attemptWords(attempt, isOpen);
   const { end, agent } = attempt;
-  const usage = sumUsage(journal.usageOf(attempt));
+  const usage = sumUsage(attempt.usage);
   const isFailed = end !== undefined && end.verdict !== 'passed' && !isReplied(attempt);
   return (
     <>
@@ -153,7 +154,7 @@ function Summary({ journal, run, attempt, now }: AttemptViewProps): JSX.Element 
       {isFailed && (
         <section class="failures" aria-label="Failure">
           <div class="failure">
-            <FailureDetails journal={journal} attempt={attempt} />
+            <FailureDetails attempt={attempt} />
           </div>
         </section>
       )}

@@ -5,7 +5,7 @@ import { safeLine, safeText } from '../../../core/text/safe-text.ts';
 import { EmptyState } from '../../page/page-parts.tsx';
 import type { Loaded } from '../../page/read-server.ts';
 import type { PatchFile } from '../../review/read-patch.ts';
-import type { AttemptRecord } from '../run-journal.ts';
+import type { AttemptRecord } from '../../../core/journal/attempts.ts';
 import { storyAddress } from '../stories/story-words.ts';
 import { useChanges } from './attempt-files.tsx';
 import type { StoryScreenProps } from './attempt-props.ts';

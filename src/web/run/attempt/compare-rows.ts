@@ -5,7 +5,8 @@ import { exitText } from '../../../core/transcript/excerpt.ts';
 import { formatClock } from '../../page/clock-time.tsx';
 import type { PatchFile } from '../../review/read-patch.ts';
 import { attemptWords } from '../attempt-words.ts';
-import { attemptMs, type AttemptRecord, type RunJournal } from '../run-journal.ts';
+import { attemptMs, phaseMs, type AttemptRecord } from '../../../core/journal/attempts.ts';
+import { commandsOf, type RunJournal } from '../run-journal.ts';
 import { storyAddress } from '../stories/story-words.ts';
 import { sumUsage } from './attempt-tables.tsx';
 import { contentOf } from './patch-files.tsx';
@@ -46,9 +47,9 @@ export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boo
   const usage = (name: string, text: (used: ReturnType<typeof sumUsage>) => string): ComparedRow => ({
     group: 'Usage',
     name,
-    texts: both((each) => text(sumUsage(journal.usageOf(each)))),
+    texts: both((each) => text(sumUsage(each.usage))),
   });
-  const phases = [...new Set(pair.flatMap(({ bars }) => bars.map(({ phase }) => phase)))];
+  const phases = [...new Set(pair.flatMap((each) => each.phases.map(({ phase }) => phase)))];
   return [
     result('Verdict', (each) => `${attemptWords(each, isOpen).mark} ${attemptWords(each, isOpen).text}`),
     result('Why', ({ end }) => end?.summary ?? '–'),
@@ -79,7 +80,7 @@ export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boo
 /** The commands of an attempt, with links to their logs. */
 function commandParts(journal: RunJournal, attempt: AttemptRecord): NamedPart[] {
   const address = storyAddress(journal.state?.runId ?? '', attempt.story, attempt.attempt);
-  return journal.commandsOf(attempt).map(({ command, exitCode, ms = 0, at, log }) => {
+  return commandsOf(attempt).map(({ command, exitCode, ms = 0, at, log }) => {
     const result = exitCode === 0 ? '✓ passed' : `✗ ${exitText(exitCode)}`;
     return {
       name: command,
@@ -104,10 +105,10 @@ export function compareFiles(sides: readonly (readonly PatchFile[])[]): Compared
   return compareNamed('Files', parts);
 }
 
-function phaseTime({ bars }: AttemptRecord, phase: Phase): string {
-  const own = bars.filter((bar) => bar.phase === phase);
+function phaseTime({ phases }: AttemptRecord, phase: Phase): string {
+  const own = phases.filter((each) => each.phase === phase);
   if (own.length === 0) return '–';
-  return formatElapsed(own.reduce((sum, { from, to = from }) => sum + to - from, 0));
+  return formatElapsed(own.reduce((sum, each) => sum + phaseMs(each, each.from), 0));
 }
 
 /** Rows for what one or both have, by name; the last one of a name counts. */
