@@ -111,6 +111,15 @@ describe('append', () => {
     expect(read(runId, 'agent.log')).toContain('US-002');
   });
 
+  test('keeps run.json up to date when the stories that could not be marked change, also of an ended run', async () => {
+    const runId = await newRun();
+    await store.append(runId, [...passed('US-001'), { type: 'run.ended', stopReason: 'SUCCESS', detail: '' }]);
+    await store.append(runId, [{ type: 'marks.failed', stories: ['US-001'], reason: 'it is a link' }]);
+    expect(json(runId, 'run.json')).toMatchObject({ progress: { unmarked: { stories: ['US-001'] } } });
+    await store.append(runId, [{ type: 'marks.caught_up' }]);
+    expect(json(runId, 'run.json')).toMatchObject({ progress: { unmarked: null } });
+  });
+
   test('text of an agent cannot imitate a heading in progress.md', async () => {
     const runId = await newRun();
     const entries = passed('US-001').map((e) =>

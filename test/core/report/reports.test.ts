@@ -39,6 +39,7 @@ describe('the costs of a run', () => {
     used('US-001', 1, 'small', usage(10, 0.01)),
     used('US-001', 1, 'large', usage(100, 0.25)),
     ...failed('US-001', 1).slice(-1),
+    ...attempted('US-001', 2).slice(0, 1),
     used('US-001', 2, 'large', usage(7, 0.1)),
   ];
 
