@@ -8,6 +8,8 @@ import { openHttp } from '../../src/api/http/http-client.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
+import { skipFor } from '../support/skip.ts';
+import { belowFull } from '../support/suite/level.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 
@@ -36,7 +38,7 @@ beforeAll(async () => {
     const all = [...before, '-f', join(ROOT, 'compose.yaml'), '-p', project, ...args];
     return (await execa(program!, all, { env, all: true })).all;
   };
-  await compose('up', '-d');
+  await compose('up', '-d', '--scale', 'worker=2');
   operations = await untilServed(`http://127.0.0.1:${port}`);
 }, 600_000);
 
@@ -58,6 +60,31 @@ test('a story that is submitted to the services lands in the repository', async 
   }
   expect(repository.git('show', `halo/${submitted!.runId}:hello.txt`)).toBe('hello');
 });
+
+/** Its container starts again. */
+const KILL_ONE = ['exec', '-T', '--index=1', 'worker', 'sh', '-c', 'kill -9 -1'];
+
+test(
+  'hazard 41: two workers share the queue, and one that is killed is replaced by the other',
+  skipFor(belowFull()),
+  async () => {
+    await expect.poll(async () => (await operations.workers()).length).toBe(2);
+    const script = `date +%N > "$(grep -oE 'Story [A-Z]' | head -n 1)"; sleep 5; ${OK}`;
+    const [submitted] = await operations.submit({
+      prd: prdOf([{ id: 'A' }, { id: 'B' }]),
+      repos: [repository.root],
+      profile: undefined,
+      set: remotelyScripted(script, ['true']),
+      allowDirty: false,
+    });
+    const landed: string[] = [];
+    for await (const event of operations.follow(submitted!.runId, { after: 0, follow: true })) {
+      if (event.type === 'agent.launched' && event.story === 'A') await compose(...KILL_ONE);
+      if (event.type === 'story.ended' && event.verdict === 'passed') landed.push(`${event.story} ${event.attempt}`);
+    }
+    expect(landed).toEqual(['A 1', 'B 1']);
+  },
+);
 
 test('Redis persists its data, and never evicts a job', async () => {
   const settings = await compose('exec', '-T', 'redis', 'redis-cli', 'config', 'get', 'appendonly', 'maxmemory-policy');
