@@ -1,9 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { buildSources, type Built } from '../../support/halo/build.ts';
+import { openHome } from '../../support/halo/halo-process.ts';
 import { makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { FULL, LEVEL } from '../../support/suite/level.ts';
@@ -62,6 +64,31 @@ describe('hazard 60: a worker that may not open further files', skipFor(!HAS_PRL
       expect(worker.stderr()).toContain('ulimit -n');
     } finally {
       await world.close();
+    }
+  });
+});
+
+describe('hazard 60: a server that may not open further files', skipFor(!HAS_PRLIMIT && 'needs prlimit'), () => {
+  it('answers again when clients have left', async () => {
+    const home = openHome();
+    const clients: Socket[] = [];
+    try {
+      const server = home.start(['serve', '--listen', '127.0.0.1:0'], { cwd: home.dir });
+      await server.says('token');
+      const url = new URL(/http:\S+/.exec(server.stdout())?.[0] ?? '');
+      const pid = String(server.process.pid);
+      const open = readdirSync(`/proc/${pid}/fd`).length;
+      execFileSync('prlimit', ['--pid', pid, `--nofile=${open + 5}:`]);
+      for (let nth = 0; nth < 20; nth++)
+        clients.push(connect(Number(url.port), url.hostname).on('error', () => undefined));
+      const files = () => readdirSync(`/proc/${pid}/fd`).length;
+      await vi.waitFor(() => expect(files()).toBeGreaterThanOrEqual(open + 4), PATIENCE);
+      for (const client of clients) client.destroy();
+      const status = async () => (await fetch(new URL('/healthz', url))).status;
+      await vi.waitFor(async () => expect(await status()).toBe(200), PATIENCE);
+      expect(server.process.exitCode).toBeNull();
+    } finally {
+      await home.close();
     }
   });
 });
