@@ -90,7 +90,7 @@ describe(
       const worker = world.startWorker({ HALO_FAILPOINT: 'enqueue.before@1:delay=3000' });
       await worker.says('failpoint enqueue.before');
       disk.fill();
-      await worker.says('accepts no jobs: MISCONF Errors writing to the AOF file: No space left on device');
+      await worker.says('cannot write to its disk: MISCONF Errors writing to the AOF file: No space left on device');
       disk.free();
       await finish(runId, worker);
     });

@@ -33,6 +33,7 @@ async function shopOn(forge: FakeForge) {
   shop.git('remote', 'add', 'origin', server.url());
   return {
     shop,
+    gitUrl: new URL(server.url()).origin,
     show: (place: string) => execFileSync('git', ['-C', dir, 'show', place], { encoding: 'utf8' }).trim(),
   };
 }
@@ -66,14 +67,14 @@ describe('the day of a team', () => {
     const home = openHome();
     onTestFinished(() => home.close());
     const dead = await startReceiver((response) => void response.destroy());
+    const { shop, show, gitUrl } = await shopOn(forge);
     const settings = scripted(AGENT).join('\n').replace('agent=command', 'agent="command"');
     writeFileSync(
       join(home.dir, 'config.toml'),
-      `${settings}\n[land]\nfeedback_interval = "1s"\n[forge.github]\nurl = "${forge.url}"\ntoken_env = "TEST_FORGE_TOKEN"\n` +
+      `${settings}\n[land]\nfeedback_interval = "1s"\n[forge.github]\nurl = "${forge.url}"\ngit_url = "${gitUrl}"\ntoken_env = "TEST_FORGE_TOKEN"\n` +
         // Submitters may have pull requests, which the file of the repository asks for.
         `[server]\noptions = ["land.mode"]\n[notify.team]\ntype = "webhook"\nurl = "${dead.url}"\nevents = ["all"]\nallow_private = true\n`,
     );
-    const { shop, show } = await shopOn(forge);
     const others = ['site', 'docs', 'tools'].map((name) => newRepository({}, name));
     const { url, owner, sam, olga, vera } = await startTeam(home, forge);
 

@@ -60,7 +60,7 @@ describe('incident archive-library: tar-fs', () => {
 
 describe('incident git-calls: git on the host', () => {
   it('is started in one place, with a closed environment', () => {
-    const starters = sources().filter(({ text }) => /from '(execa|node:child_process)'/.test(text));
+    const starters = sources().filter(({ text }) => /from '(?:node:child_process|[^']*\bexeca(?:\.ts)?)'/.test(text));
     const git = starters.filter(({ text }) => /\b\w*Git\(|\b(execa|spawn|exec)\w*\(\s*['"`](\S*\/)?git\b/.test(text));
     expect(git.map(({ path }) => path)).toEqual(['src/git/process/git.ts']);
   });

@@ -29,6 +29,8 @@ const died: string[] = [];
 const signalled = new Set<string>();
 const MAX_EVENTS = 256;
 const containers = new Map<string, Container>();
+/** Those who want to know of each new container. */
+const watchers = new Set<(id: string, labels: Record<string, string>) => void>();
 const executions = new Map<string, { container: Container; command: string[]; code: number | undefined }>();
 
 type Query = URLSearchParams;
@@ -75,6 +77,7 @@ async function createContainer({ query, body }: Call): Promise<Reply> {
     throw new ApiError(409, `Conflict. The container name "/${name}" is already in use by container "${namesake.id}".`);
   const container = new Container(machinery, name, request, image);
   containers.set(container.id, container);
+  for (const watch of watchers) watch(container.id, request.Labels ?? {});
   void container.exited.then(() => {
     died.push(container.id);
     died.splice(0, died.length - MAX_EVENTS);
@@ -196,12 +199,19 @@ async function serveStream(path: string, query: Query, response: ServerResponse)
   }
   if (path !== '/events') return false;
   response.writeHead(200, { 'Content-Type': 'application/json' }).flushHeaders();
-  const { container: ids = [], event: kinds = ['die'] } = readFilters(query);
+  const { container: ids = [], event: kinds = ['die'], label = [] } = readFilters(query);
   const line = (Action: string, id: string) => `${JSON.stringify({ Type: 'container', Action, id })}\n`;
   const write = (id: string) => {
     if (kinds.includes('kill') && signalled.has(id)) response.write(line('kill', id));
     response.write(line('die', id));
   };
+  if (kinds.includes('create')) {
+    const wanted = new URLSearchParams({ filters: JSON.stringify({ label }) });
+    const watch = (id: string, Labels: Record<string, string>) =>
+      filterRows([{ Labels }], wanted).length > 0 && response.write(line('create', id));
+    watchers.add(watch);
+    response.on('close', () => watchers.delete(watch));
+  }
   for (const id of kinds.includes('die') ? ids : []) {
     if (died.includes(id)) write(id);
     else void containers.get(id)?.exited.then(() => write(id));
