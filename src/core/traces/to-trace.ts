@@ -103,7 +103,7 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
     starts.flatMap((start, index) => {
       const name = `${story}#${attempt}@${start.seq}`;
       const parent = spanId(name);
-      const next = starts[index + 1]?.at ?? end;
+      const next = starts[index + 1]?.at;
       const outcome = start.end?.verdict === 'interrupted' ? undefined : start.end;
       const span: OtlpSpan = {
         traceId: facts.traceId,
@@ -111,7 +111,7 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
         parentSpanId: spanId('run'),
         name: story,
         kind: INTERNAL,
-        ...between(start.at, start.end?.at ?? next),
+        ...between(start.at, start.end?.at ?? next ?? end),
         attributes: attributesOf({
           'cicd.pipeline.task.name': story,
           'cicd.pipeline.task.run.id': `${story}/${attempt}`,
@@ -123,7 +123,7 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
         status:
           outcome?.verdict === 'passed' ? { code: OK } : { code: ERROR, message: outcome?.stopReason ?? 'stopped' },
       };
-      const isOwn = (at: string) => at >= start.at && at < next;
+      const isOwn = (at: string) => at >= start.at && (next === undefined || at < next);
       const used = events.filter((event) => event.type === 'model.used' && event.story === story && isOwn(event.at));
       const own = { ...facts, parent, name };
       return [
