@@ -114,7 +114,7 @@ describe('incident follower-flood: a thousand clients follow one run', () => {
     await answering;
     await expect.poll(() => followers.filter(({ seqs }) => seqs.length === 22).length).toBe(1000);
     for (const { seqs } of followers) expect(seqs).toEqual(numbers(22));
-    expect(slowest).toBeLessThan(5_000);
+    expect(slowest).toBeLessThan(30_000);
     expect(resources().memory - before.memory).toBeLessThan(300 * MIB);
     for (const { request: asked } of followers) asked.destroy();
     // The connections of `owner` stay open.
