@@ -37,11 +37,13 @@ const get = (path: string, headers: Record<string, string>) => fetch(`${dashboar
 /** What the dashboard sends with its next request for runs. */
 async function ownHeaders(): Promise<Record<string, string>> {
   const { page, served } = dashboard;
-  const [request] = await Promise.all([
-    page.waitForRequest((each) => each.url().includes('/v1/run-changes')),
-    page.goto(`${served.url}/#/spend`).then(() => page.reload()),
+  await page.goto(`${served.url}/#/spend`);
+  // The browser does not say which cookies a request had that the reload has aborted.
+  const [response] = await Promise.all([
+    page.waitForResponse((each) => each.url().includes('/v1/run-changes')),
+    page.reload(),
   ]);
-  return request.allHeaders();
+  return response.request().allHeaders();
 }
 
 /** What the program on the other port receives from the browser. */
