@@ -1,6 +1,7 @@
 import { applyDefaults } from '../../config/apply-defaults.ts';
 import type { Config } from '../../config/config.ts';
 import type { RunState } from '../../core/run/state.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { readRef } from '../../git/land/land-commit.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { listRunsOfCommits } from '../../git/repository/unmerged-runs.ts';
@@ -24,7 +25,11 @@ export async function findContinuedRuns(store: JournalStore, home: string, run: 
 
 /** Undefined if it has landed, or is a run of another home or one that was removed. */
 async function readContinued(store: JournalStore, runId: string): Promise<ContinuedRun | undefined> {
-  const state = await store.readState(runId).catch(() => undefined);
+  const state = await store.readState(runId).catch((error: unknown) => {
+    // Without its decisions, it must not land.
+    if (error instanceof HaloError && error.code === 'RUN_NOT_FOUND') return undefined;
+    throw error;
+  });
   if (state === undefined || state.landed !== undefined || state.pull?.ended === 'merged') return undefined;
   return { state, config: applyDefaults((await store.readRecord(runId)).config) };
 }

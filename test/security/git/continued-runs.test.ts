@@ -73,6 +73,13 @@ describe('incident continued-run: a run that started from the result of another 
     expect(onMain()).toEqual(expect.arrayContaining(['evil.txt', 'good.txt']));
   });
 
+  it('does not land while the decisions about the other run cannot be read', async () => {
+    await addRun(FIRST, repository.git('rev-parse', 'main'));
+    writeFileSync(join(home.host.home, 'runs', FIRST, 'journal.jsonl'), 'damaged\n');
+    await expect(land()).rejects.toMatchObject({ code: 'RUN_UNREADABLE' });
+    expect(onMain()).not.toContain('evil.txt');
+  });
+
   it('asks for what the change of the other run is flagged for', async () => {
     const ref = { story: 'US-001', attempt: 1 };
     await addRun(FIRST, repository.git('rev-parse', 'main'), [{ type: 'hidden.added', ...ref, hidden: HIDDEN }]);
