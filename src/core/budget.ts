@@ -61,6 +61,11 @@ export function describeWarning({ scope, unit, limit, spent }: BudgetWarning): s
   return `${share} % of ${NAMES[scope]} is spent: ${amount(spent)} of ${amount(limit)}${tokens}`;
 }
 
+/** The setting of a budget. */
+export function budgetKey({ scope, unit }: Pick<Overrun, 'scope' | 'unit'>): string {
+  return `budget.${scope}_${unit}`;
+}
+
 /** Describes which budget is exhausted or overdrawn, by how much, and how to raise it. */
 export function describeOverrun({ scope, unit, limit, spent, reserved, needed }: Overrun): string {
   const number = (value: number) => (unit === 'usd' ? formatUsd(value / 1e6) : value.toLocaleString('en-US'));
@@ -69,14 +74,14 @@ export function describeOverrun({ scope, unit, limit, spent, reserved, needed }:
   if (needed === 0) {
     return (
       `The provider counted ${amount(spent)}, more than ${budget} of ${number(limit)}; ` +
-      `raise budget.${scope}_${unit} to continue.`
+      `raise ${budgetKey({ scope, unit })} to continue.`
     );
   }
   const left = amount(Math.max(0, limit - spent - reserved));
   const reservedText = reserved > 0 ? `, ${amount(reserved)} reserved for other requests` : '';
   return (
     `The next request may ${unit === 'usd' ? 'cost' : 'take'} up to ${amount(needed)}, more than what is left of ` +
-    `${budget} (${left} of ${number(limit)}${reservedText}); raise budget.${scope}_${unit} to continue.`
+    `${budget} (${left} of ${number(limit)}${reservedText}); raise ${budgetKey({ scope, unit })} to continue.`
   );
 }
 

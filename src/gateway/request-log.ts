@@ -25,7 +25,7 @@ export type OnRefused = (target: string, reason: string) => void;
 
 /** Why the gateway stopped model requests: a budget is used up, overdrawn, or unknown, or the model has a long pause. */
 export type GatewayStop =
-  | { cause: 'budget' | 'overrun' | 'fault'; sentence: string }
+  | { cause: 'budget' | 'overrun' | 'fault'; sentence: string; limit?: string }
   | { cause: 'pause'; sentence: string; pause: ModelPause };
 
 /** In ascending severity. */
@@ -37,6 +37,8 @@ const MAX_RECORDS = 10_000;
 export interface GatewayProblem {
   sentence: string;
   cause?: FailureCause;
+  /** The setting of the budget or rate that is used up, as in `FailureNote`. */
+  limit?: string;
 }
 
 /** The log of a gateway's requests, usage and problems. */
@@ -80,7 +82,8 @@ export class RequestLog {
     if (kind === undefined || kind === 'fault') this.passing = problem;
     else this.lasting ??= problem;
     if (kind === undefined || kind === 'lasting') return;
-    this.stopFor({ cause: kind, sentence: problem.sentence });
+    const { sentence, limit } = problem;
+    this.stopFor({ cause: kind, sentence, ...defined({ limit }) });
   }
 
   /** A model has a pause that is too long for an agent. Cleared by a later success. */

@@ -1022,7 +1022,8 @@ describe('halo pause, resume, cancel and retry', () => {
     const [first, ...rest] = failed('US-001').reverse();
     const summary =
       "The next request may cost up to $0.23, more than what is left of this story's budget ($0.05 of $0.05); raise budget.story_usd to continue.";
-    const over = { ...first, stopReason: 'BUDGET_EXCEEDED', summary } as JournalEntry;
+    const failure = { class: 'budget', rule: 'halt', limit: 'budget.story_usd', sign: {} };
+    const over = { ...first, stopReason: 'BUDGET_EXCEEDED', summary, failure } as unknown as JournalEntry;
     const change: JournalEntry = {
       type: 'run.reconfigured',
       by: 'ann@desk',

@@ -486,7 +486,7 @@ describe('nextSteps', () => {
       'an attempt that used up the requests of an hour',
       {
         stopReason: 'BUDGET_EXCEEDED',
-        summary: 'It has sent all 9 requests; raise rph of [rate."m"] and start a new run.',
+        failure: { class: 'budget', rule: 'halt', limit: 'rate', sign: MISSING_PROGRAM },
       },
       ['halo submit: start a new run, after raising rph in [rate] of config.toml'],
     ],

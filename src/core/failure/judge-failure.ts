@@ -16,6 +16,8 @@ import type { StopReason } from './stop-reason.ts';
 export interface FailedAttempt extends AttemptRef {
   stopReason: StopReason;
   cause?: FailureCause | undefined;
+  /** The setting whose limit ended it. */
+  limit?: string | undefined;
   summary: string;
   /** Whether the agent changed a file; undefined if it was never started. */
   changed?: boolean | undefined;
@@ -46,7 +48,7 @@ export function judgeFailure(
   failed: FailedAttempt,
   { policies, now }: { policies: Policies; now: number },
 ): Judgement {
-  const { stopReason, cause, summary, changed, testOnly, output } = failed;
+  const { stopReason, cause, limit, summary, changed, testOnly, output } = failed;
   const decision = failed.conflicts === undefined ? decideForStory(state, failed, policies.retry) : RETRY_IMMEDIATELY;
   const denied = decision.class === 'policy' || cause === 'key-refused' || failed.denied !== undefined;
   const sign: FailureNote['sign'] = {
@@ -63,6 +65,7 @@ export function judgeFailure(
     class: decision.class,
     rule: decision.rule,
     ...(cause === undefined ? {} : { cause }),
+    ...(limit === undefined ? {} : { limit }),
     sign,
   };
   const trip = isStoryFailure(failure.class) ? tripEntry(state, { failed, sign, retry, policy: policies.breaker }) : [];

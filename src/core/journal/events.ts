@@ -55,6 +55,8 @@ export interface FailureNote {
   /** `halt`: there is no retry. */
   rule: RetryRule;
   cause?: FailureCause;
+  /** The setting whose limit ended it, such as `limits.wall` or `budget.story_usd`; `rate`: the requests of an hour. */
+  limit?: string;
   sign: Omit<FailureSign, 'by'>;
 }
 

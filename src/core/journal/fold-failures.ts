@@ -20,13 +20,13 @@ export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryStat
   const counted = conflicts === undefined ? count(ended, failure?.class ?? 'agent') : ended;
   const hint: Hint = { attempt, reason, summary, withLog: failure?.rule !== 'fresh' };
   if (failure === undefined) return { ...counted, hint };
-  const { class: failureClass, rule, cause } = failure;
+  const { class: failureClass, rule, cause, limit } = failure;
   // `wait` keeps the hint of an earlier failure. After a conflict the agent must know about the other story.
   const keepsHint = rule === 'wait' && conflicts === undefined;
   return {
     // Tests that are wrong are written again.
     ...(failureClass === 'tests' ? omit(counted, 'keptTests') : counted),
-    lastFailure: { class: failureClass, rule, ...(cause && { cause }) },
+    lastFailure: { class: failureClass, rule, ...(cause && { cause }), ...(limit && { limit }) },
     ...(keepsHint ? {} : { hint }),
   };
 }

@@ -119,7 +119,7 @@ function stepsToContinue(state: RunState, stuck: Story | undefined): NextStep[] 
   if (stuck?.lastFailure?.cause === 'program-missing' && stuck.stopReason === 'ENGINE_ERROR')
     return [{ command: fresh, why: 'start a new run, after adding the program to the commit or the image' }];
   // Rates are fixed, too.
-  if (stuck?.stopReason === 'BUDGET_EXCEEDED' && stuck.summary?.includes('raise rph') === true)
+  if (stuck?.lastFailure?.limit === 'rate')
     return [{ command: fresh, why: 'start a new run, after raising rph in [rate] of config.toml' }];
   const repair = repairOf(stuck);
   const raise = raiseOption(stuck);
@@ -173,10 +173,8 @@ function failsItsTests(story: Story | undefined): boolean {
 
 /** The setting whose limit a story ran into, as an option. The user chooses the value. */
 function raiseOption(story: Story | undefined): string {
-  const key = /(?:raise (budget\.\w+)|\((limits\.(?:wall|idle|output|disk|memory|pids))\b)/.exec(story?.summary ?? '');
-  const reasons = ['BUDGET_EXCEEDED', 'TIMEOUT', 'OUT_OF_MEMORY', 'ENGINE_ERROR'];
-  if (key === null || !reasons.includes(story?.stopReason ?? '')) return '';
-  return ` -c ${key[1] ?? key[2]}=…`;
+  const { limit } = story?.lastFailure ?? {};
+  return limit === undefined ? '' : ` -c ${limit}=…`;
 }
 
 /** For an ended run: how its commits get onto the user's branch, once nothing prevents it. */

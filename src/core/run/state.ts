@@ -89,7 +89,7 @@ interface StoryFailures {
   /** Failures by class. */
   failures?: FailureTally;
   /** The class of the last failure and the rule applied to it; undefined in journals of older versions. */
-  lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause };
+  lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause; limit?: string };
   hint?: Hint;
   waiting?: Waiting;
   /** How long the attempt waits in total for pauses of its model, in ms. */

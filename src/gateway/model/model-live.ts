@@ -132,7 +132,7 @@ async function readPauseBody(response: IncomingMessage): Promise<ProviderRespons
 async function settle({ log, overrun }: Service, reservation: Reservation, { usage, reported }: Spent): Promise<Usage> {
   const settled = await reservation.settle(usage, reported);
   if (settled.overrun !== undefined) {
-    log.reportProblem({ sentence: settled.overrun }, 'overrun');
+    log.reportProblem(settled.overrun, 'overrun');
     overrun.abort();
   }
   return settled.usage;

@@ -24,16 +24,16 @@ export interface Reservation {
 export interface SettledUsage {
   /** The usage with its cost. */
   usage: Usage;
-  /** A sentence about a budget that is now overdrawn, because the provider counted more than was reserved. */
-  overrun?: string;
+  /** A budget that is now overdrawn, because the provider counted more than was reserved. */
+  overrun?: { sentence: string; limit: string };
 }
 
 export type ReserveResult =
   | { kind: 'granted'; reservation: Reservation }
   /** Not now. `reason` is a sentence for users; `pause`: the pause of the model that causes the wait. */
   | { kind: 'wait'; ms: number; reason: string; pause?: ModelPause }
-  /** The budget is used up. */
-  | { kind: 'spent'; reason: string };
+  /** The budget is used up. `limit`: the setting to raise, as in `FailureNote`. */
+  | { kind: 'spent'; reason: string; limit: string };
 
 /** Why a key is not used for a model for a time: the provider asked for a pause, or refused the key. */
 export interface KeyPauseRequest {

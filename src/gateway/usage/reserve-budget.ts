@@ -42,7 +42,7 @@ export async function reserveBudget(options: ReserveOptions): Promise<Reservatio
       case 'granted':
         return reply.reservation;
       case 'spent':
-        log.reportProblem({ sentence: reply.reason }, 'budget');
+        log.reportProblem({ sentence: reply.reason, limit: reply.limit }, 'budget');
         // Clients do not retry a request after status 400.
         return { status: 400, sentence: reply.reason };
       case 'wait':

@@ -36,6 +36,8 @@ export interface AttemptOutcome {
   changed?: boolean;
   /** Details of a failure that the stop reason does not express. */
   cause?: FailureCause;
+  /** The setting whose limit ended it, as in `FailureNote`. */
+  limit?: string;
   /** The model has a pause that is too long for an agent: the attempt begins again after it. */
   pause?: ModelPause;
   /** The end of the log that shows why, for the next attempt's prompt and the debug bundle. */
@@ -124,6 +126,11 @@ export function withCause(cause: FailureCause | undefined, { outcome: end }: Att
   return new AttemptEnded({ ...end, ...defined({ cause }) });
 }
 
+/** Names the setting whose limit ended the attempt, which a person may raise. */
+export function withLimit(limit: string | undefined, { outcome: end }: AttemptEnded): AttemptEnded {
+  return new AttemptEnded({ ...end, ...defined({ limit }) });
+}
+
 /** Errors with these stop reasons end the story's attempt. All other errors are faults of the worker or its environment. */
 const OUTCOME_REASONS: readonly StopReason[] = ['POLICY_VIOLATION', 'CONFLICT'];
 
@@ -161,19 +168,19 @@ export function findExitFailure(
   switch (exit.ended) {
     case 'wall': {
       const why = `ran longer than ${formatConfigDuration(limits.wallMs)} (limits.wall)`;
-      return attemptFailed('TIMEOUT', `${why}: ${what}`, tail);
+      return withLimit('limits.wall', attemptFailed('TIMEOUT', `${why}: ${what}`, tail));
     }
     case 'idle': {
       const why = `no output for ${formatConfigDuration(limits.idleMs)} (limits.idle)`;
-      return attemptFailed('TIMEOUT', `${why}: ${what}`, tail);
+      return withLimit('limits.idle', attemptFailed('TIMEOUT', `${why}: ${what}`, tail));
     }
     case 'output': {
       const why = `printed more than ${formatSize(limits.outputBytes)} (limits.output)`;
-      return withCause(overflow, attemptFailed('ENGINE_ERROR', `${why}: ${what}`, tail));
+      return withLimit('limits.output', withCause(overflow, attemptFailed('ENGINE_ERROR', `${why}: ${what}`, tail)));
     }
     case 'disk': {
       const why = `the workspace is larger than ${formatSize(limits.diskBytes)} (limits.disk)`;
-      return withCause(overflow, attemptFailed('ENGINE_ERROR', `${why}: ${what}`, tail));
+      return withLimit('limits.disk', withCause(overflow, attemptFailed('ENGINE_ERROR', `${why}: ${what}`, tail)));
     }
     case 'disk-floor': {
       const floor = `${formatSize(limits.freeDiskBytes)} (limits.free_disk)`;
@@ -186,7 +193,7 @@ export function findExitFailure(
       if (exit.outOfMemory === 'no') return undefined;
       const memory = `limits.memory = ${formatSize(limits.memoryBytes)}`;
       const killed = exit.outOfMemory === 'maybe' ? 'killed by signal 9, probably for its memory' : 'ran out of memory';
-      return attemptFailed('OUT_OF_MEMORY', `${killed} (${memory}): ${what}`, tail);
+      return withLimit('limits.memory', attemptFailed('OUT_OF_MEMORY', `${killed} (${memory}): ${what}`, tail));
     }
   }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { NO_USAGE } from '../../core/agent.ts';
-import { BUDGET_SCOPES, describeOverrun, type Charge } from '../../core/budget.ts';
+import { BUDGET_SCOPES, budgetKey, describeOverrun, type Charge } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { costOf, highestPrice, priceFor } from '../../core/price.ts';
 import type {
@@ -56,7 +56,7 @@ export async function openAttemptBudget(attempt: BudgetedAttempt): Promise<Budge
         await reportPause(estimate.model, reserved.ms, reserved.why === 'cooling' ? 'provider' : 'rate');
       const alone = countHour(reserved) >= (ask.rph ?? Infinity);
       if (reserved.kind === 'wait' && reserved.why === 'hour' && alone)
-        return { kind: 'spent', reason: rphTooLow(estimate.model, ask.rph) };
+        return { kind: 'spent', reason: rphTooLow(estimate.model, ask.rph), limit: 'rate' };
       return permit(attempt, { ask, model: estimate.model }, reserved);
     },
     async pauseKey({ model, key, ms, why }) {
@@ -159,7 +159,9 @@ function permit(
     case 'full': {
       const reason = describeOverrun(reserved);
       const { spent, needed, limit } = reserved;
-      return spent + needed > limit ? { kind: 'spent', reason } : { kind: 'wait', ms: RESERVATION_RETRY_MS, reason };
+      return spent + needed > limit
+        ? { kind: 'spent', reason, limit: budgetKey(reserved) }
+        : { kind: 'wait', ms: RESERVATION_RETRY_MS, reason };
     }
   }
 }
@@ -195,7 +197,10 @@ function grantOf(
         await attempt.journal
           .report({ type: 'budget.warned', ...warning })
           .catch((error: unknown) => warn(attempt, error));
-      return settled?.over === undefined ? { usage } : { usage, overrun: describeOverrun(settled.over) };
+      const { over } = settled ?? {};
+      return over === undefined
+        ? { usage }
+        : { usage, overrun: { sentence: describeOverrun(over), limit: budgetKey(over) } };
     },
   };
 }

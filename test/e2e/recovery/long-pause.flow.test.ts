@@ -165,7 +165,10 @@ describe('a rate per hour', () => {
     await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
     const settings = [...askingAgent(model.url, 3), 'rate.m={rph=2}'];
     const state = await halo.run(newRepository().root, [{ id: 'A' }], settings);
-    expect(state).toMatchObject({ stopReason: 'BUDGET_EXCEEDED', stories: [{ attempts: 1, progress: 'failed' }] });
+    expect(state).toMatchObject({
+      stopReason: 'BUDGET_EXCEEDED',
+      stories: [{ attempts: 1, lastFailure: { limit: 'rate' } }],
+    });
     expect(state.detail).toContain(
       'has sent all 2 requests to the model "m" that its rate allows in an hour; raise rph of [rate."m"] and start a new run.',
     );

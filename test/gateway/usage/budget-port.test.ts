@@ -85,11 +85,13 @@ describe('a model request', () => {
 
   it('is refused when the budget is used up, with a status that no agent retries', async () => {
     const model = await modelServer([]);
-    const gate = await gateway({ model: live(model.url, budget([{ kind: 'spent', reason: 'All is spent.' }])) });
+    const gate = await gateway({
+      model: live(model.url, budget([{ kind: 'spent', reason: 'All is spent.', limit: 'budget.run_usd' }])),
+    });
     const answer = await ask(gate.socket);
     expect(answer.status).toBe(400);
     expect(answer.body).toContain('All is spent.');
-    expect(gate.stopped()).toEqual({ cause: 'budget', sentence: 'All is spent.' });
+    expect(gate.stopped()).toEqual({ cause: 'budget', sentence: 'All is spent.', limit: 'budget.run_usd' });
     expect(model.requests).toHaveLength(0);
   });
 
@@ -201,7 +203,7 @@ describe('a model request', () => {
         const { reservation } = permission;
         const settle: typeof reservation.settle = async (usage, told) => ({
           ...(await reservation.settle(usage, told)),
-          ...(usage.outputTokens > 1_000 ? { overrun: 'Too much.' } : {}),
+          ...(usage.outputTokens > 1_000 ? { overrun: { sentence: 'Too much.', limit: 'budget.run_usd' } } : {}),
         });
         return { kind: 'granted', reservation: { ...reservation, outputTokens: Infinity, settle } };
       },
@@ -211,7 +213,7 @@ describe('a model request', () => {
     const cut = once(endless.resume(), 'error');
     expect((await ask(gate.socket)).status).toBe(200);
     await cut;
-    expect(gate.stopped()).toEqual({ cause: 'overrun', sentence: 'Too much.' });
+    expect(gate.stopped()).toEqual({ cause: 'overrun', sentence: 'Too much.', limit: 'budget.run_usd' });
     expect(gate.problem()?.sentence).toBe('Too much.');
     expect(given.settled).toMatchObject([{ told: 'all' }, { told: 'part' }]);
   });

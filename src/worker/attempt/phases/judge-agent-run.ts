@@ -6,7 +6,14 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import type { GatewayProblem, GatewayStop } from '../../../gateway/request-log.ts';
 import type { SandboxExit } from '../../../sandbox/sandbox.ts';
 import { describeKeySource } from '../../network/provider-keys.ts';
-import { AttemptEnded, attemptFailed, describeRefusedForks, findExitFailure, withCause } from '../attempt-outcome.ts';
+import {
+  AttemptEnded,
+  attemptFailed,
+  describeRefusedForks,
+  findExitFailure,
+  withCause,
+  withLimit,
+} from '../attempt-outcome.ts';
 import { defined } from '../../../lib/guards.ts';
 import type { AgentRun } from './collect-agent-run.ts';
 
@@ -59,7 +66,7 @@ export function findGatewayStop(stopped: GatewayStop | undefined, tail: string):
       return undefined;
     case 'budget':
     case 'overrun':
-      return attemptFailed('BUDGET_EXCEEDED', stopped.sentence, tail);
+      return withLimit(stopped.limit, attemptFailed('BUDGET_EXCEEDED', stopped.sentence, tail));
     case 'fault':
       return new HaloError('BUDGET_UNKNOWN', stopped.sentence);
     case 'pause': {
