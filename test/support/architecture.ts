@@ -32,10 +32,12 @@ const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
   ...Object.fromEntries(ADAPTERS.map((name) => [name, { values: PURE, types: PORT_TYPES }])),
   worker: { values: [...PURE, ...ADAPTERS, 'config'], types: [] },
   api: { values: [...PURE, ...ADAPTERS, 'config', 'worker'], types: [] },
-  cli: { values: [...PURE, 'config', 'tui'], types: ['api'] },
-  tui: { values: PURE, types: ['api'] },
-  web: { values: ['core', 'tui'], types: ['api'] },
-  mcp: { values: [...PURE, 'api/operations'], types: ['api'] },
+  // What a person sees and can do: every surface paints it.
+  view: { values: PURE, types: ['api'] },
+  cli: { values: [...PURE, 'config', 'tui', 'view'], types: ['api'] },
+  tui: { values: [...PURE, 'view'], types: ['api'] },
+  web: { values: ['core', 'tui', 'view'], types: ['api'] },
+  mcp: { values: [...PURE, 'view', 'api/operations'], types: ['api'] },
 };
 
 /** Only these may use the module (or its parts); paths are beginnings of paths below src/. */

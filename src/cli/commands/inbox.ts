@@ -1,7 +1,8 @@
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
-import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
+import { inboxItems, type InboxKind } from '../../view/inbox.ts';
 import type { Cli, Define } from '../cli.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
@@ -12,7 +13,7 @@ const MAX_ENDED = 200;
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Lists what waits for a person: questions of stories, commits and results to approve, open circuit breakers, and results to land. Each row names the command that continues.',
+      'Lists what waits for a person: questions of stories, commits and results to approve, open circuit breakers, exhausted budgets, and results to land. Each row names the command that continues.',
     )
     .option('--json', 'print the same as JSON')
     .addHelpText('after', HELP)
@@ -57,17 +58,16 @@ async function show({ json }: { json?: true }, cli: Cli): Promise<void> {
 
 function waitingIn(run: ListedRun, runs: readonly ListedRun[]): Waiting[] {
   const { runId } = run;
-  return inboxItems(run, runs).map(({ what, story, text }) => {
-    // The first two characters are the sign that `halo top` shows.
-    const kind = what.slice(2);
+  return inboxItems(run, runs).map(({ kind, story, text }) => {
     const ofStory = story === undefined ? '' : ` --story ${printableShellWord(story.id)}`;
-    const next = {
+    const commands: Record<InboxKind, string> = {
       answer: `halo answer ${runId}${ofStory} "…"`,
       approval: `halo diff ${runId}${ofStory}`,
       breaker: `halo breaker reset run:${runId}`,
+      budget: nextSteps(run)[0]?.command ?? `halo status ${runId}`,
       land: `halo land ${runId}`,
-    }[kind];
-    return { kind, runId, ...(story && { story: story.id }), text, next: next ?? `halo status ${runId}` };
+    };
+    return { kind, runId, ...(story && { story: story.id }), text, next: commands[kind] };
   });
 }
 

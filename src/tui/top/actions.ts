@@ -1,7 +1,8 @@
+import { awaitsDecision } from '../../view/inbox.ts';
 import type { Operations } from '../../api/operations.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
-import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
+import { type RunState, type StoryState } from '../../core/run/state.ts';
 import { flagsOf, landingStories, listFlags, type Confirmation } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { missingWorker } from '../run-text.ts';
@@ -98,17 +99,6 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     case 'replan':
       return ask(`Continue run ${runId} with ${safeLine(run.prdPath, 100)} as it is now?`);
   }
-}
-
-/** Whether the result of an ended run waits for a decision. */
-export function awaitsDecision(run: RunState): boolean {
-  return (
-    run.status === 'ended' &&
-    run.needsApproval === true &&
-    run.tip !== run.repo.base &&
-    run.landed === undefined &&
-    currentDecision(run) === undefined
-  );
 }
 
 function planAnswer(run: RunState, selected: StoryState | undefined): Planned {

@@ -17,7 +17,7 @@ import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
 import { completeCommand } from './command-line.ts';
 import { KEYS, keyLabel, type KeyCommand } from './key-table.ts';
-import { inboxItems } from './inbox-items.ts';
+import { asksPerson, inboxItems } from '../../view/inbox.ts';
 import { findListing, selectedIndex } from './listing.ts';
 import { bodyHeight, currentTopView, type TopView, type TopState } from './model.ts';
 import { answerPanel, runPanel, storyDetails } from './run-panel.ts';
@@ -54,10 +54,7 @@ function headLine({ runs, older, where, now, width }: TopState, paint: Paint): s
 
 function countsText(runs: readonly ListedRun[], older: number): string {
   const open = runs.filter(({ status }) => status !== 'ended').length;
-  const decisions = runs.reduce(
-    (sum, run) => sum + inboxItems(run, runs).filter(({ what }) => what.startsWith('?')).length,
-    0,
-  );
+  const decisions = runs.reduce((sum, run) => sum + inboxItems(run, runs).filter(asksPerson).length, 0);
   const asks = decisions === 0 ? '' : `  ? ${decisions} waiting for you (2)`;
   const all = runs.length + older;
   return `${open} active of ${all} ${all === 1 ? 'run' : 'runs'}${asks}`;

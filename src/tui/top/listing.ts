@@ -1,3 +1,6 @@
+import { breakerName } from '../../core/failure/breaker.ts';
+import type { BreakerView } from '../../api/operations/requests.ts';
+import { inboxItems, inboxLabel } from '../../view/inbox.ts';
 import type { WorkerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
@@ -9,7 +12,6 @@ import { formatAge, stateCell, storyCount, timeText, waitingFor } from '../run-t
 import { prdListing } from './prds/prd-listing.ts';
 import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
 import { formatCount } from '../usage-text.ts';
-import { breakerRow, inboxItems } from './inbox-items.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
 
@@ -180,12 +182,12 @@ function inboxListing({ runs = [], breakers = [], now }: TopState): Listing {
     { name: 'WHAT' },
   ];
   const rows = runs.flatMap((run) =>
-    inboxItems(run, runs).map(({ what, story, text }): Row => ({
+    inboxItems(run, runs).map(({ kind, story, text }): Row => ({
       id: `${run.runId} ${story?.id ?? ''}`,
       runId: run.runId,
       ...(story && { story: story.id }),
       cells: [
-        { text: what, tone: 'warn' },
+        { text: inboxLabel(kind), tone: 'warn' },
         { text: run.runId, tone: 'strong' },
         { text: safeLine(story?.id ?? '-', 60) },
         { text: `${formatAge(msBetween(story?.endedAt ?? run.endedAt ?? run.createdAt, now))} ago` },
@@ -195,6 +197,20 @@ function inboxListing({ runs = [], breakers = [], now }: TopState): Listing {
     })),
   );
   return { columns, rows: [...breakers.map(breakerRow), ...rows], empty: 'Nothing waits for a decision.' };
+}
+
+/** The row of a breaker of a repository or a provider. */
+function breakerRow({ key, status, reason, until }: BreakerView): Row {
+  const then = until === null ? '' : `; one story may try from ${until.slice(11, 16)} UTC`;
+  return {
+    id: `breaker ${key}`,
+    breaker: key,
+    cells: [
+      { text: inboxLabel('breaker'), tone: 'warn' },
+      ...['-', '-', '-', '-'].map((text) => ({ text })),
+      { text: safeLine(`${breakerName(key)} is ${status}: ${reason}${then}`) },
+    ],
+  };
 }
 
 function spendListing({ runs = [] }: TopState): Listing {

@@ -1,3 +1,4 @@
+import { inboxLabel } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
@@ -27,20 +28,21 @@ interface EntryProps {
 
 /** Something that waits for a decision, with its actions for people who may decide it. */
 export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
-  if (entry.kind === 'shared') return <BreakerCard entry={entry} onDone={onDone} />;
-  const { run, what, story, canDecide, waitsFor } = entry;
+  if (entry.of === 'all') return <BreakerCard entry={entry} onDone={onDone} />;
+  const { run, kind, story, canDecide, waitsFor } = entry;
   const since = story?.endedAt ?? run.endedAt;
   const { branch, source } = run.repo;
   const diff = `#/run/${run.runId}/diff${story === undefined ? '' : `/${encodeURIComponent(story.id)}`}`;
-  const hasDiff = !what.startsWith('!') && (story === undefined || story.held !== undefined || hasLeftWork(story));
+  const isStop = kind === 'breaker' || kind === 'budget';
+  const hasDiff = !isStop && (story === undefined || story.held !== undefined || hasLeftWork(story));
   const options = story?.question?.options ?? [];
   // The options are buttons.
   const limits = story === undefined ? [] : questionLines(story).slice(options.length);
-  const text = what === '? answer' ? [story?.summary ?? '', ...limits].join('\n') : entry.text;
+  const text = kind === 'answer' ? [story?.summary ?? '', ...limits].join('\n') : entry.text;
   return (
     <li class="card entry" tabIndex={0}>
       <div class="line">
-        <span class="state warn">{what}</span>
+        <span class="state warn">{inboxLabel(kind)}</span>
         <a class="title" href={`#/run/${run.runId}`}>
           {run.project === '' ? run.runId : safeLine(run.project)}
         </a>
@@ -64,7 +66,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
         )}
       </div>
       <p class="said">{safeText(text)}</p>
-      {what === '! budget' && (
+      {kind === 'budget' && (
         <p class="soft">
           Raise the budget that it names, or wait for the next day (UTC) if it is a budget of the day. Then retry.
         </p>
@@ -111,14 +113,14 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
   );
 }
 
-function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; onDone: EntryProps['onDone'] }) {
-  const { run, what, story } = entry;
+function EntryActions({ entry, onDone }: { entry: InboxEntry & { of: 'run' }; onDone: EntryProps['onDone'] }) {
+  const { run, kind, story } = entry;
   const body = story === undefined ? {} : { story: story.id };
   const flagged = flaggedOf(run, story);
   const to = (name: string) => runPath(run.runId, `/${name}`);
   const done = (text: string) => onDone(text, run);
-  switch (what) {
-    case '? answer':
+  switch (kind) {
+    case 'answer':
       if (story === undefined) return null;
       return (
         <AnswerForm
@@ -129,7 +131,7 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; 
           onDone={() => done(`Answered ${safeLine(story.id)}. The run continues.`)}
         />
       );
-    case '? approval':
+    case 'approval':
       return (
         <>
           <ActionButton
@@ -153,7 +155,7 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; 
           />
         </>
       );
-    case '+ land':
+    case 'land':
       return (
         <ActionButton
           label="Land"
@@ -166,7 +168,7 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { kind: 'run' }; 
           onDone={(result) => done(describeLanding(result as LandedRun))}
         />
       );
-    case '! budget':
+    case 'budget':
       return (
         <ActionButton
           label="Retry"

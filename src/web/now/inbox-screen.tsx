@@ -84,5 +84,5 @@ export function InboxScreen({ runs, breakers, person, now }: InboxProps): JSX.El
 
 /** Differs once the server reports the decision, or something that came after it. */
 function versionOf(entry: InboxEntry): string {
-  return `${entry.key} ${entry.kind === 'run' ? entry.run.seq : JSON.stringify(entry.breaker)}`;
+  return `${entry.key} ${entry.of === 'run' ? entry.run.seq : JSON.stringify(entry.breaker)}`;
 }

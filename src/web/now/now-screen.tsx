@@ -7,7 +7,7 @@ import { describeUnmetDependencies, type StoryState } from '../../core/run/state
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
-import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { asksPerson, inboxItems, type InboxItem } from '../../view/inbox.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
 import { MissingWorker, WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
@@ -150,11 +150,11 @@ function isUnsolved({ progress }: StoryState): boolean {
   return progress === 'failed' || progress === 'needs_human';
 }
 
-/** What the inbox has of the runs: those that cannot continue without a person (`?`), and those whose result can land (`+`). */
+/** What the inbox has of the runs: those that cannot continue without a person, and those whose result can land. */
 function sortByItems(runs: readonly ListedRun[]): { asking: Set<ListedRun>; toLand: Set<ListedRun> } {
-  const found = runs.map((run) => ({ run, signs: inboxItems(run, runs).map(({ what }) => what[0]) }));
-  const having = (sign: string) => new Set(found.flatMap(({ run, signs }) => (signs.includes(sign) ? [run] : [])));
-  return { asking: having('?'), toLand: having('+') };
+  const having = (wanted: (item: InboxItem) => boolean) =>
+    new Set(runs.filter((run) => inboxItems(run, runs).some(wanted)));
+  return { asking: having(asksPerson), toLand: having(({ kind }) => kind === 'land') };
 }
 
 function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {

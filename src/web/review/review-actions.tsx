@@ -5,7 +5,7 @@ import { flagsOf, landingStories, listFlags, type Confirmation, type Flag } from
 import { isReviewable, commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
-import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { inboxItems } from '../../view/inbox.ts';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
 import { toSent, type UnsentComment } from './review-state.ts';
@@ -30,14 +30,14 @@ export function decisionsOf(
   const isOfRun = story === undefined || run.stories.length === 1;
   const ofRun = inboxItems(run, []).filter((item) => item.story === undefined);
   return {
-    decide: story === undefined ? ofRun.some(({ what }) => what === '? approval') : story.held !== undefined,
+    decide: story === undefined ? ofRun.some(({ kind }) => kind === 'approval') : story.held !== undefined,
     sendBack:
       story !== undefined &&
       isReviewable(run) &&
       commitToReview(story) !== undefined &&
       story.approved === undefined &&
       openFeedback(story) === undefined,
-    land: isOfRun && ofRun.some(({ what }) => what === '+ land'),
+    land: isOfRun && ofRun.some(({ kind }) => kind === 'land'),
     requestPull: hasChange && isOfRun && mayHavePull(run),
   };
 }

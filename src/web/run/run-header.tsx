@@ -5,7 +5,7 @@ import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
-import { inboxItems } from '../../tui/top/inbox-items.ts';
+import { inboxItems } from '../../view/inbox.ts';
 import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
@@ -97,7 +97,7 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
   const to = (name: string) => runPath(runId, `/${name}`);
   const mayControl = mayDo(person, 'control', run.user);
   const isOpen = run.status !== 'ended';
-  const isLandable = inboxItems(run, [run]).some(({ what }) => what === '+ land');
+  const isLandable = inboxItems(run, [run]).some(({ kind }) => kind === 'land');
   return (
     <div class="run-actions">
       <a class="button" href={`#/run/${runId}/diff`}>

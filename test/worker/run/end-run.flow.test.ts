@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { inboxItems } from '../../../src/tui/top/inbox-items.ts';
+import { inboxItems } from '../../../src/view/inbox.ts';
 import { approveStory } from '../../../src/worker/control/approve-story.ts';
 import { endRun, planEnd } from '../../../src/worker/run/end-run.ts';
 import { landRun } from '../../../src/worker/run/land-run.ts';
@@ -54,7 +54,7 @@ describe('the end of a run with land.mode = "ff"', () => {
     expect(state.landed).toBeUndefined();
     expect(repository.git('rev-parse', 'main')).toBe(run.base);
     expect(inboxItems(state, [state])).toMatchObject([
-      { what: '+ land', text: '1/1 stories, not on your branch yet; flagged: secret' },
+      { kind: 'land', text: '1/1 stories, not on your branch yet; flagged: secret' },
     ]);
     const request = { runId: run.runId, by: 'ann' };
     await expect(landRun(run.store, home, request)).rejects.toMatchObject({ code: 'UNCONFIRMED' });

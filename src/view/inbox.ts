@@ -1,0 +1,105 @@
+import type { ListedRun } from '../api/runs/limited-runs.ts';
+import { flagsOf, landingStories } from '../core/review/flags.ts';
+import { isQuestion, questionLines } from '../core/run/questions.ts';
+import { currentDecision, isDone, isSelected, type RunState, type StoryState } from '../core/run/state.ts';
+
+/** What a person decides: answers a question, approves, resets a breaker, raises a budget, or lands a result. */
+export type InboxKind = 'answer' | 'approval' | 'breaker' | 'budget' | 'land';
+
+/** `?`: the run cannot continue without a person; `!`: something has stopped it; `+`: a result, which blocks nothing. */
+const SIGNS: Record<InboxKind, '?' | '!' | '+'> = {
+  ...{ answer: '?', approval: '?', breaker: '!', budget: '!', land: '+' },
+};
+
+export interface InboxItem {
+  kind: InboxKind;
+  story?: StoryState;
+  text: string;
+}
+
+/** E.g. `? answer`. */
+export function inboxLabel(kind: InboxKind): string {
+  return `${SIGNS[kind]} ${kind}`;
+}
+
+/** Whether the run cannot continue without a person. */
+export function asksPerson({ kind }: Pick<InboxItem, 'kind'>): boolean {
+  return SIGNS[kind] === '?';
+}
+
+/**
+ * What of a run waits for a decision of a person. Questions of a task cannot be answered, and those of stories that another
+ * one of `runs` has done since need no answer.
+ */
+export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxItem[] {
+  const items = run.stories.flatMap((story): InboxItem[] => {
+    const text = story.summary ?? story.title;
+    if (story.held !== undefined) return [{ kind: 'approval', story, text }];
+    const isOpen = isQuestion(story) && run.task !== true && !isDoneSince(story, run, runs);
+    const more = questionLines(story).join('  ');
+    return isOpen ? [{ kind: 'answer', story, text: more === '' ? text : `${text}  ${more}` }] : [];
+  });
+  if (awaitsDecision(run)) items.push({ kind: 'approval', text: 'the result of the run' });
+  // A run that its breaker ended continues after a reset, unless a newer run has done its stories.
+  const isOpen = ({ progress }: StoryState) => !['passed', 'done', 'skipped', 'cancelled'].includes(progress);
+  const isBlocked =
+    run.status !== 'ended' || run.stories.some((story) => isOpen(story) && !isDoneSince(story, run, runs));
+  if (run.breaker !== undefined && isBlocked) items.push({ kind: 'breaker', text: run.breaker });
+  const isLandable =
+    run.stopReason === 'SUCCESS' && run.tip !== run.repo.base && run.landed === undefined && run.scratch !== true;
+  const isOnForge = run.pull !== undefined && run.pull.ended !== 'closed';
+  if (isLandable && !isOnForge && items.length === 0 && run.decision?.verdict !== 'rejected') {
+    const stories = run.stories.filter((story) => isSelected(story, run));
+    const done = `${stories.filter(isDone).length}/${stories.length}`;
+    items.push({ kind: 'land', text: `${done} stories, not on your branch yet${describeFlags(run)}` });
+  }
+  if (isBudgetStop(run, runs)) items.push({ kind: 'budget', text: budgetText(run) });
+  return items;
+}
+
+/** Whether a person is to accept or reject the whole result. */
+export function awaitsDecision(run: RunState): boolean {
+  return (
+    run.status === 'ended' &&
+    run.needsApproval === true &&
+    run.tip !== run.repo.base &&
+    run.landed === undefined &&
+    currentDecision(run) === undefined
+  );
+}
+
+/** What a person has to confirm. */
+function describeFlags(run: ListedRun): string {
+  const flags = flagsOf(landingStories(run));
+  return flags.length === 0 ? '' : `; flagged: ${flags.join(', ')}`;
+}
+
+/** Whether it ended because a budget was used up, and no newer run works on the same PRD. */
+function isBudgetStop(run: ListedRun, runs: readonly ListedRun[]): boolean {
+  if (run.status !== 'ended' || run.stories.every(isDone)) return false;
+  if (run.stopReason !== 'BUDGET_EXCEEDED' && !run.stories.some(isStoppedByBudget)) return false;
+  return !runs.some((other) => isNewer(other, run));
+}
+
+function isStoppedByBudget({ progress, stopReason }: StoryState): boolean {
+  return progress === 'failed' && stopReason === 'BUDGET_EXCEEDED';
+}
+
+/** Which budget is used up. */
+function budgetText({ stories, detail }: ListedRun): string {
+  return stories.find(isStoppedByBudget)?.summary ?? detail ?? 'A budget is used up.';
+}
+
+/** Whether a newer run of the same PRD has done a story of `run`. */
+function isDoneSince({ id }: StoryState, run: ListedRun, runs: readonly ListedRun[]): boolean {
+  return runs.some(
+    (other) =>
+      isNewer(other, run) &&
+      other.stories.some((story) => story.id === id && (story.progress === 'passed' || story.progress === 'done')),
+  );
+}
+
+/** Whether it is a newer run of the same PRD. */
+function isNewer({ repo, prdPath, createdAt }: ListedRun, run: ListedRun): boolean {
+  return createdAt > run.createdAt && repo.source === run.repo.source && prdPath === run.prdPath;
+}
