@@ -124,7 +124,9 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
           outcome?.verdict === 'passed' ? { code: OK } : { code: ERROR, message: outcome?.stopReason ?? 'stopped' },
       };
       const isOwn = (at: string) => at >= start.at && (next === undefined || at < next);
-      const used = events.filter((event) => event.type === 'model.used' && event.story === story && isOwn(event.at));
+      const used = events.filter(
+        (event) => event.type === 'model.used' && event.story === story && event.attempt === attempt && isOwn(event.at),
+      );
       const own = { ...facts, parent, name };
       return [
         span,

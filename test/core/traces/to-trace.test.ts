@@ -64,6 +64,27 @@ describe('the trace of a run', () => {
     expect(root?.attributes).toContainEqual({ key: 'cicd.pipeline.result', value: { stringValue: 'success' } });
   });
 
+  it('has each model request once, below its own attempt', () => {
+    const used = (attempt: number): JournalEntry => {
+      return { type: 'model.used', model: 'm', told: 'all', usage, tokens: 100, ms: 0, story: 'US-001', attempt };
+    };
+    const spans = traceOf(
+      journal(
+        created('r'),
+        started,
+        used(1),
+        failed('US-001').at(-1)!,
+        { ...started, attempt: 2 } as JournalEntry,
+        used(2),
+        { ...ended, attempt: 2 } as JournalEntry,
+        END,
+      ),
+    );
+    const [first, second] = spans.filter(({ name }) => name === 'US-001');
+    const requests = spans.filter(({ name }) => name === 'chat m');
+    expect(requests.map(({ parentSpanId }) => parentSpanId)).toEqual([first?.spanId, second?.spanId]);
+  });
+
   it('is the same each time, and another one after the run was continued', () => {
     expect(traceOf(events)).toEqual(traceOf(events));
     const more = journal(
