@@ -246,6 +246,8 @@ function afterFact(known: AttemptRecord, event: AttemptEvent): AttemptRecord {
       return stop(known, { at, verdict: 'interrupted', stopReason, reason, summary });
     }
     case 'story.postponed':
+      // A start that has ended already did not run until now.
+      if (known.starts.at(-1)?.end !== undefined) return known;
       return stop(known, { at: event.at, verdict: 'interrupted', reason: 'POSTPONED', summary: event.why });
     case 'story.stopped':
     case 'story.returned': {

@@ -3,6 +3,7 @@ import type { FailureClass } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { attemptMs, foldAttempts, phaseMs, totalUsage, type AttemptRecord } from '../journal/attempts.ts';
 import type { AttemptRef, JournalEvent, Verdict } from '../journal/events.ts';
+import { foldRun } from '../journal/fold-run.ts';
 import type { Phase } from '../journal/phase.ts';
 
 /** One attempt, from its journal. Times are ISO 8601. */
@@ -44,8 +45,13 @@ export interface RunSummary {
 /** Summarizes a journal at a time (ISO 8601). */
 export function summarizeRun(events: readonly JournalEvent[], now: string): RunSummary {
   const attempts = foldAttempts(events);
+  const { startedAt, endedAt, stopReason } = foldRun(events) ?? {};
   const summary: RunSummary = {
-    ...{ runId: '', repo: '', createdAt: '', retries: {}, breakers: [] },
+    ...{ runId: '', repo: '', createdAt: '' },
+    ...(startedAt !== undefined && { startedAt }),
+    ...(endedAt !== undefined && { endedAt }),
+    ...(stopReason !== undefined && { stopReason }),
+    ...{ retries: {}, breakers: [] },
     attempts: attempts.map((attempt) => summarizeAttempt(attempt, now)),
     usage: attempts.reduce((sum, { usage }) => addUsage(sum, totalUsage(usage)), NO_USAGE),
   };
@@ -56,12 +62,6 @@ export function summarizeRun(events: readonly JournalEvent[], now: string): RunS
 function addToRun(summary: RunSummary, event: JournalEvent): void {
   if (event.type === 'run.created') {
     Object.assign(summary, { runId: event.runId, repo: event.repo.source, createdAt: event.at });
-  } else if (event.type === 'run.started') summary.startedAt ??= event.at;
-  else if (event.type === 'run.ended') {
-    Object.assign(summary, { endedAt: event.at, stopReason: event.stopReason });
-  } else if (event.type === 'run.retried' || event.type === 'run.resumed') {
-    delete summary.endedAt;
-    delete summary.stopReason;
   } else if (event.type === 'retry.scheduled') {
     summary.retries[event.class] = (summary.retries[event.class] ?? 0) + 1;
   } else if (event.type === 'breaker.opened') summary.breakers.push({ at: event.at, reason: event.reason });

@@ -55,6 +55,15 @@ function passed(used: Usage = NO_USAGE): JournalEntry {
   };
 }
 
+const postponed: JournalEntry = {
+  type: 'story.postponed',
+  ...REF,
+  model: 'm',
+  by: 'rate',
+  why: '',
+  notBefore: '2030-01-01T00:00:00.000Z',
+};
+
 const held: JournalEntry = {
   type: 'story.ended',
   ...REF,
@@ -132,6 +141,21 @@ const JOURNALS: { what: string; entries: JournalEntry[]; gates: number; costUsd?
     ...{ gates: 1, costUsd: 0.4, seconds: 10 },
   },
   {
+    what: 'a story that waited twice for its model, the second time without a start',
+    entries: [
+      started,
+      model(0.1),
+      postponed,
+      postponed,
+      started,
+      model(0.1),
+      gates,
+      ...gate('gates/1.log'),
+      passed(usage(0.1)),
+    ],
+    ...{ gates: 1, costUsd: 0.2, seconds: 7 },
+  },
+  {
     what: 'a story whose worker died before its gates',
     entries: [started, model(0.1), started, model(0.1), gates, ...gate('gates/1.log'), passed(usage(0.1))],
     ...{ gates: 1, costUsd: 0.2, seconds: 5 },
@@ -188,6 +212,17 @@ describe.each(JOURNALS)('$what', ({ entries, gates: count, costUsd, seconds }) =
   });
 });
 
+describe('the summary of a run', () => {
+  it('has no end once a decision about a story has reopened the run', () => {
+    const approved: JournalEntry = { type: 'approval.given', ...REF, commit: COMMIT, by: 'ann' };
+    const ended: JournalEntry = { ...END, stopReason: 'NEEDS_HUMAN' };
+    expect(summarizeRun(journalOf([RUN, started, held, ended]), '').stopReason).toBe('NEEDS_HUMAN');
+    const summary = summarizeRun(journalOf([RUN, started, held, ended, approved, started]), '');
+    expect(summary).not.toHaveProperty('endedAt');
+    expect(summary).not.toHaveProperty('stopReason');
+  });
+});
+
 describe('the usage of generated journals', () => {
   const entry = fc.constantFrom<JournalEntry>(
     started,
@@ -197,7 +232,7 @@ describe('the usage of generated journals', () => {
     { type: 'story.stopped', ...REF, usage: usage(0.8) },
     { type: 'story.disturbed', ...REF, class: 'infrastructure', stopReason: 'INFRASTRUCTURE', summary: '' },
     { type: 'story.returned', ...REF },
-    { type: 'story.postponed', ...REF, model: 'm', by: 'rate', why: '', notBefore: '2030-01-01T00:00:00.000Z' },
+    postponed,
     held,
   );
 
