@@ -59,6 +59,6 @@ export class UserTurns {
   }
 }
 
-function clientLeft(): HaloError {
+export function clientLeft(): HaloError {
   return new HaloError('RUN_ABORTED', 'The client has left.');
 }

@@ -18,7 +18,7 @@ import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Caller } from '../access/authenticate.ts';
 import type { Credential } from '../access/credential.ts';
 import type { CallerOptions } from '../access/call-for-user.ts';
-import { UserTurns } from '../access/user-turns.ts';
+import { clientLeft, UserTurns } from '../access/user-turns.ts';
 import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
 import { answerBrokenRequest } from './broken-request.ts';
@@ -146,6 +146,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
     if (credential === undefined || (credential.from === 'page' && request.routeOptions.url === '/mcp'))
       throw refusedToken();
     const caller = await identify(request, credential);
+    // What is counted until the connection closes would be counted forever.
+    if (reply.raw.destroyed) throw clientLeft();
     if (caller.kind === 'user' && (request.routeOptions.config as RouteConfig).stream !== true)
       running.add(reply, caller.user.name);
     callers.set(request, caller);

@@ -257,6 +257,29 @@ describe('incident user-limits: a user with slow requests', () => {
     for (const client of clients) client.destroy();
   });
 
+  it('keeps no place for a client that leaves before the server knows who it is', async () => {
+    await serve();
+    const token = await addUser('ann');
+    let proceed = () => undefined as void;
+    const held = new Promise<void>((resolve) => (proceed = resolve));
+    const markUsed = vi.spyOn(UserFiles.prototype, 'markUsed').mockReturnValue(held);
+    const { port, host } = new URL(url);
+    const clients = Array.from({ length: 8 }, () => {
+      const client = connect(Number(port), '127.0.0.1').on('error', () => undefined);
+      client.write(`GET /v1/runs HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+      return client;
+    });
+    await vi.waitFor(() => expect(markUsed).toHaveBeenCalledTimes(8), PATIENCE);
+    for (const client of clients) client.destroy();
+    // What the server answers later, it has read later.
+    expect(await get('/v1/runs', bearer(OWNER))).toBe(200);
+    proceed();
+    await held;
+    markUsed.mockRestore();
+    const answer = await fetch(`${url}/v1/runs`, { headers: bearer(token), signal: AbortSignal.timeout(5_000) });
+    expect(answer.status).toBe(200);
+  });
+
   it('replays one attempt at a time; another user waits until the server has a place', async () => {
     const { host } = home;
     const runId = await home.addRun([{ ...created(), user: 'ann' }]);
