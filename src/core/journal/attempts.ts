@@ -184,7 +184,9 @@ function afterStart(
   { story, attempt, at, base, seq }: Of<'story.started'>,
 ): AttemptRecord {
   const starts = [...(known?.starts ?? []), { seq, at }];
-  const { startedAt = at, phases = [], usage = [] } = known ?? {};
+  const { startedAt = at, usage = [] } = known ?? {};
+  // Nothing says when its worker died.
+  const phases = (known?.phases ?? []).map((each) => (each.to === undefined ? { ...each, to: each.from } : each));
   const kept = { story, attempt, startedAt, base, starts, phases, usage, isMetered: false };
   if (known?.reply?.what === 'approved') return { ...omit(known, 'end'), ...kept };
   return { ...kept, commands: [], round: 0, requests: [], claims: [] };
@@ -275,16 +277,24 @@ function afterEnd(known: AttemptRecord, event: Of<'story.ended'>): AttemptRecord
   const next = verdict !== 'passed' && known.reply?.what === 'approved' ? omit(known, 'reply') : known;
   const open = next.phases.map((phase) => (phase.to === undefined ? { ...phase, failed: true as const } : phase));
   const end = { at, verdict, stopReason, reason, summary, ...(made !== undefined && { commit: made }) };
-  return stop(verdict === 'failed' ? { ...next, phases: open } : next, end);
+  const isDead = event.recovered === true || failure?.cause === 'worker-died';
+  return stop(verdict === 'failed' ? { ...next, phases: open } : next, end, isDead ? lastSign(known) : at);
 }
 
-/** A phase that failed has no end of its own. */
-function stop(known: AttemptRecord, end: AttemptEnd): AttemptRecord {
-  const starts = known.starts.with(-1, { ...(known.starts.at(-1) as AttemptStart), end });
+/** When an attempt whose worker died was last heard of. */
+function lastSign({ phases, starts }: AttemptRecord): string {
+  const { at } = starts.at(-1) as AttemptStart;
+  const { from = at, to = from } = phases.at(-1) ?? {};
+  return to > at ? to : at;
+}
+
+/** A phase that failed has no end of its own. `ranUntil`: its end is recorded later if its worker died. */
+function stop(known: AttemptRecord, end: AttemptEnd, ranUntil = end.at): AttemptRecord {
+  const starts = known.starts.with(-1, { ...(known.starts.at(-1) as AttemptStart), end: { ...end, at: ranUntil } });
   return {
     ...omit(known, 'running'),
     starts,
-    phases: known.phases.map((each) => (each.to === undefined ? { ...each, to: end.at } : each)),
+    phases: known.phases.map((each) => (each.to === undefined ? { ...each, to: ranUntil } : each)),
     end,
   };
 }

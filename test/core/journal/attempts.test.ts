@@ -212,6 +212,40 @@ describe.each(JOURNALS)('$what', ({ entries, gates: count, costUsd, seconds }) =
   });
 });
 
+describe('an attempt whose worker died', () => {
+  const agent: JournalEntry = { type: 'phase.started', ...REF, phase: 'agent' };
+  const agentEnded: JournalEntry = { type: 'phase.ended', ...REF, phase: 'agent', ms: 1_000 };
+  const landing: JournalEntry = { type: 'phase.started', ...REF, phase: 'land' };
+  const summaryAfter = (before: JournalEntry[], ...after: JournalEntry[]) => {
+    const later = journalOf([RUN, ...before, ...after]).map((event) =>
+      event.seq > before.length + 1 ? { ...event, at: event.at.replace('2030-01-01', '2030-01-02') } : event,
+    );
+    return summarizeRun(later, '2031-01-01T00:00:00.000Z').attempts[0];
+  };
+
+  it('does not run until another worker starts it again', () => {
+    const summary = summaryAfter([started, agent], started, agent, agentEnded, passed());
+    expect(summary).toMatchObject({ ms: 3_000, phases: { agent: 1_000 } });
+  });
+
+  it('ran until it was last heard of, if its commit had landed or no other worker starts it', () => {
+    const recovered = { ...passed(), recovered: true } as JournalEntry;
+    expect(summaryAfter([started, agent, agentEnded, landing], recovered)).toMatchObject({
+      ms: 3_000,
+      phases: { agent: 1_000, land: 0 },
+      endedAt: '2030-01-02T00:00:05.000Z',
+    });
+    const { commit: _, ...failed } = passed() as JournalEntry & { commit?: string };
+    const givenUp = {
+      ...failed,
+      verdict: 'failed',
+      stopReason: 'INFRASTRUCTURE',
+      failure: { class: 'infrastructure', rule: 'halt', cause: 'worker-died' },
+    } as JournalEntry;
+    expect(summaryAfter([started, agent], givenUp)).toMatchObject({ ms: 1_000, phases: { agent: 0 } });
+  });
+});
+
 describe('the summary of a run', () => {
   it('has no end once a decision about a story has reopened the run', () => {
     const approved: JournalEntry = { type: 'approval.given', ...REF, commit: COMMIT, by: 'ann' };
