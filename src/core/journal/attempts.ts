@@ -281,7 +281,7 @@ function afterEnd(known: AttemptRecord, event: Of<'story.ended'>): AttemptRecord
   return stop(verdict === 'failed' ? { ...next, phases: open } : next, end, isDead ? lastSign(known) : at);
 }
 
-/** When an attempt whose worker died was last heard of. */
+/** The last time that the journal has of an attempt whose worker died. */
 function lastSign({ phases, starts }: AttemptRecord): string {
   const { at } = starts.at(-1) as AttemptStart;
   const { from = at, to = from } = phases.at(-1) ?? {};

@@ -228,7 +228,7 @@ describe('an attempt whose worker died', () => {
     expect(summary).toMatchObject({ ms: 3_000, phases: { agent: 1_000 } });
   });
 
-  it('ran until it was last heard of, if its commit had landed or no other worker starts it', () => {
+  it('ran until its last phase, if its commit had landed or no other worker starts it', () => {
     const recovered = { ...passed(), recovered: true } as JournalEntry;
     expect(summaryAfter([started, agent, agentEnded, landing], recovered)).toMatchObject({
       ms: 3_000,
