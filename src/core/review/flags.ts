@@ -62,15 +62,16 @@ export function assertConfirmed(
   const flags = flagsOf(stories);
   if (seen === commit && flags.every((flag) => confirm.includes(flag))) return;
   const what = story === undefined ? `run ${runId}` : `story ${safeLine(story)} of run ${runId}`;
-  const moved =
-    seen === commit ? '' : `, which is at ${commit.slice(0, 7)} now and not at ${safeLine(seen).slice(0, 7)},`;
+  const about = [
+    ...(seen === commit ? [] : [`which is at ${commit.slice(0, 7)} now and not at ${safeLine(seen).slice(0, 7)}`]),
+    ...(continued.length === 0 ? [] : [`which continues ${continued.join(' and ')}`]),
+  ];
   const found = listFlags(stories).map(({ text }) => text);
   const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
-  const before = continued.length === 0 ? '' : `, which continues ${continued.join(' and ')},`;
   const others = continued.map((other) => ` and \`halo diff ${other}\``).join('');
   throw new HaloError(
     'UNCONFIRMED',
-    `The change of ${what}${moved}${before} has to be confirmed${found.length === 0 ? '' : `: ${found.join('; ')}`}.`,
+    `The change of ${what}${about.length === 0 ? '' : `, ${about.join(' and ')},`} has to be confirmed${found.length === 0 ? '' : `: ${found.join('; ')}`}.`,
     {
       hint: `Review it with \`halo diff ${runId}${of}\`${others}, then confirm what it has: \`halo ${verb} ${runId}${of}${flags.length === 0 ? '' : ` --confirm ${flags.join(',')}`}\`.`,
     },

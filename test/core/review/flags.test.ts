@@ -65,5 +65,9 @@ describe('what halo flags', () => {
     expect(land('f'.repeat(40))).toThrow(
       'The change of run r1, which is at abcdef0 now and not at fffffff, has to be confirmed.',
     );
+    const both = { verb: 'land', runId: 'r2', stories, commit: COMMIT, continued: ['r1'] } as const;
+    expect(() => assertConfirmed(both, { commit: 'f'.repeat(40) })).toThrow(
+      'The change of run r2, which is at abcdef0 now and not at fffffff and which continues r1, has to be confirmed.',
+    );
   });
 });
