@@ -9,6 +9,7 @@ describe('what is not a PRD', () => {
     expect(refusal(Buffer.from([0xe2, 0x80])).message).toBe(
       'prd.json:1: The text is not UTF-8: byte 0xe2 at offset 0.',
     );
+    expect(refusal(Buffer.concat([Buffer.from('🛒'), Buffer.from([0xff])])).message).toContain('0xff at offset 4.');
   });
 
   test('an empty or blank file is refused', () => {
@@ -87,6 +88,7 @@ describe('messages', () => {
     expect(lines[0]).toBe('prd.json:3: userStories[0].title: is missing, and so is the description');
     expect(lines[1]).toMatch(/^prd\.json:9: userStories\[1\]/);
     expect(lines[10]).toBe('and 4 more problems');
+    expect(refusal(JSON.stringify({ userStories: userStories.slice(3) })).message).toMatch(/\nand 1 more problem$/);
   });
 
   test('name the dialect that the file was read as', () => {

@@ -19,6 +19,15 @@ describe('project and branch', () => {
 });
 
 describe('ids', () => {
+  test('an id that looks like another one is refused', () => {
+    expect(
+      refusal([
+        { ...STORY, id: 'a' },
+        { ...STORY, id: '\u0430' },
+      ]),
+    ).toContain('looks like the id');
+  });
+
   test('whole numbers become strings, and 1 and "1" are the same id', () => {
     expect(parse([{ ...STORY, id: 7 }]).stories[0]?.id).toBe('7');
     expect(
@@ -92,6 +101,15 @@ describe('acceptance', () => {
     });
   });
 
+  test('a criterion is trimmed, and subtasks in one text are not criteria', () => {
+    expect(parse([{ ...STORY, acceptanceCriteria: [' one '] }]).stories[0]?.acceptance).toEqual(['one']);
+    const subtasks = 'see the wiki';
+    expect(parse([{ id: 'a', title: 'x', subtasks }]).stories[0]).toMatchObject({
+      acceptance: [],
+      extra: { subtasks },
+    });
+  });
+
   test('the first spelling is used and the others stay in extra', () => {
     const prd = parse([{ ...STORY, tests: 'run them' }]);
     expect(prd.stories[0]).toMatchObject({ acceptance: ['It holds items'], extra: { tests: 'run them' } });
@@ -143,6 +161,15 @@ describe('dependencies', () => {
     },
   );
 
+  test('a dependency that is an object stays in extra', () => {
+    const dependsOn = [{ id: 'b', why: 'It has the prices' }];
+    const prd = parse([
+      { ...STORY, dependsOn },
+      { ...STORY, id: 'b' },
+    ]);
+    expect(prd.stories[0]).toMatchObject({ dependsOn: ['b'], extra: { dependsOn } });
+  });
+
   test('dependencies of unusable types are refused', () => {
     expect(refusal([{ ...STORY, dependsOn: true }])).toContain('must be a list of story ids, not a boolean');
     expect(refusal([{ ...STORY, dependsOn: [{}] }])).toContain('dependsOn[0]: must be a story id, not an object');
@@ -175,6 +202,7 @@ describe('status', () => {
     [{ passes: true, status: 'COMPLETED' }, 'done'],
     [{ passes: false, status: 'in-progress' }, 'in_progress'],
     [{ status: '✅ Done' }, 'done'],
+    [{ status: 'done', state: 'finished' }, 'done'],
     [{ status: 'not_started' }, 'pending'],
     [{ status: 'On hold' }, 'blocked'],
     [{ status: 'wontfix' }, 'skipped'],
@@ -191,6 +219,7 @@ describe('status', () => {
     [{ passes: false, status: 'done' }, 'pending', 'the status is done but the flag is not; treated as not done'],
     [{ passes: 'yes' }, 'done', 'passes is a string, treated as done'],
     [{ passes: 'nearly' }, 'pending', 'passes is a string, treated as not done'],
+    [{ status: 'done', state: 'open' }, 'done', 'status is used, state is ignored'],
     [{ status: 'partial' }, 'pending', 'unknown status "partial", treated as pending'],
   ])('%j is %s with a warning', (fields, status, warning) => {
     const prd = parse([{ ...STORY, ...fields }]);

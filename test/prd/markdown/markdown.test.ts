@@ -107,6 +107,15 @@ describe('checkboxes', () => {
     expect(labelled.stories).toMatchObject([{ acceptance: ['one', 'two'], description: 'About a.' }]);
   });
 
+  test('checkboxes below a line for criteria are the stories of a file without others', () => {
+    expect(idsOf('Acceptance criteria:', '- [ ] a', '- [ ] b')).toEqual(['a', 'b']);
+  });
+
+  test('an indented line continues the last criterion also after a blank line', () => {
+    const { stories } = parse('- [ ] a', 'Criteria:', '- [ ] one', '', '  more of one');
+    expect(stories).toMatchObject([{ id: 'a', acceptance: ['one more of one'] }]);
+  });
+
   test('checkboxes below a plain bullet are stories', () => {
     expect(idsOf('- Group:', '  - [ ] a', '  - [ ] b', '- [ ] c')).toEqual(['a', 'b', 'c']);
   });
@@ -256,6 +265,35 @@ describe('story headings', () => {
     expect(parse(...lines).stories.map(({ status }) => status)).toEqual(['done', 'pending', 'done']);
   });
 
+  test('without criteria have the boxes below lists and commands as steps', () => {
+    const files = ['**Files:**', '- one.ts', '', '- [ ] x'];
+    const { stories } = parse('### US-1: a', '**Status:** Open', ...files, '**Run:** npm test', '', '- [ ] y');
+    expect(stories).toMatchObject([{ acceptance: ['x', 'y'], extra: { Files: '- one.ts', Run: 'npm test' } }]);
+  });
+
+  test('have the first of two priorities, and labels in bullets', () => {
+    const { stories } = parse('### US-1: a', '- **Priority:** 1', '- **Priority:** 2', '**Acceptance:** b');
+    expect(stories).toMatchObject([{ priority: 1, extra: { Priority: '2' } }]);
+  });
+
+  test('have criteria below a line without a colon', () => {
+    expect(parse('### US-1: a', 'Acceptance Criteria', '- x').stories).toMatchObject([{ acceptance: ['x'] }]);
+  });
+
+  test('have criteria below a heading of their own', () => {
+    const { stories } = parse('# Shop', '## Add a cart', '### Acceptance Criteria', '- [ ] x');
+    expect(stories).toMatchObject([{ id: 'add-a-cart', acceptance: ['x'] }]);
+  });
+
+  test('have notes without their common indent', () => {
+    const { stories } = parse(...story('### US-1: a', '- x'), '**Notes:**', '', '  one', '', '  two');
+    expect(stories).toMatchObject([{ notes: 'one\n\ntwo' }]);
+  });
+
+  test.each([[[]], [['**Status:** Done']]])('are done without a warning if the status agrees: %j', (lines) => {
+    expect(parse('### US-1: a', ...lines, '**Acceptance Criteria:**', '- [x] x').warnings).toEqual([]);
+  });
+
   test.each([
     ['### US-1: a', '- [x] x', 'pending', 'the checkboxes are done but the status is not; treated as done'],
     ['### US-1: a ✅', '- [ ] x', 'pending', 'the mark of the heading is done but the status is not; treated as done'],
@@ -293,6 +331,7 @@ describe('story headings', () => {
   test.each([
     ['ids alone', ['### US-1: a', '- [ ] x'], [GUESS]],
     ['ids, and a status each', ['### US-1: a', '**Status:** Open', '- [ ] x'], []],
+    ['no boxes', ['### US-1: a', '**Status:** Open', '### US-2: b', 'words'], ['US-1, US-2: no acceptance criteria']],
     ['a criteria label', story('### US-1: a', '- [ ] x'), []],
     ['numbers above boxes without ids', ['## 1. a', '- [ ] x', '## b', '- [ ] y'], [`${GROUPS}: line 1`]],
     ['a status above single boxes', ['## a', '**Status:** Done', '- [ ] x', '- [x] y'], [`${GROUPS}: line 1`]],

@@ -160,6 +160,19 @@ Notes:
     expect(messageOf(() => updatePlan(Buffer.from(BULLETS), plan, 'PLAN.md'))).toMatch(/^PRD_INVALID: .* #42 would be/);
   });
 
+  it('is refused if a criterion of the agent would be read as a dependency', () => {
+    const plan = planOf(planned('US-004', { acceptance: ['It works.', 'Depends on: US-001'] }));
+    expect(messageOf(() => updatePlan(Buffer.from(MARKDOWN_PLAN), plan, 'PLAN.md'))).toMatch(
+      / US-004 would be read as/,
+    );
+  });
+
+  it('is refused if a done story would get the id of another one', () => {
+    const [one, two, open] = ['One', 'Two', 'Three'].map((title) => ({ id: 'A', title, passes: title !== 'Three' }));
+    const text = JSON.stringify({ userStories: [one, two, open] });
+    expect(messageOf(() => updatePlan(Buffer.from(text), planOf(planned('B')), 'p'))).toMatch(/ would change A~2\.$/);
+  });
+
   it('finds stories of a list without ids by their titles', () => {
     const plain = '# Plan\n\n- [x] Cart\n- [ ] Total\n  - b\n';
     const plan = planOf(planned('x', { title: 'Total', acceptance: ['b', 'c'] }), planned('y', { title: 'Pay' }));
@@ -174,6 +187,8 @@ Notes:
     );
     expect(updatePlan(Buffer.from(JSON_PLAN), same, 'prd.json').text).toBe(JSON_PLAN);
     expect(updatePlan(Buffer.from(MARKDOWN_PLAN), same, 'PLAN.md').text).toBe(MARKDOWN_PLAN);
+    const unended = MARKDOWN_PLAN.slice(0, MARKDOWN_PLAN.indexOf('\n\n## Notes'));
+    expect(updatePlan(Buffer.from(unended), same, 'PLAN.md').text).toBe(unended);
   });
 
   it('never gives the id of a done story to another one', () => {

@@ -143,6 +143,13 @@ describe('the fields of a JSON story', () => {
     expect(gone).toEqual(['3']);
   });
 
+  test('only the stories that have begun are marked as started', () => {
+    const file = (inProgress: boolean) =>
+      JSON.stringify({ tasks: ['a', 'b'].map((id) => ({ id, title: id, inProgress: inProgress && id === 'a' })) });
+    const { bytes } = markDone(toBytes(file(false)), 'prd', { landed: [], before: [], begun: ['a'] });
+    expect(new TextDecoder().decode(bytes)).toBe(file(true));
+  });
+
   test('an id identifies the story, also with changed texts', () => {
     expect(mark(write('"passes": false'), 'a', write('"passes": false').replace('"x"', '"other words"'))).toContain(
       '"passes": true',

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { assertSelection } from '../../src/prd/assert-selection.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
-import { prdOf } from '../support/halo/halo.ts';
+import { toBytes } from '../support/prd/prd-writers.ts';
 import { errorOf } from '../support/error-of.ts';
 
 const STORIES = [
-  { id: 'US-001', passes: true },
-  { id: 'US-002', dependsOn: ['US-001'] },
-  { id: 'US-003', dependsOn: ['US-002'] },
-  { id: 'US-004', dependsOn: ['US-002', 'US-003'] },
+  { id: 'US-001', title: 'One', passes: true },
+  { id: 'US-002', title: 'Two', dependsOn: ['US-001'] },
+  { id: 'US-003', title: 'Three', dependsOn: ['US-002'] },
+  { id: 'US-004', title: 'Four', dependsOn: ['US-002', 'US-003'] },
 ];
-const prd = parsePrd(prdOf(STORIES).bytes, 'prd.json');
+const prd = parsePrd(toBytes(JSON.stringify({ userStories: STORIES })), 'prd.json');
 
 const check = (ids: string[], of = prd) =>
   errorOf(() => Promise.resolve().then(() => assertSelection(of, ids, 'prd.json')));
@@ -47,17 +47,15 @@ describe('a selection of stories', () => {
     });
   });
 
-  it('is refused for a story that the PRD excludes', async () => {
-    const document = {
-      tasks: [
-        { id: 'T-1', title: 'One', status: 'blocked' },
-        { id: 'T-2', title: 'Two' },
-      ],
-    };
-    const excluding = parsePrd(new TextEncoder().encode(JSON.stringify(document)), 'tasks.json');
+  it.each(['blocked', 'skipped'])('is refused for a story that the PRD excludes as %s', async (status) => {
+    const tasks = [
+      { id: 'T-1', title: 'One', status },
+      { id: 'T-2', title: 'Two' },
+    ];
+    const excluding = parsePrd(toBytes(JSON.stringify({ tasks })), 'tasks.json');
     expect(await check(['T-1'], excluding)).toMatchObject({
       code: 'PRD_INVALID',
-      message: 'prd.json marks T-1 as blocked.',
+      message: `prd.json marks T-1 as ${status}.`,
     });
   });
 });
