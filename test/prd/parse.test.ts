@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
-import { parsePrd } from '../../src/prd/parse-prd.ts';
+import { parsePrd, readPrdFile } from '../../src/prd/parse-prd.ts';
 
 describe('what is not a PRD', () => {
   test('bytes that are not UTF-8 are refused with line and offset', () => {
@@ -132,6 +132,29 @@ describe('unusual files', () => {
 
   test('a duplicate list is refused, so that no story is lost', () => {
     expect(refusal('{"tasks": [{"title": "a"}], "tasks": [{"title": "b"}]}').message).toContain('duplicate key');
+  });
+});
+
+describe('fields of single dialects', () => {
+  test('a recommendation that has more than an approach stays in extra', () => {
+    const read = (recommended: object) =>
+      parse(JSON.stringify({ tasks: [{ id: 'a', title: 'x', definition_of_done: ['y'], recommended }] })).stories[0];
+    const more = { approach: 'Reuse it', files: ['a.ts'] };
+    expect(read(more)).toMatchObject({ description: 'Recommended approach: Reuse it', extra: { recommended: more } });
+    expect(read({ approach: 'Reuse it' })?.extra).toEqual({});
+  });
+
+  test('a group with nothing but an id has no context', () => {
+    expect(parse('{"phases": [{"id": "p", "tasks": [{"id": "a", "title": "x"}]}]}').context ?? []).toEqual([]);
+  });
+
+  test('a single story in progress has no warning, and a missing field of the file is named', () => {
+    const story = { id: 'US-001', title: 'x', description: 'y', acceptanceCriteria: ['z'], priority: 1, passes: false };
+    const read = (file: object) =>
+      readPrdFile(new TextEncoder().encode(JSON.stringify(file)), 'prd', { as: 'daedalus' }).prd;
+    const userStories = [{ ...story, inProgress: true }];
+    expect(read({ project: 'Shop', description: '', userStories }).warnings).toEqual([]);
+    expect(() => read({ description: '', userStories })).toThrow('prd:1: project: is missing');
   });
 });
 

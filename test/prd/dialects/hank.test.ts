@@ -71,6 +71,14 @@ describe("hank's own plan", () => {
     expect(prd.stories.map(({ title }) => title)).toEqual(['Add the cart', 'Add a wish list']);
   });
 
+  test('a checkbox that names an issue keeps its id among others without one', () => {
+    expect(statuses('- [ ] [#1] One\n- [x] Two\n- [x] Three\n')).toEqual({
+      '#1': 'pending',
+      two: 'done',
+      three: 'done',
+    });
+  });
+
   test('links and nested bullets are not stories', () => {
     const prd = read('- [#42] Add the cart\n  - [#43] is related\n- [#44](https://example.com) is a link\n');
     expect(prd.stories.map(({ id }) => id)).toEqual(['#42']);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../../src/core/failure/errors.ts';
+import { DIALECTS } from '../../../src/prd/dialect-registry.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
+import { toBytes } from '../../support/prd/prd-writers.ts';
 
 type Json = Record<string, unknown>;
 
@@ -226,6 +228,14 @@ describe('status', () => {
     expect(prd.stories[0]?.status).toBe(status);
     expect(prd.warnings).toEqual([`US-001: ${warning}`]);
   });
+
+  test.each(['done', 'pending', 'in_progress', 'skipped', 'blocked'])(
+    '%s is read back from what is written',
+    (status) => {
+      const written = DIALECTS.ralph.write(parse([{ ...STORY, status }]));
+      expect(parsePrd(toBytes(written), 'prd.json').stories).toMatchObject([{ status }]);
+    },
+  );
 
   test('a status with additional text is kept for the agent', () => {
     const extraOf = (status: string) => parse([{ ...STORY, status }]).stories[0]?.extra;

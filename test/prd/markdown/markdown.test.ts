@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../../src/core/failure/errors.ts';
+import { DIALECTS } from '../../../src/prd/dialect-registry.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { toBytes } from '../../support/prd/prd-writers.ts';
 
@@ -197,6 +198,11 @@ describe('sections', () => {
     const mixed = parse('## Setup', '- [ ] a', '## P1', '- [ ] b');
     expect(mixed.stories.map(({ priority }) => priority)).toEqual([undefined, undefined]);
     expect(mixed.warnings[0]).toContain('the stories run in file order');
+  });
+
+  test('are written once for all stories of a priority', () => {
+    const text = DIALECTS['markdown-numbered'].write(parse('## P1', '- [ ] T1 a', '- [ ] T2 b', '## P2', '- [ ] T3 c'));
+    expect(text.match(/^## .*$/gm)).toEqual(['## Priority 1', '## Priority 2']);
   });
 
   test.each(['Optional', 'Future Enhancements', 'Nice to have', 'Deferred', 'Out of scope'])(
