@@ -19,9 +19,11 @@ export interface GateFailure {
 /**
  * Equal for gates that fail in the same way: with the same exit code, and the same failed tests with the same messages
  * or, if no tests are named, the same output. Numbers do not count. So a story is not stopped that repairs some of the
- * tests, or that fills an empty repository.
+ * tests, or that fills an empty repository. Undefined for a gate that printed nothing, such as `test -f file`: it also
+ * fails alike if the story is not done yet.
  */
-export function failureSign({ exitCode, failed, tail }: GateFailure): string {
+export function failureSign({ exitCode, failed, tail }: GateFailure): string | undefined {
+  if (failed === undefined && tail.trim() === '') return undefined;
   const tests = failed?.tests.map(({ name, message }) => [name, errorSignature(message)]);
   const printed = failed === undefined ? tail.split('\n').map((line) => errorSignature(withoutTimes(line))) : [];
   return createHash('sha256')

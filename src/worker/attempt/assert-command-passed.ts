@@ -68,7 +68,8 @@ export function gateFailed(
   // If the base has the program, the story removed it.
   if (program !== undefined && base?.exitCode === 127) return programMissing(program, { what, image, tail });
   const isBroken = base !== undefined && base.exitCode !== 0;
-  const isAlike = isBroken && failureSign({ exitCode: exit.exitCode, failed, tail }) === base.sign;
+  const sign = failureSign({ exitCode: exit.exitCode, failed, tail });
+  const isAlike = isBroken && sign !== undefined && sign === base.sign;
   const before = restored === undefined ? '' : `; halo had ${describeRestored(restored)}`;
   const tests = failed === undefined ? '' : `${describeFailedTests(failed)}; `;
   // The command comes last, because it may be long.
@@ -85,7 +86,7 @@ export function gateFailed(
   function describeBase(): string {
     if (onBase?.setupFailed === true) return '; on the base commit not even setup works';
     if (!isBroken) return '';
-    return `; it fails on the base commit as well${isAlike ? '' : ', in another way'}`;
+    return `; it fails on the base commit as well${isAlike || sign === undefined ? '' : ', in another way'}`;
   }
 }
 

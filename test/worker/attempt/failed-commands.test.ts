@@ -19,7 +19,8 @@ describe('gateFailed', () => {
     exitCode: number,
     { setupFailed = false, failed = undefined as FailedTests | undefined, tail = 'log' } = {},
   ) => {
-    const gates = [{ command: 'npm test', exitCode, sign: failureSign({ exitCode, failed, tail }) }];
+    const sign = failureSign({ exitCode, failed, tail });
+    const gates = [{ command: 'npm test', exitCode, ...(sign !== undefined && { sign }) }];
     return { onBase: { v: 1 as const, setupFailed, gates, tests: null } };
   };
   const failing = (...tests: [name: string, message: string][]): FailedTests => ({
@@ -66,6 +67,7 @@ describe('gateFailed', () => {
     ['fails on the base with another exit code', onBase(2), 'base-fails'],
     ['fails on the base, which the agent may repair', { ...onBase(1), brokenBase: 'retry' }, 'base-fails'],
     ['prints something else on the base', onBase(1, { tail: 'no tests' }), 'base-fails'],
+    ['printed nothing on the base', onBase(1, { tail: '\n' }), 'base-fails'],
     ['names the same failed tests', { failed, ...onBase(1, { failed }) }, 'base-broken'],
     [
       'names the same, with other numbers',
@@ -87,6 +89,13 @@ describe('gateFailed', () => {
     const ended = { command: 'npm test', exit: EXIT, tail: 'log' };
     const end = gateFailed(config, ended, { ...HISTORY, ...history });
     expect(end.outcome.cause).toBe(cause);
+  });
+
+  it('does not blame the base for a gate that prints nothing, as a check of what the story is to make', () => {
+    const silent = { command: 'test -f page.html', exit: EXIT, tail: '' };
+    const gates = [{ command: silent.command, exitCode: 1 }];
+    const end = gateFailed(config, silent, { ...HISTORY, onBase: { v: 1, setupFailed: false, gates, tests: null } });
+    expect(end.outcome).toMatchObject({ cause: 'base-fails', verdict: 'failed' });
   });
 
   it('asks about a broken base, if that is configured', () => {
