@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
-import { parsePrd, readPrdFile } from '../../src/prd/parse-prd.ts';
+import { parsePrd, parsePrdStrictly, readPrdFile } from '../../src/prd/parse-prd.ts';
 
 describe('what is not a PRD', () => {
   test('bytes that are not UTF-8 are refused with line and offset', () => {
@@ -144,17 +144,38 @@ describe('fields of single dialects', () => {
     expect(read({ approach: 'Reuse it' })?.extra).toEqual({});
   });
 
-  test('a group with nothing but an id has no context', () => {
-    expect(parse('{"phases": [{"id": "p", "tasks": [{"id": "a", "title": "x"}]}]}').context ?? []).toEqual([]);
+  test('a group with nothing but a name and an id has no context', () => {
+    const phases = [{ id: 'p', name: 'Core', tasks: [{ id: 'a', title: 'x' }] }];
+    expect(parse(JSON.stringify({ phases })).context).toEqual([]);
   });
 
-  test('a single story in progress has no warning, and a missing field of the file is named', () => {
-    const story = { id: 'US-001', title: 'x', description: 'y', acceptanceCriteria: ['z'], priority: 1, passes: false };
-    const read = (file: object) =>
-      readPrdFile(new TextEncoder().encode(JSON.stringify(file)), 'prd', { as: 'daedalus' }).prd;
-    const userStories = [{ ...story, inProgress: true }];
-    expect(read({ project: 'Shop', description: '', userStories }).warnings).toEqual([]);
-    expect(() => read({ description: '', userStories })).toThrow('prd:1: project: is missing');
+  test('a list of texts is not a list of stories, where there are others', () => {
+    const phases = [{ name: 'Core', tasks: [{ id: 'a', title: 'x' }] }];
+    const prd = parse(JSON.stringify({ tasks: ['Be careful'], phases }));
+    expect(prd).toMatchObject({ stories: [{ id: 'a' }], context: [{ label: 'tasks', text: '- Be careful' }] });
+  });
+
+  test('the order of daedalus has a warning if it is not clear', () => {
+    const criteria = { description: 'y', acceptanceCriteria: ['z'], passes: false };
+    const warnings = (...stories: object[]) => {
+      const userStories = stories.map((story, index) => ({
+        id: `US-00${index + 1}`,
+        title: 'x',
+        ...criteria,
+        ...story,
+      }));
+      const bytes = new TextEncoder().encode(JSON.stringify({ project: 'Shop', description: '', userStories }));
+      return readPrdFile(bytes, 'prd', { as: 'daedalus' }).prd.warnings;
+    };
+    expect(warnings({ priority: 1, inProgress: true }, { priority: 2 })).toEqual([]);
+    expect(warnings({ priority: 1 }, { priority: 1 })).toEqual([
+      'US-001, US-002: priority 1 is not unique; these stories run in file order',
+    ]);
+  });
+
+  test('the rules of swanson name a missing field of the file', () => {
+    const bytes = new TextEncoder().encode('{"type": "feature", "name": "Shop", "userStories": []}');
+    expect(() => parsePrdStrictly(bytes, 'prd', 'swanson')).toThrow(/^prd:1: description: is missing/);
   });
 });
 

@@ -173,6 +173,12 @@ Notes:
     expect(messageOf(() => updatePlan(Buffer.from(text), planOf(planned('B')), 'p'))).toMatch(/ would change A~2\.$/);
   });
 
+  it('is refused if a story of the agent would be read as a done one without an id', () => {
+    const list = '- [ ] Total\n  - b\n- [x] Cart\n  - It works.\n';
+    const plan = planOf(planned('x', { title: 'Total', acceptance: ['b'] }), planned('y', { title: 'Cart <!-- -->' }));
+    expect(messageOf(() => updatePlan(Buffer.from(list), plan, 'p'))).toMatch(/ would change cart\.$/);
+  });
+
   it('finds stories of a list without ids by their titles', () => {
     const plain = '# Plan\n\n- [x] Cart\n- [ ] Total\n  - b\n';
     const plan = planOf(planned('x', { title: 'Total', acceptance: ['b', 'c'] }), planned('y', { title: 'Pay' }));
