@@ -70,12 +70,12 @@ function attemptTable(attempts: readonly AttemptSummary[], cli: Cli): string[] {
   return table([heading.map((text) => ({ text })), ...rows], options);
 }
 
-function resultCell({ verdict, stopReason }: AttemptSummary): Cell {
+function resultCell({ verdict, reason }: AttemptSummary): Cell {
   const tones: Record<NonNullable<AttemptSummary['verdict']>, Tone> = {
     ...{ passed: 'good', failed: 'bad', needs_human: 'warn', interrupted: 'warn' },
   };
   if (verdict === undefined) return { text: 'running' };
-  return { text: verdict === 'failed' ? (stopReason ?? verdict) : verdict.replace('_', ' '), tone: tones[verdict] };
+  return { text: verdict === 'failed' ? (reason ?? verdict) : verdict.replace('_', ' '), tone: tones[verdict] };
 }
 
 function utc(at: string): string {

@@ -16,6 +16,8 @@ export interface AttemptSummary extends AttemptRef {
   /** Absent while it is running. */
   verdict?: Verdict | 'interrupted';
   stopReason?: StopReason;
+  /** Why it ended, formatted for people, such as `BASE_BROKEN`. */
+  reason?: string;
   /** The first line of what was reported at its end. */
   error?: string;
   commit?: string;
@@ -74,13 +76,14 @@ function summarizeAttempt(record: AttemptRecord, now: string): AttemptSummary {
   const { story, attempt, startedAt, end, usage } = record;
   const phases: AttemptSummary['phases'] = {};
   for (const span of record.phases) phases[span.phase] = (phases[span.phase] ?? 0) + phaseMs(span, now);
-  const { verdict, stopReason, commit, summary = '' } = end ?? {};
+  const { verdict, stopReason, reason, commit, summary = '' } = end ?? {};
   const [error = ''] = verdict === 'passed' ? [] : summary.split('\n');
   return {
     ...{ story, attempt, startedAt, ms: attemptMs(record, now) },
     ...(end !== undefined && { endedAt: end.at }),
     ...(verdict !== undefined && { verdict }),
     ...(stopReason !== undefined && { stopReason }),
+    ...(reason !== undefined && { reason }),
     ...(error !== '' && { error }),
     ...(commit !== undefined && { commit }),
     ...{ phases, usage: totalUsage(usage) },

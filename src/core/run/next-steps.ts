@@ -28,7 +28,7 @@ export function nextSteps(state: RunState): NextStep[] {
   const asked = (state.task ? [] : state.stories)
     .filter(isQuestion)
     .slice(0, 1)
-    .map(({ id }) => answering(id, runId));
+    .map(({ id, question }) => answering(id, { runId, options: question?.options?.length ?? 0 }));
   if (isOpen) return [...asked, ...stepsOfOpenRun(state)];
   // A story that was running when the run ended was interrupted by a failure outside the story.
   const stuck = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
@@ -72,9 +72,11 @@ function lookingAt({ id, progress, failedLog, stopReason }: Story, runId: string
 }
 
 /** The user enters the answer. */
-function answering(story: string, runId: string): NextStep {
-  const command = `halo answer ${runId} --story ${printableShellWord(story)} "…"`;
-  return { command, why: 'answer its question: the story starts again with the answer' };
+function answering(story: string, { runId, options }: { runId: string; options: number }): NextStep {
+  const command = `halo answer ${runId} --story ${printableShellWord(story)}`;
+  const why = 'answer its question: the story starts again with the answer';
+  if (options === 0) return { command: `${command} "…"`, why };
+  return { command: `${command} --option 1`, why: `${why}, 1 to ${options} or a text instead of --option` };
 }
 
 /** Failures of the environment, which `halo doctor` may find. */

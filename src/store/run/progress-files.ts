@@ -1,5 +1,6 @@
 import { AttemptReader, lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import type { CommandResult, JournalEvent } from '../../core/journal/events.ts';
+import { plainReason } from '../../core/failure/plain-reason.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { testsText } from '../../core/test-report/test-report.ts';
@@ -31,7 +32,7 @@ function section({ event, attempt }: Ended, title: string): string {
     event.verdict === 'passed' ? [`- commit: none, ${event.described ? 'dry run' : 'no change needed'}`] : [];
   const commit = event.commit === undefined ? unchanged : [`- commit: ${event.commit}`];
   const facts = [
-    `- verdict: ${event.verdict} (${event.stopReason}), attempt ${event.attempt}`,
+    `- verdict: ${event.verdict} (${plainReason(event.stopReason, event.failure)}), attempt ${event.attempt}`,
     ...commit,
     ...lastGates(attempt).flatMap((gate) => [
       `- gate \`${safeLine(gate.command)}\`: ${gateResult(gate)}`,
