@@ -157,5 +157,64 @@ describe('locked tests', () => {
     const story = stateOf(created('r1', 1), ...attempted('US-001'), older).stories[0]!;
     expect(story.locked).toEqual(tests);
     expect(story).not.toHaveProperty('keptTests');
+    expect(storyAfter({ ...older, base: BASE }).keptTests).toMatchObject({ commit: COMMIT });
+  });
+});
+
+describe('commands and pauses', () => {
+  const ref = { story: 'US-001', attempt: 1 };
+  const until = '2030-01-01T05:00:00.000Z';
+
+  it('a cancelled story says why, or else who cancelled it', () => {
+    const summaryOf = (more: { why?: string }) =>
+      stateOf(created('r1'), { type: 'story.cancelled', ...ref, by: 'ann', ...more }).stories[0]?.summary;
+    expect([summaryOf({}), summaryOf({ why: 'its issue was closed' })]).toEqual([
+      'cancelled by ann',
+      'its issue was closed',
+    ]);
+  });
+
+  it('a new PRD retries no failed story that it does not change, and brings removed stories back', () => {
+    const { prd } = created('r1', 2);
+    const planned = (stories: typeof prd.stories): JournalEntry => {
+      return { type: 'run.replanned', by: 'ann', prd: { ...prd, stories }, prdPath: 'p', changed: [] };
+    };
+    const { stories } = stateOf(
+      ...[created('r1', 2), ...failed('US-001'), planned(prd.stories.slice(0, 1)), planned(prd.stories)],
+    );
+    expect(stories).toMatchObject([{ progress: 'failed', attempts: 1 }, { progress: 'pending' }]);
+    expect(stories[0]).not.toHaveProperty('forgiven');
+  });
+
+  it('a pause of a model stops the run, and a pause of a key replaces only that of the same key and model', () => {
+    const paused = (key: number, model: string, why: 'provider' | 'rate'): JournalEntry => {
+      return { type: 'key.paused', ...ref, model, key, of: 2, source: 'KEY', why, until } as JournalEntry;
+    };
+    const keys = [paused(1, 'a', 'rate'), paused(2, 'a', 'rate'), paused(1, 'b', 'rate'), paused(1, 'a', 'provider')];
+    const state = stateOf(created('r1'), { type: 'model.paused', ...ref, model: 'a', why: 'rate', until }, ...keys);
+    expect(state.modelPause).toEqual({ model: 'a', why: 'rate', until });
+    expect(state.keyPauses?.map(({ key, model, why }) => [key, model, why])).toEqual([
+      [2, 'a', 'rate'],
+      [1, 'b', 'rate'],
+      [1, 'a', 'provider'],
+    ]);
+  });
+
+  it('a gate that passes does not replace the log of the one that failed', () => {
+    const gate = { type: 'gate.ended' as const, ...ref, command: 'npm test', ms: 1 };
+    const state = stateOf(
+      ...[created('r1'), ...attempted('US-001')],
+      ...[
+        { ...gate, exitCode: 1, log: 'gates/1.log' },
+        { ...gate, exitCode: 0, log: 'gates/2.log' },
+      ],
+    );
+    expect(state.stories[0]?.failedLog).toBe('gates/1.log');
+  });
+
+  it('a new number of attempts applies to the run', () => {
+    const change: JournalEntry = { type: 'run.reconfigured', by: 'ann', set: ['attempts'], change: {} };
+    expect(stateOf(created('r1'), { ...change, attempts: 7 }).maxAttempts).toBe(7);
+    expect(stateOf(created('r1'), change).maxAttempts).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { toExposition } from '../../../src/core/metrics/exposition.ts';
-import { countEvents, noTotals } from '../../../src/core/metrics/metric-totals.ts';
+import { countEvents, modelLabels, noTotals } from '../../../src/core/metrics/metric-totals.ts';
 import { CostReader } from '../../../src/core/report/cost-report.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { created, failed, journalOf, passed } from '../../support/journal.ts';
@@ -132,4 +132,29 @@ describe('the totals', () => {
       ['gateway_requests_total{kind="registry",phase="agent",outcome="served"}', 2],
     ]);
   });
+});
+
+test('count snapshots by whether they were made, and breakers only when they open', () => {
+  const ref = { story: 'US-001', attempt: 1 };
+  const snapshot = { type: 'snapshot.used', ...ref, phase: 'setup', key: 'k', digest: 'd', mode: 'copy' } as const;
+  const breaker = { type: 'breaker.changed', ...ref, key: 'provider:a' } as const;
+  const entries = [
+    snapshot,
+    { ...snapshot, made: true as const },
+    snapshot,
+    { ...breaker, status: 'open' as const },
+    { ...breaker, status: 'open' as const },
+  ];
+  const series = seriesOf(...(entries as JournalEntry[]), { ...breaker, status: 'closed' } as unknown as JournalEntry);
+  expect(Object.entries(series).filter(([name]) => /^(?:snapshots|breakers)_/.test(name))).toEqual([
+    ['snapshots_total{use="hit"}', 2],
+    ['snapshots_total{use="made"}', 1],
+    ['breakers_opened_total', 2],
+  ]);
+});
+
+test('name the models that are known', () => {
+  const totals = noTotals();
+  countEvents(totals, { seq: 0, metered: [] }, journalOf([created(), ...failed('US-002'), used('US-001', 'a')]));
+  expect(modelLabels(totals)).toEqual(['a']);
 });

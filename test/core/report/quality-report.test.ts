@@ -55,6 +55,16 @@ describe('the results of stories', () => {
     expect(groupQuality(results.slice(1), 'repo').total).not.toHaveProperty('costPerLanded');
   });
 
+  it('have the model of the last attempt, and the median time of those that landed', () => {
+    expect(resultsOf(journalOf([created('run1', 1), ...withCost(passed('US-001'), 1)]))).toMatchObject([
+      { model: 'gpt-5' },
+    ]);
+    const result = { runId: 'r', story: 's', repo: 'a', day: '2030-01-01', landed: true, attempts: 1 };
+    const results = [9, 10, 2].map((minutes) => ({ ...result, msToLand: minutes * 60_000 }));
+    expect(groupQuality(results, 'repo').total.minutesToLand).toBe(9);
+    expect(groupQuality([...results].reverse().slice(1), 'repo').total.minutesToLand).toBe(9);
+  });
+
   it('have no cost if one of the models of an attempt has no price', () => {
     const unpriced = (tokens: number): JournalEntry => ({
       ...{ type: 'model.used', story: 'US-001', attempt: 1, model: 'local', told: 'all', tokens },

@@ -92,6 +92,7 @@ describe('doubts about a story', () => {
       'It adds no test.',
       'It changes none of the files that its criteria name: src/cart.js.',
     ]);
+    expect(findDoubts(review(['see src/Cart.js']), [file('test_a.py')])).toHaveLength(1);
     expect(findDoubts(review([], { before: 3, after: 3 }), [file('src/b.js')])).toEqual([
       'It adds no test: 3 before, 3 after.',
     ]);

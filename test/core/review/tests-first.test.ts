@@ -75,7 +75,8 @@ describe('judgeRedRun', () => {
   it('ignores tests of other files that a runner matched as well', () => {
     const other = { ...passes('old'), file: '/workspace/tests/test_a.pyx/old.test.ts' };
     const own = { ...fails('a'), file: `/workspace/${file.path}` };
-    expect(judgeRedRun(run({ tests: [other, own] }))).toEqual({ red: true, evidence: 'report', cases: ['a'] });
+    const files = [file, { path: 'tests/test_b.py', size: 40 }];
+    expect(judgeRedRun(run({ files, tests: [other, own] }))).toEqual({ red: true, evidence: 'report', cases: ['a'] });
   });
 
   const head = '=========== test session starts ===========\n';
@@ -113,6 +114,7 @@ describe('judgeRedRun with the tests of each criterion', () => {
   });
 
   it.each<[string, CriterionClaim[], Partial<RedRun>, string, string]>([
+    ['a test without a name', [claim(1, [' ']), claim(2, ['test_greets'], true)], {}, 'TESTS_MISSING', 'criterion 1'],
     [
       'a passing test of a criterion that does not hold',
       [claim(1, ['sum']), claim(2, ['test_greets'])],

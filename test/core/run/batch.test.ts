@@ -37,5 +37,6 @@ test('an unknown dependency is refused with the names in the batch', () => {
 });
 
 test('a duplicate name is refused', () => {
-  expect(() => orderBatch([member('api'), member('api')])).toThrow('repository "api" is named twice');
+  const refused = { message: 'The repository "api" is named twice.', hint: expect.stringContaining('once') as string };
+  expect(() => orderBatch([member('api'), member('api')])).toThrow(expect.objectContaining(refused) as Error);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { limitedBy, type FleetLimits } from '../../../src/core/run/fleet-limit.ts';
+import { hasNothingRunning, limitedBy, type FleetLimits } from '../../../src/core/run/fleet-limit.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { created, stateOf } from '../../support/journal.ts';
@@ -33,6 +33,7 @@ test.each<[string, RunState, Partial<FleetLimits>, string | undefined]>([
   ['that of another repository', run('bbbb', { under: 1, mirror: 'api' }), { perRepo: 1 }, undefined],
   ['that of its user', run('bbbb', { under: 2, mirror: 'api' }), { perUser: 2 }, 'fleet.per_user = 2'],
   ['that of its agent', run('bbbb', { under: 1 }), { perAgent: { codex: 1 } }, 'fleet.per_agent.codex = 1'],
+  ['stories of another agent', run('bbbb', { under: 1, agent: 'claude' }), { perAgent: { codex: 1 } }, undefined],
   ['that of another agent', run('bbbb', { under: 1, agent: 'claude' }), { perAgent: { claude: 1 } }, undefined],
 ])('a run beside a running one is limited by %s', (_what, other, most, held) => {
   expect(limitedBy(waiting, [waiting, other], limits(most))).toBe(held);
@@ -45,4 +46,10 @@ test('a run that has nothing to start is not limited', () => {
   expect(limitedBy(paused, [paused, busy], limits({ max: 2 }))).toBeUndefined();
   const ended = run('dddd', { more: [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: '' }] });
   expect(limitedBy(ended, [ended, busy], limits({ max: 2 }))).toBeUndefined();
+});
+
+test('a run waits for a worker unless one of its stories runs, or it has ended', () => {
+  const ended: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: '' };
+  const found = [waiting, run('bbbb', { under: 1 }), run('cccc', { more: [ended] })].map(hasNothingRunning);
+  expect(found).toEqual([true, false, false]);
 });

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { planNext } from '../../../src/core/run/plan.ts';
+import { postponeAttempt } from '../../../src/core/failure/model-pause.ts';
+import { landingCommand, nextSteps } from '../../../src/core/run/next-steps.ts';
+import { isStillPlanned, planNext } from '../../../src/core/run/plan.ts';
+import { isOver, questionLines } from '../../../src/core/run/questions.ts';
+import { openFeedback } from '../../../src/core/run/reviewed-story.ts';
 import { NO_USAGE } from '../../../src/core/agent.ts';
 import { asked, attempted, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
 
@@ -244,5 +248,78 @@ describe('planNext', () => {
     if (entry.type !== 'run.created') throw new Error('unexpected');
     for (const story of entry.prd.stories) Object.assign(story, { status });
     expect(plan(entry)[0]).toBe(stopReason);
+  });
+});
+
+describe('an attempt that was planned', () => {
+  it('is still planned until a worker starts it, or the run is paused or ends', () => {
+    const state = stateOf(created('r', 2));
+    const next = planNext(state);
+    const planned = next.kind === 'attempts' ? next.attempts[0]! : expect.fail();
+    const after = (...entries: JournalEntry[]) => isStillPlanned(stateOf(created('r', 2), ...entries), planned);
+    expect(after()).toBe(true);
+    expect(after(...attempted('US-001'))).toBe(false);
+    expect(after(...failed('US-001'))).toBe(false);
+    expect(after({ type: 'run.paused', by: 'ann', now: false })).toBe(false);
+    expect(after({ type: 'run.ended', stopReason: 'USER_ABORT', detail: '' })).toBe(false);
+  });
+
+  it('is the last one after a failure that no retry helps', () => {
+    const sign = { by: 'US-001#1', error: 'e', changed: true, denied: false };
+    const withRule = (rule: 'hint' | 'halt') =>
+      failed('US-001').map((entry): JournalEntry =>
+        entry.type === 'story.ended' ? { ...entry, failure: { class: 'gate', rule, sign } } : entry,
+      );
+    expect(plan(created('r', 1), ...withRule('hint'))).toEqual(['US-001', 2]);
+    expect(plan(created('r', 1), ...withRule('halt'))[0]).toBe('GATE_FAILED');
+  });
+
+  it('waits for its model only for as long as is allowed in total', () => {
+    const pause = { model: 'm', by: 'rate' as const, until: '2030-01-01T00:01:00.000Z' };
+    const at = { story: 'US-001', attempt: 1, pause, why: 'w' };
+    const wait = (maxWaitMs: number) =>
+      postponeAttempt(stateOf(created('r', 1)), at, { maxWaitMs, now: '2030-01-01T00:00:00.000Z' });
+    expect(wait(60_000)).toMatchObject({ type: 'story.postponed', notBefore: pause.until });
+    expect(wait(59_999)).toBeUndefined();
+  });
+});
+
+describe('what a person does next', () => {
+  it('is to merge an open pull request, and otherwise to land', () => {
+    const command = (pull: object) => landingCommand({ runId: 'r', ...pull });
+    expect([command({}), command({ pull: {} }), command({ pull: { ended: 'closed' } })]).toEqual([
+      'halo land r',
+      'halo pr r',
+      'halo land r',
+    ]);
+  });
+
+  it('is to read the descriptions of a dry run only if a story has one', () => {
+    const begun: JournalEntry = { ...created('r', 1), dry: true };
+    const commands = (...entries: JournalEntry[]) =>
+      nextSteps(stateOf(begun, ...entries, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' })).map(
+        ({ command }) => command,
+      );
+    expect(commands(...passed('US-001'))).toContain('halo show r');
+    expect(commands(...failed('US-001'))).not.toContain('halo show r');
+  });
+
+  it('is to answer a question before its deadline, and the line says what happens without an answer', () => {
+    const line = (question: object) =>
+      questionLines({ progress: 'needs_human', question: { until: 'then', ...question } }).at(-1);
+    expect(line({ unanswered: 'first-option', options: ['a'] })).toContain('halo takes option 1');
+    expect(line({ unanswered: 'first-option' })).toContain('the story fails');
+    expect(line({ unanswered: 'skip' })).toContain('without the story');
+  });
+
+  it('can be an answer that reopens the run, which is over only without a deadline', () => {
+    const run = (until?: string) =>
+      isOver({ status: 'ended', stories: [{ progress: 'needs_human', question: { until } }] } as never);
+    expect([run(), run('2031-01-01T00:00:00.000Z')]).toEqual([true, false]);
+  });
+
+  it('was feedback, which is open until the story ends', () => {
+    const given = (progress: string) => openFeedback({ progress, feedback: ['one', 'two'] } as never);
+    expect(['pending', 'in_progress', 'passed'].map(given)).toEqual(['two', 'two', undefined]);
   });
 });

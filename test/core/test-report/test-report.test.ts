@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TestCase } from '../../../src/core/test-report/formats/collect-tests.ts';
-import { compareTests, readTests } from '../../../src/core/test-report/test-report.ts';
+import { compareTests, isReportPath, readTests } from '../../../src/core/test-report/test-report.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir('halo-report');
@@ -41,6 +41,9 @@ describe('readTests', () => {
       { name: 'cart > adds', skipped: false },
       { name: 'cart > waits', skipped: true },
     ]);
+    expect(readTests(`npm\n${JSON.stringify(report, null, 2)}\nDone.\n`)).toHaveLength(2);
+    const odd = [{ name: 5, assertionResults: [result('adds', 'passed'), { ...result('b', 'passed'), status: 5 }] }];
+    expect(readTests(JSON.stringify({ testResults: odd }))).toEqual([{ name: 'cart > adds', skipped: false }]);
     const counted = { testResults: [{ assertionResults: [result('a', 'passed', 3), result('b', 'passed', 0)] }] };
     expect(readTests(JSON.stringify(counted, null, 2))?.map(({ asserts }) => asserts)).toEqual([3, 0]);
     const unloaded = { name: '/workspace/a.test.ts', status: 'failed', assertionResults: [] };
@@ -187,4 +190,14 @@ describe('compareTests', () => {
     expect(compareTests([test('a'), test('a')], [test('a')]).removed).toEqual(['a']);
     expect(compareTests([test('a')], [test('a'), test('a')])).toMatchObject({ removed: [], skipped: [] });
   });
+});
+
+it.each([
+  ['out/junit report+1.xml', true],
+  ['a/../b.xml', false],
+  ['/a.xml', false],
+  ['a.xml; b', false],
+  ['a.xml$(b)', false],
+])('%j as the path of a report is accepted: %s', (path, accepted) => {
+  expect(isReportPath(path)).toBe(accepted);
 });

@@ -110,7 +110,8 @@ describe('a model request', () => {
   it('waits for a short time in the gateway, and is refused with a time if the wait is long', async () => {
     const model = await modelServer([{ say: 'hello' }]);
     const wait = (ms: number): ReserveResult => ({ kind: 'wait', ms, reason: 'The provider wants a pause.' });
-    const gate = await gateway({ model: live(model.url, budget([wait(5), wait(5)])) });
+    const pause = { model: 'm', by: 'rate' as const, until: '2030-01-01T00:00:00.005Z' };
+    const gate = await gateway({ model: live(model.url, budget([wait(5), { ...wait(5), pause } as ReserveResult])) });
     expect((await ask(gate.socket)).status).toBe(200);
     const other = await gateway({ model: live(model.url, budget([wait(90_500)])) });
     const answer = await ask(other.socket);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { filterBody } from '../../../src/gateway/model/capabilities/check-body.ts';
 import { findOperation } from '../../../src/gateway/model/model-operations.ts';
 import type { ModelRequest } from '../../../src/gateway/model/model-route.ts';
+import { createUsageReader } from '../../../src/gateway/usage/read-usage.ts';
 import { limitOutput, estimateRequest } from '../../../src/gateway/usage/estimate-max-tokens.ts';
 
 const PATHS = {
@@ -53,6 +54,13 @@ describe('the maximum input of a request', () => {
     ['gemini', { inlineData: { mimeType: 'application/pdf', data: 'AA==' } }],
   ] as const)('%s: a file counts as the largest context window, because its pages are unknown', (kind, part) => {
     expect(estimateRequest(request(kind, WITH[kind](part))).inputTokens).toBe(ALL_THAT_CAN_BE_READ);
+  });
+
+  it('counts a document of text by its bytes, and a message without contents', () => {
+    const text = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'x'.repeat(100) } };
+    expect(estimateRequest(request('messages', WITH.messages(text))).inputTokens).toBeLessThan(1_000);
+    const empty = request('chat', { messages: [{ role: 'assistant', content: null }] });
+    expect(estimateRequest(empty).inputTokens).toBeLessThan(1_000);
   });
 
   it('finds images and files within results of tools', () => {
@@ -135,3 +143,20 @@ describe('the maximum output', () => {
 function cached(ttl: string) {
   return { cache_control: { type: 'ephemeral', ttl } };
 }
+
+describe('the usage of a response', () => {
+  it('of the messages API is final in a whole document and at the end of a stream, but not at its start', () => {
+    const usage = { input_tokens: 3, output_tokens: 2 };
+    const stream = createUsageReader('messages');
+    const reports = [
+      createUsageReader('messages').document({ usage }),
+      stream.event({ type: 'message_start', message: { usage } }),
+      stream.event({ type: 'message_delta', usage: { output_tokens: 5 } }),
+    ];
+    expect(reports).toMatchObject([
+      { last: true, usage: { outputTokens: 2 } },
+      { last: false, usage: { outputTokens: 2 } },
+      { last: true, usage: { inputTokens: 3, outputTokens: 5 } },
+    ]);
+  });
+});

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { HaloError } from '../../../src/core/failure/errors.ts';
+import { limitsAsViolation } from '../../../src/git/import/policy-violation.ts';
+import { AT_LIMIT } from '../../../src/git/process/git.ts';
 import { candidatePath } from '../../../src/git/repository/scratch-repo.ts';
 import { commitFiles, run, runBytes, writeObject } from '../../support/repository/git-fixture.ts';
 import { blob, importFrom, makeWorkshop, openScratch, packOf, rawTree, snapshot, treeWith } from './import-fixture.ts';
@@ -111,7 +114,7 @@ it('refuses names that are not UTF-8', async () => {
   await expect(importFrom(shop, tree)).rejects.toMatchObject(refused(/UTF-8/));
 });
 
-it.each(['/etc/passwd', '../outside', 'src/../../x', 'src/..', '.git/hooks', 'src/.GIT/x', 'a\u001bb', 'c:x'])(
+it.each(['', '/etc/passwd', '../outside', 'src/../../x', 'src/..', '.git/hooks', 'src/.GIT/x', 'a\u001bb', 'c:x'])(
   'refuses a symbolic link to %j',
   async (target) => {
     const shop = await makeWorkshop();
@@ -186,6 +189,13 @@ it('enforces limits on entries, file size, total size and pack, also for a bomb 
     );
   }
   await expect(importFrom(shop, id)).rejects.toMatchObject(refused(/more than 10000 files/));
+});
+
+it('blames the story for a limit that git reached, and for no other failure of git', async () => {
+  const failing = (cause?: string) =>
+    limitsAsViolation(() => Promise.reject(new HaloError('GIT_FAILED', 'git did not end.', { cause })));
+  await expect(failing(AT_LIMIT)).rejects.toMatchObject(refused(/too large or too complex \(git did not end\)/));
+  await expect(failing()).rejects.toMatchObject({ code: 'GIT_FAILED' });
 });
 
 it('forwards an error of the stream and the caller’s signal, and drains what git does not read', async () => {

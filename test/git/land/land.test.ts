@@ -65,6 +65,7 @@ it('lands stories in order in host and mirror, leaves the checkout unchanged, an
   expect(await find('US-1')).toBe(first.commit);
   expect(await find('US-2')).toBe(second.commit);
   expect(await find('US-3')).toBeUndefined();
+  expect(await find('US-1', { story: { id: 'US-1', key: 'other' } })).toBeUndefined();
   expect(await find('US-1', { ref: 'refs/heads/halo/none' })).toBeUndefined();
 });
 
@@ -89,7 +90,8 @@ it('hazard 26: refuses a ref that moved or exists, and one that is checked out, 
   const other = commitFiles(shop.source, { z: '1' }, 'other');
   run(shop.source, ['update-ref', ref, other]);
   for (const expected of [undefined, shop.base]) {
-    await expect(landCommit({ ...story, expected })).rejects.toMatchObject({ code: 'CONFLICT' });
+    const message = expect.stringMatching(`, found ${other.slice(0, 12)}\\.$`) as string;
+    await expect(landCommit({ ...story, expected })).rejects.toMatchObject({ code: 'CONFLICT', message });
   }
   expect(run(shop.source, ['rev-parse', ref])).toBe(other);
   expect(run(shop.mirrorDir, ['for-each-ref', 'refs/heads'])).toBe('');
