@@ -2,16 +2,10 @@ import type { RunView, WorkerView } from '../api/operations/requests.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import { stateText } from '../core/listing/state-text.ts';
-import { currentDecision, elapsedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
+import { currentDecision, elapsedMs, type RunState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
-
-/** Number of stories that are done, and of all stories of the run. */
-export function storyCount(run: RunState): string {
-  const stories = run.stories.filter((story) => isSelected(story, run));
-  return `${stories.filter(isDone).length}/${stories.length}`;
-}
 
 export function timeText(run: RunState, now: string): string {
   const ms = elapsedMs(run, now);

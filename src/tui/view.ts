@@ -1,3 +1,4 @@
+import { storyCount } from '../core/listing/state-text.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
 import {
   elapsedMs,
@@ -11,7 +12,6 @@ import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint, Tone, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, truncateToWidth, padToWidth, stringWidth } from '../lib/string-width.ts';
 import type { FailedAttemptRow } from './attempts.ts';
-import { storyCount } from './run-text.ts';
 import { storyProgressText } from './story-progress.ts';
 import { summaryLines } from './summary.ts';
 import { usageText } from './usage-text.ts';

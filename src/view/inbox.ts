@@ -1,7 +1,8 @@
 import type { ListedRun } from '../api/runs/limited-runs.ts';
+import { storyCount } from '../core/listing/state-text.ts';
 import { flagsOf, landingStories } from '../core/review/flags.ts';
 import { isQuestion, questionLines } from '../core/run/questions.ts';
-import { currentDecision, isDone, isSelected, type RunState, type StoryState } from '../core/run/state.ts';
+import { awaitsDecision, isDone, type StoryState } from '../core/run/state.ts';
 
 /** What a person decides: answers a question, approves, resets a breaker, raises a budget, or lands a result. */
 export type InboxKind = 'answer' | 'approval' | 'breaker' | 'budget' | 'land';
@@ -49,23 +50,10 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
     run.stopReason === 'SUCCESS' && run.tip !== run.repo.base && run.landed === undefined && run.scratch !== true;
   const isOnForge = run.pull !== undefined && run.pull.ended !== 'closed';
   if (isLandable && !isOnForge && items.length === 0 && run.decision?.verdict !== 'rejected') {
-    const stories = run.stories.filter((story) => isSelected(story, run));
-    const done = `${stories.filter(isDone).length}/${stories.length}`;
-    items.push({ kind: 'land', text: `${done} stories, not on your branch yet${describeFlags(run)}` });
+    items.push({ kind: 'land', text: `${storyCount(run)} stories, not on your branch yet${describeFlags(run)}` });
   }
   if (isBudgetStop(run, runs)) items.push({ kind: 'budget', text: budgetText(run) });
   return items;
-}
-
-/** Whether a person is to accept or reject the whole result. */
-export function awaitsDecision(run: RunState): boolean {
-  return (
-    run.status === 'ended' &&
-    run.needsApproval === true &&
-    run.tip !== run.repo.base &&
-    run.landed === undefined &&
-    currentDecision(run) === undefined
-  );
 }
 
 /** What a person has to confirm. */
@@ -92,11 +80,7 @@ function budgetText({ stories, detail }: ListedRun): string {
 
 /** Whether a newer run of the same PRD has done a story of `run`. */
 function isDoneSince({ id }: StoryState, run: ListedRun, runs: readonly ListedRun[]): boolean {
-  return runs.some(
-    (other) =>
-      isNewer(other, run) &&
-      other.stories.some((story) => story.id === id && (story.progress === 'passed' || story.progress === 'done')),
-  );
+  return runs.some((other) => isNewer(other, run) && other.stories.some((story) => story.id === id && isDone(story)));
 }
 
 /** Whether it is a newer run of the same PRD. */

@@ -279,6 +279,7 @@ function addRoute(app: FastifyInstance, operation: AnyOperation, serving: Servin
 /** Aborted when the client has left, or has its reply. */
 function untilGone(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
+  if (reply.raw.destroyed) gone.abort();
   reply.raw.once('close', () => gone.abort());
   return gone.signal;
 }

@@ -5,8 +5,8 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { usageText } from '../../tui/usage-text.ts';
 import { findBatch, groupRuns } from '../options/batches.ts';
 import type { Cli, Define } from '../cli.ts';
-import { stateText } from '../../core/listing/state-text.ts';
-import { stateTone, storyCount, timeText } from '../../tui/run-text.ts';
+import { stateText, storyCount } from '../../core/listing/state-text.ts';
+import { stateTone, timeText } from '../../tui/run-text.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';
 

@@ -5,8 +5,8 @@ import { msBetween } from '../../core/text/format-elapsed.ts';
 import { priorityText } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
-import { stateText } from '../../core/listing/state-text.ts';
-import { canContinue, formatAge, missingWorker, stateTone, storyCount, timeText } from '../../tui/run-text.ts';
+import { stateText, storyCount } from '../../core/listing/state-text.ts';
+import { canContinue, formatAge, missingWorker, stateTone, timeText } from '../../tui/run-text.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, type Cell } from './table.ts';
 

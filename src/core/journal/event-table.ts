@@ -3,7 +3,7 @@ import { describeAgentOptions } from '../agent-options.ts';
 import { breakerName, resetCommand } from '../failure/breaker.ts';
 import { retryName } from '../failure/failure.ts';
 import { describeKeyPause } from '../failure/model-use.ts';
-import { plainReason } from '../failure/plain-reason.ts';
+import { isAgentFault, plainReason } from '../failure/plain-reason.ts';
 import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import { dateTime } from '../retention/retention.ts';
 import { describeRestored } from '../review/restored-paths.ts';
@@ -231,7 +231,7 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
       const what = event.commit === undefined ? said : `${shortCommit(event.commit)}  `;
       const [first = '', ...rest] = headLines(event.summary, SAID_LINES);
       const more =
-        said === 'AGENT_FAILED  ' && how.runId !== undefined
+        event.verdict === 'failed' && isAgentFault(event.stopReason, event.failure) && how.runId !== undefined
           ? [`its stderr: ${logCommand(how.runId, event, '--stderr')}`]
           : [];
       return [

@@ -1,5 +1,5 @@
 import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
-import { currentDecision, omit, type RunState, type StoryState } from '../run/state.ts';
+import { currentDecision, isDone, isSelected, isUndecided, omit, type RunState, type StoryState } from '../run/state.ts';
 
 /** The status of a run, in one or two words. */
 export function stateText(run: RunState & { heldBy?: string }): string {
@@ -12,12 +12,18 @@ export function stateText(run: RunState & { heldBy?: string }): string {
   return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
 }
 
+/** Number of stories that are done, and of all stories of the run. */
+export function storyCount(run: RunState): string {
+  const stories = run.stories.filter((story) => isSelected(story, run));
+  return `${stories.filter(isDone).length}/${stories.length}`;
+}
+
 /** Decisions of people on the result of an ended run. */
 function afterwards(run: RunState): string[] {
   if (run.landed !== undefined) return ['landed'];
   const verdict = currentDecision(run)?.verdict;
   if (verdict !== undefined) return [verdict];
-  return run.needsApproval && run.tip !== run.repo.base ? ['waiting for approval'] : [];
+  return isUndecided(run) ? ['waiting for approval'] : [];
 }
 
 function isUnderWay({ progress, phase, waiting }: StoryState): boolean {

@@ -1,7 +1,7 @@
 import { describeWarning } from '../budget.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import { nextSteps } from '../run/next-steps.ts';
-import { currentDecision, type RunState } from '../run/state.ts';
+import { isUndecided, type RunState } from '../run/state.ts';
 import { safeLine } from '../text/safe-text.ts';
 
 /** The kinds of notifications, in the order of the documentation. */
@@ -142,12 +142,7 @@ function describeEnd(
   const count = later.some(({ type }) => type === 'story.started')
     ? ''
     : `: ${landed} of ${state.stories.length} stories landed`;
-  const awaitsDecision =
-    state.needsApproval === true &&
-    state.tip !== state.repo.base &&
-    state.landed === undefined &&
-    currentDecision(state) === undefined;
-  if (stopReason === 'SUCCESS' && awaitsDecision)
+  if (stopReason === 'SUCCESS' && isUndecided(state))
     return {
       type: 'run.approval',
       what: `run ${state.runId} waits for your approval${count}`,

@@ -246,6 +246,17 @@ export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   seq: number;
 }
 
+/** Whether a person is to accept or reject the whole result of an ended run. */
+export function awaitsDecision(run: RunState): boolean {
+  return run.status === 'ended' && isUndecided(run);
+}
+
+/** Whether its result needs a decision that is missing. */
+export function isUndecided(run: RunState): boolean {
+  const { needsApproval, tip, repo, landed } = run;
+  return needsApproval === true && tip !== repo.base && landed === undefined && currentDecision(run) === undefined;
+}
+
 /** Returns the user's decision on the run, unless more commits have landed since. */
 export function currentDecision({ decision, tip }: Pick<RunState, 'decision' | 'tip'>): RunDecision | undefined {
   return decision?.tip === tip ? decision : undefined;

@@ -10,8 +10,8 @@ const REASONS: Record<string, string> = { EACCES: 'permission denied', EROFS: 't
 /** Throws DISK_FAILED if no commit can land in a repository: the work of an agent would be lost. */
 export async function assertWritable(gitDir: string): Promise<void> {
   for (const path of FOLDERS.map((folder) => join(gitDir, folder))) {
-    const error = await access(path, constants.W_OK).then(() => undefined, (fault: NodeJS.ErrnoException) => fault); // prettier-ignore
-    if (error === undefined || error.code === 'ENOENT') continue;
+    const error = await access(path, constants.W_OK).catch((fault: NodeJS.ErrnoException) => fault);
+    if (!(error instanceof Error) || error.code === 'ENOENT') continue;
     const why = REASONS[error.code ?? ''] ?? error.message;
     throw new HaloError('DISK_FAILED', `halo cannot write to ${path}, where the commits of the run land: ${why}.`, {
       hint: 'Give the user who runs halo write access to the repository.',

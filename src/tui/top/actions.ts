@@ -1,8 +1,7 @@
-import { awaitsDecision } from '../../view/inbox.ts';
 import type { Operations } from '../../api/operations.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
-import { type RunState, type StoryState } from '../../core/run/state.ts';
+import { awaitsDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { flagsOf, landingStories, listFlags, type Confirmation } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { missingWorker } from '../run-text.ts';

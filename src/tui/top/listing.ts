@@ -1,3 +1,4 @@
+import { storyCount } from '../../core/listing/state-text.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import type { BreakerView } from '../../api/operations/requests.ts';
 import { inboxItems, inboxLabel } from '../../view/inbox.ts';
@@ -8,7 +9,7 @@ import { countTakers } from '../../core/run/fleet-limit.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatAge, stateCell, storyCount, timeText, waitingFor } from '../run-text.ts';
+import { formatAge, stateCell, timeText, waitingFor } from '../run-text.ts';
 import { prdListing } from './prds/prd-listing.ts';
 import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
 import { formatCount } from '../usage-text.ts';

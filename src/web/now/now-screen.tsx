@@ -1,3 +1,4 @@
+import { storyCount } from '../../core/listing/state-text.ts';
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/requests.ts';
@@ -6,7 +7,7 @@ import { formatUsd } from '../../core/budget.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
+import { stateCell, timeText, waitingFor } from '../../tui/run-text.ts';
 import { asksPerson, inboxItems, type InboxItem } from '../../view/inbox.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
 import { MissingWorker, WorkerList } from './worker-list.tsx';

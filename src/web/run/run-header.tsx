@@ -1,3 +1,4 @@
+import { storyCount } from '../../core/listing/state-text.ts';
 import type { JSX } from 'preact';
 import type { RunView } from '../../api/operations/requests.ts';
 import { formatUsd } from '../../core/budget.ts';
@@ -6,7 +7,7 @@ import { nextSteps } from '../../core/run/next-steps.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
-import { stateCell, storyCount, timeText, waitingFor } from '../../tui/run-text.ts';
+import { stateCell, timeText, waitingFor } from '../../tui/run-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
