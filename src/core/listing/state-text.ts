@@ -1,5 +1,13 @@
 import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
-import { currentDecision, isDone, isSelected, isUndecided, omit, type RunState, type StoryState } from '../run/state.ts';
+import {
+  currentDecision,
+  isDone,
+  isSelected,
+  isUndecided,
+  omit,
+  type RunState,
+  type StoryState,
+} from '../run/state.ts';
 
 /** The status of a run, in one or two words. */
 export function stateText(run: RunState & { heldBy?: string }): string {
