@@ -11,7 +11,7 @@ import type { Paint } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, padToWidth } from '../lib/string-width.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { stepLines } from './step-lines.ts';
-import { usageText } from './usage-text.ts';
+import { usageText } from '../view/usage-text.ts';
 
 export interface SummaryInput {
   state: RunState;

@@ -12,9 +12,9 @@ import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint, Tone, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, truncateToWidth, padToWidth, stringWidth } from '../lib/string-width.ts';
 import type { FailedAttemptRow } from './attempts.ts';
-import { storyProgressText } from './story-progress.ts';
+import { storyProgressText } from '../view/story-words.ts';
 import { summaryLines } from './summary.ts';
-import { usageText } from './usage-text.ts';
+import { usageText } from '../view/usage-text.ts';
 
 export interface ViewInput {
   state: RunState;

@@ -36,7 +36,7 @@ const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
   view: { values: PURE, types: ['api'] },
   cli: { values: [...PURE, 'config', 'tui', 'view'], types: ['api'] },
   tui: { values: [...PURE, 'view'], types: ['api'] },
-  web: { values: ['core', 'tui', 'view'], types: ['api'] },
+  web: { values: ['core', 'view'], types: ['api'] },
   mcp: { values: [...PURE, 'view', 'api/operations'], types: ['api'] },
 };
 

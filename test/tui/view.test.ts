@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { FailureCause } from '../../src/core/failure/failure.ts';
 import { stateText } from '../../src/core/listing/state-text.ts';
-import { timeText } from '../../src/tui/run-text.ts';
+import { timeText } from '../../src/view/run-words.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { stringWidth } from '../../src/lib/string-width.ts';

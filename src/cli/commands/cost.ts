@@ -12,7 +12,7 @@ import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatCount } from '../../tui/usage-text.ts';
+import { formatCount } from '../../view/usage-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/report-options.ts';
 import { terminalColumns } from '../output/run-table.ts';

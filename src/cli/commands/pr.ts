@@ -3,7 +3,7 @@ import type { RunPull } from '../../core/pulls/pull-state.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { sleep } from '../../lib/async.ts';
-import { NO_WORKER } from '../../tui/run-text.ts';
+import { NO_WORKER } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 

@@ -5,7 +5,7 @@ import { nextSteps } from '../../core/run/next-steps.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stepLines } from '../../tui/step-lines.ts';
-import { waitingFor } from '../../tui/run-text.ts';
+import { waitingFor } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { listQueue } from '../prds/list-queue.ts';
 import { terminalColumns } from '../output/run-table.ts';

@@ -1,7 +1,7 @@
 import type { WorkerView } from '../../api/operations/requests.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { drainText } from '../../tui/run-text.ts';
+import { drainText } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';

@@ -5,7 +5,7 @@ import { summarizeRun, type AttemptSummary, type RunSummary } from '../../core/r
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
-import { formatCount, usageText } from '../../tui/usage-text.ts';
+import { formatCount, usageText } from '../../view/usage-text.ts';
 import type { Cli } from '../cli.ts';
 import { terminalColumns } from '../output/run-table.ts';
 import { table, type Cell } from '../output/table.ts';

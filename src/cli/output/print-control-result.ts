@@ -2,7 +2,7 @@ import type { RunView } from '../../api/operations/requests.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import { canContinue, missingWorker } from '../../tui/run-text.ts';
+import { canContinue, missingWorker } from '../../view/run-words.ts';
 
 const LENGTH = 500;
 

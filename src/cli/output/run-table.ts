@@ -6,7 +6,7 @@ import { priorityText } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
 import { stateText, storyCount } from '../../core/listing/state-text.ts';
-import { canContinue, formatAge, missingWorker, stateTone, timeText } from '../../tui/run-text.ts';
+import { canContinue, formatAge, missingWorker, stateTone, timeText } from '../../view/run-words.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, type Cell } from './table.ts';
 

@@ -11,8 +11,8 @@ import {
   truncateToWidth,
   wrapIndented,
 } from '../../lib/string-width.ts';
-import { drainText, formatAge } from '../run-text.ts';
-import { formatCount } from '../usage-text.ts';
+import { drainText, formatAge } from '../../view/run-words.ts';
+import { formatCount } from '../../view/usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
 import { completeCommand } from './command-line.ts';

@@ -9,10 +9,10 @@ import { countTakers } from '../../core/run/fleet-limit.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatAge, stateCell, timeText, waitingFor } from '../run-text.ts';
+import { formatAge, stateCell, timeText, waitingFor } from '../../view/run-words.ts';
 import { prdListing } from './prds/prd-listing.ts';
-import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../story-progress.ts';
-import { formatCount } from '../usage-text.ts';
+import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../../view/story-words.ts';
+import { formatCount } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
 

@@ -10,9 +10,9 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { isRecord } from '../../lib/guards.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
-import { isForRetry } from '../story-progress.ts';
-import { stateCell, stateTone, timeText, waitingFor } from '../run-text.ts';
-import { usageText } from '../usage-text.ts';
+import { isForRetry } from '../../view/story-words.ts';
+import { stateCell, stateTone, timeText, waitingFor } from '../../view/run-words.ts';
+import { usageText } from '../../view/usage-text.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
 
 const LABEL_WIDTH = 9;

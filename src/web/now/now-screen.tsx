@@ -7,7 +7,7 @@ import { formatUsd } from '../../core/budget.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { stateCell, timeText, waitingFor } from '../../tui/run-text.ts';
+import { stateCell, timeText, waitingFor } from '../../view/run-words.ts';
 import { asksPerson, inboxItems, type InboxItem } from '../../view/inbox.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
 import { MissingWorker, WorkerList } from './worker-list.tsx';

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { stateCell } from '../../tui/run-text.ts';
+import { stateCell } from '../../view/run-words.ts';
 import { SCREENS } from './screens.ts';
 
 interface PaletteProps {

@@ -7,7 +7,7 @@ import { nextSteps } from '../../core/run/next-steps.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
-import { stateCell, timeText, waitingFor } from '../../tui/run-text.ts';
+import { stateCell, timeText, waitingFor } from '../../view/run-words.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';

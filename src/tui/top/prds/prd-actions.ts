@@ -1,7 +1,7 @@
 import type { Operations } from '../../../api/operations.ts';
 import { isPrdName, NAME_RULE } from '../../../core/prd/prd-names.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { missingWorker } from '../../run-text.ts';
+import { missingWorker } from '../../../view/run-words.ts';
 import type { Action, PrdActionName } from '../actions.ts';
 import { findListing, selectedIndex } from '../listing.ts';
 import { currentTopView, newTopView, type TopState } from '../model.ts';

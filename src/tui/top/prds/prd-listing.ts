@@ -1,6 +1,6 @@
 import type { ListedRun } from '../../../api/runs/limited-runs.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { stateCell } from '../../run-text.ts';
+import { stateCell } from '../../../view/run-words.ts';
 import type { TopView, TopState } from '../model.ts';
 import type { Column, Listing, Row, TableCell } from '../table-lines.ts';
 import type { PrdEntry } from './prd-files.ts';
