@@ -4,7 +4,7 @@ import type { JournalEvent } from '../core/journal/events.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
 import { defined } from '../lib/guards.ts';
 import { OPERATIONS as table } from './operations/all-operations.ts';
-import type { FeedbackInput } from './operations/control/reject.ts';
+import type { FeedbackInput } from './operations/control.ts';
 import type { CallOperation, InputOf } from './operations/operation.ts';
 import type {
   BatchRequest,
@@ -17,7 +17,7 @@ import type {
   RetrySettings,
   SubmitRequest,
 } from './operations/requests.ts';
-import { toWirePrd } from './operations/wire-prd.ts';
+import { toWirePrd } from './operations/schemas.ts';
 import type { ListedRuns, ListQuery } from './runs/limited-runs.ts';
 
 /** Everything that users can do: in this process (api/local.ts) or over HTTP (api/http/http-client.ts). */

@@ -1,3 +1,4 @@
+import type { PrdFile } from '../../core/prd/prd.ts';
 import { FLAGS } from '../../core/review/flags.ts';
 import type {
   ControlResult,
@@ -182,3 +183,23 @@ export const runDecisionSchema: Schema<RunDecisionResult> = (z) =>
 /** The result of a decision: on a story, or on the run. */
 export const decisionSchema: Schema<StoryDecisionResult | RunDecisionResult> = (z) =>
   z.union([storyDecisionSchema(z), runDecisionSchema(z)]);
+
+/** Runs that are missing in the report. */
+export const unreadableSchema = (z: Zod) =>
+  z
+    .array(z.object({ runId: z.string(), reason: z.string() }))
+    .describe('Runs whose journal could not be read; the report lacks them.');
+
+/** A PRD in a request: its content is in base64. */
+export interface WirePrd {
+  path: string;
+  content: string;
+}
+
+export function toWirePrd({ path, bytes }: PrdFile): WirePrd {
+  return { path, content: Buffer.from(bytes).toString('base64') };
+}
+
+export function fromWirePrd({ path, content }: WirePrd): PrdFile {
+  return { path, bytes: new Uint8Array(Buffer.from(content, 'base64')) };
+}

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { FeedbackInput } from '../../api/operations/control/reject.ts';
+import type { FeedbackInput } from '../../api/operations/control.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';

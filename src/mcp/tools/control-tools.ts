@@ -1,13 +1,15 @@
 import * as z from 'zod';
-import { answerOperation } from '../../api/operations/control/answer.ts';
-import { approveOperation } from '../../api/operations/control/approve.ts';
-import { cancelOperation } from '../../api/operations/control/cancel.ts';
-import { pauseOperation } from '../../api/operations/control/pause.ts';
-import { rejectOperation } from '../../api/operations/control/reject.ts';
-import { resumeOperation } from '../../api/operations/control/resume.ts';
-import { retryOperation } from '../../api/operations/control/retry.ts';
-import { landOperation } from '../../api/operations/runs/land.ts';
-import { requestPullOperation } from '../../api/operations/runs/pull.ts';
+import {
+  answerOperation,
+  approveOperation,
+  cancelOperation,
+  pauseOperation,
+  rejectOperation,
+  resumeOperation,
+  retryOperation,
+  landOperation,
+  requestPullOperation,
+} from '../../api/operations/control.ts';
 import { landedSchema } from '../../api/operations/schemas.ts';
 import { defineTool, fieldOf, outputOf, RUN_REFERENCE, type Tool } from '../tool.ts';
 

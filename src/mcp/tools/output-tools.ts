@@ -1,8 +1,10 @@
 import * as z from 'zod';
-import { followEventsOperation } from '../../api/operations/runs/follow-events.ts';
-import { listArtifactsOperation } from '../../api/operations/runs/list-artifacts.ts';
-import { readArtifactOperation } from '../../api/operations/runs/read-artifact.ts';
-import { readDiffOperation } from '../../api/operations/runs/read-run-diff.ts';
+import {
+  followEventsOperation,
+  listArtifactsOperation,
+  readArtifactOperation,
+  readDiffOperation,
+} from '../../api/operations/runs.ts';
 import { safeOutput, truncate } from '../../core/text/safe-text.ts';
 import { transcribe } from '../../core/transcript/transcript.ts';
 import { defineTool, fieldOf, RUN_REFERENCE } from '../tool.ts';

@@ -1,8 +1,7 @@
 import * as z from 'zod';
-import { estimatePrdOperation } from '../../api/operations/prds/estimate-prd.ts';
-import { validatePrdOperation } from '../../api/operations/prds/validate-prd.ts';
-import { getRunOperation } from '../../api/operations/runs/get-run.ts';
-import { submitOperation } from '../../api/operations/runs/submit.ts';
+import { estimatePrdOperation, validatePrdOperation } from '../../api/operations/prds.ts';
+import { getRunOperation } from '../../api/operations/runs.ts';
+import { submitOperation } from '../../api/operations/submit.ts';
 import { submittedSchema } from '../../api/operations/schemas.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

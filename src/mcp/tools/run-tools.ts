@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import { eventIs } from '../../core/journal/event-table.ts';
-import { followEventsOperation } from '../../api/operations/runs/follow-events.ts';
-import { getRunOperation } from '../../api/operations/runs/get-run.ts';
-import { listRunsOperation } from '../../api/operations/runs/list-runs.ts';
+import { followEventsOperation, getRunOperation, listRunsOperation } from '../../api/operations/runs.ts';
 import { defineTool, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';

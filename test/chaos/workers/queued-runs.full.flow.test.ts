@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { mapConcurrent } from '../../../src/lib/async.ts';
 import { openLocal } from '../../../src/api/local.ts';
-import { followRunsOperation } from '../../../src/api/operations/runs/follow-runs.ts';
+import { followRunsOperation } from '../../../src/api/operations/runs.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { memoryOf } from '../../support/faults/memory-of.ts';
 import { ALL, LEVEL } from '../../support/suite/level.ts';

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { User } from '../../../src/core/access/access.ts';
-import { submitIssuesOperation } from '../../../src/api/operations/runs/submit-issues.ts';
+import { submitIssuesOperation } from '../../../src/api/operations/submit.ts';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

@@ -4,7 +4,7 @@ import { FairSlots } from '../../../src/api/access/fair-slots.ts';
 import { MAX_SESSIONS } from '../../../src/api/sign-in/sessions.ts';
 import { serveApi, type Served, type ServeOptions } from '../../../src/api/http/serve-api.ts';
 import type { CallOperation } from '../../../src/api/operations/operation.ts';
-import { replayOperation } from '../../../src/api/operations/runs/replay.ts';
+import { replayOperation } from '../../../src/api/operations/control.ts';
 import type { OidcProvider } from '../../../src/api/sign-in/oidc-provider.ts';
 import { openMcpEndpoint } from '../../../src/mcp/serve-http.ts';
 import { ToolRunner } from '../../../src/mcp/tool-runner.ts';

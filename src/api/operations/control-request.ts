@@ -1,21 +1,21 @@
 import { pino } from 'pino';
-import type { JournalEntry } from '../../../core/journal/events.ts';
-import type { ControlResult } from '../../../core/run/control-result.ts';
-import { HaloError } from '../../../core/failure/errors.ts';
-import type { RunState } from '../../../core/run/state.ts';
-import { safeLine } from '../../../core/text/safe-text.ts';
-import { applyDefaults } from '../../../config/apply-defaults.ts';
-import { isUser } from '../../../core/report/audit-report.ts';
-import { requireSamePlaces } from '../../../git/repository/repository-places.ts';
-import { isUrl } from '../../../git/repository/repo-url.ts';
-import { countNewerCommits } from '../../../git/repository/unmerged-runs.ts';
-import type { ControlRequest } from '../../../worker/control/control-run.ts';
-import { findChangedPrd } from '../../../worker/control/replan-run.ts';
-import type { RunKeeper } from '../../../worker/worker-context.ts';
-import type { NewSettings } from '../requests.ts';
-import { reconfigure } from '../../runs/reconfigure.ts';
-import type { OperationContext } from '../operation-context.ts';
-import { rightsOfCaller } from '../requested-options.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
+import type { ControlResult } from '../../core/run/control-result.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { applyDefaults } from '../../config/apply-defaults.ts';
+import { isUser } from '../../core/report/audit-report.ts';
+import { requireSamePlaces } from '../../git/repository/repository-places.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
+import { countNewerCommits } from '../../git/repository/unmerged-runs.ts';
+import type { ControlRequest } from '../../worker/control/control-run.ts';
+import { findChangedPrd } from '../../worker/control/replan-run.ts';
+import type { RunKeeper } from '../../worker/worker-context.ts';
+import type { NewSettings } from './requests.ts';
+import { reconfigure } from '../runs/reconfigure.ts';
+import type { OperationContext } from './operation-context.ts';
+import { rightsOfCaller } from './requested-options.ts';
 
 /** What the control functions of a worker need in this process. */
 export function openKeeper({ host, store }: OperationContext): RunKeeper {
