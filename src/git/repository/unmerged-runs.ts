@@ -32,19 +32,23 @@ export async function listRunsBetween(gitDir: string, from: string, to: string):
 const MAX_COMMITS = 10_000;
 
 /**
- * Lists the runs that made the commits of `to` that `from` lacks, whatever became of their branches. Without `from`: those up
- * to the first commit that no run made.
+ * The runs that, by their trailers, made the commits of `to` that `from` lacks, whatever became of their branches, each with
+ * these commits. Without `from`: those up to the first commit that no run made.
  */
 export async function listRunsOfCommits(
   gitDir: string,
   { from, to }: { from: string | undefined; to: string },
-): Promise<string[]> {
+): Promise<Map<string, string[]>> {
   assertObjectId(to, 'The commit');
   const range = from === undefined ? [to] : [to, '--not', from];
   const log = await git(['log', ...MESSAGE_LOG_ARGS, `--max-count=${MAX_COMMITS}`, ...range, '--'], { gitDir });
-  const runs = splitNul(log.stdout).map((entry) => readTrailers(entry.slice(to.length + 1)).get('Halo-Run'));
-  const first = from === undefined ? runs.indexOf(undefined) : -1;
-  return [...new Set(first < 0 ? runs : runs.slice(0, first))].flatMap((run) => run ?? []);
+  const runs = new Map<string, string[]>();
+  for (const entry of splitNul(log.stdout)) {
+    const run = readTrailers(entry.slice(to.length + 1)).get('Halo-Run');
+    if (run !== undefined) runs.set(run, [...(runs.get(run) ?? []), entry.slice(0, to.length)]);
+    else if (from === undefined) break;
+  }
+  return runs;
 }
 
 async function listRunBranches(gitDir: string, which: 'merged' | 'no-merged', commit: string): Promise<UnmergedRun[]> {

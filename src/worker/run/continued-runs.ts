@@ -18,18 +18,31 @@ export async function findContinuedRuns(store: JournalStore, home: string, run: 
   const { runId, repo, tip } = run;
   const gitDir = await hostGitDirOf(home, repo);
   const from = isUrl(repo.source) ? undefined : await readRef(gitDir, `refs/heads/${repo.branch ?? ''}`);
-  const others = (await listRunsOfCommits(gitDir, { from, to: tip })).filter((other) => other !== runId);
-  const found = await Promise.all(others.map((other) => readContinued(store, other)));
+  const runs = await listRunsOfCommits(gitDir, { from, to: tip });
+  runs.delete(runId);
+  const found = await Promise.all(
+    [...runs].map(([other, commits]) => readContinued(store, run, { runId: other, commits })),
+  );
   return found.flatMap((each) => each ?? []);
 }
 
-/** Undefined if it has landed, or is a run of another home or one that was removed. */
-async function readContinued(store: JournalStore, runId: string): Promise<ContinuedRun | undefined> {
+/**
+ * Undefined if it has landed, or is a run of another home or one that was removed. Anyone can write the trailer of a run of
+ * another repository, but not its commits.
+ */
+async function readContinued(
+  store: JournalStore,
+  { repo }: RunState,
+  { runId, commits }: { runId: string; commits: readonly string[] },
+): Promise<ContinuedRun | undefined> {
   const state = await store.readState(runId).catch((error: unknown) => {
     // Without its decisions, it must not land.
     if (error instanceof HaloError && error.code === 'RUN_NOT_FOUND') return undefined;
     throw error;
   });
   if (state === undefined || state.landed !== undefined || state.pull?.ended === 'merged') return undefined;
+  const isOther =
+    state.repo.mirror !== repo.mirror && !state.stories.some(({ commit }) => commits.includes(commit ?? ''));
+  if (isOther) return undefined;
   return { state, config: applyDefaults((await store.readRecord(runId)).config) };
 }

@@ -38,10 +38,16 @@ beforeEach(async () => {
 });
 afterEach(() => home.remove());
 
-async function addRun(runId: string, base: string, more: JournalEntry[] = [], needsApproval?: true) {
-  const repo = { source: repository.root, mirror: 'shop-1', branch: 'main', base };
+async function addRun(
+  runId: string,
+  base: string,
+  more: JournalEntry[] = [],
+  needsApproval?: true,
+  { mirror = 'shop-1', commit = commits[runId]! } = {},
+) {
+  const repo = { source: repository.root, mirror, branch: 'main', base };
   const story = passed('US-001').flatMap((entry) =>
-    entry.type === 'story.ended' ? [...more, { ...entry, commit: commits[runId]! }] : [entry],
+    entry.type === 'story.ended' ? [...more, { ...entry, commit }] : [entry],
   );
   const end: JournalEntry = { type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' };
   const first = { ...created(runId, 1), repo, ...(needsApproval && { needsApproval }) };
@@ -69,6 +75,16 @@ describe('incident continued-run: a run that started from the result of another 
     writeFileSync(join(home.host.home, 'config.toml'), '[forge.github]\ntoken_env = "TOKEN"\n');
     await expect(home.operations.requestPull(SECOND)).rejects.toThrow(`ann rejected the result of run ${FIRST}.`);
     await home.append(FIRST, { type: 'run.approved', by: 'ann', tip });
+    await land();
+    expect(onMain()).toEqual(expect.arrayContaining(['evil.txt', 'good.txt']));
+  });
+
+  it('is not kept from landing by the name of a run of another repository in the message of a commit', async () => {
+    await addRun(FIRST, repository.git('rev-parse', 'main'), [], undefined, {
+      mirror: 'bank-1',
+      commit: '1'.repeat(40),
+    });
+    await home.append(FIRST, { type: 'run.rejected', by: 'ann', tip: '1'.repeat(40), reason: 'salaries' });
     await land();
     expect(onMain()).toEqual(expect.arrayContaining(['evil.txt', 'good.txt']));
   });
