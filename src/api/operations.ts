@@ -96,7 +96,8 @@ export function bindOperations(call: CallOperation, submitter?: { user: string }
     land: (runId: string, confirmation: Confirmation = {}) =>
       call(table.land, { runId, ...defined({ ...confirmation }) }),
     /** Requests a pull request, which a worker opens; returns the one that exists. Throws LAND_REFUSED, CONFIG_INVALID. */
-    requestPull: (runId: string) => call(table.requestPull, { runId }),
+    requestPull: (runId: string, confirmation: Confirmation = {}) =>
+      call(table.requestPull, { runId, ...defined({ ...confirmation }) }),
     /** Starts no more stories; with `now`, also interrupts running ones, which costs no attempt. Throws STEER_REFUSED. */
     pause: (runId: string, { now }: { now: boolean }) => call(table.pause, { runId, now }),
     /**

@@ -256,6 +256,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'clients send the commit that they showed; another one is refused',
   ],
   [
+    'incident published-secret',
+    'let halo publish a secret on a forge by the push of a pull request, before a person has seen the change',
+    'branches with a possible secret are pushed only after a person has confirmed their commits',
+  ],
+  [
     'incident continued-run',
     'land a rejected, unapproved or flagged result by landing a run that started from it',
     'landing checks every run that made one of the commits, by their trailers: its approval, its rejection, and its flags',

@@ -260,7 +260,7 @@ export const landOperation: Operation<{ runId: string } & Confirmation, LandedRu
   },
 };
 
-export const requestPullOperation: Operation<{ runId: string }, RequestedPull> = {
+export const requestPullOperation: Operation<{ runId: string } & Confirmation, RequestedPull> = {
   name: 'requestPull',
   method: 'POST',
   path: '/v1/runs/{runId}/pull',
@@ -268,7 +268,9 @@ export const requestPullOperation: Operation<{ runId: string }, RequestedPull> =
   inspects: true,
   decides: true,
   summary:
-    'Requests a pull request for what a run has landed, whatever its `land.mode` is: a worker pushes the branch and opens it. Returns the pull request if there is one already.',
+    'Requests a pull request for what a run has landed, whatever its `land.mode` is: a worker pushes the branch and opens it. Returns the pull request if there is one already. If its push would publish a possible secret, `secret` must be in `confirm`.',
+  input: (z) => z.strictObject(confirmationSchema(z)),
+  example: { confirm: ['secret'] },
   output: {
     kind: 'json',
     schema: (z) =>
@@ -281,9 +283,9 @@ export const requestPullOperation: Operation<{ runId: string }, RequestedPull> =
           .describe('Absent: a worker opens it; `getRun` shows it, or why it could not be opened.'),
       }),
   },
-  async run({ host, env, store, masker, by }, input) {
+  async run({ host, env, store, masker, by }, { runId, ...confirmation }) {
     const { requestPull } = await import('../../worker/pulls/request-pull.ts');
-    return requestPull({ home: host.home, env, masker, store }, { runId: await store.find(input.runId), by });
+    return requestPull({ home: host.home, env, masker, store }, { runId: await store.find(runId), by, confirmation });
   },
 };
 

@@ -116,8 +116,8 @@ export interface RunView {
   draining?: number;
   record: RunRecord;
   reports?: PendingReports;
-  /** Why its pull request is not as it should be, or cannot be read. `retryAt`: ISO 8601. */
-  pull?: { why: string; retryAt: string };
+  /** Why its pull request is not as it should be, or cannot be read. `retryAt`: ISO 8601; absent if it waits for a person. */
+  pull?: { why: string; retryAt?: string };
   /** Why reviews and checks of its pull request are not used, a sentence each. */
   unused?: string[];
   /** Absolute path of the run directory on the machine that stores it. */

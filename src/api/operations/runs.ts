@@ -94,7 +94,7 @@ export const getRunOperation: Operation<{ runId: string }, RunView> = {
           .optional()
           .describe('The issues that do not show the progress of their stories yet.'),
         pull: z
-          .object({ why: z.string(), retryAt: z.string() })
+          .object({ why: z.string(), retryAt: z.string().optional() })
           .optional()
           .describe('Why its pull request is not as it should be, or cannot be read.'),
         unused: z

@@ -3,11 +3,16 @@ import type { RunPull } from '../../core/pulls/pull-state.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { sleep } from '../../lib/async.ts';
+import { secretsToConfirm, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
+import { printFindings } from '../output/print-findings.ts';
 import { NO_WORKER } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 
 interface Flags {
+  confirm?: Flag[];
   wait: boolean;
   json?: true;
 }
@@ -15,9 +20,10 @@ interface Flags {
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Opens a pull request for what a run has landed, also if it was not submitted with `land.mode = "pr"`: a worker pushes the branch of the run to the forge of its repository. Waits until it is open, for at most 30 seconds. If the run has a pull request, prints it; if one could not be opened earlier, it is tried again now.',
+      'Opens a pull request for what a run has landed, also if it was not submitted with `land.mode = "pr"`: a worker pushes the branch of the run to the forge of its repository. Waits until it is open, for at most 30 seconds. If the run has a pull request, prints it; if one could not be opened earlier, it is tried again now. A possible secret is pushed only after a person has confirmed it.',
     )
     .argument(...RUN_ARGUMENT)
+    .option(...CONFIRM_OPTION)
     .option('--no-wait', 'do not wait until it is open')
     .option('--json', 'print the request and its pull request as JSON')
     .addHelpText('after', HELP)
@@ -28,18 +34,23 @@ const HELP = `
 Examples:
   halo diff 2dhe && halo pr 2dhe
   halo pr 2dhe --no-wait
+  halo pr 2dhe --confirm secret
 
 Exit codes:
-  0 opened or requested    2 no such run    6 refused, without a forge, or not opened
+  0 opened or requested    2 no such run    6 refused, not confirmed, without a forge, or not opened
 
 See also: halo land, halo status, halo diff`;
 
 const WAIT_MS = 30_000;
 const EVERY_MS = 500;
 
-async function openPull(runId: string | undefined, { wait, json }: Flags, cli: Cli): Promise<void> {
+async function openPull(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
+  const { wait, json } = flags;
   const { requested, opened, workers } = await cli.withRun(runId, async (operations, id) => {
-    const requested = await operations.requestPull(id);
+    const requested = await operations.requestPull(
+      id,
+      await confirmSecrets((await operations.get(id)).state, flags, cli),
+    );
     if (requested.pull !== undefined) return { requested, opened: requested.pull, workers: 1 };
     const { workers } = await operations.get(id);
     return { requested, opened: wait && workers > 0 ? await waitForPull(operations, id) : undefined, workers };
@@ -53,15 +64,25 @@ async function openPull(runId: string | undefined, { wait, json }: Flags, cli: C
   await cli.print(`${word}  ${requested.runId}  #${opened.number} ${safeLine(opened.url, 500)}`);
 }
 
+/** At a terminal, asks whether possible secrets of the run are to be pushed. Throws LAND_REFUSED. */
+async function confirmSecrets(run: RunState, { confirm, json }: Flags, cli: Cli): Promise<Confirmation> {
+  if (json) return { confirm };
+  const stories = secretsToConfirm(run, []);
+  await printFindings(stories, cli);
+  return confirmFlags({ stories, flags: ['secret'], commit: run.tip, verb: 'pr', confirm }, cli);
+}
+
 /** Undefined: it is not open after a while. Throws FORGE_FAILED if a worker could not open it. */
 async function waitForPull(operations: Operations, runId: string): Promise<RunPull | undefined> {
   for (const end = Date.now() + WAIT_MS; Date.now() < end; await sleep(EVERY_MS)) {
     const { state, pull } = await operations.get(runId);
     if (state.pull !== undefined) return state.pull;
-    if (pull !== undefined)
+    if (pull !== undefined) {
+      const next = pull.retryAt === undefined ? '' : `A worker tries again at ${pull.retryAt}; `;
       throw new HaloError('FORGE_FAILED', `The pull request could not be opened: ${pull.why}`, {
-        hint: `A worker tries again at ${pull.retryAt}; \`halo pr ${runId}\` tries again now.`,
+        hint: `${next}\`halo pr ${runId}\` tries again now.`,
       });
+    }
   }
   return undefined;
 }

@@ -21,10 +21,19 @@ function parseFlags(text: string): Flag[] {
   });
 }
 
+/** The question, and what a refusal has not done. */
+const WORDS = {
+  land: { ask: 'Land it anyway?', done: 'landed' },
+  approve: { ask: 'Approve it anyway?', done: 'approved' },
+  pr: { ask: 'Push the possible secret to the forge?', done: 'pushed' },
+};
+
 interface Asked {
   stories: readonly StoryState[];
   commit: string;
-  verb: 'land' | 'approve';
+  verb: keyof typeof WORDS;
+  /** The flags that the decision is about; without it, all. */
+  flags?: readonly Flag[];
   confirm: readonly Flag[] | undefined;
 }
 
@@ -32,12 +41,16 @@ interface Asked {
  * What the user confirms of the changes: what `--confirm` names and, at a terminal, all that was printed, after a yes.
  * Throws LAND_REFUSED for any other answer.
  */
-export async function confirmFlags({ stories, commit, verb, confirm = [] }: Asked, cli: Cli): Promise<Confirmation> {
-  const flags = flagsOf(stories);
+export async function confirmFlags(
+  { stories, commit, verb, flags: asked = FLAGS, confirm = [] }: Asked,
+  cli: Cli,
+): Promise<Confirmation> {
+  const flags = flagsOf(stories).filter((flag) => asked.includes(flag));
   if (cli.ask === undefined || flags.every((flag) => confirm.includes(flag))) return { confirm, commit };
-  const answer = await askPerson(`${verb === 'land' ? 'Land' : 'Approve'} it anyway? [y]es, anything else: no  `, cli);
+  const { ask, done } = WORDS[verb];
+  const answer = await askPerson(`${ask} [y]es, anything else: no  `, cli);
   if (answer === 'y' || answer === 'yes') return { confirm: flags, commit };
-  throw new HaloError('LAND_REFUSED', `Nothing was ${verb === 'land' ? 'landed' : 'approved'}.`, {
+  throw new HaloError('LAND_REFUSED', `Nothing was ${done}.`, {
     hint: `Review the change with \`halo diff\`. --confirm ${flags.join(',')} confirms it without a question.`,
   });
 }

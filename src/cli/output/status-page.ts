@@ -161,8 +161,11 @@ function reportsRow({ reports }: Pick<RunView, 'reports'>, now: string): [string
   const { stories, why, retryAt } = reports;
   const which = stories.length === 0 ? 'issues' : `issues ${safeLine(listSome(stories, MAX_ISSUES))}`;
   const reason = why === undefined ? 'a worker reports it' : safeLine(why, MAX_TEXT_LENGTH);
-  const next = retryAt === undefined ? '' : ` Tried again at ${formatTime(retryAt, now)}.`;
-  return [['reports', `${which} do not show the progress yet: ${reason}${next}`]];
+  return [['reports', `${which} do not show the progress yet: ${reason}${retryText(retryAt, now)}`]];
+}
+
+function retryText(retryAt: string | undefined, now: string): string {
+  return retryAt === undefined ? '' : ` Tried again at ${formatTime(retryAt, now)}.`;
 }
 
 /** The pull requests of the run, the newest last, and why they are not as they should be. */
@@ -174,7 +177,7 @@ function pullRows(
     const after = ended === undefined ? '' : ` (${ended})`;
     return row('pull', `#${number} ${safeLine(url, MAX_TEXT_LENGTH)}${after}`);
   });
-  const why = pull && `${safeLine(pull.why, MAX_TEXT_LENGTH)} Tried again at ${formatTime(pull.retryAt, now)}.`;
+  const why = pull && `${safeLine(pull.why, MAX_TEXT_LENGTH)}${retryText(pull.retryAt, now)}`;
   const notes = unused.flatMap((each) => row('pull', safeLine(each, MAX_TEXT_LENGTH)));
   return [...pages, ...row('pull', why ?? ''), ...notes];
 }

@@ -15,8 +15,8 @@ export interface PullState {
   pull?: RunPull;
   /** All of them, in the order in which they were opened. */
   pulls?: RunPull[];
-  /** A user has requested a pull request, whatever `land.mode` is. */
-  pullRequested?: { by: string };
+  /** A user has requested a pull request, whatever `land.mode` is. `confirmed`: the commits with possible secrets to push. */
+  pullRequested?: { by: string; confirmed?: readonly string[] };
 }
 
 /** An event about pull requests. */
@@ -25,8 +25,11 @@ export type PullEntry =
   | { type: 'pull.opened'; number: number; url: string; branch?: string; of?: string }
   /** People have merged or closed it. `head`: the newest commit that it had then. */
   | { type: 'pull.closed'; number: number; merged: boolean; head?: string }
-  /** A user requested a pull request for a run that may not have asked for one. */
-  | { type: 'pull.requested'; by: string };
+  /**
+   * A user requested a pull request for a run that may not have asked for one, or confirmed that commits which may have
+   * secrets are pushed: `confirmed`, with those of earlier requests.
+   */
+  | { type: 'pull.requested'; by: string; confirmed?: readonly string[] };
 
 /** The answer to a user who requests a pull request. */
 export interface RequestedPull {
@@ -74,7 +77,7 @@ export function foldPulls({ pulls = [] }: PullState, event: PullEntry): PullStat
       return shown(pulls.map((each) => (each.number === event.number ? { ...each, ended } : each)));
     }
     case 'pull.requested':
-      return { pullRequested: { by: event.by } };
+      return { pullRequested: { by: event.by, ...(event.confirmed && { confirmed: event.confirmed }) } };
   }
 }
 

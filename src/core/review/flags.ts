@@ -42,9 +42,25 @@ export function unconfirmedStories(run: Pick<RunState, 'stories'>): StoryState[]
   return landingStories(run).filter(({ confirmed }) => confirmed !== true);
 }
 
+/**
+ * Those of a run and of the runs that it continues whose change may have a secret, and whose commits no person has confirmed
+ * for a push: they are not sent to a forge, which keeps what it was sent.
+ */
+export function secretsToConfirm(
+  run: Pick<RunState, 'stories' | 'pullRequested'>,
+  continued: readonly Pick<RunState, 'stories'>[],
+): StoryState[] {
+  const { confirmed = [] } = run.pullRequested ?? {};
+  return [run, ...continued]
+    .flatMap(unconfirmedStories)
+    .filter((story) => flagsOf([story]).includes('secret') && !confirmed.includes(story.commit ?? ''));
+}
+
 /** A decision about the changes of stories, up to a commit. */
 export interface FlaggedDecision {
-  verb: 'approve' | 'land';
+  verb: 'approve' | 'land' | 'pr';
+  /** The flags that it is about; without it, all. */
+  flags?: readonly Flag[];
   runId: string;
   stories: readonly StoryState[];
   commit: string;
@@ -56,17 +72,17 @@ export interface FlaggedDecision {
 
 /** Throws UNCONFIRMED, with all flags, unless each is confirmed, and if the person has seen another commit. */
 export function assertConfirmed(
-  { verb, runId, stories, commit, story, continued = [] }: FlaggedDecision,
+  { verb, flags: asked = FLAGS, runId, stories, commit, story, continued = [] }: FlaggedDecision,
   { confirm = [], commit: seen = commit }: Confirmation = {},
 ): void {
-  const flags = flagsOf(stories);
+  const flags = flagsOf(stories).filter((flag) => asked.includes(flag));
   if (seen === commit && flags.every((flag) => confirm.includes(flag))) return;
   const what = story === undefined ? `run ${runId}` : `story ${safeLine(story)} of run ${runId}`;
   const about = [
     ...(seen === commit ? [] : [`which is at ${commit.slice(0, 7)} now and not at ${safeLine(seen).slice(0, 7)}`]),
     ...(continued.length === 0 ? [] : [`which continues ${continued.join(' and ')}`]),
   ];
-  const found = listFlags(stories).map(({ text }) => text);
+  const found = listFlags(stories).flatMap(({ flag, text }) => (flags.includes(flag) ? [text] : []));
   const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
   const others = continued.map((other) => ` and \`halo diff ${other}\``).join('');
   throw new HaloError(

@@ -131,12 +131,12 @@ export const CONTROL_TOOLS: readonly Tool[] = [
   defineTool({
     name: 'halo_pr',
     title: 'Open a pull request',
-    description: `${requestPullOperation.summary} Only if the user said so.`,
+    description: `${requestPullOperation.summary} Only if the user said so, also to a possible secret.`,
     uses: [requestPullOperation],
     idempotent: true,
-    input: z.strictObject({ runId: RUN_REFERENCE }),
+    input: z.strictObject({ runId: RUN_REFERENCE, ...CONFIRMATION }),
     output: outputOf(requestPullOperation),
-    run: (operations, { runId }) => operations.requestPull(runId).then(toRecord),
+    run: (operations, { runId, ...confirmation }) => operations.requestPull(runId, confirmation).then(toRecord),
   }),
 ];
 

@@ -7,8 +7,8 @@ import { withDiskErrors } from '../disk-errors.ts';
 
 /** What became of sending, or of reading. */
 export interface PendingPull {
-  /** Why it was not sent yet. `retryAt`: ISO 8601. */
-  failure?: { why: string; retryAt: string };
+  /** Why it was not sent yet. `retryAt`: ISO 8601; absent if it waits for a person. */
+  failure?: { why: string; retryAt?: string };
   /** Why reviews and checks are not used, a sentence each. */
   unused?: string[];
 }

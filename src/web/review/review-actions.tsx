@@ -73,6 +73,8 @@ export function ReviewActions({
 }: ReviewActionsProps): JSX.Element {
   const body = story === undefined ? {} : { story };
   const approval = askAboutFlags(story === undefined ? `the result of run ${runId}` : story, 'Approve', flagged);
+  // A push publishes possible secrets; the pull request shows the rest.
+  const published = { ...flagged, stories: flagged.stories.filter((each) => flagsOf([each]).includes('secret')) };
   const landing = askAboutFlags(`run ${runId}`, 'Land', flagged);
   return (
     <>
@@ -114,6 +116,8 @@ export function ReviewActions({
           label="Open pull request"
           shortcut="o"
           path={runPath(runId, '/pull')}
+          body={confirmationOf(published)}
+          {...questionOf([askAboutFlags(`run ${runId}`, 'Push', published)])}
           onDone={(result) => onResult(describePull(result as RequestedPull))}
         />
       )}
@@ -140,7 +144,11 @@ export function confirmationOf({ stories, commit }: Flagged): Confirmation {
 }
 
 /** Names what a change is flagged for; undefined for nothing. The first line is the question. */
-export function askAboutFlags(what: string, verb: 'Approve' | 'Land', { stories }: Flagged): string | undefined {
+export function askAboutFlags(
+  what: string,
+  verb: 'Approve' | 'Land' | 'Push',
+  { stories }: Flagged,
+): string | undefined {
   const flags = listFlags(stories);
   if (flags.length === 0) return undefined;
   const lines = flags.map(({ flag, text }) => `${FLAG_NAMES[flag]}: ${safeText(text)}`);

@@ -3,6 +3,7 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import { openPulls } from '../../core/pulls/pull-state.ts';
 import type { PullFacts } from '../../core/pulls/plan-pull.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
+import { secretsToConfirm } from '../../core/review/flags.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { waitAfter } from '../../forge/forge-client.ts';
@@ -16,7 +17,9 @@ import type { ForgeContext } from '../issues/open-issue-source.ts';
 import { readProof } from '../proof/proof-record.ts';
 import { lastPrd } from '../run/read-run.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { findContinuedRuns } from '../run/continued-runs.ts';
 import { PullForges } from './open-pull-target.ts';
+import { assertPublishable } from './request-pull.ts';
 import { sendPulls } from './send-pulls.ts';
 
 export type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
@@ -117,9 +120,11 @@ export class PullRequester implements FeedConsumer {
     const leastMs = doubledDelay(times - 1, MIN_BACKOFF_MS, MAX_BACKOFF_MS);
     const retryAt = now() + waitAfter(error, { leastMs, mostMs: MAX_BACKOFF_MS });
     this.#failed.set(runId, { times, retryAt });
-    const why = masker.text(safeLine(toHaloError(error).message, MAX_WHY));
+    const { code, message, hint } = toHaloError(error);
+    const isForPerson = code === 'UNCONFIRMED';
+    const why = masker.text(safeLine(isForPerson ? `${message} ${hint ?? ''}` : message, MAX_WHY));
     log.warn({ runId, why }, 'the pull request of a run cannot be updated');
-    const failure = { why, retryAt: new Date(retryAt).toISOString() };
+    const failure = { why, ...(!isForPerson && { retryAt: new Date(retryAt).toISOString() }) };
     await this.#files.write(runId, { ...(await this.#files.read(runId)), failure });
   }
 
@@ -131,6 +136,8 @@ export class PullRequester implements FeedConsumer {
     const { config } = await store.readRecord(runId);
     const mode = applyDefaults(config).land.pullRequests;
     const sent = this.#sentAbout(runId);
+    const continued = (await findContinuedRuns(store, this.#context.home, state)).map((other) => other.state);
+    assertPublishable(state, { secrets: secretsToConfirm(state, continued), continued });
     const shown = { state, events, mode, facts: await this.#readFacts(state, events) };
     await sendPulls(this.#context, shown, await this.#forges.openTarget(state), sent);
     const now = await store.readState(runId);

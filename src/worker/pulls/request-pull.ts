@@ -1,6 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RequestedPull, RunPull } from '../../core/pulls/pull-state.ts';
-import { currentDecision, type RunState } from '../../core/run/state.ts';
+import { assertConfirmed, secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
+import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
@@ -10,28 +11,48 @@ import { assertPullTarget } from './open-pull-target.ts';
 
 /**
  * Requests a pull request for what a run has landed, whatever its `land.mode` is: a worker opens it. Repeated, it is tried
- * again now. Throws LAND_REFUSED with the reason, and CONFIG_INVALID if no forge is configured for the repository.
+ * again now. Throws LAND_REFUSED with the reason, UNCONFIRMED if its push would publish possible secrets that no person has
+ * confirmed, and CONFIG_INVALID if no forge is configured for the repository.
  */
 export async function requestPull(
   { store, ...context }: ForgeContext & { store: JournalStore },
-  { runId, by }: { runId: string; by: string },
+  { runId, by, confirmation }: { runId: string; by: string; confirmation?: Confirmation },
 ): Promise<RequestedPull> {
   const before = await store.readState(runId);
   if (before.pull === undefined) {
     await assertPullTarget(context, before);
     assertHasWork(before);
-    // The pull request would have their commits.
-    for (const { state } of await findContinuedRuns(store, context.home, before)) assertNotRejected(state);
   }
+  // The pull request has their commits.
+  const continued = (await findContinuedRuns(store, context.home, before)).map(({ state }) => state);
   const result = await store.transact<RequestedPull>(runId, (state) => {
-    if (state.pull !== undefined)
-      return { entries: [], result: { runId, changed: false, pull: requireOpen(state.pull) } };
+    const pull = state.pull && requireOpen(state.pull);
+    const secrets = secretsToConfirm(state, continued);
+    if (pull !== undefined && secrets.length === 0) return { entries: [], result: { runId, changed: false, pull } };
     assertHasWork(state);
-    return { entries: [{ type: 'pull.requested', by }], result: { runId, changed: true } };
+    continued.forEach(assertNotRejected);
+    assertPublishable(state, { secrets, continued }, confirmation);
+    const confirmed = [...(state.pullRequested?.confirmed ?? []), ...secrets.flatMap(({ commit }) => commit ?? [])];
+    return {
+      entries: [{ type: 'pull.requested', by, ...(confirmed.length > 0 && { confirmed }) }],
+      result: { runId, changed: true, ...(pull && { pull }) },
+    };
   });
   // Without the reason of an earlier failure.
   if (result.changed) await new PullFiles(context.home).write(runId, {});
   return result;
+}
+
+/** Throws UNCONFIRMED unless a person confirms, or has confirmed, each possible secret that the push would publish. */
+export function assertPublishable(
+  run: RunState,
+  { secrets, continued }: { secrets: readonly StoryState[]; continued: readonly RunState[] },
+  confirmation?: Confirmation,
+): void {
+  if (secrets.length === 0) return;
+  const of = continued.filter(({ stories }) => stories.some((story) => secrets.includes(story)));
+  const decision = { verb: 'pr', flags: ['secret'], runId: run.runId, commit: run.tip } as const;
+  assertConfirmed({ ...decision, stories: secrets, continued: of.map(({ runId }) => runId) }, confirmation);
 }
 
 function requireOpen({ number, url, ended, branch }: RunPull): Pick<RunPull, 'number' | 'url'> {

@@ -112,6 +112,14 @@ export const it = base.extend('open', ({ forge, haloHome: { dir: home }, reposit
         );
         return commit;
       },
+      /** The next attempt at a story adds what may be a secret. */
+      suspect: (story: string) =>
+        append({
+          type: 'secrets.suspected',
+          story,
+          attempt: 1,
+          suspects: [{ path: 'k.txt', names: ['a GitHub token'] }],
+        }),
       end: () => append(END),
       sendBack: (story: string, text: string) =>
         giveFeedback(context, { runId, by: 'tess', openQueue: () => Promise.resolve(queue) }, { storyId: story, text }),
