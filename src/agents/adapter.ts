@@ -1,5 +1,5 @@
-import type { AgentActivity, AgentId, AgentOutcome, ModelApi } from '../core/agent.ts';
 import type { AgentOptions } from '../core/agent-options.ts';
+import type { AgentActivity, AgentId, AgentOutcome, ModelApi } from '../core/agent.ts';
 
 /** Input of an agent, independent of the agent. */
 export interface AgentIntent {
@@ -95,4 +95,43 @@ export interface AgentAdapter {
   /** Finds `ParsedLine.denied` for a program that reports it only on stderr. */
   findDenial?(stderrTail: string): string | undefined;
   outcome(end: AgentEnd): AgentOutcome;
+}
+
+interface LaunchScript {
+  /** Name of the agent in the error message. */
+  title: string;
+  /** Absolute path of its program inside the sandbox. */
+  program: string;
+  /** Shell command line that starts it. */
+  command: string;
+  /** What the program must be: executable (default) or a file that `command` passes to an interpreter. */
+  test?: '-x' | '-f';
+}
+
+/** POSIX shell script that starts an agent, or exits with 127 if its program is not in the sandbox. */
+export function launchScript({ title, program, command, test = '-x' }: LaunchScript): string {
+  return `if [ ! ${test} ${program} ]; then
+  echo '${title} is not in this sandbox (looked for ${program}); build the image again: halo image build' >&2
+  exit 127
+fi
+exec ${command}
+`;
+}
+
+/** Shortens text to about `max` characters, most of them from the end, which usually contains the result. */
+export function truncateMiddle(text: string, max = 4000): string {
+  if (text.length <= max) return text;
+  const head = Math.floor(max / 4);
+  const tail = max - head;
+  return `${text.slice(0, head)}\n… ${text.length - max} characters left out …\n${text.slice(-tail)}`;
+}
+
+/** The parsed line for an action that the agent was not permitted to do. */
+export function denial(what: string): ParsedLine {
+  return { activities: [{ kind: 'warn', text: truncateMiddle(`permission denied: ${what}`) }], denied: what };
+}
+
+/** A path of the sandbox, relative to the workspace if it is in it. */
+export function fromWorkspace(path: string): string {
+  return path.startsWith('/workspace/') ? path.slice('/workspace/'.length) : path;
 }

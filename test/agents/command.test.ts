@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { command } from '../../src/agents/command/index.ts';
+import { command } from '../../src/agents/command.ts';
 import { readRun } from './read-run.ts';
 import { tempDir } from '../support/temp-dir.ts';
 

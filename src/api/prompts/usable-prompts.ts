@@ -1,5 +1,4 @@
-import { buildPlanPrompt } from '../../agents/prompt/build-plan-prompt.ts';
-import { buildPrompt } from '../../agents/prompt/build-prompt.ts';
+import { buildPlanPrompt, buildPrompt } from '../../agents/prompt/build-prompt.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { listSome } from '../../lib/text.ts';

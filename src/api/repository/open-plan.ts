@@ -1,5 +1,5 @@
 import { basename, dirname } from 'node:path';
-import { quoteDocument } from '../../agents/prompt/markdown-text.ts';
+import { quoteDocument } from '../../agents/prompt/prompt-section.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { findCheckout } from '../../git/process/allow-bare.ts';
 import { listFiles } from '../../git/objects/tree-list.ts';

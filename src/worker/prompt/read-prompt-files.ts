@@ -1,4 +1,4 @@
-import type { PromptFile } from '../../agents/prompt/describe-files.ts';
+import type { PromptFile } from '../../agents/prompt/describe-feedback.ts';
 import type { Config } from '../../config/config.ts';
 import { findHeadingSection } from '../../core/text/heading-section.ts';
 import { hasHidden } from '../../core/text/hidden-characters.ts';

@@ -1,7 +1,6 @@
 import type { AgentAdapter } from '../../agents/adapter.ts';
-import { buildPrompt, type PromptInput } from '../../agents/prompt/build-prompt.ts';
-import { buildPlanPrompt } from '../../agents/prompt/build-plan-prompt.ts';
-import type { BuiltPrompt } from '../../agents/prompt/fit-sections.ts';
+import { buildPlanPrompt, buildPrompt, type PromptInput } from '../../agents/prompt/build-prompt.ts';
+import type { BuiltPrompt } from '../../agents/prompt/prompt-section.ts';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { codex } from '../../../src/agents/codex/index.ts';
+import { codex } from '../../../src/agents/codex.ts';
 import type { ModelRoute } from '../../../src/gateway/model/model-route.ts';
 import { readRun } from '../../agents/read-run.ts';
 import { hasAgent, runAgent } from '../../agents/run-agent.ts';

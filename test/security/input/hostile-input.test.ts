@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ownerAccess } from '../../support/halo/owner-access.ts';
-import { readAnswer } from '../../../src/agents/answer.ts';
-import { parseClaudeLine } from '../../../src/agents/claude/parse.ts';
-import { readCodexOutcome } from '../../../src/agents/codex/outcome.ts';
-import { parseCodexLine } from '../../../src/agents/codex/parse.ts';
-import { parseCommandLine } from '../../../src/agents/command/parse.ts';
+import { parseCommandLine, readAnswer } from '../../../src/agents/answer.ts';
+import { parseClaudeLine } from '../../../src/agents/claude.ts';
+import { parseCodexLine, readCodexOutcome } from '../../../src/agents/codex.ts';
 import { buildPrompt } from '../../../src/agents/prompt/build-prompt.ts';
 import { buildApp } from '../../../src/api/http/http-server.ts';
 import { parseConfigFile } from '../../../src/config/load/config-file.ts';

@@ -1,9 +1,25 @@
-import { HaloError } from '../../core/failure/errors.ts';
-import type { AgentIntent, AgentLaunch } from '../adapter.ts';
-import { shellQuote } from '../../lib/text.ts';
+import type { AgentOutcome } from '../core/agent.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { shellQuote } from '../lib/text.ts';
+import type { AgentAdapter, AgentEnd, AgentIntent, AgentLaunch } from './adapter.ts';
+import { createSignalReader, parseCommandLine, readSignalAnswer } from './answer.ts';
+import { explainEnd } from './outcome.ts';
+
+const BRACE = '{'.charCodeAt(0);
+
+/** Any program as an agent: prompt on stdin, answer in the file HALO_RESULT or on a line of stdout. */
+export const command: AgentAdapter = {
+  id: 'command',
+  title: 'The agent command',
+  guidanceFiles: ['AGENTS.md'],
+  launch: launchCommand,
+  createReader: (expected) => (expected?.form === 'signals' ? createSignalReader(expected) : parseCommandLine),
+  isTalk: (lines, form) => form === 'json' && !lines.includes(BRACE),
+  outcome: readCommandOutcome,
+};
 
 /** Runs the user's command line by sh. Throws CONFIG_INVALID when none is configured. */
-export function launchCommand(intent: AgentIntent): AgentLaunch {
+function launchCommand(intent: AgentIntent): AgentLaunch {
   if (intent.commandLine === undefined || intent.commandLine.trim() === '')
     throw new HaloError('CONFIG_INVALID', 'The agent "command" has no command line.', {
       hint: 'Set `run` in the table [agents.command] of halo.toml.',
@@ -45,4 +61,21 @@ if [ -f "$HALO_RESULT" ]; then
 fi
 exit "$code"
 `;
+}
+
+const PLACES = 'A program must be an executable file in the commit of the run, named by its path, or in the image.';
+
+/** A command must exit 0 and give an answer. */
+function readCommandOutcome(end: AgentEnd): AgentOutcome {
+  if (end.exitCode !== 0) {
+    const ended = explainEnd('The agent command', end);
+    return ended.cause === undefined ? ended : { ...ended, error: `${ended.error}. ${PLACES}` };
+  }
+  if (end.answerText === undefined)
+    return {
+      kind: 'invalid',
+      error:
+        'The agent command gave no answer, such as {"status":"ok","summary":"…"} as a line or in the file $HALO_RESULT.',
+    };
+  return readSignalAnswer(end.answerText);
 }
