@@ -1,30 +1,34 @@
 import { stat, statfs } from 'node:fs/promises';
-import { createFolders } from '../../lib/fs.ts';
-import { processEnv } from '../../config/environment/host.ts';
 import type { Host } from '../../config/config.ts';
+import { processEnv } from '../../config/environment/host.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
+import { createFolders } from '../../lib/fs.ts';
+import { defined } from '../../lib/guards.ts';
 import { shellQuote } from '../../lib/text.ts';
-import { findRedisProblems } from '../../queue/redis/redis-health.ts';
 import { readDamagedRedisData } from '../../queue/damaged-data.ts';
 import { deadLetterCommands, readDeadLetters } from '../../queue/dead-letters.ts';
 import type { RedisLink } from '../../queue/redis/connect-redis.ts';
-import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
-import { openBreakerStore } from '../../store/breaker-files.ts';
+import { findRedisProblems } from '../../queue/redis/redis-health.ts';
+import { findUpgradeHint } from '../../sandbox/docker/engine-info.ts';
 import { openDockerEngine } from '../../sandbox/docker/engine.ts';
 import { sandboxImageStatus } from '../../sandbox/docker/image/image.ts';
-import { findUpgradeHint } from '../../sandbox/docker/engine-info.ts';
 import { readAgentVersion } from '../../sandbox/probe-agent.ts';
 import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
-import { checkForges, checkReports } from './check-forges.ts';
-import { checkEndpoints } from './check-endpoints.ts';
-import { checkCache, checkRetention } from './check-retention.ts';
-import { checkKeys } from './check-keys.ts';
-import { checkGit } from './check-git.ts';
-import { checkSandbox } from './check-sandbox.ts';
-import { checkSnapshots } from './check-snapshots.ts';
+import { openBreakerStore } from '../../store/breaker-files.ts';
+import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
+import {
+  checkCache,
+  checkEndpoints,
+  checkForges,
+  checkGit,
+  checkKeys,
+  checkReports,
+  checkRetention,
+  checkSandbox,
+  checkSnapshots,
+} from './checks.ts';
 import { foldSame, type Finding } from './doctor-finding.ts';
-import { defined } from '../../lib/guards.ts';
 
 type DoctorCheck = () => Promise<Finding | Finding[]>;
 
@@ -198,4 +202,30 @@ async function checkDisk(home: string): Promise<Finding> {
   if (free >= 5) return { name: 'disk', ok: 'ok', says };
   const fix = 'free some space: check `docker system df`, `halo snapshot ls` and `halo prune --dry-run`';
   return { name: 'disk', ok: free >= 1 ? 'warn' : 'fail', says, fix };
+}
+
+/** Findings, and when they were made. */
+interface Diagnosis {
+  /** ISO 8601 */
+  at: string;
+  findings: Finding[];
+  /** The names of the checks that did not run. */
+  skipped: string[];
+}
+
+const MAX_AGE_MS = 60_000;
+/** These checks start containers, or measure an engine for long. */
+const COSTLY = ['sandbox', 'agent', 'snapshots'];
+
+/** By HALO_HOME. */
+const latest = new Map<string, { until: number; diagnosis: Promise<Diagnosis> }>();
+
+/** Runs the checks that start no container. Requests within a minute share one result. */
+export async function diagnoseCheaply(host: Host): Promise<Diagnosis> {
+  const known = latest.get(host.home);
+  if (known !== undefined && performance.now() < known.until) return known.diagnosis;
+  const at = new Date().toISOString();
+  const diagnosis = diagnose(host, COSTLY).then((findings) => ({ at, findings, skipped: COSTLY }));
+  latest.set(host.home, { until: performance.now() + MAX_AGE_MS, diagnosis });
+  return diagnosis;
 }

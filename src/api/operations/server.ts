@@ -133,7 +133,7 @@ export const readDoctorOperation: Operation<object, DoctorResult> = {
       }),
   },
   async run({ host }) {
-    const { diagnoseCheaply } = await import('../doctor/diagnose-cheaply.ts');
+    const { diagnoseCheaply } = await import('../doctor/diagnose.ts');
     return diagnoseCheaply(host);
   },
 };

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { checkGit as check } from '../../../src/api/doctor/check-git.ts';
+import type { checkGit as check } from '../../../src/api/doctor/checks.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const PATH = process.env.PATH;
@@ -11,7 +11,7 @@ let checkGit: typeof check;
 beforeAll(async () => {
   dir = tempDir('halo-git');
   vi.resetModules();
-  ({ checkGit } = await import('../../../src/api/doctor/check-git.ts'));
+  ({ checkGit } = await import('../../../src/api/doctor/checks.ts'));
 });
 afterAll(() => {
   process.env.PATH = PATH;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkKeys } from '../../../src/api/doctor/check-keys.ts';
+import { checkKeys } from '../../../src/api/doctor/checks.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 describe('the keys of a model', () => {

@@ -10,7 +10,7 @@ import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
 import { IssueReportFiles } from '../../../src/store/forge/issue-report-files.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
-import { checkReports } from '../../../src/api/doctor/check-forges.ts';
+import { checkReports } from '../../../src/api/doctor/checks.ts';
 import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
 import { findPendingReports } from '../../../src/worker/issues/pending-reports.ts';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';

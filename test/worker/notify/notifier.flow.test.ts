@@ -2,7 +2,7 @@ import { readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readEndpoints } from '../../../src/config/host-rules.ts';
-import { checkEndpoints } from '../../../src/api/doctor/check-endpoints.ts';
+import { checkEndpoints } from '../../../src/api/doctor/checks.ts';
 import { listEndpoints, retryEndpoint } from '../../../src/api/notify/endpoints.ts';
 import { pino } from 'pino';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkRetention } from '../../../src/api/doctor/check-retention.ts';
+import { checkRetention } from '../../../src/api/doctor/checks.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { reportPrune, type PruneRequest } from '../../../src/api/retention/retention-report.ts';

@@ -1,0 +1,291 @@
+import { access, constants, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KeySource } from '../../config/config.ts';
+import { readSecret, type Env } from '../../config/environment/host.ts';
+import { readConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig } from '../../config/resolve.ts';
+import { resetCommand } from '../../core/failure/breaker.ts';
+import { toHaloError } from '../../core/failure/errors.ts';
+import { FORGES, type ForgeName } from '../../core/issues/issue-source.ts';
+import { hasRetention } from '../../core/retention/retention.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { transcribe } from '../../core/transcript/transcript.ts';
+import { checkToken } from '../../forge/check-token.ts';
+import type { ForgeAddress } from '../../forge/open-forge.ts';
+import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
+import { gitText } from '../../git/process/git.ts';
+import { defined } from '../../lib/guards.ts';
+import { openMasker } from '../../lib/secrets/masker.ts';
+import { formatSize } from '../../lib/units.ts';
+import { isOlderVersion } from '../../lib/version.ts';
+import { runIsolationScript } from '../../sandbox/isolation-check/check-isolation.ts';
+import { probeCachePath } from '../../sandbox/probe-cache.ts';
+import type { DiskLimitMethod, EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
+import { openBreakerStore } from '../../store/breaker-files.ts';
+import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
+import { SnapshotFiles } from '../../store/snapshot-files.ts';
+import { openStore } from '../../store/store.ts';
+import { readIssueSettings } from '../../worker/issues/open-issue-source.ts';
+import { openMachineConnections } from '../../worker/network/machine-connections.ts';
+import { readCacheLimit, readLastPrune, readRetention } from '../../worker/retention/prune-daily.ts';
+import { planPrune } from '../../worker/retention/prune-home.ts';
+import { listEndpoints } from '../notify/endpoints.ts';
+import type { Finding } from './doctor-finding.ts';
+
+/** The first version that merges trees without a checkout. */
+const MERGES = '2.38';
+
+/** Checks that git can merge stories that ran in parallel. Throws GIT_FAILED. */
+export async function checkGit(): Promise<Finding> {
+  const says = (await gitText(['version'])).replace('git version ', '');
+  if (!isOlderVersion(says, MERGES)) return { name: 'git', ok: 'ok', says };
+  return {
+    name: 'git',
+    ok: 'warn',
+    says: `${says} cannot merge parallel stories of a run`,
+    fix: `install git ${MERGES} or newer, or leave run.parallel at 1`,
+  };
+}
+
+/** The oldest release that still gets fixes. */
+const MIN_MAINTAINED_ENGINE = '25.0';
+
+/**
+ * Checks the isolation of the engine in a test sandbox, also with runsc if it is installed. `home` is the HALO_HOME from
+ * which sandboxes reach their gateways. Clears its cached results of such checks, so that the next worker repeats them too.
+ */
+export async function checkSandbox(engine: SandboxEngine, home: string): Promise<Finding[]> {
+  await rm(probeCachePath(home), { force: true });
+  const facts = await engine.info();
+  const runtimes = [undefined, ...facts.runtimes.filter((name) => name === 'runsc')];
+  const proven = await Promise.all(runtimes.map((runtime) => checkRuntime(engine, runtime)));
+  const rung = describeRung(await engine.diskLimitMethod());
+  return [...proven.flat(), rung, await checkChannel(engine, home), ...checkAge(facts)];
+}
+
+async function checkRuntime(engine: SandboxEngine, runtime: string | undefined): Promise<Finding[]> {
+  const facts = await runIsolationScript(engine, runtime);
+  if (runtime === undefined) return facts.map((fact): Finding => ({ ...fact, name: `sandbox: ${fact.name}` }));
+  const broken = facts.filter(({ ok }) => ok === 'fail');
+  if (broken.length === 0) return [{ name: `runtime ${runtime}`, ok: 'ok', says: 'passes, and is used' }];
+  const says = `does not pass, and is not used: ${broken.map((fact) => `${fact.name}: ${fact.says}`).join('; ')}`;
+  return [{ name: `runtime ${runtime}`, ok: 'warn', says }];
+}
+
+/** Reported although halo works: over stdio, everything takes a little longer. */
+async function checkChannel(engine: SandboxEngine, home: string): Promise<Finding> {
+  const name = 'sandbox: channel';
+  const { socket, pipe } = await engine.canReach(join(home, 'sockets'), undefined);
+  if (socket) {
+    const output = pipe ? 'their output through a mounted pipe' : 'their output through the engine';
+    return { name, ok: 'ok', says: `socket: sandboxes reach the gateway through a mounted socket, ${output}` };
+  }
+  if (await engine.canBridge()) {
+    return { name, ok: 'ok', says: 'stdio: sockets cannot be mounted here, so each sandbox has a bridge' };
+  }
+  const fix =
+    'run `halo image build`, then check whether the engine lets halo execute /opt/halo/bin/bridge in a container';
+  return { name, ok: 'fail', says: 'sandboxes reach the gateway neither through a socket nor over stdio', fix };
+}
+
+function describeRung(rung: DiskLimitMethod): Finding {
+  const name = 'sandbox: disk';
+  switch (rung) {
+    case 'quota':
+      return { name, ok: 'ok', says: 'workspaces have quotas of the engine' };
+    case 'watch':
+      return {
+        name,
+        ok: 'ok',
+        says: 'no quotas; halo watches the free space and stops a sandbox whose workspace grows too large',
+      };
+    case 'sample':
+      return {
+        name,
+        ok: 'warn',
+        says: 'the disk of the engine is not on this machine: workspaces are measured only every 20 s',
+        fix: 'run the worker on the machine of the engine, or give the engine a file system with quotas (xfs, pquota)',
+      };
+  }
+}
+
+/** Outdated programs on which the isolation of sandboxes depends. */
+function checkAge({ version, runc }: EngineInfo): Finding[] {
+  const findings: Finding[] = [];
+  if (runc !== undefined && isOldRunc(runc)) findings.push(old('runc', runc, '1.2.8, 1.3.3'));
+  if (isOlderVersion(version, MIN_MAINTAINED_ENGINE)) findings.push(old('docker', version, MIN_MAINTAINED_ENGINE));
+  return findings;
+}
+
+/** Fixed in two lines of releases. */
+function isOldRunc(version: string): boolean {
+  return isOlderVersion(version, '1.2.8') || (!isOlderVersion(version, '1.3') && isOlderVersion(version, '1.3.3'));
+}
+
+function old(name: string, version: string, oldest: string): Finding {
+  return {
+    name,
+    ok: 'warn',
+    says: `${version} is old: it has known container escapes, unless your distribution has patched it`,
+    fix: `update to ${oldest} or newer, or use a dedicated machine for halo`,
+  };
+}
+
+/**
+ * Reports how workspaces begin with snapshots on this engine, how many there are, are being made or failed, and breakers
+ * that stop their use. Throws DOCKER_UNAVAILABLE.
+ */
+export async function checkSnapshots(engine: Pick<SandboxEngine, 'canOverlay'>, home: string): Promise<Finding> {
+  const files = new SnapshotFiles(home);
+  const stored = (await files.list()).map(({ record }) => record);
+  const builds = await files.countBuilds();
+  const breakers = (await openBreakerStore(home).list()).filter(({ key }) => key.startsWith('snapshot:'));
+  const bytes = stored.reduce((sum, record) => sum + ('bytes' in record ? record.bytes : 0), 0);
+  const ready = stored.filter((record) => 'volume' in record).length;
+  const refused = stored.length - ready;
+  const says = [
+    (await engine.canOverlay())
+      ? 'workspaces begin with an overlay'
+      : 'the engine cannot mount overlay volumes, so each workspace begins with a copy',
+    ready === 0 ? 'no snapshots yet' : `${ready} ${ready === 1 ? 'snapshot' : 'snapshots'}, ${formatSize(bytes)}`,
+    ...(builds.running === 0 ? [] : [`${builds.running} being made`]),
+    ...(builds.interrupted === 0 ? [] : [`${builds.interrupted} interrupted, which the next worker removes`]),
+    ...(refused === 0 ? [] : [`${refused} refused, see \`halo snapshot ls\``]),
+    ...breakers.map(
+      ({ key, reason }) =>
+        `not used for ${safeLine(key.slice('snapshot:'.length))}: ${safeLine(reason ?? 'its breaker is open')}`,
+    ),
+  ].join('; ');
+  const [first] = breakers;
+  if (first === undefined) return { name: 'snapshots', ok: 'ok', says };
+  return { name: 'snapshots', ok: 'warn', says, fix: resetCommand(first.key) };
+}
+
+/** More artifacts of ended runs than this deserve a limit, in bytes. */
+const MANY_BYTES = 10 * 1024 ** 3;
+
+/** Reports how large the runs are, and what retention could remove. */
+export async function checkRetention(home: string): Promise<Finding> {
+  const limits = await readRetention(home);
+  const context = { home, store: openStore(home, { transcribe }), now: () => new Date() };
+  const { runBytes, artifactBytes, excessBytes } = await planPrune(context, limits);
+  const size = `runs take ${formatSize(runBytes)}, artifacts of ended runs ${formatSize(artifactBytes)} of it`;
+  if (excessBytes > 0) {
+    const says = `${size}; runs that must stay are ${formatSize(excessBytes)} larger than keep.max_size`;
+    const fix = 'land or give up the runs that `halo prune --dry-run` lists, or raise keep.max_size in config.toml';
+    return { name: 'retention', ok: 'warn', says, fix };
+  }
+  if (hasRetention(limits)) {
+    const last = await readLastPrune(home);
+    return { name: 'retention', ok: 'ok', says: `${size}; last daily removal: ${last ?? 'none yet'}` };
+  }
+  const says = `${size}; nothing is removed, because [keep] sets nothing`;
+  if (artifactBytes < MANY_BYTES) return { name: 'retention', ok: 'ok', says };
+  const fix = 'see what could be removed with `halo prune --older-than 30d --dry-run`, or set [keep] in config.toml';
+  return { name: 'retention', ok: 'warn', says, fix };
+}
+
+/** Reports the size of the cache of registry archives. Throws CONFIG_INVALID. */
+export async function checkCache(home: string): Promise<Finding> {
+  const [bytes, limit] = await Promise.all([openRegistryCache(home).size(), readCacheLimit(home)]);
+  const says = `archives of registries take ${formatSize(bytes)} of at most ${formatSize(limit)} (network.cache_size)`;
+  if (bytes <= limit) return { name: 'cache', ok: 'ok', says };
+  return { name: 'cache', ok: 'warn', says, fix: 'remove the surplus with `halo prune`' };
+}
+
+/** Checks that each key of the model of config.toml is there. Commands may ask the user: they are not run. */
+export async function checkKeys(home: string, env: Env): Promise<Finding[]> {
+  const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), env, cwd: home });
+  const sources = [config.model, ...config.model.keys];
+  return Promise.all(
+    sources.map(async (source, position) => {
+      const name = sources.length === 1 ? 'model key' : `model key ${position + 1}`;
+      return { name, ...(await checkSource(source, env)) };
+    }),
+  );
+}
+
+const FIX = 'where the worker starts; it is not needed to replay cassettes, or for the agent command';
+
+async function checkSource({ keyEnv, keyFile, keyCommand }: KeySource, env: Env): Promise<Omit<Finding, 'name'>> {
+  if (keyCommand !== undefined) return { ok: 'ok', says: 'a command prints it; it was not run' };
+  if (keyFile !== undefined) {
+    const isReadable = await access(keyFile, constants.R_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isReadable) return { ok: 'ok', says: `${keyFile} is readable` };
+    return { ok: 'warn', says: `${keyFile} cannot be read`, fix: `make it readable ${FIX}` };
+  }
+  const variable = keyEnv ?? '';
+  if (readSecret(env, variable) !== undefined) return { ok: 'ok', says: `${variable} is set` };
+  return { ok: 'warn', says: `${variable} is not set`, fix: `set it ${FIX}` };
+}
+
+/** Reports endpoints of notifications that do not receive what they should. Nothing without endpoints. Throws CONFIG_INVALID. */
+export async function checkEndpoints(home: string): Promise<Finding[]> {
+  const endpoints = await listEndpoints(home);
+  const failing = endpoints.filter(({ givenUp, why }) => givenUp > 0 || why !== undefined);
+  if (endpoints.length === 0) return [];
+  if (failing.length === 0) {
+    const names = endpoints.map(({ name }) => name).join(', ');
+    return [{ name: 'notify', ok: 'ok', says: `${names} have received everything that was sent` }];
+  }
+  return failing.map(({ name, type, waiting, givenUp, why }) => ({
+    name: 'notify',
+    ok: 'warn',
+    says: `${name} has not received ${waiting + givenUp} notifications${why === undefined ? '' : `: ${why}`}`,
+    fix:
+      type === 'removed'
+        ? `add [notify.${name}] to config.toml again, or remove the folder notifications/${name} of HALO_HOME`
+        : `fix [notify.${name}] in config.toml, and run \`halo hooks retry ${name}\``,
+  }));
+}
+
+/** Checks every forge that is configured on this machine: its URL, its token, and what the token may do. Throws CONFIG_INVALID. */
+export async function checkForges(home: string, env: Env): Promise<Finding[]> {
+  const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
+  const configured = FORGES.filter((forge) => Object.values(forges[forge]).some((value) => value !== undefined));
+  const { report: withReports } = await readIssueSettings({ home, env });
+  if (configured.length === 0) return [];
+  const connections = await openMachineConnections(env, config.network.caFile);
+  return Promise.all(
+    configured.map((forge) => {
+      const { url, token_env: tokenEnv } = forges[forge];
+      const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
+      return checkForge(forge, { url, tokenEnv, token, withReports, connections });
+    }),
+  );
+}
+
+/** Checks whether reports to issues wait because a forge refuses them. Throws CONFIG_INVALID. */
+export async function checkReports(home: string, env: Env): Promise<Finding[]> {
+  const files = new IssueReportFiles(home);
+  const { report } = await readIssueSettings({ home, env });
+  const runIds = report ? await files.runIds() : [];
+  const findings = runIds.map(async (runId): Promise<Finding[]> => {
+    const failure = await files.readFailure(runId);
+    if (failure === undefined) return [];
+    const says = `issues of run ${runId} do not show its progress: ${safeLine(failure.why, 500)}`;
+    const fix = `fix the cause; a worker tries again at ${safeLine(failure.retryAt, 30)}`;
+    return [{ name: 'reports', ok: 'warn', says, fix }];
+  });
+  return (await Promise.all(findings)).flat();
+}
+
+async function checkForge(forge: ForgeName, address: ForgeAddress & { withReports: boolean }): Promise<Finding> {
+  const name = `forge ${forge}`;
+  // The forge may repeat the token in its message.
+  const masker = openMasker();
+  masker.learn([address.token ?? '']);
+  try {
+    const { baseUrl, missing } = await checkToken(forge, address);
+    const token = `the token in ${address.tokenEnv}`;
+    if (missing === undefined) return { name, ok: 'ok', says: `${baseUrl} accepts ${token}` };
+    const fix = 'create a token with this permission, and export it where halo starts';
+    return { name, ok: 'warn', says: masker.text(`${token} lacks ${missing}`), fix };
+  } catch (error) {
+    const { message, hint } = toHaloError(error);
+    return { name, ok: 'warn', says: masker.text(message), ...defined({ fix: hint }) };
+  }
+}
