@@ -13,7 +13,7 @@ import { runAttempt } from '../attempt/run-attempt.ts';
 import { assertWritable } from '../../git/land/assert-writable.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { endRun, planEnd } from './end-run.ts';
+import { endRun, landEnded, planEnd } from './end-run.ts';
 import { guardAttempt } from './infrastructure-failure.ts';
 import { chooseModel } from './choose-model.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
@@ -42,8 +42,12 @@ export async function advanceRun(
 ): Promise<EnqueueRequest[]> {
   const { worker } = context;
   const state = await worker.store.readState(runId);
-  if (state.status === 'ended' || isPaused(state)) return [];
+  if (isPaused(state)) return [];
   const run = await readRun(worker, runId);
+  if (state.status === 'ended') {
+    await landEnded(worker, run);
+    return [];
+  }
   assertHasSettings(runId, run.config);
   const planned = planStory(state, ordinal);
   // A job may outlive its attempt, for example if a person retried the story while it waited.

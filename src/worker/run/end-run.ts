@@ -37,7 +37,7 @@ export async function endRun(
   const aside =
     expected.stopReason === 'SUCCESS' && config.land.mode === 'worktree' ? await checkOutResult(worker, runId) : '';
   let isRecovered = false;
-  const end = await worker.store.transact(runId, async (now) => {
+  await worker.store.transact(runId, async (now) => {
     const end = now.status === 'ended' ? undefined : decide(now);
     if (end === undefined) return { entries: [], result: undefined };
     const landed = await tryRecoverLanded(worker, { state: now, config });
@@ -45,15 +45,28 @@ export async function endRun(
     const { stopReason } = end;
     const flagged = config.land.mode === 'ff' ? describeFlagged(now) : '';
     const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}${flagged}` : end.detail;
-    return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: end };
+    return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: undefined };
   });
   if (isRecovered) await markPrdProgress(worker, { runId, config });
-  if (end?.stopReason !== 'SUCCESS' || config.land.mode !== 'ff') return;
+  await landEnded(worker, { runId, config });
+}
+
+/**
+ * Lands a run that has ended, if `land.mode` is "ff" and nothing in it is flagged. Also for a run that has ended before: its
+ * worker may have died in between.
+ */
+export async function landEnded(
+  { store, home, log }: Pick<RunKeeper, 'store' | 'home' | 'log'>,
+  { runId, config }: Pick<RunInputs, 'runId' | 'config'>,
+): Promise<void> {
+  const { status, stopReason, landed, dry } = await store.readState(runId);
+  const isDue = status === 'ended' && stopReason === 'SUCCESS' && landed === undefined && !dry;
+  if (!isDue || config.land.mode !== 'ff') return;
   try {
-    await landRun(worker.store, worker.home, { runId });
+    await landRun(store, home, { runId });
   } catch (error) {
     if (!(error instanceof HaloError)) throw error;
-    worker.log.warn({ runId, reason: error.message }, 'fast-forward failed, run branch kept');
+    log.warn({ runId, reason: error.message }, 'fast-forward failed, run branch kept');
   }
 }
 

@@ -5,6 +5,7 @@ import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { inboxItems } from '../../../src/view/inbox.ts';
 import { approveStory } from '../../../src/worker/control/approve-story.ts';
+import { advanceRun, type RunnerContext } from '../../../src/worker/run/advance-run.ts';
 import { endRun, planEnd } from '../../../src/worker/run/end-run.ts';
 import { landRun } from '../../../src/worker/run/land-run.ts';
 import { it } from '../../support/fixtures.ts';
@@ -13,6 +14,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { openIdleRun, type IdleRun } from '../idle-run.ts';
 
 const { config } = resolveConfig({ cwd: '/', set: ['land.mode=ff'] });
+const ORIGIN = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: { ...config, gates: [] } };
 const STORY = 'US-001';
 const REF = { story: STORY, attempt: 1 };
 const NO_USAGE = { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
@@ -23,7 +25,11 @@ const TOKEN: JournalEntry = {
 
 /** A run whose only story has landed on its branch, with these findings. */
 async function openPassed(home: string, repository: TestRepository, ...findings: JournalEntry[]): Promise<IdleRun> {
-  const run = await openIdleRun(home, repository, { stories: [STORY], prdPath: join(repository.root, 'prd.json') });
+  const run = await openIdleRun(home, repository, {
+    stories: [STORY],
+    prdPath: join(repository.root, 'prd.json'),
+    origin: ORIGIN,
+  });
   repository.git('checkout', '-q', '-b', `halo/${run.runId}`);
   repository.write('key.txt', 'new\n');
   const commit = repository.commit('Add a file.');
@@ -45,6 +51,20 @@ describe('the end of a run with land.mode = "ff"', () => {
     expect(existsSync(join(repository.root, 'key.txt'))).toBe(true);
   });
 
+  it('lands also if its worker died between the end and the landing, and the job is repeated', async ({
+    home,
+    repository,
+  }) => {
+    const run = await openPassed(home, repository);
+    await run.append({ type: 'run.ended', stopReason: 'SUCCESS', detail: '1 of 1 stories landed' });
+    const context = { worker: run.keeper } as RunnerContext;
+    const job = { runId: run.runId, ordinal: 0, attempt: 1 };
+    await expect(advanceRun(context, job, AbortSignal.timeout(60_000))).resolves.toEqual([]);
+    const { tip, landed } = await run.store.readState(run.runId);
+    expect(landed).toMatchObject({ to: tip });
+    expect(repository.git('rev-parse', 'main')).toBe(tip);
+  });
+
   it('leaves what is flagged to a person, who confirms it', async ({ home, repository }) => {
     const run = await openPassed(home, repository, TOKEN);
     await end(run);
@@ -63,8 +83,7 @@ describe('the end of a run with land.mode = "ff"', () => {
   });
 
   it('lands what a person has approved already', async ({ home, repository }) => {
-    const origin = { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: { ...config, gates: [] } };
-    const run = await openIdleRun(home, repository, { stories: [STORY], origin });
+    const run = await openIdleRun(home, repository, { stories: [STORY], origin: ORIGIN });
     const commit = await run.hold(STORY);
     await approveStory(run.keeper, { ...run.request, storyId: STORY, confirmation: { confirm: ['protected'] } });
     expect(repository.git('rev-parse', 'main')).toBe(commit);
