@@ -4,7 +4,7 @@ import type { Init, Initialised } from '../api/repository/init-config.ts';
 import type { NewProject } from '../api/repository/new-project.ts';
 import type { BuildQuery, BuiltSnapshot } from '../api/snapshots/build-repository-snapshot.ts';
 import type { SettingFilter } from '../config/output/format-config.ts';
-import type { Pager } from './output/pager.ts';
+import type { Pager } from './output/terminal-programs.ts';
 import type { ServiceContext } from './compose-runs.ts';
 
 /** The settings as text and as data, each with its origin. */
@@ -90,7 +90,7 @@ export function composeMachineServices({ readHost }: Pick<ServiceContext, 'readH
       const [{ readPager }, { readCorePager }, { startPager }, { processEnv }] = await Promise.all([
         import('../config/environment/editor-and-pager.ts'),
         import('../git/process/core-pager.ts'),
-        import('./output/pager.ts'),
+        import('./output/terminal-programs.ts'),
         import('../config/environment/host.ts'),
       ]);
       const pager = await readPager(processEnv(), readCorePager);
@@ -98,7 +98,7 @@ export function composeMachineServices({ readHost }: Pick<ServiceContext, 'readH
     },
     async editFile(path) {
       const [{ editFile }, { readEditor }, { processEnv }] = await Promise.all([
-        import('./output/edit-file.ts'),
+        import('./output/terminal-programs.ts'),
         import('../config/environment/editor-and-pager.ts'),
         import('../config/environment/host.ts'),
       ]);

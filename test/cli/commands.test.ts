@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { parseSince } from '../../src/cli/options/log-options.ts';
+import { parseSince } from '../../src/cli/options/filter-runs.ts';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';

@@ -51,8 +51,7 @@ const ONLY_IN: Record<string, string[]> = {
     'lib/execa.ts',
     'queue/',
     'sandbox/docker/image/',
-    'cli/output/edit-file.ts',
-    'cli/output/pager.ts',
+    'cli/output/terminal-programs.ts',
   ],
   // Elsewhere, too many open files end the process.
   execa: ['lib/execa.ts'],

@@ -5,7 +5,7 @@ import { storyOf } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { readMessage } from '../options/read-message.ts';
-import { printControlResult } from '../output/print-control-result.ts';
+import { printControlResult } from '../options/control-command.ts';
 
 interface Flags {
   story?: string;

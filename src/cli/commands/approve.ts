@@ -5,10 +5,9 @@ import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
 import { landingCommand } from '../../core/run/next-steps.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { noteIfNoWorker } from '../output/print-control-result.ts';
-import { printFindings } from '../output/print-findings.ts';
+import { noteIfNoWorker } from '../options/control-command.ts';
+import { noteReview, printFindings } from '../output/review-text.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { noteReview } from '../output/review-run.ts';
 
 interface Flags {
   story?: string;

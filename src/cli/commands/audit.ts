@@ -3,10 +3,8 @@ import type { EventType } from '../../core/journal/event-table.ts';
 import { AUDITED_TYPES, type AuditEntry } from '../../core/report/audit-report.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { parseLimit } from '../options/filter-runs.ts';
-import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/report-options.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { addReportScope, noteUnreadable, parseLimit, reportScope, type ReportFlags } from '../options/filter-runs.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 interface Flags extends ReportFlags {
   by?: string;

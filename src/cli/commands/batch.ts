@@ -3,12 +3,11 @@ import { formatUsd } from '../../core/budget.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { usageText } from '../../view/usage-text.ts';
-import { findBatch, groupRuns } from '../options/batches.ts';
+import { findBatch, groupRuns } from '../options/resolve-run.ts';
 import type { Cli, Define } from '../cli.ts';
 import { stateText, storyCount } from '../../core/listing/state-text.ts';
 import { stateTone, timeText } from '../../view/run-words.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command

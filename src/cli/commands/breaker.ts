@@ -2,9 +2,8 @@ import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
-import { noteIfNoWorker } from '../output/print-control-result.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { noteIfNoWorker } from '../options/control-command.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command

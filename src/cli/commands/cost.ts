@@ -14,9 +14,8 @@ import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { formatCount } from '../../view/usage-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/report-options.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/filter-runs.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 interface Flags extends ReportFlags {
   by?: CostGroup[];

@@ -4,9 +4,8 @@ import type { ErrorGroup } from '../../core/report/error-report.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/report-options.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/filter-runs.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 interface Flags extends ReportFlags {
   class?: FailureClass;

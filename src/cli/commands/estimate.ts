@@ -5,11 +5,10 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { readEstimate } from '../prds/estimate-line.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
-import { noteUnreadable } from '../options/report-options.ts';
+import { noteUnreadable } from '../options/filter-runs.ts';
 import { resolveRepository } from '../options/resolve-run.ts';
 import { addSettingOptions, repoSource, type SettingFlags } from '../options/run-options.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 interface Flags extends Pick<SettingFlags, 'agent' | 'profile' | 'config'> {
   repo: string;

@@ -1,8 +1,7 @@
 import type { DeliveryView, EndpointView } from '../../api/notify/endpoints.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 const AS_JSON = 'print the result as JSON';
 const MAX_DELIVERIES = 50;

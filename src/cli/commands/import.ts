@@ -7,8 +7,7 @@ import { askPerson } from '../run/run-until-signal.ts';
 import type { Cli, Define } from '../cli.ts';
 import { showDiff } from '../diff/diff-text.ts';
 import { readDocument } from '../options/read-prd.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 import { runHere, type Followed } from '../run/local-run.ts';
 import { addSettingOptions, settingsOf, type SettingFlags } from '../options/run-options.ts';
 

@@ -4,8 +4,7 @@ import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { inboxItems, type InboxKind } from '../../view/inbox.ts';
 import type { Cli, Define } from '../cli.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 /** Ended runs that are looked at: older questions are rarely answered. */
 const MAX_ENDED = 200;

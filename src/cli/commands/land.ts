@@ -4,8 +4,7 @@ import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { noteReview } from '../output/review-run.ts';
-import { printFindings } from '../output/print-findings.ts';
+import { noteReview, printFindings } from '../output/review-text.ts';
 
 interface Flags {
   confirm?: Flag[];

@@ -1,7 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { WantedFiles } from '../logs/attempt-files.ts';
 import type { Cli, Define } from '../cli.ts';
-import { parseLineCount, parseSince, SINCE } from '../options/log-options.ts';
+import { parseLineCount, parseSince, SINCE } from '../options/filter-runs.ts';
 import { namedRuns } from '../logs/log-runs.ts';
 import { showEvents } from '../logs/show-events.ts';
 import { showFiles } from '../logs/show-files.ts';

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli, Define } from '../cli.ts';
-import { addTaskOptions, labelled, type TaskFlags } from '../options/task-options.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../options/run-options.ts';
 
 interface Flags extends TaskFlags {
   taskAgent?: string;

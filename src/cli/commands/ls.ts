@@ -2,9 +2,15 @@ import type { Operations } from '../../api/operations.ts';
 import type { ListedRuns } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
 import { defined } from '../../lib/guards.ts';
-import { addRunFilters, filterRuns, isOpenState, toQuery, type RunFilter } from '../options/filter-runs.ts';
-import { parseSince } from '../options/log-options.ts';
-import { noteUnreadable } from '../options/report-options.ts';
+import {
+  addRunFilters,
+  filterRuns,
+  isOpenState,
+  noteUnreadable,
+  parseSince,
+  toQuery,
+  type RunFilter,
+} from '../options/filter-runs.ts';
 import { NO_RUNS, noteMissingWorker, runsToWorkOn, runTable } from '../output/run-table.ts';
 
 /** Rows without `--limit`. */

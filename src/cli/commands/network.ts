@@ -6,8 +6,7 @@ import { formatSize } from '../../lib/units.ts';
 import { storyOf } from '../../core/run/state.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 interface Flags {
   story?: string;

@@ -1,9 +1,15 @@
 import type { Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Cli, Define } from '../cli.ts';
-import { addAllOptions, addConfirmation, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
+import {
+  addAllOptions,
+  addConfirmation,
+  assertAll,
+  controlAll,
+  printControlResult,
+  type AllFlags,
+} from '../options/control-command.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { printControlResult } from '../output/print-control-result.ts';
 
 interface Flags extends AllFlags {
   now?: true;

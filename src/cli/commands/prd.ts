@@ -5,7 +5,7 @@ import { sortStories } from '../../core/run/story-order.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { Cli, Define } from '../cli.ts';
-import { listPrdNames, requireNamedPrd } from '../options/named-prds.ts';
+import { listPrdNames, readPrd, requireNamedPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { defineEdit } from '../prds/edit-prd.ts';
 import { defineList } from '../prds/list-prds.ts';
 import { defineNew } from '../prds/new-prd.ts';
@@ -13,10 +13,8 @@ import { defineStatus } from '../prds/prd-status.ts';
 import { defined } from '../../lib/guards.ts';
 import { wrapWords } from '../../lib/string-width.ts';
 import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
-import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { addSourceOptions, assertSource, collect, type SourceFlags } from '../options/run-options.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table } from '../output/table.ts';
+import { table, terminalColumns } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command.description('Manages named PRDs and reads PRD files of all dialects.').addHelpText('after', HELP);

@@ -4,8 +4,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { formatSize, parseDuration, parseSize } from '../../lib/units.ts';
 import type { Cli, Define } from '../cli.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 import { askPerson, stoppable } from '../run/run-until-signal.ts';
 
 interface Flags {

@@ -8,7 +8,7 @@ import { stepLines } from '../../tui/step-lines.ts';
 import { waitingFor } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { listQueue } from '../prds/list-queue.ts';
-import { terminalColumns } from '../output/run-table.ts';
+import { terminalColumns } from '../output/table.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 import { QueueWorker } from '../run/queue-worker.ts';
 

@@ -2,9 +2,9 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { MAX_FEEDBACK_ROUNDS } from '../../core/review/feedback.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { readFeedback, type FeedbackFlags } from '../options/feedback-options.ts';
+import { readFeedback, type FeedbackFlags } from '../options/read-message.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { noteIfNoWorker } from '../output/print-control-result.ts';
+import { noteIfNoWorker } from '../options/control-command.ts';
 
 interface Flags extends FeedbackFlags {
   story?: string;

@@ -1,13 +1,12 @@
 import type { Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { defined } from '../../lib/guards.ts';
-import { addAllOptions, assertAll, controlAll, type AllFlags } from '../options/control-all.ts';
+import { addAllOptions, assertAll, controlAll, printControlResult, type AllFlags } from '../options/control-command.ts';
 import type { ResumeOptions } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
-import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
+import { addSettings, settingsFor, type SettingsFlags } from '../options/run-options.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { readPrd } from '../options/read-prd.ts';
-import { printControlResult } from '../output/print-control-result.ts';
 
 interface Flags extends SettingsFlags, AllFlags {
   replan?: true | string;

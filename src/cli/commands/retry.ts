@@ -1,10 +1,8 @@
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { AllFlags, Selectable } from '../options/control-all.ts';
-import { controlCommand } from '../options/control-command.ts';
-import { parseState } from '../options/filter-runs.ts';
-import { parseSince } from '../options/log-options.ts';
-import { addSettings, settingsFor, type SettingsFlags } from '../options/new-settings.ts';
+import { controlCommand, type AllFlags, type Selectable } from '../options/control-command.ts';
+import { parseSince, parseState } from '../options/filter-runs.ts';
+import { addSettings, settingsFor, type SettingsFlags } from '../options/run-options.ts';
 
 const HELP = `
 Examples:

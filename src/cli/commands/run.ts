@@ -8,7 +8,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { reportRefusedRun } from '../run/report-refused-run.ts';
 import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
-import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
+import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import { findForeignStart, findRefusedRun, resumeHere, type RefusedStart } from '../run/resume-local.ts';
 import { runHere, type RunHere } from '../run/local-run.ts';
 import {

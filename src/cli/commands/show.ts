@@ -2,8 +2,7 @@ import { prunedText } from '../../core/retention/retention.ts';
 import { storyOf } from '../../core/run/state.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { readReview } from '../output/review-run.ts';
-import { reviewText } from '../output/review-text.ts';
+import { readReview, reviewText } from '../output/review-text.ts';
 
 export const define: Define = (command, cli) => {
   command

@@ -8,8 +8,7 @@ import { formatSize } from '../../lib/units.ts';
 import type { Cli, Define } from '../cli.ts';
 import { collect } from '../options/run-options.ts';
 import { stoppable } from '../run/run-until-signal.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 export const define: Define = (command, cli) => {
   command

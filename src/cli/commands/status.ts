@@ -46,14 +46,14 @@ async function status(runId: string | undefined, { json, watch }: Flags, cli: Cl
         const view = await operations.get(id);
         return { view, lines: statusPage(view, cli), last: view.state.status === 'ended' };
       };
-      if (watch) return (await import('../output/watch-page.ts')).watchPage(cli, read);
+      if (watch) return (await import('../output/status-page.ts')).watchPage(cli, read);
       const { view, lines } = await read();
       return json ? cli.printJson(view) : cli.paged(() => cli.print(...lines));
     });
   }
   await cli.withOperations(async (operations) => {
     if (watch) {
-      const { watchPage } = await import('../output/watch-page.ts');
+      const { watchPage } = await import('../output/status-page.ts');
       return watchPage(cli, async () => ({ lines: overview(await readAll(operations), cli), last: false }));
     }
     const all = await readAll(operations);

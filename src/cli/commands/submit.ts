@@ -7,7 +7,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { estimateLine, findEstimate } from '../prds/estimate-line.ts';
-import { resolveUsualPrd, readPrd } from '../options/read-prd.ts';
+import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
 import {
   addSettingOptions,
   addSourceOptions,

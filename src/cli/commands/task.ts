@@ -2,7 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Cli, Define } from '../cli.ts';
 import type { Flag } from '../../core/review/flags.ts';
 import { CONFIRM_OPTION } from '../options/confirm-flags.ts';
-import { addTaskOptions, labelled, type TaskFlags } from '../options/task-options.ts';
+import { addTaskOptions, labelled, type TaskFlags } from '../options/run-options.ts';
 import { runHere } from '../run/local-run.ts';
 
 interface Flags extends TaskFlags {

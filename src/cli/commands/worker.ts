@@ -3,8 +3,7 @@ import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { drainText } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 import { parseCount, untilStopped } from '../run/run-until-signal.ts';
 
 export const define: Define = (command, cli) => {

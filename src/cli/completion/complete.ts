@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import { listPrdNames } from '../options/named-prds.ts';
+import { listPrdNames } from '../options/read-prd.ts';
 import { buildProgram } from '../program.ts';
 
 interface Completion {

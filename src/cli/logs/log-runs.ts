@@ -1,9 +1,8 @@
 import type { Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { findBatch, groupRuns } from '../options/batches.ts';
+import { findBatch, groupRuns, resolveRun } from '../options/resolve-run.ts';
 import type { Cli } from '../cli.ts';
-import { resolveRun } from '../options/resolve-run.ts';
 
 export interface NamedRuns {
   references: readonly string[];

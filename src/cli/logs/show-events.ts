@@ -9,7 +9,7 @@ import { storyOf } from '../../core/run/state.ts';
 import type { Cli } from '../cli.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { stepLines } from '../../tui/step-lines.ts';
-import { terminalColumns } from '../output/run-table.ts';
+import { terminalColumns } from '../output/table.ts';
 import { transcriptLines } from './transcript-lines.ts';
 
 export interface ShowEvents {

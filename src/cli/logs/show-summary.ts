@@ -7,8 +7,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
 import { formatCount, usageText } from '../../view/usage-text.ts';
 import type { Cli } from '../cli.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 /** Prints runs in figures: times, attempts with their costs, retries and breakers. As JSON, one object per line. */
 export async function showSummaries(

@@ -1,16 +1,19 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import * as z from 'zod';
+import type { FeedbackInput } from '../../api/operations/control.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { readRegularFile, readStream } from '../../lib/fs.ts';
+import { tryParseJson } from '../../lib/parse-json.ts';
 import type { Cli } from '../cli.ts';
 
 const MAX_BYTES = 1024 * 1024;
 const SCISSORS = '# ------------------------ >8 ------------------------';
 
 /** A text that a user writes: as an option, in a file or on stdin (`-`), or in the editor. */
-export interface MessageSource {
+interface MessageSource {
   text?: string | undefined;
   file?: string | undefined;
   edit?: true | undefined;
@@ -30,7 +33,7 @@ export async function readMessage(
 }
 
 /** A text file of the user, or stdin. Throws USAGE. */
-export async function readTextInput(file: string, cli: Cli): Promise<string> {
+async function readTextInput(file: string, cli: Cli): Promise<string> {
   try {
     if (file === '-') return (await readStream(cli.stdin, MAX_BYTES)).toString('utf8');
     return (await readRegularFile(resolve(cli.cwd, file), MAX_BYTES)).toString('utf8');
@@ -55,4 +58,71 @@ async function readFromEditor(about: string, cli: Cli): Promise<string> {
     off();
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+export interface FeedbackFlags {
+  feedback?: string;
+  feedbackFile?: string;
+  edit?: true;
+  comment?: string[];
+  comments?: string;
+}
+
+type Comments = NonNullable<FeedbackInput['comments']>;
+
+/** The feedback of the command line; undefined if there is none. `diff`: what the editor shows. Throws USAGE. */
+export async function readFeedback(
+  flags: FeedbackFlags,
+  diff: () => Promise<string>,
+  cli: Cli,
+): Promise<FeedbackInput | undefined> {
+  const { feedback: text, feedbackFile: file, edit, comment = [], comments: list } = flags;
+  const isGiven = [text, file, edit, list].some((each) => each !== undefined) || comment.length > 0;
+  if (!isGiven) return undefined;
+  const comments = [...parseComments(comment), ...(list === undefined ? [] : await readComments(list, cli))];
+  return {
+    feedback: await readMessage({ text, file, edit }, diff, cli),
+    comments: comments.length === 0 ? undefined : comments,
+  };
+}
+
+/** `words`: a place and a text, in turn. A place is `path`, `path:line` or `path:line-line`. */
+function parseComments(words: readonly string[]): Comments {
+  if (words.length % 2 !== 0)
+    throw new HaloError('USAGE', '--comment needs a place and a text.', {
+      hint: 'Use `--comment src/a.ts:12-14 "text"`, after the id of the run.',
+    });
+  return words.flatMap((place, index) =>
+    index % 2 === 0 ? [{ ...parsePlace(place), text: words[index + 1] ?? '' }] : [],
+  );
+}
+
+function parsePlace(place: string): Pick<Comments[number], 'path' | 'line' | 'endLine'> {
+  const [, path = '', line, endLine] = /^(.+?)(?::(\d+)(?:-(\d+))?)?$/s.exec(place) ?? [];
+  if (path === '')
+    throw new HaloError('USAGE', 'A comment names no file.', { hint: 'Use `--comment src/a.ts:12 "text"`.' });
+  return {
+    path,
+    ...(line === undefined ? {} : { line: Number(line) }),
+    ...(endLine === undefined ? {} : { endLine: Number(endLine) }),
+  };
+}
+
+const Listed = z.array(
+  z.strictObject({
+    path: z.string().min(1),
+    side: z.enum(['new', 'old']).optional(),
+    line: z.int().min(1).optional(),
+    endLine: z.int().min(1).optional(),
+    text: z.string(),
+  }),
+);
+
+async function readComments(file: string, cli: Cli): Promise<Comments> {
+  const { data, error } = Listed.safeParse(tryParseJson(await readTextInput(file, cli)));
+  if (data !== undefined) return data;
+  const issue = error.issues[0];
+  throw new HaloError('USAGE', `${safeLine(file)} is not a list of comments: ${safeLine(issue?.message ?? '')}.`, {
+    hint: 'Write JSON such as [{"path": "src/a.ts", "line": 12, "endLine": 14, "text": "…"}].',
+  });
 }

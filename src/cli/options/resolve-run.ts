@@ -1,9 +1,9 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Operations } from '../../api/operations.ts';
-import type { RunState } from '../../core/run/state.ts';
-import { pageRuns } from './page-runs.ts';
+import type { ListedRun, ListQuery } from '../../api/runs/limited-runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { RunState } from '../../core/run/state.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 
 /** The argument of every command about one run. */
@@ -68,4 +68,56 @@ export async function resolveRepository(folder: string): Promise<string> {
     if ((await stat(join(at, '.git')).catch(() => undefined)) !== undefined) return at;
     if (at === dirname(at)) return start;
   }
+}
+
+/** Runs of the first page, and of all pages: the first one usually has the wanted run. */
+const FIRST_PAGE = 50;
+const MAX_PAGE = 1_000;
+
+/**
+ * Runs in pages, the newest first, so that a caller that has found enough runs need not wait for all others. Pages grow, so
+ * that a caller that has not found any reads all of them in few requests.
+ */
+async function* pageRuns(
+  operations: Pick<Operations, 'listSome'>,
+  range: Omit<ListQuery, 'open' | 'ended' | 'newest'> = {},
+): AsyncGenerator<ListedRun[]> {
+  let before = range.before;
+  for (let size = FIRST_PAGE; ; size = Math.min(MAX_PAGE, size * 4)) {
+    const { runs, omitted, next } = await operations.listSome({ ...range, before, newest: size });
+    if (next === undefined && omitted.open + omitted.ended > 0) {
+      // An older server has no pages.
+      yield (await operations.listSome({})).runs;
+      return;
+    }
+    yield runs;
+    if (next === undefined) return;
+    before = next;
+  }
+}
+
+/** The batches, newest first, each in the order in which its runs run. */
+export function groupRuns(runs: readonly RunState[]): Map<string, RunState[]> {
+  const batches = new Map<string, RunState[]>();
+  for (const run of runs) {
+    if (run.batch === undefined) continue;
+    batches.set(run.batch.id, [...(batches.get(run.batch.id) ?? []), run]);
+  }
+  for (const members of batches.values()) members.sort((a, b) => placeOf(a) - placeOf(b));
+  return batches;
+}
+
+function placeOf({ batch }: RunState): number {
+  return batch?.place ?? 0;
+}
+
+/** The only batch whose id contains `part`, and its runs. Throws RUN_NOT_FOUND. */
+export function findBatch(batches: ReadonlyMap<string, RunState[]>, part: string): [string, RunState[]] {
+  const found = [...batches].filter(([id]) => id.includes(part.toLowerCase()));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return only;
+  const what = only === undefined ? 'There is no batch' : `${found.length} batches have ids with`;
+  throw new HaloError('RUN_NOT_FOUND', `${what} ${JSON.stringify(part.slice(0, 64))}.`, {
+    hint: 'Run `halo batch` to list them.',
+  });
 }

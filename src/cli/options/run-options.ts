@@ -1,7 +1,12 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import { HaloError } from '../../core/failure/errors.ts';
+import type { NewSettings } from '../../api/operations/requests.ts';
+import { findKeysNeedingApproval, parseAmendedKeys } from '../../config/amend.ts';
 import { AGENT_IDS } from '../../core/agent.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Cli } from '../cli.ts';
+import { askPerson } from '../run/run-until-signal.ts';
 
 export interface SettingFlags {
   agent?: string;
@@ -87,4 +92,66 @@ export function assertSource({ source, label, again }: SourceFlags, others: Reco
   throw new HaloError('USAGE', `--source cannot be combined with ${name}.`, {
     hint: `Remove ${name}: the stories are the issues.`,
   });
+}
+
+export interface SettingsFlags {
+  config?: string[];
+  yes?: true;
+}
+
+/** Adds the options that change the settings of an existing run. */
+export function addSettings(command: Command, yes = 'change gates or image without being asked'): Command {
+  return command
+    .option(
+      '-c, --config <key=value>',
+      'change a key of limits, budget or retry, model.name, model.effort, tests.broken_base, gates or image (repeatable)',
+      collect,
+    )
+    .option('-y, --yes', yes);
+}
+
+/** The settings of the flags, after the user has confirmed them if necessary. Throws USAGE, CONFIG_INVALID. */
+export async function settingsFor({ config: set, yes }: SettingsFlags, cli: Cli): Promise<NewSettings> {
+  if (set === undefined) return {};
+  const proving = findKeysNeedingApproval(parseAmendedKeys(set));
+  if (proving.length === 0 || yes) return { set, ...(yes && { yes }) };
+  const what = proving.join(' and ');
+  if (cli.ask !== undefined) {
+    await cli.note(...set.map((setting) => `  ${safeLine(setting, 500)}`));
+    const answer = await askPerson(
+      `This changes the checks that stories must pass (${what}). Continue? [y]es, anything else: no  `,
+      cli,
+    );
+    if (answer === 'y' || answer === 'yes') return { set, yes: true };
+  }
+  throw new HaloError('USAGE', `Nothing was changed: ${what} needs confirmation.`, {
+    hint: 'Confirm the change with --yes.',
+  });
+}
+
+/** Flags that `halo task` and `halo loop` share. */
+export interface TaskFlags {
+  tasks?: string;
+  prompt?: string;
+  workspace?: string;
+  assignee: string;
+}
+
+export function addTaskOptions(command: Command, assignee: string): Command {
+  return command
+    .option('--tasks <path>', 'the tasks file (default: prd.json, else tasks.json, in the workspace)')
+    .option(
+      '--prompt <path>',
+      'the file that every prompt starts with (default: ~/.prompts/autonomous-senior-engineer.prompt.md)',
+    )
+    .option('--workspace <path>', 'the git checkout to work in (default: the current directory)')
+    .option('--assignee <name>', 'the name in the lines of the log', assignee);
+}
+
+const MAX_LINE_LENGTH = 1000;
+
+/** Writes lines to stderr, with the time and the source. */
+export function labelled(assignee: string, cli: Cli): (line: string) => Promise<void> {
+  return (line) =>
+    cli.note(`${new Date().toISOString()} [${safeLine(assignee, 40)}] ${safeLine(line, MAX_LINE_LENGTH)}`);
 }

@@ -1,8 +1,7 @@
 import type { Replayed } from '../../api/operations/requests.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import { terminalColumns } from './run-table.ts';
-import { table, type Cell } from './table.ts';
+import { table, terminalColumns, type Cell } from './table.ts';
 
 /** Formats checks as rows; differences are highlighted. */
 export function formatChecks(checks: Replayed['checks'], cli: Cli): string[] {

@@ -1,17 +1,56 @@
+import type { Operations } from '../../api/operations.ts';
 import { formatUsd } from '../../core/budget.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
 import { isTested, type TestFinding } from '../../core/review/criteria.ts';
-import { formatElapsed } from '../../core/text/format-elapsed.ts';
-import type { ChangedFile, StoryReview } from '../../core/review/review.ts';
+import { findDoubts, reviewRun, type ChangedFile, type StoryReview } from '../../core/review/review.ts';
+import { findStoryFindings } from '../../core/review/story-findings.ts';
+import type { StoryState } from '../../core/run/state.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
-import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
+import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { wrapIndented } from '../../lib/string-width.ts';
+import type { Cli } from '../cli.ts';
+import { changedFiles } from '../diff/changed-files.ts';
+
+/** Facts about all stories of a run, or those in `wanted`, also over HTTP. Throws STORY_NOT_FOUND. */
+export async function readReview(
+  operations: Operations,
+  runId: string,
+  wanted?: (review: StoryReview) => boolean,
+): Promise<ReviewedStory[]> {
+  const events: JournalEvent[] = [];
+  for await (const event of operations.follow(runId, { after: 0, follow: false })) events.push(event);
+  const reviewed: ReviewedStory[] = [];
+  for (const review of reviewRun(events)?.stories ?? []) {
+    if (wanted?.(review) === false) continue;
+    const files = review.commit === undefined ? undefined : changedFiles(await operations.diff(runId, review.id));
+    reviewed.push({ review, files, doubts: files === undefined ? [] : findDoubts(review, files) });
+  }
+  return reviewed;
+}
+
+/** Prints a summary for a decision of the user to stderr; nothing if it cannot be read. */
+export async function noteReview(
+  operations: Operations,
+  runId: string,
+  { cli, story }: { cli: Cli; story?: string | undefined },
+): Promise<void> {
+  const wanted = ({ id, commit }: StoryReview) => commit !== undefined && (story === undefined || id === story);
+  const reviewed = await readReview(operations, runId, wanted).catch((error: unknown) => {
+    if (error instanceof HaloError) return [];
+    throw error;
+  });
+  const shown = { paint: cli.paintErr, width: Math.min(100, (cli.screen.columns ?? 80) - 1) };
+  for (const each of reviewed) await cli.note(...shortReviewText(each, shown));
+}
 
 const MAX_TEXT_LENGTH = 2000;
 const MAX_FILES = 20;
 
-export interface ReviewedStory {
+interface ReviewedStory {
   review: StoryReview;
   /** Undefined for a story without a commit. */
   files: ChangedFile[] | undefined;
@@ -60,7 +99,7 @@ function descriptionLines(description: string, width: number): string[] {
 }
 
 /** The same in one or two lines, for a question or a command that decides. */
-export function shortReviewText({ review, doubts }: ReviewedStory, { paint, width }: Shown): string[] {
+function shortReviewText({ review, doubts }: ReviewedStory, { paint, width }: Shown): string[] {
   const covered = review.criteria.filter(isTested).length;
   const count = review.criteria.length;
   const criteria = count === 0 ? 'no criteria' : `${covered} of ${count} criteria with a test that ran`;
@@ -151,4 +190,13 @@ function otherFiles({ review, files = [] }: ReviewedStory): string {
 
 function fileText({ path, added, removed }: ChangedFile): string {
   return `${safeLine(path)} +${added} -${removed}`;
+}
+
+/** Prints findings that a reviewer may have overlooked to stderr. */
+export async function printFindings(stories: readonly StoryState[], cli: Cli): Promise<void> {
+  for (const story of stories)
+    for (const { label, text } of findStoryFindings(story)) {
+      const what = label === 'tests' ? `tests of ${safeLine(story.id)}: ${text}` : `${safeLine(story.id)}: ${text}`;
+      await cli.note(`${cli.paintErr('warn', 'warning:')} ${what}`);
+    }
 }

@@ -1,14 +1,14 @@
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
+import { stateText, storyCount } from '../../core/listing/state-text.ts';
+import { priorityText } from '../../core/run/priority.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
-import { priorityText } from '../../core/run/priority.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
-import { stateText, storyCount } from '../../core/listing/state-text.ts';
 import { canContinue, formatAge, missingWorker, stateTone, timeText } from '../../view/run-words.ts';
 import type { Cli } from '../cli.ts';
-import { GAP, table, type Cell } from './table.ts';
+import { GAP, table, terminalColumns, type Cell } from './table.ts';
 
 /** The message if there are no runs. */
 export const NO_RUNS = 'No runs yet. Start one with `halo run prd.json`.';
@@ -85,11 +85,6 @@ function folderOf(source: string): string {
 
 function startedText({ startedAt }: RunState, now: string): string {
   return startedAt === undefined ? '-' : `${formatAge(msBetween(startedAt, now))} ago`;
-}
-
-/** Columns of the terminal; undefined if nothing needs to be truncated. */
-export function terminalColumns(cli: Cli): number | undefined {
-  return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
 }
 
 /** Prints a note if one of these runs could continue but no worker is running. */

@@ -1,30 +1,33 @@
-import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
 import type { RunView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
-import { needsText } from '../../core/run/run-dependencies.ts';
+import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
+import { HaloError } from '../../core/failure/errors.ts';
 import { retryName } from '../../core/failure/failure.ts';
-import { priorityText } from '../../core/run/priority.ts';
-import type { RunState, StoryState } from '../../core/run/state.ts';
+import { describeKeyPause } from '../../core/failure/model-use.ts';
+import { stateText } from '../../core/listing/state-text.ts';
 import { describeRestored } from '../../core/review/restored-paths.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
 import { findStoryFindings } from '../../core/review/story-findings.ts';
-import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
-import type { Paint } from '../../core/transcript/transcript-line.ts';
+import { nextSteps } from '../../core/run/next-steps.ts';
+import { priorityText } from '../../core/run/priority.ts';
+import { needsText } from '../../core/run/run-dependencies.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
 import { unmarkedAdvice } from '../../core/run/unmarked-stories.ts';
+import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
+import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import type { Paint } from '../../core/transcript/transcript-line.ts';
+import { sleep } from '../../lib/async.ts';
+import { defined } from '../../lib/guards.ts';
 import { wrapIndented } from '../../lib/string-width.ts';
 import { listSome } from '../../lib/text.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
 import { stepLines } from '../../tui/step-lines.ts';
-import { stateText } from '../../core/listing/state-text.ts';
-import { modelRows } from './model-rows.ts';
+import { Page } from '../../tui/terminal.ts';
 import { stateTone, timeText, waitingFor } from '../../view/run-words.ts';
-import { isRetrying, storyProgressText, PROGRESS_TONES } from '../../view/story-words.ts';
+import { isRetrying, PROGRESS_TONES, storyProgressText } from '../../view/story-words.ts';
 import { usageText } from '../../view/usage-text.ts';
 import type { Cli } from '../cli.ts';
-import { terminalColumns } from './run-table.ts';
-import { table, type Cell } from './table.ts';
-import { defined } from '../../lib/guards.ts';
+import { stoppable } from '../run/run-until-signal.ts';
+import { table, terminalColumns, type Cell } from './table.ts';
 
 const MAX_PATHS = 20;
 const MAX_ISSUES = 10;
@@ -274,4 +277,53 @@ function storyRow(story: StoryState, run: RunState, now: string): Cell[] {
     { text: story.commit?.slice(0, 7) ?? '-' },
     { text: safeLine(story.title) },
   ];
+}
+
+const MAX_DETAIL_LENGTH = 200;
+
+/** Rows about the models of an open run: delayed requests, keys that are not used, and stories with another model. */
+function modelRows({ state }: Pick<RunView, 'state'>, now: string): [string, string][] {
+  if (state.status === 'ended') return [];
+  const keys = (state.keyPauses ?? []).filter(({ until }) => until > now);
+  const others = state.stories.flatMap(({ id, progress, fallback }) =>
+    progress !== 'in_progress' || fallback === undefined ? [] : [`${id} uses ${fallback.model}: ${fallback.why}`],
+  );
+  return [
+    ...pauseRow({ state }, now),
+    ...keys.map((each): [string, string] => ['key', safeLine(describeKeyPause(each, now), MAX_DETAIL_LENGTH)]),
+    ...others.map((text): [string, string] => ['model', safeLine(text, MAX_DETAIL_LENGTH)]),
+  ];
+}
+
+/** Shown while requests for a model are delayed. */
+function pauseRow({ state }: Pick<RunView, 'state'>, now: string): [string, string][] {
+  const { modelPause: pause } = state;
+  // A story that waits for the model has a line of its own.
+  const isShown = state.stories.some(({ waiting }) => waiting?.model !== undefined);
+  if (pause === undefined || pause.until <= now || isShown) return [];
+  const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
+  return [['waiting', `requests for ${safeLine(pause.model)} until ${formatTime(pause.until, now)}: ${why}`]];
+}
+
+const EVERY_MS = 2000;
+
+/** Shows a page and redraws it in place until Ctrl-C or its last version. Throws USAGE without a terminal. */
+export async function watchPage(cli: Cli, read: () => Promise<{ lines: string[]; last: boolean }>): Promise<void> {
+  if (!cli.terminal.drawable)
+    throw new HaloError('USAGE', '--watch needs a terminal.', {
+      hint: 'Use `halo logs -f` to follow runs without a terminal.',
+    });
+  const page = new Page(cli);
+  try {
+    await stoppable(cli, async (signal) => {
+      while (!signal.aborted) {
+        const { lines, last } = await read();
+        page.draw(lines);
+        if (last) return;
+        await sleep(EVERY_MS, signal);
+      }
+    });
+  } finally {
+    page.close();
+  }
 }

@@ -1,5 +1,6 @@
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
-import { truncateStartToWidth, truncateToWidth, padToWidth, stringWidth } from '../../lib/string-width.ts';
+import { padToWidth, stringWidth, truncateStartToWidth, truncateToWidth } from '../../lib/string-width.ts';
+import type { Cli } from '../cli.ts';
 
 export interface Cell {
   text: string;
@@ -29,4 +30,9 @@ export function table(rows: Cell[][], { paint, width }: { paint: Paint; width: n
       .join(GAP)
       .trimEnd(),
   );
+}
+
+/** Columns of the terminal; undefined if nothing needs to be truncated. */
+export function terminalColumns(cli: Cli): number | undefined {
+  return cli.terminal.shown ? (cli.screen.columns ?? 80) : undefined;
 }

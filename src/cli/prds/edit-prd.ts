@@ -8,8 +8,7 @@ import type { Prd } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import type { Cli, Define } from '../cli.ts';
-import { assertInRepository, requireNamedPrd } from '../options/named-prds.ts';
-import { readPrd } from '../options/read-prd.ts';
+import { assertInRepository, readPrd, requireNamedPrd } from '../options/read-prd.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 

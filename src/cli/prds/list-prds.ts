@@ -4,9 +4,8 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import { isPrdName, NAME_RULE, PRD_FILE } from '../../core/prd/prd-names.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { listPrdFolders, type NamedPrd } from '../options/named-prds.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { listPrdFolders, type NamedPrd } from '../options/read-prd.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 import { readPrdProgress, type PrdFileProgress } from './prd-progress.ts';
 
 export const defineList: Define = (command, cli) => {

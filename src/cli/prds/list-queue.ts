@@ -3,8 +3,7 @@ import type { QueuedPrd } from '../../api/prd-folder/list-folder.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
 import type { Cli } from '../cli.ts';
-import { terminalColumns } from '../output/run-table.ts';
-import { table, type Cell } from '../output/table.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
 
 /** Prints the PRDs of a folder in the order in which `halo queue` runs them. */
 export async function listQueue(folder: string, json: boolean, cli: Cli): Promise<void> {

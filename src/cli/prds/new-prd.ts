@@ -6,7 +6,7 @@ import { isPrdName, NAME_RULE, PRD_FILE, PRDS_GITIGNORE } from '../../core/prd/p
 import { PRD_TEMPLATE } from '../../core/prd/prd-template.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { assertInRepository, findNamedPrd, resolvePrdsFolder } from '../options/named-prds.ts';
+import { assertInRepository, findNamedPrd, resolvePrdsFolder } from '../options/read-prd.ts';
 
 export const defineNew: Define = (command, cli) => {
   command

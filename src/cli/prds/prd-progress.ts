@@ -4,8 +4,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import type { Cli } from '../cli.ts';
-import type { NamedPrd } from '../options/named-prds.ts';
-import { readPrd } from '../options/read-prd.ts';
+import { readPrd, type NamedPrd } from '../options/read-prd.ts';
 import { stateText } from '../../core/listing/state-text.ts';
 
 interface StoryName {

@@ -1,6 +1,6 @@
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
-import { requireNamedPrd } from '../options/named-prds.ts';
+import { requireNamedPrd } from '../options/read-prd.ts';
 import { readPrdProgress } from './prd-progress.ts';
 
 export const defineStatus: Define = (command, cli) => {

@@ -4,8 +4,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { askPerson } from './run-until-signal.ts';
 import type { Cli } from '../cli.ts';
 import { showDiff } from '../diff/diff-text.ts';
-import { noteReview } from '../output/review-run.ts';
-import { printFindings } from '../output/print-findings.ts';
+import { noteReview, printFindings } from '../output/review-text.ts';
 
 /**
  * Shows the user each story that is waiting for approval, and approves or rejects it by their answer. Returns whether
