@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { NewSettings } from '../../api/operations/requests.ts';
-import { findKeysNeedingApproval, parseAmendedKeys } from '../../config/amend.ts';
 import { AGENT_IDS } from '../../core/agent.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -113,6 +112,7 @@ export function addSettings(command: Command, yes = 'change gates or image witho
 /** The settings of the flags, after the user has confirmed them if necessary. Throws USAGE, CONFIG_INVALID. */
 export async function settingsFor({ config: set, yes }: SettingsFlags, cli: Cli): Promise<NewSettings> {
   if (set === undefined) return {};
+  const { findKeysNeedingApproval, parseAmendedKeys } = await import('../../config/amend.ts');
   const proving = findKeysNeedingApproval(parseAmendedKeys(set));
   if (proving.length === 0 || yes) return { set, ...(yes && { yes }) };
   const what = proving.join(' and ');
