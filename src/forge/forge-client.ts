@@ -4,9 +4,9 @@ import { safeLine } from '../core/text/safe-text.ts';
 import { doubledDelay, sleep } from '../lib/async.ts';
 import { isRecord } from '../lib/guards.ts';
 import { openConnections, type Connections } from '../lib/network/connections.ts';
-import { readLimited } from './read-limited.ts';
 import { parseRetryAfter } from '../lib/network/retry-after.ts';
 import { sendRequest } from '../lib/network/send-request.ts';
+import { tryParseJson } from '../lib/parse-json.ts';
 
 /** A request that an adapter may make, as in `GET /repos/{owner}/{repo}`. */
 export type Route = `${'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'} /${string}`;
@@ -29,7 +29,7 @@ export interface ForgeAccess {
   wait?: (ms: number) => Promise<void>;
 }
 
-export interface ForgeCall {
+interface ForgeCall {
   /** Values for the names in the route. */
   params?: Record<string, string | number>;
   query?: Record<string, string | number>;
@@ -279,4 +279,28 @@ export function readShape<T>(shape: z.ZodType<T>, value: unknown, baseUrl: strin
   const { data, success } = shape.safeParse(value);
   if (!success) throw malformed(baseUrl);
   return data;
+}
+
+/** How an adapter reaches its API. */
+export interface TokenAccess extends Omit<ForgeAccess, 'headers'> {
+  token: string;
+}
+
+export function assertFound({ isMissing }: { isMissing: boolean }, baseUrl: string): void {
+  if (isMissing) throw notFound(baseUrl);
+}
+
+/** Reads the JSON of a response; undefined if it is not JSON. Throws FORGE_FAILED if it is longer than `maxBytes`. */
+async function readLimited(response: Response, maxBytes: number): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += (chunk as Uint8Array).byteLength;
+    if (bytes > maxBytes)
+      throw new HaloError('FORGE_FAILED', `A response of the forge is longer than ${maxBytes} bytes.`, {
+        hint: 'Use a label that fewer issues have.',
+      });
+    chunks.push(chunk as Uint8Array);
+  }
+  return tryParseJson(Buffer.concat(chunks).toString('utf8'));
 }

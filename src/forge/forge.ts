@@ -1,3 +1,8 @@
+import { z } from 'zod';
+import type { PullChecks, PullReview } from '../core/pulls/pull-feedback.ts';
+import { defined } from '../lib/guards.ts';
+import { malformed } from './forge-client.ts';
+
 /** An issue of a project. Its texts are written by others: they are data. */
 export interface Issue {
   number: number;
@@ -27,4 +32,186 @@ export interface Forge {
   closeIssue(number: number): Promise<void>;
   /** Whether the default branch contains a commit. */
   hasLanded(commit: string): Promise<boolean>;
+}
+
+/** A pull request, or a merge request of GitLab. */
+export interface Pull {
+  number: number;
+  /** Its page. */
+  url: string;
+  state: 'open' | 'closed' | 'merged';
+  isDraft: boolean;
+  labels: string[];
+  /** The branch into which it is to be merged. */
+  base: string;
+  /** The newest commit of its branch, if the forge says so. */
+  head?: string;
+}
+
+/** What a pull request shows. Texts are Markdown. */
+export interface PullContent {
+  title: string;
+  body: string;
+  isDraft: boolean;
+}
+
+/** The state of a story at a commit. */
+interface CommitStatus {
+  /** Names it; a later status with this name replaces it. */
+  context: string;
+  state: 'pending' | 'success' | 'failure';
+  description: string;
+}
+
+/** The pull requests of one project on a forge. All methods throw FORGE_FAILED. */
+export interface PullRequests {
+  /** The newest one from a branch of the project itself, open or not; `known`, if that is open and of the branch. */
+  findPull(branch: string, known?: number): Promise<Pull | undefined>;
+  createPull(pull: PullContent & { branch: string; base: string }): Promise<Pull>;
+  /** `base`: another branch into which it is to be merged. */
+  updatePull(number: number, content: PullContent & { base?: string }): Promise<void>;
+  setStatus(commit: string, status: CommitStatus): Promise<void>;
+}
+
+/** What people and checks say about the pull requests of one project. All methods throw FORGE_FAILED. */
+export interface PullReviews {
+  /** Undefined: there is none. */
+  readPull(number: number): Promise<Pull | undefined>;
+  /** The reviews that ask for changes, oldest first. */
+  listReviews(number: number): Promise<PullReview[]>;
+  /** Without the statuses that halo has set. */
+  readChecks(commit: string): Promise<PullChecks>;
+}
+
+/** Whether halo has set a status. */
+export function isOwnStatus(context: string): boolean {
+  return context.startsWith('halo/');
+}
+
+/** The reviews whose author has not approved later. `reviews`: oldest first. */
+export function notApprovedLater<T>(
+  reviews: readonly T[],
+  { isApproval, authorOf }: { isApproval: (review: T) => boolean; authorOf: (review: T) => string | undefined },
+): T[] {
+  return reviews.filter(
+    (review, index) =>
+      !reviews.slice(index + 1).some((later) => isApproval(later) && authorOf(later) === authorOf(review)),
+  );
+}
+
+const CommentShape = z.looseObject({ body: z.string().nullish(), created_at: z.string().optional() });
+
+/**
+ * Whether a comment in these pages contains a text. `since` (ISO 8601): the pages begin with the newest comment, and
+ * no page after an older one is read. Undefined: there are more pages than halo reads.
+ */
+export async function findComment(
+  pages: AsyncIterable<unknown[] | undefined>,
+  text: string,
+  since?: string,
+): Promise<boolean | undefined> {
+  for await (const page of pages) {
+    if (page === undefined) return undefined;
+    const comments = page.map((each) => CommentShape.parse(each));
+    if (comments.some(({ body }) => body?.includes(text))) return true;
+    const oldest = Date.parse(comments.at(-1)?.created_at ?? '');
+    if (since !== undefined && oldest < Date.parse(since)) return false;
+  }
+  return false;
+}
+
+const EventShape = z.looseObject({
+  event: z.string().nullish(),
+  state: z.string().nullish(),
+  type: z.string().nullish(),
+  created_at: z.string(),
+});
+
+/** Whether these pages of an issue's events say that it was reopened after `since`. */
+export async function isReopenedSince(pages: AsyncIterable<unknown[] | undefined>, since: string): Promise<boolean> {
+  for await (const page of pages) {
+    const events = (page ?? []).flatMap((each) => EventShape.safeParse(each).data ?? []);
+    const isLater = (at: string) => Date.parse(at) > Date.parse(since);
+    if (events.some((each) => isReopening(each) && isLater(each.created_at))) return true;
+  }
+  return false;
+}
+
+/** GitHub has `event: reopened`, GitLab `state: reopened`, Gitea `type: reopen`. */
+function isReopening({ event, state, type }: z.output<typeof EventShape>): boolean {
+  return event === 'reopened' || state === 'reopened' || type === 'reopen';
+}
+
+/** The routes that GitHub and Gitea share. */
+export const COMMON_ROUTES = {
+  issues: {
+    project: 'GET /repos/{owner}/{repo}',
+    issues: 'GET /repos/{owner}/{repo}/issues',
+    issue: 'GET /repos/{owner}/{repo}/issues/{number}',
+    edit: 'PATCH /repos/{owner}/{repo}/issues/{number}',
+    comments: 'GET /repos/{owner}/{repo}/issues/{number}/comments',
+    comment: 'POST /repos/{owner}/{repo}/issues/{number}/comments',
+    label: 'POST /repos/{owner}/{repo}/issues/{number}/labels',
+    unlabel: 'DELETE /repos/{owner}/{repo}/issues/{number}/labels/{label}',
+    compare: 'GET /repos/{owner}/{repo}/compare/{range}',
+  },
+  pulls: {
+    pulls: 'GET /repos/{owner}/{repo}/pulls',
+    create: 'POST /repos/{owner}/{repo}/pulls',
+    edit: 'PATCH /repos/{owner}/{repo}/pulls/{number}',
+    status: 'POST /repos/{owner}/{repo}/statuses/{commit}',
+  },
+  reviews: {
+    pull: 'GET /repos/{owner}/{repo}/pulls/{number}',
+    reviews: 'GET /repos/{owner}/{repo}/pulls/{number}/reviews',
+    permission: 'GET /repos/{owner}/{repo}/collaborators/{user}/permission',
+    statuses: 'GET /repos/{owner}/{repo}/commits/{commit}/status',
+  },
+} as const;
+
+const IssueShape = z.looseObject({
+  number: z.int().positive(),
+  title: z.string(),
+  body: z.string().nullish(),
+  state: z.string(),
+  labels: z.array(z.union([z.string(), z.looseObject({ name: z.string() })])).nullish(),
+  pull_request: z.unknown().optional(),
+});
+
+export const ProjectShape = z.looseObject({ default_branch: z.string() });
+
+/** Undefined: it is a pull request. Gitea has the same form. */
+export function toIssue(value: unknown, baseUrl: string): Issue | undefined {
+  const { data } = IssueShape.safeParse(value);
+  if (data === undefined) throw malformed(baseUrl);
+  if (data.pull_request !== undefined && data.pull_request !== null) return undefined;
+  const { number, title, body, state, labels } = data;
+  const names = (labels ?? []).map((label) => (typeof label === 'string' ? label : label.name));
+  return { number, title, body: body ?? '', labels: names, isClosed: state !== 'open' };
+}
+
+export const PullShape = z.looseObject({
+  number: z.int().positive(),
+  node_id: z.string().optional(),
+  html_url: z.string(),
+  state: z.string(),
+  draft: z.boolean().nullish(),
+  merged_at: z.string().nullish(),
+  merged: z.boolean().nullish(),
+  labels: z.array(z.looseObject({ name: z.string() })).nullish(),
+  base: z.looseObject({ ref: z.string() }),
+  head: z.looseObject({ sha: z.string().nullish() }).nullish(),
+});
+
+/** Gitea has the same form. */
+export function toPull(value: unknown, baseUrl: string): Pull {
+  const { data } = PullShape.safeParse(value);
+  if (data === undefined) throw malformed(baseUrl);
+  const isMerged = data.merged === true || typeof data.merged_at === 'string';
+  const state = isMerged ? 'merged' : data.state === 'open' ? 'open' : 'closed';
+  const labels = (data.labels ?? []).map(({ name }) => name);
+  return {
+    ...{ number: data.number, url: data.html_url, state, isDraft: data.draft === true, labels, base: data.base.ref },
+    ...defined({ head: data.head?.sha ?? undefined }),
+  };
 }

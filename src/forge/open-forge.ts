@@ -1,20 +1,15 @@
+import { z } from 'zod';
 import { HaloError } from '../core/failure/errors.ts';
-import { repositoriesUrl, type ForgeProject } from '../core/pulls/forge-project.ts';
 import type { ForgeName, IssueSource } from '../core/issues/issue-source.ts';
-import type { ForgeAccess } from './forge-client.ts';
-import type { Forge } from './forge.ts';
-import { openGitea } from './gitea/gitea.ts';
-import { openGiteaPulls } from './gitea/gitea-pulls.ts';
-import { openGiteaReviews } from './gitea/gitea-reviews.ts';
-import { openGitHubPulls } from './github/github-pulls.ts';
-import { openGitHubReviews } from './github/github-reviews.ts';
-import { openGitLabPulls } from './gitlab/gitlab-pulls.ts';
-import { openGitLabReviews } from './gitlab/gitlab-reviews.ts';
-import type { PullRequests, PullReviews } from './pull-requests.ts';
-import { GITHUB_URL, openGitHub, type TokenAccess } from './github/github.ts';
-import { GITLAB_URL, openGitLab } from './gitlab/gitlab.ts';
+import { repositoriesUrl, type ForgeProject } from '../core/pulls/forge-project.ts';
+import { safeLine } from '../core/text/safe-text.ts';
 import { defined } from '../lib/guards.ts';
 import { mayReceiveCredential } from '../lib/network/credential-target.ts';
+import { ForgeClient, type ForgeAccess, type ForgeResponse, type Route, type TokenAccess } from './forge-client.ts';
+import type { Forge, PullRequests, PullReviews } from './forge.ts';
+import { giteaHeaders, openGitea, openGiteaPulls, openGiteaReviews } from './gitea.ts';
+import { GITHUB_URL, githubHeaders, openGitHub, openGitHubPulls, openGitHubReviews } from './github.ts';
+import { GITLAB_URL, gitlabHeaders, openGitLab, openGitLabPulls, openGitLabReviews } from './gitlab.ts';
 
 interface Adapter {
   open(this: void, project: string, access: TokenAccess): Forge;
@@ -70,7 +65,7 @@ export function gitUrlOf(
 }
 
 /** How to reach a forge: its settings and defaults. Throws CONFIG_INVALID if the URL or the token is missing. */
-export function requireAccess(forge: ForgeName, address: ForgeAddress): TokenAccess {
+function requireAccess(forge: ForgeName, address: ForgeAddress): TokenAccess {
   const baseUrl = apiUrlOf(forge, address.url)?.replace(/\/+$/, '');
   const table = `[forge.${forge}] in config.toml of HALO_HOME`;
   if (baseUrl === undefined)
@@ -95,4 +90,58 @@ export function requireAccess(forge: ForgeName, address: ForgeAddress): TokenAcc
     );
   const { token, maxWaitMs, requestMs, maxTries, connections, signal, wait } = address;
   return { baseUrl, token, ...defined({ maxWaitMs, requestMs, maxTries, connections, signal, wait }) };
+}
+
+/** What a forge says about a token. `missing`: the permission that it lacks. */
+interface TokenCheck {
+  baseUrl: string;
+  missing?: string;
+}
+
+interface TokenProbe {
+  /** A read that every sufficient token may make, whatever its projects are. */
+  route: Route;
+  headers: (token: string) => Record<string, string>;
+  findMissing: (response: ForgeResponse, withReports: boolean) => string | undefined;
+}
+
+const REQUEST_MS = 10_000;
+
+const PROBES: Record<ForgeName, TokenProbe> = {
+  // GitHub Enterprise responds with 404 if it has no rate limits.
+  github: { route: 'GET /rate_limit', headers: githubHeaders, findMissing: findMissingGitHubScope },
+  gitlab: { route: 'GET /personal_access_tokens/self', headers: gitlabHeaders, findMissing: findMissingGitLabScope },
+  // Needs the scope `read:issue`; whether the token may write cannot be read.
+  gitea: { route: 'GET /repos/issues/search?limit=1', headers: giteaHeaders, findMissing: () => undefined },
+};
+
+/**
+ * Asks a forge with one request whether it accepts the token, for reading issues or also for reports. Throws CONFIG_INVALID if the URL or the token is missing,
+ * and FORGE_FAILED if the forge does not answer or refuses the token.
+ */
+export async function checkToken(
+  forge: ForgeName,
+  { withReports, ...address }: ForgeAddress & { withReports: boolean },
+): Promise<TokenCheck> {
+  const { baseUrl, token, connections } = requireAccess(forge, address);
+  const { route, headers, findMissing } = PROBES[forge];
+  const access = { baseUrl, headers: headers(token), requestMs: REQUEST_MS, maxTries: 1, ...defined({ connections }) };
+  const missing = findMissing(await new ForgeClient({ probe: route }, access).call('probe'), withReports);
+  return { baseUrl, ...(missing === undefined ? {} : { missing }) };
+}
+
+/** Only classic tokens have scopes; the permissions of others are known per project only. */
+function findMissingGitHubScope({ scopes }: ForgeResponse): string | undefined {
+  if (scopes === undefined) return undefined;
+  const has = scopes.split(',').map((scope) => scope.trim());
+  return has.includes('repo') || has.includes('public_repo') ? undefined : 'the scope `repo` or `public_repo`';
+}
+
+const GitLabTokenShape = z.looseObject({ scopes: z.array(z.string()) });
+
+/** A server before 15.5 does not know this request. */
+function findMissingGitLabScope({ value, isMissing }: ForgeResponse, withReports: boolean): string | undefined {
+  const scopes = isMissing ? undefined : GitLabTokenShape.safeParse(value).data?.scopes;
+  if (scopes === undefined || scopes.includes('api') || (!withReports && scopes.includes('read_api'))) return undefined;
+  return `the scope \`${withReports ? 'api' : 'read_api'}\`: it has ${safeLine(scopes.join(', '), 200) || 'none'}`;
 }

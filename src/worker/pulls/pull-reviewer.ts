@@ -7,7 +7,7 @@ import type { FeedbackPlan, PlannedFeedback, PullReview } from '../../core/pulls
 import { openPulls, pauseBetweenReadings, type RunPull } from '../../core/pulls/pull-state.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { PullReviews } from '../../forge/pull-requests.ts';
+import type { PullReviews } from '../../forge/forge.ts';
 import { readChangesOf } from '../../git/commit/read-parents.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { waitAfter } from '../../forge/forge-client.ts';

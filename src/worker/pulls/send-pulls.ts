@@ -5,7 +5,7 @@ import type { PlannedPull, PullFacts } from '../../core/pulls/plan-pull.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { Pull, PullRequests } from '../../forge/pull-requests.ts';
+import type { Pull, PullRequests } from '../../forge/forge.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { hasPushedCommit, pushRefs } from '../../git/repository/push-refs.ts';
 import { defined } from '../../lib/guards.ts';
