@@ -14,7 +14,7 @@ export interface AgentIntent {
   /** A writable folder for the agent. */
   home: string;
   /** Options of the program, which the configuration has checked. */
-  options?: AgentOptions;
+  options: AgentOptions;
   /** What the agent answers with: the end of a story (default), the tests that it wrote for one, or a plan. */
   answers?: 'story' | 'tests' | 'plan';
   /** A folder that further attempts at the story have as well; undefined: the session is not kept. */

@@ -30,8 +30,6 @@ export const claude: AgentAdapter = {
 };
 
 const PROGRAM = '/opt/halo/agents/claude/claude';
-/** Those of runs of older versions, whose configuration names none. */
-const DEFAULT_TOOLS = ['Bash', 'Edit', 'Read', 'Write'];
 
 /** Tools of a team: all of them work within the process of Claude Code and files of its home. */
 const TEAM_TOOLS = ['SendMessage', 'TaskCreate', 'TaskGet', 'TaskList', 'TaskUpdate'];
@@ -53,8 +51,8 @@ const SCHEMAS = { story: ANSWER_SCHEMA, tests: TESTS_SCHEMA, plan: PLAN_SCHEMA }
  * Loads only user settings, of which there are none: those of the repository could run hooks and replace the address of
  * the model. `--tools` and `--disallowedTools` take lists, so another flag must follow them.
  */
-function writeScript({ model, home, sessionDir, answers = 'story', options = {} }: AgentIntent): string {
-  const { effort, tools = DEFAULT_TOOLS, disallowedTools = [], subagents, teams, config } = options;
+function writeScript({ model, home, sessionDir, answers = 'story', options }: AgentIntent): string {
+  const { effort, tools = [], disallowedTools = [], subagents, teams, config } = options;
   const more = [...(subagents ? ['Agent'] : []), ...(teams ? TEAM_TOOLS : [])];
   const flags = [
     '--output-format stream-json --verbose',

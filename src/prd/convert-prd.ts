@@ -82,7 +82,7 @@ function findMissing(before: string[], after: string[]): string[] {
   return before.filter((name) => !kept.has(name.toLowerCase()));
 }
 
-function labelsOf({ context = [] }: Prd): string[] {
+function labelsOf({ context }: Prd): string[] {
   return context.map(({ label }) => label);
 }
 

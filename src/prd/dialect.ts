@@ -20,7 +20,7 @@ export type ProgressMark =
     };
 
 /** A story as read by a dialect, before the rules across stories are applied. */
-export interface DraftStory extends Omit<Story, 'dependsOn'> {
+export interface DraftStory extends Omit<Story, 'storyKey' | 'dependsOn'> {
   at: SourceLocation;
   /** The id in the file; undefined: the file has none and `id` was generated. */
   ownId: string | undefined;

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Prd, Story } from '../core/prd/prd.ts';
 import type { Draft, DraftStory } from './dialect.ts';
 import { canonicalKey } from './json/find-member.ts';
 import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, STARTED_KEYS, STATUS_KEYS } from './json/field-aliases.ts';
@@ -15,26 +14,6 @@ export function hashSpecification({ project, description, stories, about }: Draf
   const context = about.filter(({ label }) => !PROGRESS_KEYS.has(label));
   const specification = [project, description, stories.map(specificationOf), withoutProgress(context)];
   return `${VERSION}:${createHash('sha256').update(JSON.stringify(specification)).digest('hex')}`;
-}
-
-/** What a run recorded about its PRD. */
-export interface KnownPrd {
-  hash?: string;
-  specHash?: string;
-  stories: Pick<Story, 'id' | 'title'>[];
-}
-
-/**
- * True if a PRD specifies the same work as the PRD of a run. If the run was created by an older version with another
- * hash version, the bytes or the ids and titles of all stories must be equal, because progress may have been written.
- */
-export function isSameWork(before: KnownPrd, now: Prd): boolean {
-  if (before.specHash?.startsWith(`${VERSION}:`)) return before.specHash === now.specHash;
-  return before.hash === now.hash || namesOf(before.stories) === namesOf(now.stories);
-}
-
-function namesOf(stories: Pick<Story, 'id' | 'title'>[]): string {
-  return JSON.stringify(stories.map(({ id, title }) => JSON.stringify([id, title])).sort());
 }
 
 /** Returns a sha256 over the texts of a story, which identifies a story without an id. */

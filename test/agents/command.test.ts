@@ -17,6 +17,7 @@ describe('the command agent, run by sh', () => {
       modelUrl: undefined,
       gatewayToken: '',
       home,
+      options: {},
       commandLine,
     });
     const env = { PATH: process.env.PATH, ...launch.env };
@@ -82,7 +83,10 @@ describe('the command agent, run by sh', () => {
   });
 
   it('refuses to start without a command line', () => {
-    const intent = { model: '', api: undefined, modelUrl: undefined, gatewayToken: '', home, commandLine: undefined };
+    const intent = {
+      ...{ model: '', api: undefined, modelUrl: undefined, gatewayToken: '', home, options: {} },
+      commandLine: undefined,
+    };
     expect(() => command.launch(intent)).toThrow('The agent "command" has no command line.');
   });
 });

@@ -36,6 +36,7 @@ const INTENT: AgentIntent = {
   modelUrl: 'http://127.0.0.1:4000/v1',
   gatewayToken: 'halo-token',
   home: '/home/some one',
+  options: {},
   commandLine: 'cat',
 };
 

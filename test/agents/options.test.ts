@@ -3,6 +3,7 @@ import { parse } from 'smol-toml';
 import type { AgentIntent } from '../../src/agents/adapter.ts';
 import { agentAdapter } from '../../src/agents/registry.ts';
 import type { AgentId, ModelApi } from '../../src/core/agent.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
 import type { AgentOptions } from '../../src/core/agent-options.ts';
 
 function launch(agent: AgentId, options: AgentOptions, more: Partial<AgentIntent> = {}) {
@@ -22,8 +23,10 @@ describe('the launch of Claude Code', () => {
   const script = (options: AgentOptions) => launch('claude', options).script;
 
   it('has the four tools of its work, and neither effort nor rules, if nothing is set', () => {
-    expect(script({})).toContain(' --tools Bash,Edit,Read,Write --model ');
-    for (const flag of ['--effort', '--disallowedTools', '--settings ']) expect(script({})).not.toContain(flag);
+    const { agentOptions } = resolveConfig({ set: ['agent=claude'], cwd: '/' }).config;
+    expect(script(agentOptions)).toContain(' --tools Bash,Edit,Read,Write --model ');
+    for (const flag of ['--effort', '--disallowedTools', '--settings '])
+      expect(script(agentOptions)).not.toContain(flag);
   });
 
   it('has the effort, the tools, the rules and the settings of the options, each as one argument', () => {

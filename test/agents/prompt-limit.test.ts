@@ -2,13 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { buildPrompt, type PromptInput } from '../../src/agents/prompt/build-prompt.ts';
 
 const STORY: PromptInput['story'] = {
-  ...{ id: 'US-2', title: 'Greet', description: 'As a buyer I am greeted.', acceptance: ['says hello'] },
+  ...{
+    id: 'US-2',
+    storyKey: 'us-2',
+    title: 'Greet',
+    description: 'As a buyer I am greeted.',
+    acceptance: ['says hello'],
+  },
   ...{ priority: 1, status: 'pending', notes: '', dependsOn: [], extra: {} },
 };
 const lines = (word: string, count: number) => Array.from({ length: count }, (_, n) => `${word} ${n}`).join('\n');
 
 const INPUT: PromptInput = {
-  prd: { project: 'shop', description: 'A small shop.' },
+  prd: { project: 'shop', description: 'A small shop.', context: [] },
   story: STORY,
   stories: [{ ...STORY, id: 'US-1', title: 'Door', status: 'done' }],
   progress: [{ id: 'US-1', title: 'Door', summary: lines('landed', 100) }],

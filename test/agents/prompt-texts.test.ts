@@ -2,9 +2,16 @@ import { expect, it } from 'vitest';
 import { buildPrompt, type PromptInput } from '../../src/agents/prompt/build-prompt.ts';
 
 const INPUT: PromptInput = {
-  prd: { project: 'shop', description: 'A small shop.' },
+  prd: { project: 'shop', description: 'A small shop.', context: [] },
   story: {
-    ...{ id: 'US-2', title: 'Greet the buyer', description: 'As a buyer I am greeted.', notes: '', extra: {} },
+    ...{
+      id: 'US-2',
+      storyKey: 'us-2',
+      title: 'Greet the buyer',
+      description: 'As a buyer I am greeted.',
+      notes: '',
+      extra: {},
+    },
     ...{ acceptance: ['says hello', 'in at most 100 ms'], priority: 1, status: 'pending', dependsOn: [] },
   },
   progress: [],

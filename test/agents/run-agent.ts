@@ -4,6 +4,7 @@ import { copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { ModelApi } from '../../src/core/agent.ts';
+import { resolveConfig } from '../../src/config/resolve.ts';
 import { agentAdapter } from '../../src/agents/registry.ts';
 import type { ProgramAgent } from '../support/agent-ids.ts';
 
@@ -41,6 +42,7 @@ export async function runAgent(
     modelUrl,
     gatewayToken: 'halo-test-token',
     home,
+    options: resolveConfig({ set: [`agent=${id}`], cwd: '/' }).config.agentOptions,
     commandLine: undefined,
   });
   const ofUser = Object.entries(files).map(([path, content]) => [join(home, path), content] as const);

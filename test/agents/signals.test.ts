@@ -56,10 +56,18 @@ describe('an agent that answers with signals', () => {
 
   it('is asked for a signal, and only then', () => {
     const story = {
-      ...{ id: 'US-001', title: 'Cart', description: '', acceptance: ['adds up'], priority: 1, notes: '' },
+      ...{
+        id: 'US-001',
+        storyKey: 'us-001',
+        title: 'Cart',
+        description: '',
+        acceptance: ['adds up'],
+        priority: 1,
+        notes: '',
+      },
       ...{ status: 'pending' as const, dependsOn: [], extra: {} },
     };
-    const input = { prd: { project: '', description: '' }, story, progress: [], guidance: [], gates: [] };
+    const input = { prd: { project: '', description: '', context: [] }, story, progress: [], guidance: [], gates: [] };
     expect(buildPrompt({ ...input, answer: 'signals' }).text).toMatch(/\nSTORY_DONE: US-001\nBLOCKED: [^{}]*\n$/);
     expect(buildPrompt(input).text).not.toContain('STORY_DONE');
     const testsFirst = { command: 'npm test', write: ['*.test.js'] };

@@ -49,7 +49,7 @@ const ROWS: [hazard: string, outcome: string][] = [
   ['the engine has no networks left', 'none is needed'],
   ['unexpected exit codes: 125 to 143, or none', 'each has a reason; none is a success'],
   ['a story kills its worker each time', 'it fails at its limit; others continue'],
-  ['an older halo stopped in the middle of a run', 'the run continues; a run of a newer halo is refused with an error'],
+  ['a newer halo wrote the run', 'refused with an error, and unchanged'],
   ['an engine that is too old', 'refused with an error'],
   ['events of Redis are lost', 'displays are correct within 10 s'],
   ['one of two machines is disconnected and returns', 'the other one finishes; one commit'],

@@ -7,7 +7,7 @@ import { NO_USAGE } from '../../src/core/agent.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { RunState } from '../../src/core/run/state.ts';
-import { shortStoryKey } from '../../src/core/run/story-key.ts';
+import { storyKey } from '../../src/core/run/story-key.ts';
 import { runCli, type CliOptions } from '../support/terminal/cli-world.ts';
 import { openMemory, type MemoryOperations } from '../support/memory-operations.ts';
 import {
@@ -284,8 +284,8 @@ describe('halo logs', () => {
   it('names the command that prints the whole log of a gate, which prints it', async () => {
     operations.addRun([created('r1', 2), ...passed('US-001'), ...failed('US-002', 1)]);
     const log = `${'line\n'.repeat(50)}\u001b]0;title\u0007not ok 7\n`;
-    operations.addArtifact('r1', `${shortStoryKey('US-002')}/1/gates/1.log`, log);
-    operations.addArtifact('r1', `${shortStoryKey('US-002')}/1/gates/2.log`, 'other');
+    operations.addArtifact('r1', `${storyKey('US-002')}/1/gates/1.log`, log);
+    operations.addArtifact('r1', `${storyKey('US-002')}/1/gates/2.log`, 'other');
     const { stdout } = await halo(['logs', 'r1']);
     expect(stdout).toContain('FAILED  1.2s    npm test  (exit 1)\n');
     const command = /halo (logs r1 --story US-002 --attempt 1 --gate 1)\n/.exec(stdout)?.[1] ?? '';
@@ -306,7 +306,7 @@ describe('halo logs', () => {
   it('prints the prompt, and the logs of setup by name where there are several', async () => {
     operations.addRun([created('r1', 1), ...failed('US-001')]);
     for (const name of ['setup/setup-1.log', 'setup/setup-2.log', 'prompt.md'])
-      operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/${name}`, `in ${name}`);
+      operations.addArtifact('r1', `${storyKey('US-001')}/1/${name}`, `in ${name}`);
     expect((await halo(['logs', 'r1', '--prompt'])).stdout).toBe('in prompt.md\n');
     expect((await halo(['logs', 'r1', '--setup'])).stdout).toBe(
       '==> setup/setup-1.log <==\nin setup/setup-1.log\n==> setup/setup-2.log <==\nin setup/setup-2.log\n',
@@ -323,7 +323,7 @@ describe('halo logs', () => {
     const ref = { story: 'US-001', attempt: 1 };
     const end = { verdict: 'failed', stopReason: 'ENGINE_ERROR', summary, usage: NO_USAGE, failure } as const;
     operations.addRun([created('r1', 1), ...attempted('US-001'), { type: 'story.ended', ...ref, ...end }]);
-    operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/agent.stderr.log`, 'trace\nno such model\n');
+    operations.addArtifact('r1', `${storyKey('US-001')}/1/agent.stderr.log`, 'trace\nno such model\n');
     const { stdout } = await halo(['logs', 'r1']);
     expect(stdout).toContain('no such model\n');
     const command = /halo (logs r1 --story US-001 --attempt 1 --stderr)\n/.exec(stdout)?.[1] ?? '';
@@ -339,7 +339,7 @@ describe('halo logs', () => {
       ...failed('US-001'),
       { type: 'agent.activity', ...ref, activity: { kind: 'say', text: said } },
     ]);
-    operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/gates/1.log`, 'one\ntwo\n'.repeat(20));
+    operations.addArtifact('r1', `${storyKey('US-001')}/1/gates/1.log`, 'one\ntwo\n'.repeat(20));
     expect((await halo(['logs', 'r1'])).stdout).not.toContain('said 39');
     const { stdout } = await halo(['logs', 'r1', '--full']);
     expect(stdout).toContain('said 39');
@@ -680,7 +680,7 @@ describe('halo diff and halo land', () => {
     operations.addRun([created('r1', 2), ...failed('US-001', 1), ...failed('US-001', 2)]);
     const patch = (n: number) =>
       `diff --git a/x.js b/x.js\n--- a/x.js\n+++ b/x.js\n@@ -1 +1,2 @@\n old\n+attempt ${n}\n`;
-    for (const n of [1, 2]) operations.addArtifact('r1', `${shortStoryKey('US-001')}/${n}/diff.patch`, patch(n));
+    for (const n of [1, 2]) operations.addArtifact('r1', `${storyKey('US-001')}/${n}/diff.patch`, patch(n));
     expect(await halo(['diff', 'r1', '--story', 'US-001'])).toEqual({
       code: 0,
       stdout: patch(2),
@@ -716,7 +716,7 @@ describe('halo diff and halo land', () => {
   it('use the pager at a terminal, with escaped output and the warnings at the end', async () => {
     operations.addRun([created('r1', 1), ...failed('US-001')]);
     const evil = 'diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1 @@\n+\u001b]0;title\u0007\n';
-    operations.addArtifact('r1', `${shortStoryKey('US-001')}/1/diff.patch`, evil);
+    operations.addArtifact('r1', `${storyKey('US-001')}/1/diff.patch`, evil);
     const pages: string[] = [];
     const openPager = () =>
       Promise.resolve({

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
-import { isSameWork } from '../../src/prd/spec-hash.ts';
 import { toBytes } from '../support/prd/prd-writers.ts';
 
 const read = (text: string) => parsePrd(toBytes(text), 'prd');
@@ -39,20 +38,5 @@ describe('the hash of a specification', () => {
     [MARKDOWN_FILE, 'a.ts'],
   ])('is different after any other change', (text, word) => {
     expect(read(text.replace(word, 'other')).specHash).not.toBe(read(text).specHash);
-  });
-});
-
-describe('a run of an older halo', () => {
-  const { hash, stories } = read(JSON_FILE);
-  const older = { hash, specHash: 'a'.repeat(64), stories };
-
-  test('continues with the same file, also with progress in it', () => {
-    expect(isSameWork(older, read(JSON_FILE))).toBe(true);
-    expect(isSameWork(older, read(JSON_FILE.replace('todo', 'done')))).toBe(true);
-  });
-
-  test('does not continue with a file that has other stories', () => {
-    expect(isSameWork(older, read(JSON_FILE.replace('"Cart"', '"Till"')))).toBe(false);
-    expect(isSameWork(older, read(JSON_FILE.replace('"id": 1', '"id": 2')))).toBe(false);
   });
 });

@@ -26,7 +26,7 @@ test('a change is visible to all readers under any key', async ({ home }) => {
 });
 
 test('no change is lost when many are made concurrently', async ({ home }) => {
-  const sign = (by: number) => ({ by: String(by), error: 'e', changed: true, denied: false });
+  const sign = (by: number) => ({ by: String(by), error: 'e', changed: true, denied: false, kind: 'gate' });
   await Promise.all(
     Array.from({ length: 20 }, (_, index) =>
       openBreakerStore(home).update(KEY, (breaker) => ({

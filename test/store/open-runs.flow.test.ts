@@ -47,7 +47,7 @@ describe('the open runs', () => {
     expect(await store.openRuns()).toEqual([]);
   });
 
-  test('the open runs of a home of an older version are found in the journals', async ({ home, store }) => {
+  test('the open runs of a home that has lost its list are found in the journals', async ({ home, store }) => {
     const [first = '', second = ''] = await create(store, 2);
     await store.append(second, [END]);
     rmSync(join(home, 'open-runs'), { recursive: true });

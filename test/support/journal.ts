@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
+import { storyKey } from '../../src/core/run/story-key.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import { newRunId } from '../../src/lib/run-id.ts';
 
@@ -37,7 +38,12 @@ export function created(
     runId,
     repo: { source: '/home/me/shop', mirror: 'shop-1', branch: 'main', base: BASE },
     prdPath: '/home/me/shop/prd.json',
+    prdIsHere: false,
+    user: 'me',
+    priority: 0,
     attempts: 2,
+    parallel: 1,
+    onFailure: 'stop',
     prd: {
       dialect: 'ralph',
       project: 'shop',
@@ -45,8 +51,10 @@ export function created(
       hash: 'f00',
       specHash: 'ba5',
       warnings: [],
+      context: [],
       stories: ids.map((id, index) => ({
         id,
+        storyKey: storyKey(id),
         title: `Story number ${index + 1}`,
         description: '',
         acceptance: [],

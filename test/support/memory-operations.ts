@@ -320,10 +320,12 @@ export function openMemory(): MemoryOperations {
         const stories = stateOf(find(runId)).stories.filter(({ id }) => id === storyId);
         const commit = stories[0]?.held?.commit ?? '';
         assertConfirmed({ verb: 'approve', runId, stories, commit, story: storyId }, confirmation);
-        return decide(runId, storyId, (held) => ({ type: 'story.approved', ...held }));
+        return decide(runId, storyId, (held) => ({ type: 'story.approved', by: 'tester', ...held }));
       }),
     reject: (runId, storyId, reason = 'refused') =>
-      answer('reject', () => decide(runId, storyId, (held) => ({ type: 'story.rejected', reason, ...held }))),
+      answer('reject', () =>
+        decide(runId, storyId, (held) => ({ type: 'story.rejected', by: 'tester', reason, ...held })),
+      ),
     giveFeedback: (runId, storyId, { feedback = '', comments = [] }) =>
       answer('giveFeedback', () =>
         decide(runId, storyId, (held) => ({

@@ -125,7 +125,6 @@ export const runStateSchema = (z: Zod) =>
         progress: z.enum(['pending', 'in_progress', 'passed', 'failed', 'needs_human', 'done', 'skipped', 'cancelled']),
         attempts: z.number().int(),
         forgiven: z.number().int().optional().describe('Attempts that a retry no longer counts.'),
-        spent: z.number().int().optional().describe('Deprecated: the older name of `forgiven`.'),
         dependsOn: z.array(z.string()),
         stopReason: z.string().optional(),
         summary: z.string().optional(),
@@ -141,12 +140,11 @@ export const runStateSchema = (z: Zod) =>
       costUsd: z.number().optional(),
     }),
     priority: z.number(),
-    user: z.string().optional(),
+    user: z.string(),
     agent: z.string().optional(),
     createdAt: z.string(),
     startedAt: z.string().optional(),
     endedAt: z.string().optional(),
-    ownedAt: z.string().optional().describe('Deprecated: when a `halo run` process took the run.'),
     heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits, e.g. `fleet.max = 2`.'),
   });
 

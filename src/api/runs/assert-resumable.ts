@@ -2,7 +2,6 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
-import { isSameWork } from '../../prd/spec-hash.ts';
 import { assertHasSettings } from '../../worker/run/read-run.ts';
 import { assertBegun, assertNotTask } from '../../worker/control/control-preconditions.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
@@ -36,9 +35,8 @@ export async function assertResumable({ state, record, prd, repo, allowDirty }: 
       });
     }
   }
-  const { hash, specHash } = record.prd as { hash?: string; specHash?: string };
-  const known = { stories: state.stories, ...(hash && { hash }), ...(specHash && { specHash }) };
-  if (prd === undefined || isSameWork(known, parsePrd(prd.bytes, prd.path))) return;
+  const { specHash } = record.prd as { specHash?: string };
+  if (prd === undefined || parsePrd(prd.bytes, prd.path).specHash === specHash) return;
   throw new HaloError('PRD_CHANGED', `The PRD ${prd.path} differs from the PRD of run ${runId}.`, {
     hint: `Restore the file, or accept the changes with \`halo resume ${runId} --replan\`, which keeps landed stories.`,
   });

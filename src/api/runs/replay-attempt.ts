@@ -14,7 +14,7 @@ import type { AttemptLocation } from '../../store/run-layout.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { openStore } from '../../store/store.ts';
-import { resolveCassettePath, taskCassettePath } from '../../worker/network/model-access.ts';
+import { storyCassettePath, taskCassettePath } from '../../worker/network/model-access.ts';
 import { withModel } from '../../worker/network/model-pauses.ts';
 import { storyOf } from '../../core/run/state.ts';
 import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
@@ -97,10 +97,10 @@ async function readAttempt(
 
 /** Copies the cassettes that the attempt recorded, or from which it was replayed: of the tests that it wrote, and of the story. */
 async function fetchCassettes(store: ArtifactStore, recorded: RecordedPhases, folder: string): Promise<void> {
-  const { location, story, config, phases } = recorded;
+  const { location, config, phases } = recorded;
   const { cassettes, mode } = config.model;
   const source = mode === 'replay' ? cassettes : undefined;
-  const ofStory = source && resolveCassettePath(source, { id: story.id, key: location.storyKey });
+  const ofStory = source && storyCassettePath(source, location.storyKey);
   await createFolders(folder);
   for (const task of ['tests', 'refactor'] as const) {
     if (!phases.includes(task)) continue;

@@ -60,7 +60,11 @@ export async function recordRefusedRun({ host, args, masker }: RefusalContext, r
       repo: place,
       prdPath: refusal.prdPath,
       prd: readWhatIsThere(refusal.prd),
+      prdIsHere: false,
       attempts: config?.retry.attempts ?? 1,
+      parallel: 1,
+      onFailure: 'stop',
+      priority: 0,
       user: userName(),
       refused: true,
     },
@@ -90,7 +94,7 @@ async function resolveRepo(source: string): Promise<RunRepo> {
 
 /** A PRD that cannot be read has no stories, and its hash only if it has bytes. */
 function readWhatIsThere(file: PrdFile | undefined): Prd {
-  const nothing = { project: '', description: '', stories: [], warnings: [], specHash: '' };
+  const nothing = { project: '', description: '', context: [], stories: [], warnings: [], specHash: '' };
   if (file === undefined) return { dialect: 'hanuman', ...nothing, hash: '' };
   try {
     return parsePrd(file.bytes, file.path);

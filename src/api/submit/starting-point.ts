@@ -1,8 +1,8 @@
 import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
-import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
-import { isUrl, oldMirrorName } from '../../git/repository/repo-url.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { isUrl } from '../../git/repository/repo-url.ts';
 import { isMergeEmpty, isAncestor, listUnmergedRuns } from '../../git/repository/unmerged-runs.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
@@ -96,12 +96,7 @@ async function listUnlanded({ store, home, run, prd, prdPath }: UnlandedQuery): 
   const branches = await listUnmergedRuns(branchesOf({ home, run }), base);
   for (const { runId, tip } of branches.sort((a, b) => (a.runId < b.runId ? 1 : -1)).slice(0, MAX_RUNS)) {
     const state = await store.readState(runId).catch(() => undefined);
-    if (state === undefined) continue;
-    if (state.repo.mirror !== mirror) {
-      // A run of an older version has its commits in a mirror of its own.
-      if (isUrl(run.repo.source) || state.repo.mirror !== oldMirrorName(run.from)) continue;
-      await updateMirror({ home, name: mirror, from: run.from, commit: tip });
-    }
+    if (state === undefined || state.repo.mirror !== mirror) continue;
     const landed = state.stories
       .filter(({ commit }) => commit !== undefined)
       .map((story) => ({ id: story.id, same: findSame(prd.stories, story, state.prdPath === prdPath) }));

@@ -141,7 +141,7 @@ function summarizePrd(prd: Prd): string[] {
     ),
     ...listed(
       'context',
-      (context ?? []).flatMap(({ label }) => (isTestsFirstKey(label) ? [] : [label])),
+      context.flatMap(({ label }) => (isTestsFirstKey(label) ? [] : [label])),
     ),
   ];
 }

@@ -84,12 +84,7 @@ async function* pageRuns(
 ): AsyncGenerator<ListedRun[]> {
   let before = range.before;
   for (let size = FIRST_PAGE; ; size = Math.min(MAX_PAGE, size * 4)) {
-    const { runs, omitted, next } = await operations.listSome({ ...range, before, newest: size });
-    if (next === undefined && omitted.open + omitted.ended > 0) {
-      // An older server has no pages.
-      yield (await operations.listSome({})).runs;
-      return;
-    }
+    const { runs, next } = await operations.listSome({ ...range, before, newest: size });
     yield runs;
     if (next === undefined) return;
     before = next;

@@ -31,7 +31,7 @@ function textOf(
   switch (event.type) {
     case 'run.created': {
       const count = state.stories.length;
-      const who = safeLine(state.user ?? 'an unknown user', 64);
+      const who = safeLine(state.user, 64);
       const what = `${count} ${count === 1 ? 'story' : 'stories'}, ${safeLine(state.repo.source, MAX_TEXT_LENGTH)}`;
       return { tone: 'plain', text: `submitted by ${who} (${what})` };
     }

@@ -45,7 +45,7 @@ function columnsOf(runs: readonly ListedRun[]): Column[] {
     { name: 'TIME', cell: (run) => ({ text: timeText(run, now) }) },
     { name: 'STARTED', cell: (run) => ({ text: startedText(run, now) }) },
     { name: 'PRIORITY', cell: ({ priority }) => ({ text: priorityText(priority) ?? 'normal' }) },
-    { name: 'USER', cell: ({ user }) => ({ text: safeLine(user ?? '-', 24) }) },
+    { name: 'USER', cell: ({ user }) => ({ text: safeLine(user, 24) }) },
     { name: 'COST', cell: ({ usage }) => ({ text: usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd) }) },
     { name: 'PROJECT', cell: ({ project }) => ({ text: safeLine(project, 24) }) },
     { name: 'REPOSITORY', cell: ({ repo }) => ({ text: safeLine(repo.source), cut: 'start' }) },

@@ -152,7 +152,7 @@ function decisionRow({ decision, tip, status }: RunState): [string, string][] {
 function submissionFacts({ user, priority, batch }: RunState): [string, string][] {
   const level = priorityText(priority);
   return [
-    ...(user === undefined ? [] : [['user', safeLine(user)] as [string, string]]),
+    ['user', safeLine(user)],
     ...(level === undefined ? [] : [['priority', level] as [string, string]]),
     ...(batch === undefined ? [] : [['batch', `${batch.id}, as ${safeLine(batch.name)}`] as [string, string]]),
   ];

@@ -67,7 +67,7 @@ function draftOf(path: string, before: Buffer): string {
   return join(dirname(path), DRAFT_FILES.replace('*', digest));
 }
 
-/** True if the draft already exists. Throws USAGE if there is a draft of an older version of the PRD. */
+/** True if the draft already exists. Throws USAGE if there is a draft of the PRD before a change. */
 async function isContinued(draft: string, path: string): Promise<boolean> {
   const folder = dirname(path);
   const drafts = (await readdir(folder)).filter((file) => /^prd\.draft-[0-9a-f]{8}\.json$/.test(file));

@@ -31,8 +31,8 @@ export interface FailureSign {
   output?: number | undefined;
   /** Whether a permission was denied. */
   denied: boolean;
-  /** Its failure class; absent in entries of older versions. */
-  kind?: string | undefined;
+  /** Its failure class. */
+  kind: string;
 }
 
 /** Failures since the last success, newest last. */
@@ -137,8 +137,8 @@ export function afterFailure(
   return { status: 'open', signs, reason, openedAt: now, until: now + policy.cooldownMs };
 }
 
-/** The end of the name of a mirror; older versions took 8 digits. */
-export const MIRROR_DIGEST = /-(?:[0-9a-f]{32}|[0-9a-f]{8})$/;
+/** The end of the name of a mirror. */
+export const MIRROR_DIGEST = /-[0-9a-f]{32}$/;
 
 /** The displayed name of a shared breaker: its repository's name, else its key. */
 export function breakerName(key: string): string {

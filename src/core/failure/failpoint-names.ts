@@ -94,17 +94,16 @@ export interface ArmedFault {
 const DELAY_MS = 1000;
 const FORM = /^([a-z.-]+)(?:@([1-9]\d*))?:(?:(kill|hang|throw)|(delay|block)(?:=(\d+))?)$/;
 
-/** Reads `<failpoint>[@n]:<kill|hang|throw|delay[=ms]|block[=ms]>`, several with commas. Throws CONFIG_INVALID. `command.…` was `word.…` in older versions. */
+/** Reads `<failpoint>[@n]:<kill|hang|throw|delay[=ms]|block[=ms]>`, several with commas. Throws CONFIG_INVALID. */
 export function parseFailpoints(text: string): ArmedFault[] {
   return text.split(',').map((part) => {
-    const [, given = '', nth, fault, lasting, ms] = FORM.exec(part.trim()) ?? [];
+    const [, at = '', nth, fault, lasting, ms] = FORM.exec(part.trim()) ?? [];
     const what = fault ?? lasting;
     if (what === undefined) {
       throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: ${JSON.stringify(part.trim())} is not a fault.`, {
         hint: `Write <failpoint>:<${[...FAULTS, 'block'].join('|')}>, e.g. ref.before:kill, agent.after@2:throw or gates.before:delay=500.`,
       });
     }
-    const at = given.replace(/^word\./, 'command.');
     if (!isFailpoint(at)) {
       throw new HaloError('CONFIG_INVALID', `HALO_FAILPOINT: there is no failpoint ${at}.`, {
         hint: `Use one of: ${namesLike(at).join(', ')}.`,

@@ -72,7 +72,7 @@ export interface AttemptStart {
 /** What became of an attempt that needed a person, or of its commit. */
 export interface AttemptReply {
   what: 'answered' | 'expired' | 'sent back' | 'approved' | 'rejected' | 'cancelled';
-  /** Absent in old journals, and if no person did it. */
+  /** Absent if no person did it. */
   by?: string;
   /** Why a commit was rejected. */
   reason?: string;

@@ -86,7 +86,7 @@ function resetForRetry(story: StoryState): StoryState {
   const open = omit(omitOpenWork(story), 'endedAt', 'failures', 'lastFailure', 'waiting', 'waitedMs', 'starts');
   const forgiven = story.attempts - story.conflicts - (isInterrupted ? 1 : 0);
   const progress = isInterrupted ? 'in_progress' : 'pending';
-  const reset: StoryState = { ...open, progress, forgiven, spent: forgiven };
+  const reset: StoryState = { ...open, progress, forgiven };
   return story.stopReason === 'USER_ABORT' ? omit(reset, 'stopReason', 'summary') : reset;
 }
 

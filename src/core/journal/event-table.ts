@@ -491,9 +491,9 @@ function runLine(tone: Tone, word: string, text: string): StoryLine[] {
   return [{ label: 'run', tone, text: `${safeLine(word)}  ${safeLine(text, LINE_LENGTH)}` }];
 }
 
-/** ` by ann`, for decisions: journals of older versions do not name the user. */
-function byUser({ by }: { by?: string }): string {
-  return by === undefined ? '' : ` by ${safeLine(by)}`;
+/** ` by ann`, for decisions. */
+function byUser({ by }: { by: string }): string {
+  return ` by ${safeLine(by)}`;
 }
 
 function needLine({ run, now, stopReason }: JournalEvent & { type: 'need.changed' }): StoryLine[] {

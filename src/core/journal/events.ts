@@ -103,7 +103,7 @@ export type JournalEntry =
   /** A user approved or rejected the whole run up to `tip`; the last decision counts. */
   | { type: 'run.approved'; by: string; tip: string }
   | { type: 'run.rejected'; by: string; tip: string; reason: string }
-  /** `by`: the user who landed the run; absent: halo did, with `land.mode`, or the journal is older. */
+  /** `by`: the user who landed the run; absent: halo did, with `land.mode`. */
   | { type: 'run.landed'; branch: string; from: string; to: string; by?: string }
   /** Retention removes the artifacts of the ended run, of so many bytes; `by`: a user, or `retention`. */
   | { type: 'run.pruned'; by: string; bytes: number }
@@ -119,7 +119,7 @@ export type JournalEntry =
       image?: string;
       /** The process that started it, as lib/process-identity.ts names it. */
       worker?: string;
-      /** How long it was ready before a worker started it; absent in journals of older versions. */
+      /** How long it was ready before a worker started it; absent if it was not queued, or the clock of the queue was reset. */
       queuedMs?: number;
       /** The worker that started it earlier crashed. */
       workerDied?: true;
@@ -144,8 +144,8 @@ export type JournalEntry =
   | ({ type: 'network.asked'; phase: NetworkPhase } & EgressRequests & AttemptRef)
   /**
    * One response of a model. `told`: `all` if it reported its full usage; otherwise `usage` has the reserved cost. `tokens`
-   * count against budgets. `ms`: from the permission to send the request to the end of the response; absent in journals of
-   * older versions.
+   * count against budgets. `ms`: from the permission to send the request to the end of the response; absent if there was
+   * none.
    */
   | ({
       type: 'model.used';
@@ -174,7 +174,7 @@ export type JournalEntry =
       usage: Usage;
       /** The landed commit, if the verdict is passed. */
       commit?: string;
-      /** A worker had landed the commit and died; the next one found it. Absent in journals of older versions. */
+      /** A worker had landed the commit and died; the next one found it. */
       recovered?: true;
       /** In a dry run: the summary describes the change. */
       described?: true;
@@ -229,12 +229,12 @@ export type JournalEntry =
   | ({ type: 'story.merged'; commit: string; onto: string; merged: string } & AttemptRef)
   /** A commit landed, but its proof could not be attached as a note. */
   | ({ type: 'note.failed'; commit: string; reason: string } & AttemptRef)
-  /** A user approved a commit, which landed. `by` is absent in journals of older versions. */
-  | ({ type: 'story.approved'; commit: string; by?: string } & AttemptRef)
+  /** A user approved a commit, which landed. */
+  | ({ type: 'story.approved'; commit: string; by: string } & AttemptRef)
   /** A user approved a commit that is behind the tip of the run: a worker merges it, runs its gates again and lands it. */
   | ({ type: 'approval.given'; commit: string; by: string } & AttemptRef)
   /** A user rejected a commit. */
-  | ({ type: 'story.rejected'; commit: string; reason: string; by?: string } & AttemptRef)
+  | ({ type: 'story.rejected'; commit: string; reason: string; by: string } & AttemptRef)
   /** A user sent a commit back: the story is started again with the feedback. */
   | ({ type: 'feedback.given' } & Feedback & AttemptRef)
   /** A user answered the question with which the attempt ended; the story is started again. */

@@ -42,7 +42,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return { ...next, status: 'running', startedAt: state.startedAt ?? at, ...(channel && { channel }) };
     }
     case 'run.claimed':
-      return { ...next, owner: event.owner, ownedAt: event.at, askedAt: event.at };
+      return { ...next, owner: event.owner, askedAt: event.at };
     case 'run.ended':
       return endRun(next, event);
     case 'run.landed':
@@ -109,9 +109,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'tests.locked': {
       const { base, commit, from: attempt = event.attempt } = event;
       const locked = lockedTestsOf(event);
-      const kept =
-        base === undefined || commit === undefined ? {} : { keptTests: { ...locked, base, commit, attempt } };
-      return withStory(next, event.story, (story) => ({ ...story, locked, ...kept }));
+      const keptTests = { ...locked, base, commit, attempt };
+      return withStory(next, event.story, (story) => ({ ...story, locked, keptTests }));
     }
     case 'tests.judged': {
       const { step, why } = event;

@@ -35,14 +35,14 @@ export interface Scheduling {
   onFailure: 'stop' | 'continue';
 }
 
-/** Owner and order of a run; all absent in journals of older versions. */
+/** Owner and order of a run. */
 interface Submission {
   /** Who submitted it: the operating system user, or the name given with the API request. */
-  user?: string;
-  /** The agent. */
+  user: string;
+  /** The agent; absent if the run was refused before it was known. */
   agent?: string;
-  /** Lower values run first; absent means 0. */
-  priority?: number;
+  /** Lower values run first. */
+  priority: number;
   /** Ids of runs that must end with SUCCESS before this one starts. */
   after?: string[];
   batch?: BatchRef;
@@ -60,7 +60,7 @@ export interface BatchRef {
 }
 
 /** The first event of a run: what was submitted. */
-export interface RunCreated extends Partial<Scheduling>, Submission {
+export interface RunCreated extends Scheduling, Submission {
   type: 'run.created';
   runId: string;
   repo: RunRepo;
@@ -70,7 +70,7 @@ export interface RunCreated extends Partial<Scheduling>, Submission {
   /** The `halo run` process that exclusively owns it while alive, as store/process-registry.ts names it. */
   owner?: string;
   /** Whether `prdPath` is a file on the machine that created the run. */
-  prdIsHere?: boolean;
+  prdIsHere: boolean;
   /** The whole run must be approved before it can be landed. */
   needsApproval?: true;
   /** Its repository is temporary and deleted when the run ends: nothing can be landed. */

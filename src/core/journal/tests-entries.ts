@@ -7,9 +7,9 @@ export type TestsEntry =
   | { type: 'tests.judged'; step: TestsStep; why?: string }
   /**
    * Tests that failed on the base commit: from now on the attempt may not change them. `commit`: with the tests, on `base`;
-   * `from`: the earlier attempt that wrote them. All three are absent in journals of older versions.
+   * `from`: the earlier attempt that wrote them, if it was not this one.
    */
-  | ({ type: 'tests.locked'; base?: string; commit?: string; from?: number } & LockedTests)
+  | ({ type: 'tests.locked'; base: string; commit: string; from?: number } & LockedTests)
   /** An agent refactored the change; `why`: why its work was dropped, and the change lands as it was. */
   | { type: 'refactor.ended'; kept: boolean; why?: string }
   /** Tests of the candidate compared with those of its base; the lists may be truncated. */

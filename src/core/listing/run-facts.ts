@@ -5,7 +5,7 @@ import { stateText } from './state-text.ts';
 export interface RunFacts {
   /** Path or address of its repository, as in its journal. */
   repo: string;
-  user?: string;
+  user: string;
   prd?: string;
   batch?: string;
   /** Whether it stopped because too much had failed in it. */
@@ -34,7 +34,7 @@ export function factsOf(run: RunState): RunFacts {
   return {
     repo: repo.source,
     prd: prdPath,
-    ...(user !== undefined && { user }),
+    user,
     ...(batch !== undefined && { batch: batch.id }),
     ...(run.breaker !== undefined && { breaker: true }),
     ...(run.status === 'ended' && { state: endedWords(run), ...(endedAt !== undefined && { endedAt }) }),

@@ -9,8 +9,8 @@ export interface MetricTotals {
   counters: Partial<Record<CounterName, Record<string, number>>>;
   /** By phase. */
   phases: Record<string, Histogram>;
-  /** How long stories were ready before they started, by a `WaitReason`; absent in files of older versions. */
-  waits?: Record<string, Histogram>;
+  /** How long stories were ready before they started, by a `WaitReason`. */
+  waits: Record<string, Histogram>;
 }
 
 /** Durations in seconds. */
@@ -73,7 +73,7 @@ const MAX_MODELS = 50;
 const NONE = '-';
 
 export function noTotals(): MetricTotals {
-  return { counters: {}, phases: {} };
+  return { counters: {}, phases: {}, waits: {} };
 }
 
 /** Adds resources that a sweep has removed. Changes the totals. */
@@ -106,7 +106,7 @@ function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent):
     case 'story.started':
       if (event.workerDied === true) add('takeovers_total');
       if (event.queuedMs !== undefined)
-        addDuration((totals.waits ??= {}), run.delays?.[event.story] ?? 'new', event.queuedMs / 1000);
+        addDuration(totals.waits, run.delays?.[event.story] ?? 'new', event.queuedMs / 1000);
       return forget(run, event.story);
     case 'story.ended':
       add('story_attempts_total', [

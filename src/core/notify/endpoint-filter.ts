@@ -20,5 +20,5 @@ export function wantsNotification(
     Object.hasOwn(NOTIFICATION_GROUPS, name) ? NOTIFICATION_GROUPS[name as keyof typeof NOTIFICATION_GROUPS] : [name],
   );
   const { type, source, user }: { type: NotificationType } & Pick<Notification, 'source' | 'user'> = notification;
-  return types.includes(type) && mayUseRepository({ repositories }, source) && (users?.includes(user ?? '') ?? true);
+  return types.includes(type) && mayUseRepository({ repositories }, source) && (users?.includes(user) ?? true);
 }

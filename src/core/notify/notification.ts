@@ -42,7 +42,7 @@ export interface Notification {
   repository: string;
   /** The path or address of the repository. */
   source: string;
-  user?: string | undefined;
+  user: string;
   story?: { id: string; title: string } | undefined;
   stopReason?: string | undefined;
   /** One line. */

@@ -23,10 +23,7 @@ const SCOPE_FIELDS = ['scope', 'component', 'area', 'module'];
  * The type of the commit of a story: a field of the story, the prefix of its id (`BUG-001`), the field `type` of the PRD,
  * else `feat`. Always one of a fixed list.
  */
-export function commitTypeOf(
-  { id, extra }: Pick<Story, 'id' | 'extra'>,
-  { context = [] }: Pick<Prd, 'context'>,
-): string {
+export function commitTypeOf({ id, extra }: Pick<Story, 'id' | 'extra'>, { context }: Pick<Prd, 'context'>): string {
   const prefix = /^([A-Za-z]+)[-_]?\d/.exec(id)?.[1] ?? '';
   const ofFile = context.find(({ label, stories }) => label === 'type' && stories === undefined)?.text ?? '';
   // An ordinary id says less than the file.

@@ -29,8 +29,8 @@ export type StoryStatus = 'pending' | 'in_progress' | 'done' | 'blocked' | 'skip
 /** One small unit of work, independent of the dialect. */
 export interface Story {
   id: string;
-  /** Its unique key (core/run/story-key.ts); absent in journals of older versions. */
-  storyKey?: string;
+  /** Its unique key (core/run/story-key.ts). */
+  storyKey: string;
   title: string;
   description: string;
   acceptance: string[];
@@ -55,8 +55,8 @@ export interface Prd {
   dialect: DialectId;
   project: string;
   description: string;
-  /** In file order; absent in journals of older versions. */
-  context?: ContextText[];
+  /** In file order. */
+  context: ContextText[];
   stories: Story[];
   /** What the parser normalised or ignored, a sentence each. */
   warnings: string[];
@@ -64,7 +64,7 @@ export interface Prd {
   hash: string;
   /**
    * SHA-256 over everything except progress, hex: marking a story as done does not change it. Prefixed with the version of
-   * the hashing rules; hashes of development versions of halo 0.1.0 have no prefix.
+   * the hashing rules.
    */
   specHash: string;
 }

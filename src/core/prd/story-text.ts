@@ -45,8 +45,8 @@ export function storyText(story: Pick<Story, 'title' | 'description' | 'acceptan
 }
 
 /** The context texts of a PRD that apply to a story, truncated for the prompt. */
-export function contextText(prd: Partial<Pick<Prd, 'context'>>, storyId: string): Fitted {
-  const about = (prd.context ?? []).filter(({ label, stories }) =>
+export function contextText(prd: Pick<Prd, 'context'>, storyId: string): Fitted {
+  const about = prd.context.filter(({ label, stories }) =>
     stories === undefined ? !isTestsFirstKey(label) : stories.includes(storyId),
   );
   return fitDetails(about, MAX_TEXT_LENGTH.context);

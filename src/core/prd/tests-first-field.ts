@@ -5,7 +5,7 @@ export const TESTS_FIRST_MODES = ['off', 'report', 'on'] as const;
 export type TestsFirstMode = (typeof TESTS_FIRST_MODES)[number];
 
 type StoryFields = Pick<Story, 'extra'>;
-type PrdFields = Partial<Pick<Prd, 'context' | 'description'>>;
+type PrdFields = Pick<Prd, 'context' | 'description'>;
 
 /** In the introduction of a Markdown file. */
 const LINE = /^[*_ ]{0,4}tests first[*_ ]{0,4}:[*_ ]{0,4}(on|off|report)[*_ ]{0,4}$/im;
@@ -33,7 +33,7 @@ function fieldOf(extra: Record<string, unknown>): TestsFirstMode | undefined {
   return toMode(Object.entries(extra).find(([key]) => isTestsFirstKey(key))?.[1]);
 }
 
-function fieldOfPrd({ context = [], description = '' }: PrdFields): TestsFirstMode | undefined {
+function fieldOfPrd({ context, description }: PrdFields): TestsFirstMode | undefined {
   const field = context.find(({ label, stories }) => stories === undefined && isTestsFirstKey(label));
   return toMode(field?.text ?? LINE.exec(description)?.[1]);
 }

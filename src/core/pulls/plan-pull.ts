@@ -67,7 +67,7 @@ export function toPlannedPull(
 }
 
 export function introduce({ runId, project, user }: RunState): string {
-  return `run ${code(runId)} of ${code(project)}${user === undefined ? '' : `, submitted by ${code(user)}`}.`;
+  return `run ${code(runId)} of ${code(project)}, submitted by ${code(user)}.`;
 }
 
 function stateLine({ status, stopReason }: RunState, isPartial: boolean): string {

@@ -22,11 +22,11 @@ export interface AttemptCost {
   attempt: number;
   /** Path or URL of the repository. */
   repo: string;
-  /** Who submitted the run, if known. */
-  user?: string;
+  /** Who submitted the run. */
+  user: string;
   /** The id of the agent, if known. */
   agent?: string;
-  /** The model; undefined in journals of older versions, which have only sums. */
+  /** The model; undefined for usage that was recorded only as a sum. */
   model?: string;
   /** `YYYY-MM-DD`, in UTC. */
   day: string;
@@ -64,7 +64,7 @@ export class CostReader {
   /** The agent that was last started for a story. */
   readonly #agents = new Map<string, string>();
   readonly #since: string;
-  #run = { runId: '', repo: '' } as Pick<AttemptCost, 'runId' | 'repo' | 'user' | 'agent'>;
+  #run = { runId: '', repo: '', user: '' } as Pick<AttemptCost, 'runId' | 'repo' | 'user' | 'agent'>;
 
   constructor(since = '') {
     this.#since = since;
@@ -74,8 +74,7 @@ export class CostReader {
     if (event.type === 'run.created') {
       const { runId, repo, user, agent } = event;
       this.#run = {
-        ...{ runId, repo: repo.source },
-        ...(user !== undefined && { user }),
+        ...{ runId, repo: repo.source, user },
         ...(agent !== undefined && { agent }),
       };
     } else if (event.type === 'agent.launched') {

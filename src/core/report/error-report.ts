@@ -9,8 +9,8 @@ interface NamedStory extends AttemptRef {
   runId: string;
   project: string;
   repo: string;
-  /** Who submitted the run, if known. */
-  user?: string;
+  /** Who submitted the run. */
+  user: string;
   /** Of the story, as in the PRD. */
   title: string;
   /** When the attempt failed, ISO 8601. */
@@ -60,7 +60,7 @@ const MAX_ERROR_LENGTH = 500;
 export class FailureReader {
   readonly failures: AttemptFailure[] = [];
   readonly #since: string;
-  #run: Pick<NamedStory, 'runId' | 'project' | 'repo' | 'user'> = { runId: '', project: '', repo: '' };
+  #run: Pick<NamedStory, 'runId' | 'project' | 'repo' | 'user'> = { runId: '', project: '', repo: '', user: '' };
   readonly #titles = new Map<string, string>();
   readonly #attempts = new AttemptReader();
 
@@ -73,7 +73,7 @@ export class FailureReader {
       for (const { id, title } of event.prd.stories) this.#titles.set(id, title);
     if (event.type === 'run.created') {
       const { runId, repo, prd, user } = event;
-      this.#run = { runId, project: prd.project, repo: repo.source, ...(user !== undefined && { user }) };
+      this.#run = { runId, project: prd.project, repo: repo.source, user };
     }
     this.#attempts.read(event);
     if (event.at < this.#since) return;
@@ -146,8 +146,7 @@ function storiesOf(failures: readonly AttemptFailure[]): NamedStory[] {
   const stories = new Map<string, NamedStory>();
   for (const { runId, project, repo, user, story, title, attempt, at } of failures) {
     const key = JSON.stringify([runId, story]);
-    if (!stories.has(key))
-      stories.set(key, { runId, project, repo, ...(user !== undefined && { user }), story, title, attempt, at });
+    if (!stories.has(key)) stories.set(key, { runId, project, repo, user, story, title, attempt, at });
   }
   return [...stories.values()];
 }

@@ -13,7 +13,7 @@ export interface StoryResult {
   runId: string;
   story: string;
   repo: string;
-  user?: string;
+  user: string;
   /** The agent and the model of its last attempt, if known. */
   agent?: string;
   model?: string;
@@ -68,7 +68,7 @@ export function resultsOf(events: readonly JournalEvent[], since = ''): StoryRes
       return [
         {
           ...{ runId: run.runId, story: story.id, repo: run.repo.source },
-          ...(run.user !== undefined && { user: run.user }),
+          user: run.user,
           ...(agent !== undefined && { agent }),
           ...(model !== undefined && { model }),
           ...{ day: endedAt.slice(0, 10), landed, attempts },

@@ -65,11 +65,11 @@ export const Proof = z.object({
   env: Variables,
   /** Hosts that setup may connect to, `host:port`. */
   allow: z.array(HostPort).max(MAX_ITEMS),
-  /** Package registries that setup may use; absent in proofs of older versions. */
-  registries: z.array(z.enum(REGISTRIES)).max(MAX_ITEMS).optional(),
+  /** Package registries that setup may use. */
+  registries: z.array(z.enum(REGISTRIES)).max(MAX_ITEMS),
   /** The snapshot that replaced setup before the gates; absent if setup ran for them. */
   snapshot: z.object({ key: Hash, digest: Hash }).optional(),
-  /** Report files that are kept between gates; absent if there are none, and in proofs of older versions. */
+  /** Report files that are kept between gates; absent if there are none. */
   reports: z.array(Line.refine(isReportPath)).max(MAX_ITEMS).optional(),
   /** The tests that were written first and failed on the commit that the agent started from; absent if there are none. */
   tests: z

@@ -26,7 +26,7 @@ export function limitedBy(run: RunState, all: readonly RunState[], limits: Fleet
   const rules: [setting: string, max: number | undefined, counts: (other: RunState) => boolean][] = [
     ['max', limits.max, () => true],
     ['per_repo', limits.perRepo, (other) => other.repo.mirror === repo.mirror],
-    ['per_user', limits.perUser, (other) => (other.user ?? '') === user],
+    ['per_user', limits.perUser, (other) => other.user === user],
     [`per_agent.${agent}`, perAgent, (other) => (other.agent ?? '') === agent],
   ];
   const reached = rules.find(([, max, counts]) => max !== undefined && countInProgress(all.filter(counts)) >= max);

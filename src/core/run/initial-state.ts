@@ -1,9 +1,8 @@
 import { NO_USAGE } from '../agent.ts';
 import type { JournalEvent } from '../journal/events.ts';
-import type { Prd, Story, StoryStatus } from '../prd/prd.ts';
+import type { Prd, StoryStatus } from '../prd/prd.ts';
 import { openNeeds } from './run-dependencies.ts';
 import type { RunState, StoryState } from './state.ts';
-import { shortStoryKey } from './story-key.ts';
 import { sortStories } from './story-order.ts';
 
 /** Creates the state of a new run. */
@@ -15,23 +14,22 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
     prdPath: event.prdPath,
     project: event.prd.project,
     maxAttempts: event.attempts,
-    // Older versions ran one story at a time.
-    parallel: event.parallel ?? 1,
-    onFailure: event.onFailure ?? 'stop',
+    parallel: event.parallel,
+    onFailure: event.onFailure,
     stories: createStories(event.prd, event.selected),
     tip: event.repo.base,
     epoch: 0,
     usage: NO_USAGE,
-    ...(event.user === undefined ? {} : { user: event.user }),
+    user: event.user,
     ...(event.agent === undefined ? {} : { agent: event.agent }),
-    priority: event.priority ?? 0,
+    priority: event.priority,
     needs: openNeeds(event.after ?? []),
     ...(event.batch === undefined ? {} : { batch: event.batch }),
     ...(event.issues === undefined ? {} : { issues: event.issues }),
     createdAt: event.at,
     askedAt: event.at,
-    ...(event.owner === undefined ? {} : { owner: event.owner, ownedAt: event.at }),
-    prdIsHere: event.prdIsHere ?? false,
+    ...(event.owner === undefined ? {} : { owner: event.owner }),
+    prdIsHere: event.prdIsHere,
     ...(event.needsApproval === undefined ? {} : { needsApproval: event.needsApproval }),
     ...(event.scratch === undefined ? {} : { scratch: event.scratch }),
     ...(event.task === undefined ? {} : { task: event.task }),
@@ -47,11 +45,10 @@ export function createState(event: JournalEvent & { type: 'run.created' }): RunS
 export function createStories(prd: Prd, selected?: readonly string[]): StoryState[] {
   return sortStories(prd.stories).map((story) => ({
     id: story.id,
-    key: story.storyKey ?? shortStoryKey(story.id),
+    key: story.storyKey,
     title: story.title,
     progress: selected?.includes(story.id) === false ? unselectedProgress(story.status) : initialProgress(story.status),
-    // Older versions did not record dependencies.
-    dependsOn: (story as Partial<Story>).dependsOn ?? [],
+    dependsOn: story.dependsOn,
     attempts: 0,
     conflicts: 0,
   }));

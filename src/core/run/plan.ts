@@ -88,7 +88,7 @@ function planAttempt(story: StoryState): PlannedAttempt {
   const attempt = progress === 'in_progress' || isApproved(story) ? attempts : attempts + 1;
   if (waiting === undefined) return { story, attempt };
   const { notBefore, waitMs } = waiting;
-  return { story, attempt, notBefore, ...(waitMs !== undefined && { longestMs: waitMs }) };
+  return { story, attempt, notBefore, longestMs: waitMs };
 }
 
 function isStartable(story: StoryState, state: RunState): boolean {

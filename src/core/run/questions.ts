@@ -24,8 +24,8 @@ export interface AnsweredQuestion {
   text: string;
   /** The person who answered. */
   by: string;
-  /** ISO 8601; absent in journals of older versions. */
-  at?: string;
+  /** ISO 8601 */
+  at: string;
   options?: string[];
   /** Why halo asked, and not the agent. */
   cause?: FailureCause;

@@ -62,8 +62,8 @@ export interface Unmarked {
 export interface Waiting {
   /** ISO 8601 */
   notBefore: string;
-  /** How long it had to wait when this was decided, in ms; absent in states of older versions. */
-  waitMs?: number;
+  /** How long it had to wait when this was decided, in ms. */
+  waitMs: number;
   why: string;
   /** Which retry of how many, and after which class of failure; undefined when a breaker delays the attempt. */
   nth?: number;
@@ -124,8 +124,6 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel {
   base?: string;
   /** Of `attempts`, those that a user's retry forgave; they do not count against the maximum. */
   forgiven?: number;
-  /** The older name of `forgiven`, which clients may still read. */
-  spent?: number;
   /** The running phase, while in progress. */
   phase?: Phase;
   /** How the last attempt ended. */
@@ -186,8 +184,8 @@ export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   /** The latest fencing epoch of any story. */
   epoch: number;
   usage: Usage;
-  /** The user who submitted it, if known. */
-  user?: string;
+  /** The user who submitted it. */
+  user: string;
   /** The agent, if known. */
   agent?: string;
   /** Lower values run first. */
@@ -200,13 +198,11 @@ export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   createdAt: string;
   /** The worker that exclusively owns the run while its process is alive. */
   owner?: string;
-  /** When `owner` took the run. halo uses `askedAt`; clients may still read this. ISO 8601 */
-  ownedAt?: string;
   /** The last time that a user submitted, resumed or retried it. ISO 8601 */
-  askedAt?: string;
+  askedAt: string;
   /** Whether `prdPath` is on the machine that created the run. */
   prdIsHere: boolean;
-  /** `halo land` requires approval of the whole run; absent in journals of older versions. */
+  /** `halo land` requires approval of the whole run. */
   needsApproval?: true;
   /** Its repository is deleted when the run ends, so nothing can be landed. */
   scratch?: true;

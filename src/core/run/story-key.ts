@@ -11,12 +11,6 @@ export function storyKey(id: string): string {
   return withDigest(slug.slice(0, 24).replace(/-$/, ''), digestOf(id, 32));
 }
 
-/** The story key of older versions, whose journals do not record keys. Not unique. */
-export function shortStoryKey(id: string): string {
-  const slug = slugOf(id);
-  return slug === id && slug !== '' ? slug : withDigest(slug, digestOf(id, 8));
-}
-
 /** Whether a text ends like a key with a digest. */
 export function endsLikeKey(text: string): boolean {
   return /(?:^|-)[0-9a-f]{32}$/i.test(text);

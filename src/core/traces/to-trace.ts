@@ -73,7 +73,7 @@ export function toTrace(
           ?.replace(/\.git$/, '') ?? '',
       'vcs.ref.head.name': `halo/${run.runId}`,
       'halo.stop_reason': end.stopReason,
-      ...(run.user === undefined ? {} : { 'enduser.id': run.user }),
+      'enduser.id': run.user,
     }),
     status: end.stopReason === 'SUCCESS' ? { code: OK } : { code: ERROR, message: end.stopReason },
   };
@@ -158,7 +158,6 @@ function phaseSpans(phases: readonly PhaseSpan[], { traceId, spanId, parent, nam
   }));
 }
 
-/** Journals of older versions have no durations of requests. */
 function modelSpans(
   events: readonly JournalEvent[],
   { traceId, spanId, parent, name, agent }: AttemptFacts,

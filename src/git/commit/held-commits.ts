@@ -67,19 +67,15 @@ export async function holdCommit({ candidateDir, mirrorDir, runId, storyKey, com
 
 /** Deletes the ref of a held commit; safe to repeat, also after retention has removed the mirror. */
 export async function releaseHeldCommit(mirrorDir: string, runId: string, storyKey: string): Promise<void> {
-  for (const gitDir of await heldPlaces(mirrorDir)) await deleteRef(gitDir, heldRef(runId, storyKey));
+  if (await pathExists(mirrorDir)) await deleteRef(await openHeldRepository(mirrorDir), heldRef(runId, storyKey));
 }
 
 /** The same for all stories of a run. */
 export async function releaseHeldCommits(mirrorDir: string, runId: string): Promise<void> {
+  if (!(await pathExists(mirrorDir))) return;
+  const gitDir = await openHeldRepository(mirrorDir);
   const args = ['for-each-ref', '--format=%(refname)', dirname(heldRef(runId, 'any'))];
-  for (const gitDir of await heldPlaces(mirrorDir))
-    for (const ref of (await gitText(args, { gitDir })).split('\n')) if (ref !== '') await deleteRef(gitDir, ref);
-}
-
-/** The repositories that may have held commits: older versions of halo kept them in the mirror itself. */
-async function heldPlaces(mirrorDir: string): Promise<string[]> {
-  return (await pathExists(mirrorDir)) ? [await openHeldRepository(mirrorDir), mirrorDir] : [];
+  for (const ref of (await gitText(args, { gitDir })).split('\n')) if (ref !== '') await deleteRef(gitDir, ref);
 }
 
 async function deleteRef(gitDir: string, ref: string): Promise<void> {

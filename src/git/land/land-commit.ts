@@ -160,10 +160,7 @@ export interface LandedQuery {
   others: readonly (LandedStory & { commit?: string })[];
 }
 
-/**
- * Finds the landed commit of a story by its trailers; undefined when there is none. Older versions of halo wrote only the
- * story id: such a commit counts if no other story of the run has an id with the same trailer value.
- */
+/** Finds the landed commit of a story by its trailers; undefined when there is none. */
 export async function findLandedCommit(query: LandedQuery): Promise<string | undefined> {
   const { hostGitDir, ref, base, runId, story, others } = query;
   assertObjectId(base, 'The base commit');
@@ -171,13 +168,11 @@ export async function findLandedCommit(query: LandedQuery): Promise<string | und
   if (tip === undefined) return undefined;
   const log = await git(['log', ...MESSAGE_LOG_ARGS, `${base}..${tip}`], { gitDir: hostGitDir });
   const taken = others.map(({ commit }) => commit);
-  const isAlone = others.every(({ id }) => trailerValue(id) !== trailerValue(story.id));
   return splitNul(log.stdout)
     .map((entry) => ({ commit: entry.slice(0, tip.length), trailers: readTrailers(entry.slice(tip.length + 1)) }))
     .filter(({ commit }) => !taken.includes(commit))
-    .find(({ trailers }) => {
-      if (trailers.get('Halo-Run') !== trailerValue(runId)) return false;
-      const key = trailers.get(STORY_KEY_TRAILER);
-      return key === undefined ? isAlone && trailers.get('Halo-Story') === trailerValue(story.id) : key === story.key;
-    })?.commit;
+    .find(
+      ({ trailers }) =>
+        trailers.get('Halo-Run') === trailerValue(runId) && trailers.get(STORY_KEY_TRAILER) === story.key,
+    )?.commit;
 }

@@ -67,7 +67,7 @@ export async function updateMirror(request: MirrorRequest): Promise<Mirror> {
 
 /**
  * A mirror has the objects of one repository, which `source` next to it names: another one would get its commits, and would
- * be sent their ids. That of an older version belongs to the first run that uses it. Throws GIT_FAILED.
+ * be sent their ids. Throws GIT_FAILED.
  */
 export async function requireSource(dir: string, from: string): Promise<void> {
   if (from === dir) return;

@@ -15,23 +15,13 @@ export function isUrl(source: string): boolean {
 
 /** Hexadecimal digits of the digest in the name of a mirror: 128 bits, too many to find two sources with one name. */
 const DIGITS = 32;
-/** Those in the names of mirrors that older versions made, whose runs still use them. */
-const OLD_DIGITS = 8;
 
 /**
  * The name of the mirror of a repository, `[a-z0-9-]`: readable, and the same for all spellings of a source.
  * `source` is the real path of the common git directory, or an address.
  */
 export function mirrorName(source: string): string {
-  return nameOf(canonicalSource(source), DIGITS);
-}
-
-/** The name that older versions gave to the mirror of a repository. */
-export function oldMirrorName(source: string): string {
-  return nameOf(withoutCredentials(source).replace(/(?<!\/)\/+$/, ''), OLD_DIGITS);
-}
-
-function nameOf(canonical: string, digits: number): string {
+  const canonical = canonicalSource(source);
   const named = canonical.replace(/\/?\.git$/, '');
   const last = named.split(/[/:]/).at(-1) ?? '';
   const slug = last
@@ -40,7 +30,7 @@ function nameOf(canonical: string, digits: number): string {
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)
     .replace(/^-+|-+$/g, '');
-  const digest = createHash('sha256').update(canonical).digest('hex').slice(0, digits);
+  const digest = createHash('sha256').update(canonical).digest('hex').slice(0, DIGITS);
   return `${slug === '' ? 'repo' : slug}-${digest}`;
 }
 

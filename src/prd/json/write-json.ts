@@ -28,11 +28,7 @@ export function writeJson(document: unknown): string {
 }
 
 /** The top-level fields: project, description and the context of all stories. Context of single stories is left out. */
-export function writeWhole({
-  project,
-  description,
-  context = [],
-}: Omit<PrdContent, 'stories'>): Record<string, string> {
+export function writeWhole({ project, description, context }: Omit<PrdContent, 'stories'>): Record<string, string> {
   const fields = context.flatMap(({ label, text, stories }): [string, string][] => {
     return stories === undefined && !WHOLE_KEYS.has(canonicalKey(label)) ? [[label, text]] : [];
   });

@@ -31,7 +31,7 @@ export function writePlan({ project, stories }: PlannedPrd, to: keyof typeof PLA
   const dialect: Dialect = DIALECTS[PLAN_DIALECTS[to]];
   assertDependencies(stories, [], path);
   const all = stories.map((story, index) => toStory(story, to === 'json' ? index + 1 : undefined));
-  const text = dialect.write({ project, description: '', stories: all });
+  const text = dialect.write({ project, description: '', context: [], stories: all });
   const added = stories.map(({ id }) => id);
   assertWritten(text, { path, stories: all, kept: [], byId: true });
   return { text, added, changed: [], removed: [], kept: [], ignored: [] };
@@ -94,7 +94,12 @@ export function updatePlan(before: Uint8Array, { stories: planned }: PlannedPrd,
     result.added.push(story.id);
   }
   const write = (story: Story) =>
-    dialect.write({ project: '', description: '', stories: [byId ? story : { ...story, dependsOn: [] }] });
+    dialect.write({
+      project: '',
+      description: '',
+      context: [],
+      stories: [byId ? story : { ...story, dependsOn: [] }],
+    });
   const { document, hadMark } = read;
   const text =
     document.format === 'json' ? replaceMembers(document, changes, write) : replaceBoxes(document, changes, write);

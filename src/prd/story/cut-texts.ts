@@ -9,7 +9,7 @@ const MAX_COMPARED = 500_000;
 /** Warns about texts that are too long for a story's prompt and will be truncated. */
 export function findCutTexts(prd: Prd): PrdWarning[] {
   const open = prd.stories.filter(({ status }) => status !== 'done');
-  const perStory = (prd.context ?? []).reduce((sum, { stories = [] }) => sum + 1 + stories.length, 1);
+  const perStory = prd.context.reduce((sum, { stories = [] }) => sum + 1 + stories.length, 1);
   const compared = open.slice(0, Math.max(1, Math.floor(MAX_COMPARED / perStory)));
   const warnings: PrdWarning[] = compared.flatMap((story) => {
     const cut = [...storyText(story).cut, ...contextText(prd, story.id).cut];

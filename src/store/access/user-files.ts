@@ -48,8 +48,8 @@ export type SignedInBy = { via: 'oidc' } | { via: 'token'; tokenId: string } | {
 
 /** The session of a browser; the token of its record is in the cookie. */
 export type BrowserSession = SignedInBy & {
-  /** SHA-256 of the key of its pages, hexadecimal; absent in sessions of earlier versions, which have ended. */
-  pageSha256?: string | undefined;
+  /** SHA-256 of the key of its pages, hexadecimal. */
+  pageSha256: string;
 };
 
 /** A token, and when it was used last, to the minute, ISO 8601. */
@@ -191,7 +191,7 @@ function isTokenRecord(value: unknown): value is TokenRecord {
 }
 
 function isSession(value: unknown): value is BrowserSession {
-  if (!isRecord(value) || !(value.pageSha256 === undefined || isText(value.pageSha256))) return false;
+  if (!isRecord(value) || !isText(value.pageSha256)) return false;
   return value.via === 'oidc' || value.via === 'owner' || (value.via === 'token' && isText(value.tokenId));
 }
 

@@ -46,7 +46,7 @@ export function buildRunRecord(state: RunState, constants: RunConstants): Record
     repo: { path: state.repo.source, branch: state.repo.branch ?? null, headSha: state.repo.base || null },
     prd: { path: state.prdPath, project: state.project, ...constants.prd },
     agent: { name: null, version: null, ...constants.agent },
-    user: state.user ?? null,
+    user: state.user,
     priority: state.priority,
     after: state.needs.map(({ run }) => run),
     batch: state.batch ?? null,

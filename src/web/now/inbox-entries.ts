@@ -21,12 +21,11 @@ export function listInbox(
     ...ofRuns.map((item): InboxEntry => {
       const { run, kind, text, story } = item;
       const access = kind === 'answer' || kind === 'budget' ? 'control' : 'operate';
-      const isOwn = access === 'control' && run.user !== undefined;
       return {
         ...{ of: 'run', run, kind, text, ...(story !== undefined && { story }) },
         key: `${run.runId} ${kind} ${story?.id ?? ''}`,
         canDecide: mayDo(person, access, run.user),
-        waitsFor: isOwn ? `${run.user} or an operator` : 'an operator',
+        waitsFor: access === 'control' ? `${run.user} or an operator` : 'an operator',
       };
     }),
     ...breakers.map((breaker): InboxEntry => {

@@ -58,7 +58,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
           {safeLine(source)}
           {branch !== undefined && <>, branch {safeLine(branch)}</>}
         </span>
-        {run.user !== undefined && <span>{safeLine(run.user)}</span>}
+        <span>{safeLine(run.user)}</span>
         {since !== undefined && (
           <span>
             <Elapsed from={since} now={now} /> ago

@@ -169,7 +169,7 @@ function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {
 function matches(run: ListedRun, text: string): boolean {
   const stories = run.stories.map(({ id, title }) => `${id} ${title}`).join(' ');
   const all =
-    `${run.project} ${run.runId} ${run.repo.source} ${run.user ?? ''} ${stateCell(run).text} ${stories}`.toLowerCase();
+    `${run.project} ${run.runId} ${run.repo.source} ${run.user} ${stateCell(run).text} ${stories}`.toLowerCase();
   return text
     .toLowerCase()
     .split(/\s+/)
@@ -204,7 +204,7 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
       <div class="line soft">
         <code>{run.runId}</code>
         <span>{safeLine(run.repo.source)}</span>
-        {run.user !== undefined && <span>{safeLine(run.user)}</span>}
+        <span>{safeLine(run.user)}</span>
       </div>
       {needsPerson && (
         <p class="waits warn">

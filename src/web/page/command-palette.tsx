@@ -76,7 +76,7 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
 
 function placeOfRun(run: ListedRun): Place {
   const [name, id] = run.project === '' ? [run.runId, ''] : [run.project, run.runId];
-  return { name, detail: `${stateCell(run).text} ${run.user ?? ''} ${id}`, path: `#/run/${run.runId}` };
+  return { name, detail: `${stateCell(run).text} ${run.user} ${id}`, path: `#/run/${run.runId}` };
 }
 
 function placesOfStories(run: ListedRun): Place[] {

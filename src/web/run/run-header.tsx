@@ -49,7 +49,7 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
           </Fact>
         )}
         {run.agent !== undefined && <Fact name="Agent">{safeLine(run.agent)}</Fact>}
-        {run.user !== undefined && <Fact name="By">{safeLine(run.user)}</Fact>}
+        <Fact name="By">{safeLine(run.user)}</Fact>
         <Fact name="Repository">
           {safeLine(run.repo.source)}
           {run.repo.branch !== undefined && <span class="soft"> {safeLine(run.repo.branch)}</span>}

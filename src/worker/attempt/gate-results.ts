@@ -15,7 +15,7 @@ const GateResults = z.object({
     z.object({
       command: z.string(),
       exitCode: z.number(),
-      /** If it failed; absent in files of older versions. */
+      /** If it failed. */
       sign: z.string().optional(),
     }),
   ),

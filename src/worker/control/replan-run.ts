@@ -9,7 +9,7 @@ import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { assertTestsCommand } from '../../prd/assert-tests-command.ts';
 import { assertSelection } from '../../prd/assert-selection.ts';
 import { assertCriteria, parsePrd } from '../../prd/parse-prd.ts';
-import { isSameWork, withoutProgress } from '../../prd/spec-hash.ts';
+import { withoutProgress } from '../../prd/spec-hash.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun } from '../run/read-run.ts';
 import { tryRecoverLanded } from '../run/recover-landed.ts';
@@ -119,7 +119,7 @@ function parseCurrent({ bytes, path }: PrdFile): Prd {
 }
 
 function assertUnchanged(before: Prd, now: Prd, { runId, prdPath }: RunState): void {
-  if (isSameWork(before, now)) return;
+  if (before.specHash === now.specHash) return;
   const what = textOf(comparePrds(before, now), 'other texts, priorities or order');
   throw new HaloError('STEER_REFUSED', `The PRD ${prdPath} differs from the PRD of run ${runId}: ${what}.`, {
     hint: `Use it with \`halo resume ${runId} --replan\`, which keeps landed stories, or restore the file.`,
@@ -142,7 +142,7 @@ export async function findChangedPrd(keeper: Pick<RunKeeper, 'store'>, state: Ru
   if (file === undefined) return [];
   const { prd } = await readRun(keeper, runId);
   const now = readPrdQuietly(file);
-  if (now !== undefined && isSameWork(prd, now)) return [];
+  if (now?.specHash === prd.specHash) return [];
   return [
     `The PRD ${safeLine(prdPath)} has changed; the run continues with the PRD that it has. Use the file with \`halo resume ${runId} --replan\`.`,
   ];

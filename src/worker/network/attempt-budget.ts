@@ -233,12 +233,11 @@ function scopesOf({ config, identity, worker, inputs }: BudgetedAttempt): SpendS
   const keys = {
     story: `story:${runId}:${storyKey}`,
     run: `run:${runId}`,
-    user: `user:${user ?? ''}:${day}`,
+    user: `user:${user}:${day}`,
     repository: `repository:${repo.mirror}:${day}`,
     day: `day:${day}`,
   };
-  // Journals of older versions name no user.
-  return BUDGET_SCOPES.filter((name) => name !== 'user' || user !== undefined).map((name) => {
+  return BUDGET_SCOPES.map((name) => {
     const { usd, tokens } = config.budget[name];
     return {
       name,

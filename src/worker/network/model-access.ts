@@ -1,8 +1,6 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { ModelApi } from '../../core/agent.ts';
-import { shortStoryKey } from '../../core/run/story-key.ts';
 import type { ModelRoute } from '../../gateway/model/model-route.ts';
 import type { Attempt } from '../attempt/open-attempt.ts';
 import { openAttemptBudget } from './attempt-budget.ts';
@@ -35,7 +33,7 @@ function cassettePath({ config, worker, identity, task }: Attempt): string {
     throw new HaloError('CASSETTE_MISSING', 'The model mode is replay, but [model] cassettes is not set.');
   }
   if (task !== undefined) return taskCassettePath(cassettes, identity.storyKey, task);
-  return resolveCassettePath(cassettes, { id: identity.story, key: identity.storyKey });
+  return storyCassettePath(cassettes, identity.storyKey);
 }
 
 /** The path of the cassette of the agent that writes the tests of a story, or refactors its change. */
@@ -43,9 +41,7 @@ export function taskCassettePath(folder: string, storyKey: string, task: 'tests'
   return join(folder, `${storyKey}.${task}.jsonl`);
 }
 
-/** The path of a story's cassette in a folder. Falls back to the short key that older versions used, if only that file exists. */
-export function resolveCassettePath(folder: string, { id, key }: { id: string; key: string }): string {
-  const path = join(folder, `${key}.jsonl`);
-  const older = join(folder, `${shortStoryKey(id)}.jsonl`);
-  return !existsSync(path) && existsSync(older) ? older : path;
+/** The path of a story's cassette in a folder. */
+export function storyCassettePath(folder: string, storyKey: string): string {
+  return join(folder, `${storyKey}.jsonl`);
 }

@@ -67,8 +67,8 @@ export function describePause(model: string, { ms, why: of }: LedgerPause, now: 
 /** Which pauses of a model apply to a run. */
 export function pauseQuery({ config, state }: Pick<PauseFacts, 'config' | 'state'>, model: string): PauseQuery {
   const { rph } = config.rate[model] ?? {};
-  const since = state.askedAt === undefined ? undefined : Date.parse(state.askedAt);
-  return { model: limitedName(config, model), keys: keysOf(config), ...defined({ rph, since }) };
+  const since = Date.parse(state.askedAt);
+  return { model: limitedName(config, model), keys: keysOf(config), since, ...defined({ rph }) };
 }
 
 /** Providers limit each model separately. */

@@ -47,9 +47,8 @@ export function compareSettings(proof: Proof, { origin, config, imageId, fault }
     ['image', proof.image.name, config.image],
     ['image id', proof.image.id, imageId],
     ['hosts', list(proof.allow), list(network.allow)],
-    ['registries', list(proof.registries ?? []), list(network.registries)],
-    // An older halo did not write them down.
-    ...(proof.reports === undefined ? [] : [['reports', list(proof.reports), list(config.tests.reports)] as Pair]),
+    ['registries', list(proof.registries), list(network.registries)],
+    ['reports', list(proof.reports ?? []), list(config.tests.reports)],
     ...(proof.tests === undefined ? [] : [['tests command', proof.tests.command, config.tests.command] as Pair]),
     ...pairUp('setup', numbered(proof.setup), numbered(config.setup)),
     ...pairUp('gate', numbered(proof.gates.map(({ command }) => command)), numbered(config.gates ?? [])),

@@ -22,7 +22,7 @@ export interface Recorded {
   /** The run's state in which it began. */
   state: RunState;
   config: Config;
-  /** The id of its image; undefined in journals of older versions. */
+  /** The id of its image; undefined if the machine did not have it when the attempt started. */
   image: string | undefined;
   end: Pick<AttemptOutcome, 'verdict' | 'stopReason' | 'summary'>;
 }

@@ -149,7 +149,7 @@ export class Reconciler {
     return owner !== undefined && !(await isWorkerAlive(this.worker.home, owner));
   }
 
-  /** Runs that were copied into the home, or reopened by an older halo, are not listed as open. */
+  /** Runs that were copied into the home are not listed as open. */
   private async findOthers(known: readonly OpenRun[]): Promise<void> {
     const { worker, queue } = this;
     await worker.store.findOpenRuns();

@@ -33,7 +33,7 @@ export async function readCacheLimit(home: string): Promise<number> {
 
 /**
  * Once a day: trims the registry cache, looks for open runs that the list lacks, compresses the output of ended runs that
- * no worker has compressed (runs of older versions, or of workers that died), and removes what `[keep]` does not keep.
+ * no worker has compressed (because it died), and removes what `[keep]` does not keep.
  * If that fails, it is tried again an hour later. If the clock is far ahead of the newest time that the home has recorded,
  * it may be wrong, and a removal cannot be undone: nothing is removed until it was so for a day.
  */

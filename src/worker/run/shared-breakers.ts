@@ -44,7 +44,7 @@ async function askBreakers(
   { state, config, story, attempt }: BreakerQuery,
 ): Promise<{ changes: JournalEntry[]; held?: JournalEntry }> {
   const who = storyName(state, story);
-  const askedAt = state.askedAt === undefined ? undefined : Date.parse(state.askedAt);
+  const askedAt = Date.parse(state.askedAt);
   const changes: JournalEntry[] = [];
   for (const key of keysOf(state, config)) {
     if ((await breakers.read(key)).status === 'closed') continue;

@@ -91,7 +91,11 @@ describe('halo errors', () => {
   });
 
   it('lists the failures of one class', async () => {
-    const failure = { class: 'gate', rule: 'hint', sign: { error: 'e', changed: true, denied: false } } as const;
+    const failure = {
+      class: 'gate',
+      rule: 'hint',
+      sign: { error: 'e', changed: true, denied: false, kind: 'gate' },
+    } as const;
     const events = failed('US-001').map((event) => (event.type === 'story.ended' ? { ...event, failure } : event));
     await addRun([created(OLD, 1), ...events], 2);
     expect(await halo('errors', '--class', 'gate')).toMatchObject({

@@ -17,18 +17,22 @@ async function open(keeper: BreakerKeeper, ...keys: string[]): Promise<void> {
 
 test('an open breaker is reset by the name or path of its repository', async ({ keeper }) => {
   for (const name of ['my-shop', 'My_Shop', '/home/me/My_Shop']) {
-    await open(keeper, 'repository:my-shop-0123abcd', 'repository:other-0123abcd');
-    expect(await resetBreaker(keeper, name)).toBe('repository:my-shop-0123abcd');
-    expect(await keeper.breakers.list()).toMatchObject([{ key: 'repository:other-0123abcd' }]);
+    await open(
+      keeper,
+      'repository:my-shop-0123abcd0123abcd0123abcd0123abcd',
+      'repository:other-0123abcd0123abcd0123abcd0123abcd',
+    );
+    expect(await resetBreaker(keeper, name)).toBe('repository:my-shop-0123abcd0123abcd0123abcd0123abcd');
+    expect(await keeper.breakers.list()).toMatchObject([{ key: 'repository:other-0123abcd0123abcd0123abcd0123abcd' }]);
   }
 });
 
 test('a name of several repositories is refused with their keys, and each key is accepted', async ({ keeper }) => {
-  const keys = ['repository:shop-0123abcd', 'repository:shop-99999999'];
+  const keys = ['repository:shop-0123abcd0123abcd0123abcd0123abcd', 'repository:shop-99999999999999999999999999999999'];
   await open(keeper, ...keys);
   await expect(resetBreaker(keeper, 'shop')).rejects.toMatchObject({
     code: 'USAGE',
-    message: expect.stringContaining('repository:shop-0123abcd') as string,
+    message: expect.stringContaining('repository:shop-0123abcd0123abcd0123abcd0123abcd') as string,
   });
   for (const key of keys) expect(await resetBreaker(keeper, key)).toBe(key);
 });

@@ -119,7 +119,14 @@ async function addFolderRecord(home: string): Promise<void> {
 async function addNotification(home: string): Promise<void> {
   const outbox = new NotificationOutbox(home);
   const at = new Date().toISOString();
-  const facts = { type: 'run.started', repository: 'shop', source: '/shop', title: 'a title', text: '' } as const;
+  const facts = {
+    type: 'run.started',
+    repository: 'shop',
+    source: '/shop',
+    user: 'me',
+    title: 'a title',
+    text: '',
+  } as const;
   await outbox.add('team', { id: `${landed}-2`, at, run: landed, ...facts }, at);
   await outbox.record({ at, endpoint: 'team', ids: [`${landed}-2`], type: facts.type, run: landed, result: 'failed' });
   await new JournalFeed(home).mark(landed, 0);

@@ -27,7 +27,7 @@ it('the operator of a server reads one line for each start, end and user command
       { type: 'run.ended', stopReason: 'PARTIAL', detail: '1 of 2 stories landed' },
     ]),
   ).toEqual([
-    'shop r1  submitted by an unknown user (2 stories, /home/me/shop)',
+    'shop r1  submitted by me (2 stories, /home/me/shop)',
     'shop r1  US-001 started',
     'shop r1  US-001 passed abcdef0 12.0s',
     'shop r1  US-002 started',

@@ -26,7 +26,8 @@ const POLICY: BreakerPolicy = {
 /** Failures that differ in all but what is given. */
 function signs(count: number, sign: Partial<FailureSign>): Signs {
   return Array.from({ length: count }).reduce<Signs>(
-    (sum, _, index) => addSign(sum, { by: `s${index}`, error: `e${index}`, changed: true, denied: false, ...sign }),
+    (sum, _, index) =>
+      addSign(sum, { by: `s${index}`, error: `e${index}`, changed: true, denied: false, kind: 'agent', ...sign }),
     [],
   );
 }
@@ -43,7 +44,7 @@ describe('findTrip', () => {
   });
 
   it('restarts the count after a failure of another kind', () => {
-    const idle = { by: 'x', error: 'x', changed: false, denied: false };
+    const idle = { by: 'x', error: 'x', changed: false, denied: false, kind: 'agent' };
     const mixed = addSign(signs(2, { changed: false }), { ...idle, by: 'y', changed: true });
     expect(findTripReason(addSign(mixed, idle), POLICY)).toBeUndefined();
   });
@@ -55,7 +56,14 @@ describe('findTrip', () => {
   it('trips when the output of the agent is 70 % shorter than that of the previous attempt', () => {
     const said = (before: number, last: number) =>
       findTripReason(
-        addSign(signs(1, { output: before }), { by: 'z', error: 'z', changed: true, denied: false, output: last }),
+        addSign(signs(1, { output: before }), {
+          by: 'z',
+          error: 'z',
+          changed: true,
+          denied: false,
+          kind: 'agent',
+          output: last,
+        }),
         POLICY,
       );
     expect(said(100_000, 30_001)).toBeUndefined();
@@ -74,7 +82,7 @@ describe('findTrip', () => {
 
   it('counts several failures of one attempt only once', () => {
     const same = Array.from({ length: 9 }).reduce<Signs>(
-      (sum) => addSign(sum, { by: 'one', error: 'boom', changed: false, denied: true }),
+      (sum) => addSign(sum, { by: 'one', error: 'boom', changed: false, denied: true, kind: 'agent' }),
       [],
     );
     expect(findTripReason(same, POLICY)).toBeUndefined();
@@ -90,7 +98,12 @@ describe('findTrip', () => {
 
 describe('a breaker', () => {
   const fail = (breaker: Breaker, by: string, now: number) =>
-    afterFailure(breaker, { who: by, sign: { by, error: 'boom', changed: false, denied: false }, now, policy: POLICY });
+    afterFailure(breaker, {
+      who: by,
+      sign: { by, error: 'boom', changed: false, denied: false, kind: 'agent' },
+      now,
+      policy: POLICY,
+    });
   const ask = (breaker: Breaker, who: string, now: number) => admitTrial(breaker, { who, now, policy: POLICY });
   const open = ['a', 'b', 'c'].reduce((breaker, by) => fail(breaker, by, 100), CLOSED_BREAKER);
 
@@ -132,8 +145,8 @@ describe('a breaker', () => {
 });
 
 it('has the name of its repository, and is reset by that name', () => {
-  expect(breakerName('repository:my-shop-0123abcd')).toBe('my-shop');
-  expect(resetCommand('repository:my-shop-0123abcd')).toBe('halo breaker reset my-shop');
+  expect(breakerName('repository:my-shop-0123abcd0123abcd0123abcd0123abcd')).toBe('my-shop');
+  expect(resetCommand('repository:my-shop-0123abcd0123abcd0123abcd0123abcd')).toBe('halo breaker reset my-shop');
   expect(resetCommand('provider:api.example.com')).toBe('halo breaker reset provider:api.example.com');
 });
 

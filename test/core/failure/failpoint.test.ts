@@ -30,10 +30,3 @@ it('refuses an unknown name with the list of names, or of those in the given pha
   );
   expect(() => parseFailpoints('toString:kill')).toThrow('"toString:kill" is not a fault.');
 });
-
-it('reads the names that the failpoints of a command had in older versions', () => {
-  expect(parseFailpoints('word.before:kill,word.after:kill').map(({ at }) => at)).toEqual([
-    'command.before',
-    'command.after',
-  ]);
-});

@@ -128,14 +128,6 @@ describe('locked tests', () => {
     expect(storyAfter(...next, again)).toMatchObject({ locked: tests, keptTests: { attempt: 1 } });
   });
 
-  it('has fields under their older names, too, which clients may read', () => {
-    const retried: JournalEntry = { type: 'run.retried', by: 'a', stories: ['US-001'] };
-    const claimed = stateOf(created('r1'), { type: 'run.claimed', owner: 'w1' });
-    expect(claimed).toMatchObject({ owner: 'w1', ownedAt: claimed.askedAt });
-    const reset = stateOf(created('r1'), ...failed('US-001'), retried);
-    expect(reset.stories[0]).toMatchObject({ forgiven: 1, spent: 1 });
-  });
-
   it('are not kept once others are written, the text of the story changes, or a user asks for new ones', () => {
     const { prd } = created('r1', 1);
     const replanned: JournalEntry = { type: 'run.replanned', by: 'a', prd, prdPath: 'p', changed: ['US-001'] };
@@ -150,14 +142,6 @@ describe('locked tests', () => {
     const retried: JournalEntry = { type: 'run.retried', by: 'a', stories: ['US-001'] };
     for (const entry of [replanned, retried])
       expect(storyAfter(...failed('US-001').slice(-1), entry)).toHaveProperty('keptTests');
-  });
-
-  it('are not kept from journals that do not name their commit', () => {
-    const older: JournalEntry = { type: 'tests.locked', ...ref, ...tests };
-    const story = stateOf(created('r1', 1), ...attempted('US-001'), older).stories[0]!;
-    expect(story.locked).toEqual(tests);
-    expect(story).not.toHaveProperty('keptTests');
-    expect(storyAfter({ ...older, base: BASE }).keptTests).toMatchObject({ commit: COMMIT });
   });
 });
 

@@ -85,7 +85,7 @@ describe('the totals', () => {
   });
 
   test('have the agent of an attempt, and the class of its failure', () => {
-    const sign = { by: 'US-001#1', error: 'npm test', changed: true, denied: false };
+    const sign = { by: 'US-001#1', error: 'npm test', changed: true, denied: false, kind: 'gate' };
     const entries = failed('US-001').map((entry): JournalEntry => {
       if (entry.type === 'phase.started' && entry.phase === 'agent')
         return { type: 'agent.launched', story: 'US-001', attempt: 1, agent: 'codex' };

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { LockedTests } from '../../../src/core/review/tests-first.ts';
 import { historyText } from '../../../src/core/report/history.ts';
-import { COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';
+import { BASE, COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';
 
 /** A run whose first story has these criteria. */
 function withCriteria(...acceptance: string[]) {
@@ -56,7 +56,7 @@ it('history.md says of a story what was done, with which model, at what cost, an
 });
 
 const locked = (more: Partial<LockedTests>): JournalEntry => ({
-  ...{ type: 'tests.locked', story: 'US-001', attempt: 1, command: 'node --test {files}' },
+  ...{ type: 'tests.locked', story: 'US-001', attempt: 1, command: 'node --test {files}', base: BASE, commit: COMMIT },
   ...{ files: [{ path: 'a.test.mjs', blob: '1' }], cases: ['adds', 'rounds'], ...more },
 });
 const CRITERIA = ['It adds up.', 'It rounds.'];

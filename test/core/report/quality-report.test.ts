@@ -43,7 +43,7 @@ describe('the results of stories', () => {
   });
 
   it('have a cost per landed story of metered stories only', () => {
-    const result = { runId: 'r', story: 's', repo: 'a', day: '2030-01-01', landed: true, attempts: 1 };
+    const result = { runId: 'r', story: 's', repo: 'a', user: 'me', day: '2030-01-01', landed: true, attempts: 1 };
     const results = [
       { ...result, costUsd: 3 },
       { ...result, landed: false, costUsd: 1 },
@@ -59,7 +59,7 @@ describe('the results of stories', () => {
     expect(resultsOf(journalOf([created('run1', 1), ...withCost(passed('US-001'), 1)]))).toMatchObject([
       { model: 'gpt-5' },
     ]);
-    const result = { runId: 'r', story: 's', repo: 'a', day: '2030-01-01', landed: true, attempts: 1 };
+    const result = { runId: 'r', story: 's', repo: 'a', user: 'me', day: '2030-01-01', landed: true, attempts: 1 };
     const results = [9, 10, 2].map((minutes) => ({ ...result, msToLand: minutes * 60_000 }));
     expect(groupQuality(results, 'repo').total.minutesToLand).toBe(9);
     expect(groupQuality([...results].reverse().slice(1), 'repo').total.minutesToLand).toBe(9);
@@ -96,7 +96,7 @@ describe('the results of stories', () => {
   });
 
   it('are sorted by day, or by the number of stories', () => {
-    const result = { runId: 'r', story: 's', landed: true, attempts: 1 };
+    const result = { runId: 'r', story: 's', user: 'me', landed: true, attempts: 1 };
     const results = [
       { ...result, repo: 'b', day: '2030-01-02' },
       { ...result, repo: 'a', day: '2030-01-01' },

@@ -145,8 +145,8 @@ describe('the errors of runs', () => {
     );
     const shop = 'shop /home/me/shop';
     expect(named?.sort()).toEqual([
-      `${RUN} US-001 Story number 1 2  ${shop}`,
-      `${RUN} US-002 Story number 2 1  ${shop}`,
+      `${RUN} US-001 Story number 1 2 me ${shop}`,
+      `${RUN} US-002 Story number 2 1 me ${shop}`,
       `0tbq2bbbbbbbbbbb US-001 Story number 1 1 ada ${shop}`,
     ]);
   });
@@ -163,7 +163,7 @@ describe('the errors of runs', () => {
     for (const summary of ['`npm test` exited with 1', 'gate exited 1: `npm run lint`', 'setup exited 2: `npm ci`'])
       expect(both(...ends({ summary }))).toEqual([1, 1]);
     const summary = 'setup exited 1; registry.example is not reachable: setup `npm ci`';
-    const sign = { error: `GATE_FAILED: ${summary}`, changed: undefined, denied: false };
+    const sign = { error: `GATE_FAILED: ${summary}`, changed: undefined, denied: false, kind: 'environment' };
     const failure = { class: 'environment', cause: 'network-missing', rule: 'halt', sign } as const;
     expect(both(...ends({ summary, failure }))).toEqual([2]);
     expect(both(...ends({ summary: 'the agent did not end', stopReason: 'TIMEOUT' }))).toEqual([2]);

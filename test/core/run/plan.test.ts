@@ -57,7 +57,7 @@ describe('planNext', () => {
 
   it('waits for approval of a held commit, and continues or ends with the decision', () => {
     const waiting = [created('r', 2), { type: 'run.started' as const }, ...held('US-001')];
-    const word = { story: 'US-001', attempt: 1, commit: COMMIT };
+    const word = { story: 'US-001', attempt: 1, commit: COMMIT, by: 'me' };
     expect(plan(...waiting)[0]).toBe('NEEDS_HUMAN');
     expect(plan(...waiting, { type: 'story.approved', ...word })).toEqual(['US-002', 1]);
     expect(plan(...waiting, { type: 'story.rejected', ...word, reason: 'no' })).toEqual([
@@ -265,7 +265,7 @@ describe('an attempt that was planned', () => {
   });
 
   it('is the last one after a failure that no retry helps', () => {
-    const sign = { by: 'US-001#1', error: 'e', changed: true, denied: false };
+    const sign = { by: 'US-001#1', error: 'e', changed: true, denied: false, kind: 'gate' };
     const withRule = (rule: 'hint' | 'halt') =>
       failed('US-001').map((entry): JournalEntry =>
         entry.type === 'story.ended' ? { ...entry, failure: { class: 'gate', rule, sign } } : entry,

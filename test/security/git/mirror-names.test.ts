@@ -47,20 +47,6 @@ describe('incident mirror-names: a repository with the name of the mirror of ano
     expect(sent).not.toContain(own);
   });
 
-  it('a mirror of an older version belongs to the first run that uses it again', async () => {
-    const home = tempDir();
-    const [one, other] = [join(home, 'one/app'), join(home, 'other/app')];
-    makeRepo(one);
-    makeRepo(other);
-    const name = 'app-155b3cea';
-    await updateMirror({ home, name, from: join(one, '.git') });
-    const source = join(mirrorPath(home, name), '../source');
-    rmSync(source);
-    await updateMirror({ home, name, from: join(one, '.git') });
-    expect(readFileSync(source, 'utf8')).toBe(`${join(one, '.git')}\n`);
-    await expect(updateMirror({ home, name, from: join(other, '.git') })).rejects.toMatchObject({ code: 'GIT_FAILED' });
-  });
-
   it('a damaged note about the source of a mirror is made again from its name', async () => {
     const home = tempDir();
     const from = join(home, 'app/.git');

@@ -1,15 +1,12 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { foldRun } from '../../../src/core/journal/fold-run.ts';
-import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { orderBatch } from '../../../src/core/run/batch.ts';
-import { shortStoryKey, storyKey } from '../../../src/core/run/story-key.ts';
+import { storyKey } from '../../../src/core/run/story-key.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../src/git/commit/commit-message.ts';
 import { findLandedCommit } from '../../../src/git/land/land-commit.ts';
 import { taskName } from '../../../src/api/compat/lever/run-folder.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { prdOf } from '../../support/halo/halo.ts';
-import { created } from '../../support/journal.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** Two stories that are made to be taken for one another: the second would count as done without any work. */
@@ -19,7 +16,7 @@ function parse(...ids: string[]) {
   return parsePrd(bytes, path);
 }
 
-/** Their short keys are the same. */
+/** Their slugs are the same, and the first 32 bits of their digests. */
 const COLLIDING = ['AdD a cart TO tHE Checkout', 'aDd A cart To The chECkout'] as const;
 
 describe('incident twin-ids: ids that users or trailers cannot distinguish', () => {
@@ -60,39 +57,16 @@ describe('incident twin-ids: ids that users or trailers cannot distinguish', () 
 
 describe('incident key-collision: stories with the same key would share results, refs and commits', () => {
   it('have separate keys, also if another id equals the key of one', () => {
-    expect(new Set(COLLIDING.map(shortStoryKey)).size).toBe(1);
-    const ids = [
-      ...COLLIDING,
-      ...COLLIDING.map(storyKey),
-      ...COLLIDING.map(shortStoryKey).slice(1),
-      'us-001',
-      'US-001',
-    ];
+    const ids = [...COLLIDING, ...COLLIDING.map(storyKey), 'us-001', 'US-001'];
     expect(new Set(parse(...ids).stories.map(({ storyKey }) => storyKey)).size).toBe(ids.length);
     expect(new Set(ids.map(taskName)).size).toBe(ids.length);
-  });
-
-  it('keep the keys of a run that an older halo started', () => {
-    const event = { v: 1, seq: 1, at: '', ...created(undefined, ['US-001']) } as JournalEvent & { type: 'run.created' };
-    expect(foldRun([event])?.stories[0]?.key).toBe('us-001-af531924');
-    const prd = parse('US-001', 'US-002');
-    const replan: JournalEvent = {
-      ...{ v: 1, seq: 2, at: '', type: 'run.replanned', by: 'x' },
-      ...{ prd, prdPath: '', changed: [] },
-    };
-    const after = foldRun([event, replan]);
-    expect(after?.stories.map(({ key }) => key)).toEqual(['us-001-af531924', storyKey('US-002')]);
   });
 
   it('are found on the branch of their run by their keys, and never by a commit of another story', async () => {
     const repository = newRepository();
     const base = repository.git('rev-parse', 'HEAD');
-    const land = (id: string, key?: string) => {
-      const trailers = {
-        'Halo-Run': 'r1',
-        'Halo-Story': id,
-        ...(key === undefined ? {} : { [STORY_KEY_TRAILER]: key }),
-      };
+    const land = (id: string) => {
+      const trailers = { 'Halo-Run': 'r1', 'Halo-Story': id, [STORY_KEY_TRAILER]: storyKey(id) };
       const message = commitMessage({ template: '{id}', id, title: '', run: 'r1', body: '', trailers });
       repository.write(`${Math.random()}`, '');
       return repository.commit(message);
@@ -103,15 +77,12 @@ describe('incident key-collision: stories with the same key would share results,
         story: { id, key: storyKey(id) },
         others,
       });
-    const older = land('US-001');
-    const newer = land(COLLIDING[0], storyKey(COLLIDING[0]));
-    expect(await find(COLLIDING[0])).toBe(newer);
+    const one = land('US-001');
+    const other = land(COLLIDING[0]);
+    expect(await find('US-001')).toBe(one);
+    expect(await find(COLLIDING[0])).toBe(other);
     expect(await find(COLLIDING[1])).toBeUndefined();
-    // A commit of an older halo counts for the id that it names, when no other story could be meant.
-    expect(await find('US-001')).toBe(older);
-    const [one, two] = ['US-001', 'US-001\u200b'].map((id) => ({ id, key: storyKey(id) }));
-    expect(await find(one!.id, [two!])).toBeUndefined();
-    expect(await find(two!.id, [{ ...one!, commit: older }])).toBeUndefined();
-    expect(await find('US-001', [{ id: 'B', key: 'b', commit: older }])).toBeUndefined();
+    expect(await find('US-001\u200b')).toBeUndefined();
+    expect(await find('US-001', [{ id: 'B', key: 'b', commit: one }])).toBeUndefined();
   });
 });

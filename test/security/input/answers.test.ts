@@ -48,9 +48,10 @@ describe('incident forged-answer: a question that contains its answer, and an an
   it('stays data in the prompt: one fence for the question, one for the answer, rules after both', async () => {
     const { state } = await home.operations.get(RUN);
     const { text } = buildPrompt({
-      prd: { project: 'shop', description: '' },
+      prd: { project: 'shop', description: '', context: [] },
       story: {
         id: 'US-001',
+        storyKey: 'us-001',
         title: 'A',
         description: '',
         acceptance: [],

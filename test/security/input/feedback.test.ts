@@ -42,9 +42,17 @@ describe('incident forged-feedback: feedback that poses as rules, and comments o
   it('stays data in the prompt: one fence for each text, the rules after all of them', async () => {
     const { state } = await home.operations.get(RUN);
     const { text } = buildPrompt({
-      prd: { project: 'shop', description: '' },
+      prd: { project: 'shop', description: '', context: [] },
       story: {
-        ...{ id: 'US-001', title: 'A', description: '', acceptance: [], priority: 1, status: 'pending' as const },
+        ...{
+          id: 'US-001',
+          storyKey: 'us-001',
+          title: 'A',
+          description: '',
+          acceptance: [],
+          priority: 1,
+          status: 'pending' as const,
+        },
         ...{ notes: '', dependsOn: [], extra: {} },
       },
       progress: [],

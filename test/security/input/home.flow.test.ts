@@ -30,7 +30,7 @@ function connectAsOtherUser(socket: string): string {
 const modeOf = (path: string) => statSync(path).mode & 0o777;
 
 describe('incident other-users: another user of the machine, where HALO_HOME is open to all', () => {
-  it('cannot connect to a gateway, also if an older halo left the folder of sockets open', async () => {
+  it('cannot connect to a gateway, also if the folder of sockets was open before', async () => {
     mkdirSync(join(home, 'sockets'), { mode: 0o711 });
     chmodSync(join(home, 'sockets'), 0o711);
     const channel = await openChannel(place(), { port: 4080 });

@@ -57,11 +57,17 @@ describe('incident slow-text: text that takes very long to search', () => {
   const prd = (text: string, path = 'PRD.md') => parsePrd(Buffer.from(text), path);
   const spec = (line: string) => readTests(`${`✔ ${line}\n`.repeat(2000)}ℹ tests 1\n`);
   const story = {
-    ...{ id: 'A', title: 'A', description: '', notes: '', acceptance: [], dependsOn: [] },
+    ...{ id: 'A', storyKey: 'a', title: 'A', description: '', notes: '', acceptance: [], dependsOn: [] },
     ...{ priority: undefined, status: 'pending' as const, extra: {} },
   };
   const prompt = (gate: string) =>
-    buildPrompt({ prd: { project: '', description: '' }, story, progress: [], guidance: [], gates: [gate] });
+    buildPrompt({
+      prd: { project: '', description: '', context: [] },
+      story,
+      progress: [],
+      guidance: [],
+      gates: [gate],
+    });
   const message = (body: string) =>
     commitMessage({ template: '{id}', id: 'A', title: 'A', run: 'r', body, trailers: { 'Halo-Run': 'r' } });
 

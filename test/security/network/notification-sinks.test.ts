@@ -67,7 +67,7 @@ const failureOf = async (work: Promise<unknown>) => {
 /** A notification of each type, from the events of runs. */
 function everyNotification(): Notification[] {
   const ref = { story: 'US-001', attempt: 1 };
-  const sign = { by: 'US-001#1', error: '', changed: true, denied: false };
+  const sign = { by: 'US-001#1', error: '', changed: true, denied: false, kind: 'gate' };
   const failure = { class: 'gate', rule: 'halt', sign } as const;
   const end = (stopReason: 'SUCCESS' | 'GATE_FAILED' | 'USER_ABORT'): JournalEntry => ({
     ...{ type: 'run.ended', stopReason, detail: 'why' },

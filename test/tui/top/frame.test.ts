@@ -205,7 +205,7 @@ describe('at 80x24', () => {
   it('spend shows totals, and the runs that used most first', () => {
     const days = ['2030-01-01', '2029-12-26', '2029-12-25'];
     const costs = days.map((day, index) => ({
-      ...{ runId: RUN, story: 'US-001', attempt: 1, repo: '/home/me/shop', day },
+      ...{ runId: RUN, story: 'US-001', attempt: 1, repo: '/home/me/shop', user: 'me', day },
       usage: { requests: 1, inputTokens: 1000, cachedTokens: 0, outputTokens: 10 ** index, costUsd: 0.25 },
     }));
     const reported: TopEvent = { type: 'costs-reported', costs: groupCosts(costs, 'day') };

@@ -117,7 +117,7 @@ describe('keys', () => {
   });
 
   const BREAKER = {
-    key: 'repository:shop-0123abcd',
+    key: 'repository:shop-0123abcd0123abcd0123abcd0123abcd',
     status: 'open' as const,
     reason: '5 failures with the same message',
     until: '2030-01-01T00:30:00.000Z',

@@ -183,7 +183,7 @@ describe('the outbox of notifications', () => {
   const silent = pino({ level: 'silent' });
   const notification = (id: string) => ({
     ...{ id, type: 'run.failed' as const, at: '2030-01-01T00:00:00.000Z', run: '0tbq4m8k2dhe7w1' },
-    ...{ repository: 'shop', source: '/srv/shop', title: 'shop: failed', text: '' },
+    ...{ repository: 'shop', source: '/srv/shop', user: 'me', title: 'shop: failed', text: '' },
   });
 
   /** A home with these settings, and passes of its notifier at `clock.ms`. */

@@ -44,11 +44,4 @@ describe('the rank of the jobs of a run', () => {
     await own.leave();
     expect(await rankOf(entry.runId)).toEqual({ ...rank, started: true });
   });
-
-  it('has defaults for a run of an older version', async ({ home }) => {
-    const store = openStore(home, { transcribe: () => [] });
-    const entry = created(undefined, 1);
-    await store.createRun(entry, ORIGIN);
-    expect(await openJobRanks(home, store)(entry.runId)).toMatchObject({ user: '', agent: '', priority: 0, lane: '' });
-  });
 });

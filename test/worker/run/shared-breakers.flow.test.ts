@@ -55,7 +55,7 @@ test('a shared breaker is opened, tried and closed by attempts, and their runs r
   const state = foldRun([{ v: 1, seq: 1, at: BEFORE, ...created(RUN) }])!;
   await store.createRun(created(RUN), { haloVersion: '0', agent: { name: 'command' }, args: [], config: {} });
   const attempt = { state, config: strict, story: 'US-001', attempt: 1 };
-  const sign = { by: 'US-001', error: 'it fails', changed: false, denied: false };
+  const sign = { by: 'US-001', error: 'it fails', changed: false, denied: false, kind: 'gate' };
   const failure = { class: 'gate', rule: 'halt', sign } as FailureNote;
   await updateBreakers(worker, { ...attempt, failure });
   await updateBreakers(worker, { ...attempt, failure });

@@ -144,7 +144,7 @@ export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommi
         [STORY_KEY_TRAILER]: storyKey,
         'Halo-Attempt': String(number),
         'Halo-Agent': masker.text(agentName(config)),
-        ...(state.user === undefined ? {} : { 'Requested-by': masker.text(state.user) }),
+        'Requested-by': masker.text(state.user),
       },
     }),
     author: { name: authorName, email: authorEmail },
