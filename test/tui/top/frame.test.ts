@@ -236,8 +236,8 @@ describe('at 80x24', () => {
         » worker build-1:4711  takes any run, for 5m
 
         RUN              STORY   STATE      TIME    USER  PROJECT  WHY
-      > 0tbq1aaaaaaaaaa  US-002  » gates    4m 45s  -     shop     -
-        0tbq1aaaaaaaaaa  US-003  · pending  -       -     shop     -
+      > 0tbq1aaaaaaaaaa  US-002  » gates    4m 45s  me    shop     -
+        0tbq1aaaaaaaaaa  US-003  · pending  -       me    shop     -
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
