@@ -4,10 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
+import { FULL, LEVEL } from '../support/suite/level.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const BUILD = fileURLToPath(new URL('../../scripts/build.cjs', import.meta.url));
-const ROUNDS = 30;
+const ROUNDS = LEVEL >= FULL ? 30 : 8;
 const THREADS = 3;
 
 /** In each round all threads take the lock at the same moment; `counters`: arrived, inside, most inside. */

@@ -1,5 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TestCase } from '../../../src/core/test-report/formats/collect-tests.ts';
@@ -54,40 +54,41 @@ describe('readTests', () => {
     ]);
   });
 
-  it.each(['tap', 'spec'])('reads the output of node:test as %s', (reporter) => {
-    const path = join(dir, 'a.test.mjs');
-    writeFileSync(
-      path,
+  /** The two reports of one run of node:test. */
+  function reportsOfNode(source: string): string[] {
+    const [path, tap] = [join(dir, 'a.test.mjs'), join(dir, 'a.tap')];
+    writeFileSync(path, source);
+    const env = { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined };
+    const reporters = ['--test-reporter=tap', `--test-reporter-destination=${tap}`, '--test-reporter=spec'];
+    const args = ['--test', ...reporters, '--test-reporter-destination=stdout', path];
+    const { stdout } = spawnSync('node', args, { encoding: 'utf8', env });
+    return [readFileSync(tap, 'utf8'), stdout];
+  }
+
+  it('reads the output of node:test as tap and as spec', () => {
+    const reports = reportsOfNode(
       `import { describe, it, test } from 'node:test';
        describe('cart', () => { it('adds', () => {}); it.skip('later', () => {}); describe('deep', () => { it('is', () => {}); }); });
        test('alone', { todo: true }, () => {});`,
     );
-    const env = { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined };
-    const text = execFileSync('node', ['--test', `--test-reporter=${reporter}`, path], { encoding: 'utf8', env });
-    expect(names(readTests(text))).toEqual(['cart > adds', '(cart > later)', 'cart > deep > is', '(alone)']);
+    for (const text of reports)
+      expect(names(readTests(text))).toEqual(['cart > adds', '(cart > later)', 'cart > deep > is', '(alone)']);
   });
 
-  it.each(['tap', 'spec'])(
-    'counts a suite of node:test as %s only if it failed and none of its tests did',
-    (reporter) => {
-      const path = join(dir, 'b.test.mjs');
-      writeFileSync(
-        path,
-        `import { after, describe, it } from 'node:test';
+  it('counts a suite of node:test, as tap and as spec, only if it failed and none of its tests did', () => {
+    const reports = reportsOfNode(
+      `import { after, describe, it } from 'node:test';
        describe('cart', () => { it('adds', () => { throw new Error(); }); it('is', () => {}); });
        describe('till', () => { after(() => { throw new Error(); }); it('opens', () => {}); });`,
-      );
-      const env = { ...process.env, NODE_OPTIONS: '', NODE_TEST_CONTEXT: undefined };
-      const args = ['--test', `--test-reporter=${reporter}`, path];
-      const { stdout } = spawnSync('node', args, { encoding: 'utf8', env });
-      expect(readTests(stdout)?.map(({ name, failed = false }) => [name, failed])).toEqual([
+    );
+    for (const text of reports)
+      expect(readTests(text)?.map(({ name, failed = false }) => [name, failed])).toEqual([
         ['cart > adds', true],
         ['cart > is', false],
         ['till > opens', false],
         ['till', true],
       ]);
-    },
-  );
+  });
 
   it('reads flat TAP', () => {
     const tap = 'TAP version 14\n1..4\nok 1 - adds\nnot ok 2 subtracts\nok 3 - later # SKIP no time\nok 4 - a # b\n';

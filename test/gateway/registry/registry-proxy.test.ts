@@ -14,6 +14,7 @@ import { openCredential } from '../../../src/gateway/registry/upstream-credentia
 import { ask, connectTo } from '../client.ts';
 import { gateway, httpServer, listening, localhost } from '../fixture.ts';
 import { skipFor } from '../../support/skip.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const run = promisify(execFile);
@@ -369,7 +370,7 @@ describe('the real pip', skipFor(has('pip') === '' && 'needs pip'), () => {
     const zip =
       "import zipfile,glob,sys\nz=zipfile.ZipFile('w.whl','w')\nfor p in ['halo_test.py']+glob.glob('*.dist-info/*'): z.write(p)\nz.close()\nsys.stdout.buffer.write(open('w.whl','rb').read())";
     const wheel = execFileSync('python3', ['-c', zip], { cwd: dir });
-    for (const link of ['../../files/', '/files/', 'http://HOST/files/']) {
+    for (const link of casesAtLevel(['../../files/'], ['/files/', 'http://HOST/files/'])) {
       const file = 'halo_test-1.0-py3-none-any.whl';
       const server = await httpServer((req, res) => {
         if (req.url === '/base/simple/halo-test/') {

@@ -45,9 +45,9 @@ describe('the search for possible secrets', () => {
   });
 
   it('finds the same secrets wherever the pieces and blocks of a file end', () => {
-    const text = Array.from({ length: 2500 }, (_, line) => `token_${line} = "${KEY}${line}";`).join('\n');
+    const text = Array.from({ length: 600 }, (_, line) => `token_${line} = "${KEY}${line}";`).join('\n');
     const all = scan(text);
-    expect(all).toHaveLength(2500);
+    expect(all).toHaveLength(600);
     for (const pieces of [2, 3, 50]) expect(scan(text, { pieces })).toEqual(all);
   });
 

@@ -10,6 +10,7 @@ import { frameOf } from '../../../src/tui/top/frame.ts';
 import { currentTopView, openState, VIEWS, type TopEvent, type TopState } from '../../../src/tui/top/model.ts';
 import { update } from '../../../src/tui/top/update.ts';
 import { created, held, stateOf } from '../../support/journal.ts';
+import { casesAtLevel } from '../../support/suite/level.ts';
 import { after, followed, listed, RUN, typing } from '../../tui/top/top-world.ts';
 
 /** Everything that a terminal executes, with a mark that shows where it was printed. */
@@ -130,11 +131,13 @@ function opened(state: TopState, view: string, text: string): TopState {
 }
 
 describe('incident top-display: everything that halo top shows was written by an attacker', () => {
-  const SIZES = [
-    { width: 80, height: 24 },
-    { width: 250, height: 60 },
-    { width: 20, height: 4 },
-  ];
+  const SIZES = casesAtLevel(
+    [
+      { width: 80, height: 24 },
+      { width: 20, height: 4 },
+    ],
+    [{ width: 250, height: 60 }],
+  );
 
   it('shows the text of the attacker, as a control', () => {
     const state = hostileState(EVIL, { width: 250, height: 60 });

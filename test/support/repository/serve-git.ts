@@ -1,8 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { runProgram } from '../process/run-program.ts';
 
 export interface GitServer {
   /** The address of the repository, with this login where one is given. */
@@ -15,7 +16,7 @@ export async function serveGit(
   folder: string,
   { user, password, path = '/repo.git' }: { user: string; password: string; path?: string },
 ): Promise<GitServer> {
-  execFileSync('git', ['-C', folder, 'config', 'http.receivepack', 'true']);
+  runProgram('git', ['config', 'http.receivepack', 'true'], { cwd: folder });
   const bare = !existsSync(join(folder, '.git'));
   const wanted = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
   const server = createServer((req, res) => {
