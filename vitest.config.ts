@@ -29,6 +29,8 @@ export default defineConfig({
     pool: 'forks',
     // A process loads the sources once for all of its files, instead of for each.
     isolate: false,
+    execArgv: ['--max-semi-space-size=64'],
+    experimental: { fsModuleCache: true },
     // On two cores: engines, Redis, processes and the browser wait for each other, and a third file uses the time. The layers
     // are one queue, in the order of their names: the units, which are short, fill the time of the last long files.
     maxWorkers: 3,
