@@ -62,7 +62,7 @@ export function describeWarning({ scope, unit, limit, spent }: BudgetWarning): s
 }
 
 /** The setting of a budget. */
-export function budgetKey({ scope, unit }: Pick<Overrun, 'scope' | 'unit'>): string {
+export function budgetKey({ scope, unit }: Pick<Overrun, 'scope' | 'unit'>): `budget.${string}` {
   return `budget.${scope}_${unit}`;
 }
 

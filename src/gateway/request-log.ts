@@ -1,5 +1,5 @@
 import { addUsage, NO_USAGE, type Usage } from '../core/agent.ts';
-import type { FailureCause } from '../core/failure/failure.ts';
+import type { FailureCause, LimitKey } from '../core/failure/failure.ts';
 import type { ModelPause } from '../core/failure/model-pause.ts';
 import type { EgressKind, EgressRequests } from '../core/journal/egress-events.ts';
 import { safeLine } from '../core/text/safe-text.ts';
@@ -18,6 +18,7 @@ export interface RequestRecord {
 export interface RequestTarget {
   door: EgressKind;
   target: string;
+  unlisted?: true;
 }
 
 /** Called for each refused network target; `reason` is a sentence for users. */
@@ -25,7 +26,7 @@ export type OnRefused = (target: string, reason: string) => void;
 
 /** Why the gateway stopped model requests: a budget is used up, overdrawn, or unknown, or the model has a long pause. */
 export type GatewayStop =
-  | { cause: 'budget' | 'overrun' | 'fault'; sentence: string; limit?: string }
+  | { cause: 'budget' | 'overrun' | 'fault'; sentence: string; limit?: LimitKey }
   | { cause: 'pause'; sentence: string; pause: ModelPause };
 
 /** In ascending severity. */
@@ -38,7 +39,7 @@ export interface GatewayProblem {
   sentence: string;
   cause?: FailureCause;
   /** The setting of the budget or rate that is used up, as in `FailureNote`. */
-  limit?: string;
+  limit?: LimitKey;
 }
 
 /** The log of a gateway's requests, usage and problems. */
@@ -102,8 +103,8 @@ export class RequestLog {
   }
 
   /** In a replay: how a matching request differs from the recorded one. Only the first divergence is kept. */
-  recordDivergence(sentence: string): void {
-    this.difference ??= sentence;
+  recordDivergence(sentence: string, isEnd = false): void {
+    this.difference = isEnd ? sentence : (this.difference ?? sentence);
   }
 
   usage(): Usage {

@@ -19,11 +19,13 @@ const STALE_MS = 60_000;
 
 /** The lock was not released in time. `owner` is its holder as `host:pid`. */
 export class LockBusyError extends Error {
+  readonly path: string;
   readonly owner: string;
 
   constructor(path: string, owner: string) {
     super(`${path} is locked by ${owner}`);
     this.name = 'LockBusyError';
+    this.path = path;
     this.owner = owner;
   }
 }

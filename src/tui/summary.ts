@@ -1,7 +1,7 @@
 import { questionLines } from '../core/run/questions.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
 import { findStoryFindings } from '../core/review/story-findings.ts';
-import { elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
+import { decisiveStory, elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatStoryRanges } from '../core/run/story-ranges.ts';
 import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
 import { failedTestsLines } from '../core/test-report/failed-tests.ts';
@@ -33,7 +33,7 @@ const MAX_NOT_DONE = 5;
 
 /** How an ended run went: the verdict, what landed, what failed and why, and what to do next. Long texts are wrapped. */
 export function summaryLines({ state, width, paint, dir }: SummaryInput): string[] {
-  const decisive = findDecisiveStory(state);
+  const decisive = storyToName(state);
   const ended = state.stopReason ?? 'UNKNOWN_ERROR';
   const reason = decisive?.stopReason === ended ? plainReason(ended, decisive.lastFailure) : ended;
   const took = formatElapsed(elapsedMs(state, state.createdAt) ?? 0);
@@ -90,7 +90,8 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
   /** Findings that a reviewer may overlook, unless the reason to wait for a person already names them. */
   function findingRows(story: StoryState): string[] {
     if (story.progress !== 'passed' && story.progress !== 'needs_human') return [];
-    const news = findStoryFindings(story).filter(({ text }) => story.summary?.includes(text) !== true);
+    const named: readonly string[] = story.held?.named ?? [];
+    const news = findStoryFindings(story).filter(({ label }) => !named.includes(label));
     return rowsOf(
       news.map(({ label, text }) => [label, story.id, text]),
       'warn',
@@ -98,14 +99,12 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
   }
 }
 
-/** The story whose reason is that of the run: it is printed with the story. */
-function findDecisiveStory({ detail = '', stories }: RunState): StoryState | undefined {
-  return stories.find(
-    ({ id, summary, progress }) =>
-      (progress === 'failed' || progress === 'needs_human') &&
-      summary !== undefined &&
-      detail.startsWith(`${id}: ${summary.replace(/\.$/, '')}`),
-  );
+/** The story whose reason is that of the run, and is printed with the story: these ends, and interruptions, say more. */
+function storyToName(state: RunState): StoryState | undefined {
+  const { stopReason } = state;
+  const story = decisiveStory(state);
+  const isWhole = stopReason !== 'PARTIAL' && stopReason !== 'CIRCUIT_OPEN' && story?.progress !== 'in_progress';
+  return isWhole ? story : undefined;
 }
 
 function headline({ detail = '', stories }: RunState, decisive: StoryState | undefined): string {

@@ -602,7 +602,7 @@ it('halo status shows no running story and no running clock for an ended run', a
     { type: 'run.started' },
     ...attempted('US-001'),
     { type: 'story.disturbed', story: 'US-001', attempt: 1, class: 'environment', ...why },
-    { type: 'run.ended', stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no key' },
+    { type: 'run.ended', stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no key', story: 'US-001' },
   ]);
   const { stdout } = await halo(['status', 'r1']);
   expect(stdout).toMatch(/^US-001 +interrupted +1 +12\.0s +- +Story number 1$/m);
@@ -624,14 +624,17 @@ describe('halo network', () => {
     const of = { type: 'network.asked', story: 'US-001', attempt: 1, phase: 'setup' } as const;
     const tunnel = { ...of, door: 'tunnel', method: 'CONNECT', bytes: 0, count: 1 } as const;
     const refused = { outcome: 'refused', status: 403 } as const;
-    const reason = (host: string) => `network: ${host} refused; add it to [network] allow`;
+    const unlisted = (target: string) => ({
+      ...{ target, unlisted: true as const },
+      reason: `network: ${target} refused; add it to [network] allow`,
+    });
     const npm = { ...of, door: 'registry', method: 'GET', target: 'npm:is-number', outcome: 'served' } as const;
     operations.addRun([
       created('r1', 2),
       { ...npm, status: 200, bytes: 2048, count: 2 },
       { ...npm, status: 200, bytes: 1024, count: 1 },
-      { ...tunnel, ...refused, target: 'files.example.com:443', reason: reason('files.example.com:443') },
-      { ...tunnel, ...refused, target: 'pypi.org:443', reason: reason('pypi.org:443') },
+      { ...tunnel, ...refused, ...unlisted('files.example.com:443') },
+      { ...tunnel, ...refused, ...unlisted('pypi.org:443') },
       { ...tunnel, ...refused, target: 'a\u001b]0;x:443', reason: 'network: "a" refused; it is not a plain host:port' },
       { ...tunnel, story: 'US-002', outcome: 'served', status: 200, target: 'git.example.com:443' },
       { ...npm, phase: 'agent', target: 'crates:serde', status: 200, bytes: 1, count: 1 },
@@ -982,7 +985,10 @@ describe('halo pause, resume, cancel and retry', () => {
   });
 
   it('report how a run without a worker continues, and nothing for a paused one', async () => {
-    operations.addRun([created('r2', 1), { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]);
+    operations.addRun([
+      created('r2', 1),
+      { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' },
+    ]);
     expect((await halo(['retry', 'r2'])).stderr).toBe(
       'no worker is running: start one with `halo worker`, or continue here: `halo run --resume r2`\n',
     );
@@ -997,7 +1003,7 @@ describe('halo pause, resume, cancel and retry', () => {
   });
 
   it('send other settings with retry, but gates and image only after a confirmation', async () => {
-    const ended: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const ended: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     operations.addRun([created('r1', 1), ...failed('US-001'), ended]);
     const set = ['limits.wall=90m', 'budget.story_usd=5'];
     expect((await halo(['retry', 'r1', '-c', set[0]!, '-c', set[1]!])).code).toBe(0);
@@ -1035,7 +1041,7 @@ describe('halo pause, resume, cancel and retry', () => {
       change,
       ...rest.reverse(),
       over,
-      { type: 'run.ended', stopReason: 'BUDGET_EXCEEDED', detail: '' },
+      { type: 'run.ended', stopReason: 'BUDGET_EXCEEDED', detail: '', story: 'US-001' },
     ]);
     const { stdout } = await halo(['status', 'r1']);
     expect(stdout).toContain('settings limits.wall=90m (by ann@desk, 2030-01-01T00:00Z)\n');

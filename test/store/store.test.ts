@@ -364,9 +364,7 @@ test('the debug bundle describes what happened, why, what to try and where to lo
   const { key } = (await store.readState(runId)).stories[0]!;
   await store.writeArtifact({ runId, storyKey: key, attempt: 1 }, 'prompt.md', '');
   const dir = await store.writeDebugBundle(runId, {
-    end: { stopReason: 'GATE_FAILED', detail: 'US-001: it failed' },
-    storyKey: key,
-    attempt: 1,
+    end: { stopReason: 'GATE_FAILED', detail: 'US-001: it failed', story: 'US-001' },
     gitStatus: ' M a.txt',
     gitDiff: '+a',
     container: { image: 'halo-sandbox', exitCode: 1 },
@@ -412,8 +410,8 @@ test('the summary of the debug bundle describes the newest failure, and names on
     { type: 'story.started', ...story, epoch: 2, base: 'a'.repeat(40), worker: 'w' },
     { type: 'story.disturbed', ...story, class: 'environment', ...why },
   ]);
-  const end = { stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no image' } as const;
-  const dir = await store.writeDebugBundle(runId, { end, storyKey: key, attempt: 2 });
+  const end = { stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no image', story: 'US-001' } as const;
+  const dir = await store.writeDebugBundle(runId, { end });
   const summary = readFileSync(join(dir, 'summary.md'), 'utf8');
   expect(summary).toContain(`# Run ${runId}: MISSING_DEPENDENCY\n`);
   expect(summary).toContain('> US-001: no image\n');

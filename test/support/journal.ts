@@ -143,7 +143,7 @@ export function held(story: string, paths = ['.github/workflows/ci.yml']): Journ
       usage: USAGE,
       held: { commit: COMMIT, paths },
     },
-    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: `${story}: ${summary}` },
+    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: `${story}: ${summary}`, story },
   ];
 }
 
@@ -154,7 +154,7 @@ export function asked(story: string, question = 'Which currency?'): JournalEntry
   return [
     ...attempted(story),
     { type: 'story.ended', ...ref, ...end },
-    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: `${story}: ${question}` },
+    { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: `${story}: ${question}`, story },
   ];
 }
 

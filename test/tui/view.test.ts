@@ -277,7 +277,7 @@ describe('view', () => {
       { type: 'run.started' },
       ...passed('US-001'),
       ...failed('US-002'),
-      { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-002: npm test exited with 1' },
+      { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-002: npm test exited with 1', story: 'US-002' },
     ];
     const lines = frame(ended);
     expect(lines.slice(lines.findIndex((line) => line.startsWith('  GATE_FAILED')))).toEqual([
@@ -302,7 +302,12 @@ describe('view', () => {
     const failing = failed('US-001').map((event) =>
       event.type === 'story.ended' ? { ...event, summary: why } : event,
     );
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: `US-001: ${why}` };
+    const end: JournalEntry = {
+      type: 'run.ended',
+      stopReason: 'GATE_FAILED',
+      detail: `US-001: ${why}`,
+      story: 'US-001',
+    };
     for (const width of [60, 80, 120]) {
       const lines = frame([created('r1', 1), ...failing, end], { width });
       const report = lines.slice(lines.findIndex((line) => line.startsWith('  GATE_FAILED')));
@@ -318,6 +323,7 @@ describe('view', () => {
       type: 'run.ended',
       stopReason: 'GATE_FAILED',
       detail: 'US-001: npm test exited with 1',
+      story: 'US-001',
     };
     const lines = frame([created('r1', 1), ...failedWithTests('US-001'), end], { width: 80 });
     const first = lines.findIndex((line) => line.includes('✗ test'));
@@ -365,7 +371,11 @@ describe('view', () => {
     expect(landed).toContain('  locks     US-001  changes web/yarn.lock\n');
     const waiting = held('US-001').map((event) =>
       event.type === 'story.ended'
-        ? { ...event, summary: 'the gates pass, but it adds 2 hidden characters in 1 file: a.js:3' }
+        ? {
+            ...event,
+            summary: 'the gates pass, but it adds 2 hidden characters in 1 file: a.js:3',
+            held: { commit: COMMIT, paths: [], named: ['hidden' as const] },
+          }
         : event,
     );
     const asked = frame([created('r1', 1), ...waiting.slice(0, 3), ...found.slice(0, 2), ...waiting.slice(3)]);
@@ -409,10 +419,9 @@ const MISSING_PROGRAM = { error: 'program-missing', changed: undefined, denied: 
 
 describe('nextSteps', () => {
   it('quotes story ids that a shell would split', () => {
-    const [first, ...rest] = [created('r1', 1), ...failed("it's; rm -rf")];
-    if (first?.type !== 'run.created') throw new Error('unexpected');
-    for (const story of first.prd.stories) story.id = "it's; rm -rf";
-    const state = foldRun(journalOf([first, ...rest, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' }]));
+    const story = "it's; rm -rf";
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story };
+    const state = foldRun(journalOf([created('r1', [story]), ...failed(story), end]));
     expect(state && nextSteps(state)[0]?.command).toBe(String.raw`halo logs r1 --story 'it'\''s; rm -rf'`);
   });
 
@@ -420,7 +429,12 @@ describe('nextSteps', () => {
     const story = { story: 'US-001', attempt: 1 };
     const why = { stopReason: 'MISSING_DEPENDENCY', summary: 'no key' } as const;
     const fault: JournalEntry = { type: 'story.disturbed', ...story, class: 'environment', ...why };
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'MISSING_DEPENDENCY', detail: 'US-001: no key' };
+    const end: JournalEntry = {
+      type: 'run.ended',
+      stopReason: 'MISSING_DEPENDENCY',
+      detail: 'US-001: no key',
+      story: 'US-001',
+    };
     const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), fault, end]));
     expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
       'halo doctor',
@@ -436,7 +450,7 @@ describe('nextSteps', () => {
       ...{ files: [{ path: 'a.test.mjs', blob: '1' }], base: COMMIT, commit: COMMIT },
     };
     const failure = { class: 'gate', rule: 'halt', sign: MISSING_PROGRAM } as const;
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const stepsOf = (entries: JournalEntry[]) => {
       const changed = entries.map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
       return nextSteps(foldRun(journalOf([created('r1', 1), ...changed, end]))!).map(({ command }) => command);
@@ -449,7 +463,7 @@ describe('nextSteps', () => {
     const sign = { error: 'network-missing', changed: undefined, denied: false, kind: 'environment' } as const;
     const failure = { class: 'environment', rule: 'halt', cause: 'network-missing', sign } as const;
     const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
     expect(state && nextSteps(state).at(-1)?.command).toBe('halo submit');
   });
@@ -486,13 +500,13 @@ describe('nextSteps', () => {
       'an attempt that used up the requests of an hour',
       {
         stopReason: 'BUDGET_EXCEEDED',
-        failure: { class: 'budget', rule: 'halt', limit: 'rate', sign: MISSING_PROGRAM },
+        failure: { class: 'budget', rule: 'halt', limit: 'rate.gpt-5.rph', sign: MISSING_PROGRAM },
       },
       ['halo submit: start a new run, after raising rph in [rate] of config.toml'],
     ],
   ])('suggests a new run after %s, which a retry would repeat', (_name, changed, expected) => {
     const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, ...changed } : entry));
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
     const steps = state === undefined ? [] : nextSteps(state);
     expect(steps.slice(-expected.length).map(({ command, why }) => `${command}: ${why}`)).toEqual(expected);
@@ -517,7 +531,7 @@ describe('nextSteps', () => {
       usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
       failure: { class: 'provider', rule: 'halt', cause, sign },
     };
-    const ended: JournalEntry = { type: 'run.ended', stopReason: 'ENGINE_ERROR', detail: '' };
+    const ended: JournalEntry = { type: 'run.ended', stopReason: 'ENGINE_ERROR', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), end, ended]));
     const steps = state === undefined ? [] : nextSteps(state);
     expect(steps).toHaveLength(expected.length);
@@ -552,7 +566,12 @@ describe('nextSteps', () => {
       summary: 'Which currency?',
       usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
     };
-    const end: JournalEntry = { type: 'run.ended', stopReason: 'NEEDS_HUMAN', detail: 'Which currency?' };
+    const end: JournalEntry = {
+      type: 'run.ended',
+      stopReason: 'NEEDS_HUMAN',
+      detail: 'Which currency?',
+      story: 'US-001',
+    };
     const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), question, end]));
     expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
       'halo logs r1 --story US-001',

@@ -15,10 +15,11 @@ export async function runFolderQueue(home: string, request: FolderRequest): Prom
   await records.open();
   const head = async () => (isUrl(request.repo) ? undefined : (await inspectRepo(request.repo)).head);
   const work = () => new FolderQueue({ ...request, folder, records, head }).run();
+  const lock = `${records.dir}.lock`;
   try {
-    return await withLock(`${records.dir}.lock`, work, { waitMs: 1000 });
+    return await withLock(lock, work, { waitMs: 1000 });
   } catch (error) {
-    if (!(error instanceof LockBusyError) || !error.message.startsWith(records.dir)) throw error;
+    if (!(error instanceof LockBusyError) || error.path !== lock) throw error;
     throw new HaloError('USAGE', `Another process (${error.owner}) runs the PRDs in ${folder}.`, {
       hint: 'Stop it first, or let it continue.',
       cause: error,

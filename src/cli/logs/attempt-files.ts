@@ -1,6 +1,6 @@
 import type { Artifact } from '../../core/journal/events.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
+import { decisiveStory, storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 
 export interface WantedFiles {
   story?: string;
@@ -29,8 +29,11 @@ export function attemptOf(state: RunState, { story: id, attempt }: WantedFiles):
   return { story, attempt: attempt ?? story.attempts };
 }
 
-/** The only story that failed or needs a person, else the only one with an attempt. */
-function likelyStory({ runId, stories }: RunState): StoryState {
+/** The story that explains the end of the run; else the only one that failed or needs a person, or that has an attempt. */
+function likelyStory(run: RunState): StoryState {
+  const { runId, stories } = run;
+  const decisive = decisiveStory(run);
+  if (decisive !== undefined) return decisive;
   const tried = stories.filter(({ attempts }) => attempts > 0);
   const stuck = tried.filter(({ progress }) => progress === 'failed' || progress === 'needs_human');
   const [only, ...others] = stuck.length === 0 ? tried : stuck;

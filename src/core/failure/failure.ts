@@ -60,6 +60,9 @@ const CAUSES = {
 } as const satisfies Record<string, { class: FailureClass; rule?: RetryRule }>;
 export type FailureCause = keyof typeof CAUSES;
 
+/** The setting whose limit ended an attempt. A rate, as in `rate.my-model.rph`, is fixed when its run is created. */
+export type LimitKey = `limits.${string}` | `budget.${string}` | `rate.${string}.rph`;
+
 /** The facts that classify a failure. */
 export interface FailureFacts {
   stopReason: StopReason;

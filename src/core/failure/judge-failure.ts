@@ -7,6 +7,7 @@ import {
   decideRetry,
   isStoryFailure,
   type FailureCause,
+  type LimitKey,
   type RetryDecision,
   type RetryPolicy,
 } from './failure.ts';
@@ -17,7 +18,7 @@ export interface FailedAttempt extends AttemptRef {
   stopReason: StopReason;
   cause?: FailureCause | undefined;
   /** The setting whose limit ended it. */
-  limit?: string | undefined;
+  limit?: LimitKey | undefined;
   summary: string;
   /** Whether the agent changed a file; undefined if it was never started. */
   changed?: boolean | undefined;

@@ -1,4 +1,5 @@
 import { addUsage, NO_USAGE, type AgentId, type Usage } from '../agent.ts';
+import type { FailureCause } from '../failure/failure.ts';
 import { plainReason } from '../failure/plain-reason.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
@@ -57,6 +58,8 @@ export interface AttemptEnd {
   /** Formatted for people. */
   reason: string;
   summary: string;
+  /** Of a failure, if halo knows more than the stop reason. */
+  cause?: FailureCause;
   commit?: string;
 }
 
@@ -276,8 +279,13 @@ function afterEnd(known: AttemptRecord, event: Of<'story.ended'>): AttemptRecord
   // An approved attempt may fail, or need approval again.
   const next = verdict !== 'passed' && known.reply?.what === 'approved' ? omit(known, 'reply') : known;
   const open = next.phases.map((phase) => (phase.to === undefined ? { ...phase, failed: true as const } : phase));
-  const end = { at, verdict, stopReason, reason, summary, ...(made !== undefined && { commit: made }) };
-  const isDead = event.recovered === true || failure?.cause === 'worker-died';
+  const { cause } = failure ?? {};
+  const end: AttemptEnd = {
+    ...{ at, verdict, stopReason, reason, summary },
+    ...(cause !== undefined && { cause }),
+    ...(made !== undefined && { commit: made }),
+  };
+  const isDead = event.recovered === true || cause === 'worker-died';
   return stop(verdict === 'failed' ? { ...next, phases: open } : next, end, isDead ? lastSign(known) : at);
 }
 

@@ -68,7 +68,7 @@ export function applyControlEvent(state: RunState, event: ControlEvent): RunStat
 /** Returns an ended run to the queue; any other run is returned as it is. */
 export function reopenRun(state: RunState): RunState {
   if (state.status !== 'ended') return state;
-  return { ...omit(state, 'endedAt', 'stopReason', 'detail'), status: 'queued' };
+  return { ...omit(state, 'endedAt', 'stopReason', 'detail', 'decisive'), status: 'queued' };
 }
 
 /** Marks a story as cancelled, whatever its progress was. */

@@ -22,6 +22,8 @@ export interface EgressRequests {
   status: number;
   /** Why the first one was refused or failed, a sentence. */
   reason?: string;
+  /** It was refused only because `[network] allow` does not have its target. */
+  unlisted?: true;
   /** Bytes in both directions of a tunnel, else of response bodies; 0 for the model. */
   bytes: number;
   count: number;

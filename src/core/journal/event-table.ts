@@ -30,7 +30,6 @@ import {
 import type { StoryLine, Tone } from '../transcript/transcript-line.ts';
 import type { AttemptRef, JournalEvent, Verdict } from './events.ts';
 import type { Phase } from './phase.ts';
-import { REFACTOR_UNCHANGED } from './tests-entries.ts';
 
 /**
  * What halo knows about a type of event:
@@ -344,8 +343,7 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
     is: [],
     lines: (event) => {
       // Nothing is wrong with code that needs no refactoring.
-      if (event.why === REFACTOR_UNCHANGED)
-        return [{ label: 'agent', tone: 'plain', text: 'refactoring changed nothing' }];
+      if (event.unchanged) return [{ label: 'agent', tone: 'plain', text: 'refactoring changed nothing' }];
       const why = event.kept ? ' kept' : ` dropped: ${safeLine(event.why ?? '', LINE_LENGTH)}`;
       return [{ label: 'agent', tone: event.kept ? 'plain' : 'warn', text: `refactoring${why}` }];
     },

@@ -3,7 +3,7 @@ import type { SnapshotEvent } from './snapshot-events.ts';
 import type { AgentActivity, AgentId, Usage } from '../agent.ts';
 import type { AgentOptions } from '../agent-options.ts';
 import type { Breaker, FailureSign } from '../failure/breaker.ts';
-import type { FailureCause, FailureClass, RetryRule } from '../failure/failure.ts';
+import type { FailureCause, FailureClass, LimitKey, RetryRule } from '../failure/failure.ts';
 import type { FallbackModel, KeyPause } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { LargeFile } from '../noted-files.ts';
@@ -47,6 +47,8 @@ export interface HeldCommit {
   commit: string;
   /** The protected paths that it changes; empty if every story of the run needs approval. */
   paths: string[];
+  /** The findings that the summary of the attempt names. */
+  named?: ('protected' | 'hidden')[];
 }
 
 /** The class of a failed attempt, the rule applied to it, and its record for the breaker. */
@@ -55,8 +57,7 @@ export interface FailureNote {
   /** `halt`: there is no retry. */
   rule: RetryRule;
   cause?: FailureCause;
-  /** The setting whose limit ended it, such as `limits.wall` or `budget.story_usd`; `rate`: the requests of an hour. */
-  limit?: string;
+  limit?: LimitKey;
   sign: Omit<FailureSign, 'by'>;
 }
 
@@ -86,8 +87,8 @@ export type JournalEntry =
   | { type: 'run.started'; channel?: 'socket' | 'stdio' }
   /** A `halo run` process takes exclusive ownership, as with `owner` of `run.created`. */
   | { type: 'run.claimed'; owner: string }
-  /** `by`: the user who ended it, if any. */
-  | { type: 'run.ended'; stopReason: StopReason; detail: string; by?: string }
+  /** `story`: the one that explains the end, if any; `by`: the user who ended it, if any. */
+  | { type: 'run.ended'; stopReason: StopReason; detail: string; story?: string; by?: string }
   /** A user paused the run; `now`: running stories are interrupted, without using up an attempt. */
   | { type: 'run.paused'; by: string; now: boolean }
   | { type: 'run.resumed'; by: string }

@@ -245,8 +245,9 @@ function decideStory(story: StoryState, event: StoryDecision): StoryState {
 }
 
 /** Ends a run. If a user aborted it, stories that are running or waiting for approval are cancelled. */
-function endRun(state: RunState, { at, stopReason, detail }: JournalEvent & { type: 'run.ended' }): RunState {
-  const ended: RunState = { ...omit(state, 'paused'), status: 'ended', endedAt: at, stopReason, detail };
+function endRun(state: RunState, { at, stopReason, detail, story }: JournalEvent & { type: 'run.ended' }): RunState {
+  const end = { endedAt: at, stopReason, detail, ...(story !== undefined && { decisive: story }) };
+  const ended: RunState = { ...omit(state, 'paused', 'decisive'), status: 'ended', ...end };
   const stopped = state.stories.map(withoutWaiting);
   if (stopReason !== 'USER_ABORT') return { ...ended, stories: stopped };
   const stories = stopped.map((story) =>

@@ -32,10 +32,10 @@ export function summarizeNetwork(events: readonly JournalEvent[], story: string 
 function joinAlike(rows: readonly NetworkRow[]): NetworkRow[] {
   const joined = new Map<string, NetworkRow>();
   for (const row of rows) {
-    const { story, attempt, phase, door, method, target, outcome, status, reason, bytes, count } = row;
+    const { story, attempt, phase, door, method, target, outcome, status, reason, unlisted, bytes, count } = row;
     const key = JSON.stringify([story, attempt, phase, door, method, target, outcome]);
     const same = joined.get(key);
-    const why = reason === undefined ? {} : { reason };
+    const why = { ...(reason !== undefined && { reason }), ...(unlisted && { unlisted }) };
     const copy = { story, attempt, phase, door, method, target, outcome, status, ...why, bytes, count };
     if (same === undefined) joined.set(key, copy);
     else Object.assign(same, { count: same.count + row.count, bytes: same.bytes + row.bytes });
@@ -77,8 +77,8 @@ const KNOWN_HOSTS: Record<RegistryName, RegExp> = {
 };
 
 /** Whether a request was or would be allowed by an entry in `allow`. */
-function isWanted({ door, outcome, target, reason = '' }: NetworkRow): boolean {
+function isWanted({ door, outcome, target, unlisted }: NetworkRow): boolean {
   if (door !== 'tunnel' && door !== 'plain') return false;
   if (!/^[\w.[\]:-]+:\d{1,5}$/.test(target)) return false;
-  return outcome !== 'refused' || reason.endsWith('add it to [network] allow');
+  return outcome !== 'refused' || unlisted === true;
 }

@@ -10,10 +10,10 @@ export type TestsEntry =
    * `from`: the earlier attempt that wrote them, if it was not this one.
    */
   | ({ type: 'tests.locked'; base: string; commit: string; from?: number } & LockedTests)
-  /** An agent refactored the change; `why`: why its work was dropped, and the change lands as it was. */
-  | { type: 'refactor.ended'; kept: boolean; why?: string }
+  /**
+   * An agent refactored the change; `why`: why its work was dropped, and the change lands as it was; `unchanged`: because it
+   * found nothing to improve.
+   */
+  | { type: 'refactor.ended'; kept: boolean; why?: string; unchanged?: true }
   /** Tests of the candidate compared with those of its base; the lists may be truncated. */
   | ({ type: 'tests.compared' } & TestChanges);
-
-/** `why` of `refactor.ended` if the agent found nothing to improve. */
-export const REFACTOR_UNCHANGED = 'the agent changed nothing';

@@ -4,7 +4,7 @@ import { safeLine, printableShellWord } from '../text/safe-text.ts';
 import { logOptionFor } from '../transcript/excerpt.ts';
 import { failedNeeds } from './run-dependencies.ts';
 import { isQuestion } from './questions.ts';
-import { currentDecision, type RunState } from './state.ts';
+import { currentDecision, decisiveStory, type RunState } from './state.ts';
 
 export interface NextStep {
   command: string;
@@ -30,8 +30,7 @@ export function nextSteps(state: RunState): NextStep[] {
     .slice(0, 1)
     .map(({ id, question }) => answering(id, { runId, options: question?.options?.length ?? 0 }));
   if (isOpen) return [...asked, ...stepsOfOpenRun(state)];
-  // A story that was running when the run ended was interrupted by a failure outside the story.
-  const stuck = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
+  const stuck = decisiveStory(state);
   const steps = stuck === undefined ? [] : [...lookingAt(stuck, runId), ...(isQuestion(stuck) ? asked : [])];
   if (state.scratch) return steps;
   if (state.dry && state.stories.some(({ progress }) => progress === 'passed'))
@@ -121,7 +120,7 @@ function stepsToContinue(state: RunState, stuck: Story | undefined): NextStep[] 
   if (stuck?.lastFailure?.cause === 'program-missing' && stuck.stopReason === 'ENGINE_ERROR')
     return [{ command: fresh, why: 'start a new run, after adding the program to the commit or the image' }];
   // Rates are fixed, too.
-  if (stuck?.lastFailure?.limit === 'rate')
+  if (stuck?.lastFailure?.limit?.startsWith('rate.'))
     return [{ command: fresh, why: 'start a new run, after raising rph in [rate] of config.toml' }];
   const repair = repairOf(stuck);
   const raise = raiseOption(stuck);

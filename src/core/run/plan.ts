@@ -20,6 +20,8 @@ export interface PlannedAttempt {
 export interface RunEnd {
   stopReason: StopReason;
   detail: string;
+  /** The id of the story that explains the end, if any. */
+  story?: string;
 }
 
 /**
@@ -36,8 +38,7 @@ export function planNext(state: RunState): Plan {
   );
   const next = state.breaker === undefined ? startable : [];
   const chosen = new Set([...inProgress, ...next.slice(0, Math.max(0, state.parallel - inProgress.length))]);
-  if (chosen.size === 0 && startable.length > 0)
-    return { kind: 'end', stopReason: 'CIRCUIT_OPEN', detail: breakerDetail(state) };
+  if (chosen.size === 0 && startable.length > 0) return { kind: 'end', ...endOfBreaker(state) };
   if (chosen.size === 0) return { kind: 'end', ...endOf(state) };
   const attempts = state.stories.filter((story) => chosen.has(story)).map(planAttempt);
   return { kind: 'attempts', attempts };
@@ -109,11 +110,12 @@ function hasRetryLeft(story: StoryState, { maxAttempts }: RunState): boolean {
 }
 
 /** Why the breaker is open, and what failed last unless that is part of the reason. */
-function breakerDetail({ breaker = '', stories, signs }: RunState): string {
-  const sign = signs?.at(-1);
+function endOfBreaker({ breaker = '', stories, signs = [] }: RunState): RunEnd {
+  const sign = signs.at(-1);
   const last = stories.find(({ id, attempts }) => attemptName(id, attempts) === sign?.by);
-  if (sign === undefined || last?.summary === undefined || breaker.includes(sign.error)) return breaker;
-  return `${breaker}; ${last.id}: ${last.summary}`;
+  const isSaid = sign === undefined || last?.summary === undefined || breaker.includes(sign.error);
+  const detail = isSaid ? breaker : `${breaker}; ${last.id}: ${last.summary}`;
+  return { stopReason: 'CIRCUIT_OPEN', detail, ...(last && { story: last.id }) };
 }
 
 /** Whether a user approved or retried the story. */
@@ -143,7 +145,8 @@ function endOf(state: RunState): RunEnd {
     const waiting = left.length === 0 ? '' : `; not started: ${formatStoryRanges(left, stories)}`;
     const failures = stuck.map(({ id, stopReason }) => `; ${id}: ${stopReason ?? 'failed'}`).join('');
     const verb = state.dry ? 'described' : 'landed';
-    return { stopReason: 'PARTIAL', detail: `${landed} of ${stories.length} stories ${verb}${failures}${waiting}` };
+    const detail = `${landed} of ${stories.length} stories ${verb}${failures}${waiting}`;
+    return { stopReason: 'PARTIAL', detail, ...(first && { story: first.id }) };
   }
   return endAfterAll(stories, landed, state);
 }
@@ -154,15 +157,16 @@ function needsHuman({ progress }: StoryState): boolean {
 
 /** After several attempts the stop reason is ATTEMPTS_EXHAUSTED. */
 function endOfExhausted(story: StoryState): RunEnd {
-  const detail = `${story.id}: ${story.summary ?? ''}`;
+  const { id } = story;
+  const detail = `${id}: ${story.summary ?? ''}`;
   const last = story.stopReason ?? 'UNKNOWN_ERROR';
-  if (needsHuman(story)) return { stopReason: 'NEEDS_HUMAN', detail };
+  if (needsHuman(story)) return { stopReason: 'NEEDS_HUMAN', detail, story: id };
   const { lastFailure } = story;
   const own = lastFailure === undefined || consumesAttempt(lastFailure.class);
   const isDecided = last === 'APPROVAL_DENIED' || last === 'NEEDS_HUMAN';
-  if (!own || story.attempts === 1 || isDecided) return { stopReason: last, detail };
+  if (!own || story.attempts === 1 || isDecided) return { stopReason: last, detail, story: id };
   const sentence = detail.replace(/\.$/, '');
-  return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${story.attempts} attempts)` };
+  return { stopReason: 'ATTEMPTS_EXHAUSTED', detail: `${sentence} (${last}, ${story.attempts} attempts)`, story: id };
 }
 
 function endAfterAll(stories: StoryState[], landed: number, { dry: isDry, planning: isPlanning }: RunState): RunEnd {

@@ -1,6 +1,6 @@
 import type { Usage } from '../agent.ts';
 import type { Signs } from '../failure/breaker.ts';
-import type { FailureCause, FailureClass, FailureTally, RetryRule } from '../failure/failure.ts';
+import type { FailureCause, FailureClass, FailureTally, LimitKey, RetryRule } from '../failure/failure.ts';
 import { HaloError } from '../failure/errors.ts';
 import type { ModelUse, StoryModel } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
@@ -89,7 +89,7 @@ interface StoryFailures {
   /** Failures by class. */
   failures?: FailureTally;
   /** The class of the last failure and the rule applied to it; undefined in journals of older versions. */
-  lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause; limit?: string };
+  lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause; limit?: LimitKey };
   hint?: Hint;
   waiting?: Waiting;
   /** How long the attempt waits in total for pauses of its model, in ms. */
@@ -230,6 +230,8 @@ export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   endedAt?: string;
   stopReason?: StopReason;
   detail?: string;
+  /** The id of the story that explains the end; `decisiveStory` finds it. */
+  decisive?: string;
   /** The branch that `halo land` moved and its new commit, while that includes everything the run produced. */
   landed?: { branch: string; to: string };
   /** When retention removed the artifacts that existed then (ISO 8601), and who asked for it. */
@@ -261,6 +263,11 @@ export function currentDecision({ decision, tip }: Pick<RunState, 'decision' | '
 /** Whether the run includes a story: all, or those selected at submit. */
 export function isSelected({ id }: { id: string }, { selected }: Pick<RunState, 'selected'>): boolean {
   return selected === undefined || selected.includes(id);
+}
+
+/** The story that explains the end of a run, if one does: it failed, asks a person, or was interrupted. */
+export function decisiveStory({ stories, decisive }: Pick<RunState, 'stories' | 'decisive'>): StoryState | undefined {
+  return stories.find(({ id }) => id === decisive);
 }
 
 interface HasProgress {

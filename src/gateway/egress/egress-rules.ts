@@ -19,12 +19,16 @@ export interface EgressContext {
   sockets: Set<Socket>;
 }
 
-/** Parses a target. Returns the reason, for users, when it is invalid or not allowed. */
-export function parseAllowedTarget(text: string, allow: ReadonlySet<string>): Endpoint | { reason: string } {
+/** Parses a target. Returns the reason, for users, when it is invalid or not allowed: then it is `unlisted`. */
+export function parseAllowedTarget(
+  text: string,
+  allow: ReadonlySet<string>,
+): Endpoint | { reason: string; unlisted?: true } {
   const target = parseEndpoint(text);
   if (target === undefined) return { reason: `network: "${text}" refused; it is not a plain host:port` };
   const name = formatEndpoint(target);
-  return allow.has(name) ? target : { reason: `network: ${name} refused; add it to [network] allow` };
+  if (allow.has(name)) return target;
+  return { reason: `network: ${name} refused; add it to [network] allow`, unlisted: true };
 }
 
 export function trackUpstreamSocket(network: EgressContext, socket: Socket): void {

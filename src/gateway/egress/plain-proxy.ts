@@ -18,8 +18,8 @@ export async function servePlainProxy(context: ProxyContext, req: IncomingMessag
   const authority = parts?.[1] === undefined || /:\d+$/.test(parts[1]) ? parts?.[1] : `${parts[1]}:80`;
   const entry = { method, target: url };
   const egress = { door: 'plain', target: authority ?? url } as const;
-  const refuseTarget = (status: number, reason: string) => {
-    network.log.refuse({ ...entry, status }, reason, egress);
+  const refuseTarget = (status: number, reason: string, why: { unlisted?: true } = {}) => {
+    network.log.refuse({ ...entry, status }, reason, { ...egress, ...why });
     sendText(res, status, reason);
   };
   if (authority === undefined)
@@ -27,7 +27,8 @@ export async function servePlainProxy(context: ProxyContext, req: IncomingMessag
   const target = parseAllowedTarget(authority, network.allow);
   if ('reason' in target) {
     const isApt = network.registries.has('debian') && /\/(?:dists|pool)\//.test(parts?.[2] ?? '');
-    return isApt ? serveDebian(context, req, res) : refuseTarget(403, target.reason);
+    const { reason, ...why } = target;
+    return isApt ? serveDebian(context, req, res) : refuseTarget(403, reason, why);
   }
   if (method !== 'GET' && method !== 'HEAD')
     return refuseTarget(405, `network: ${method} refused; only GET and HEAD are allowed`);

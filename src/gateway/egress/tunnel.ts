@@ -24,8 +24,8 @@ export async function serveTunnel(network: EgressContext, { req, socket, head }:
   const entry = { method: 'CONNECT', target: text };
   const egress = { door: 'tunnel', target: text } as const;
   socket.on('error', () => socket.destroy());
-  const refuseTunnel = (reason: string) => {
-    network.log.refuse({ ...entry, status: 403 }, reason, egress);
+  const refuseTunnel = ({ reason, ...why }: { reason: string; unlisted?: true }) => {
+    network.log.refuse({ ...entry, status: 403 }, reason, { ...egress, ...why });
     respondAndClose(socket, '403 Forbidden', reason);
   };
   const fail = (error: unknown, target: Endpoint) => {
@@ -34,11 +34,11 @@ export async function serveTunnel(network: EgressContext, { req, socket, head }:
     respondAndClose(socket, '502 Bad Gateway', reason);
   };
   const target = parseAllowedTarget(text, network.allow);
-  if ('reason' in target) return refuseTunnel(target.reason);
+  if ('reason' in target) return refuseTunnel(target);
   // Bytes that arrive during the lookup wait in the socket.
   try {
     const found = await network.addresses.find(target, 'https:');
-    if ('reason' in found) return refuseTunnel(found.reason);
+    if ('reason' in found) return refuseTunnel(found);
     const upstream = await dial(network, target, found);
     if (socket.destroyed) return void upstream.destroy();
     const carried = network.log.record({ ...entry, outcome: 'served', status: 200 }, egress);

@@ -34,6 +34,7 @@ export async function createReplayHandler(
       if (mismatch !== undefined || exchange === undefined) {
         const sentence = mismatch ?? 'Replay: the cassette has no more responses.';
         log.reportProblem({ sentence }, 'lasting');
+        log.recordDivergence(sentence, true);
         log.record({ method, target: request.url, outcome: 'failed', status: 400 });
         sendError(res, 400, sentence);
         return;

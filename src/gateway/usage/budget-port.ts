@@ -1,3 +1,4 @@
+import type { LimitKey } from '../../core/failure/failure.ts';
 import type { Usage } from '../../core/agent.ts';
 import type { ModelPause } from '../../core/failure/model-pause.ts';
 
@@ -25,7 +26,7 @@ export interface SettledUsage {
   /** The usage with its cost. */
   usage: Usage;
   /** A budget that is now overdrawn, because the provider counted more than was reserved. */
-  overrun?: { sentence: string; limit: string };
+  overrun?: { sentence: string; limit: LimitKey };
 }
 
 export type ReserveResult =
@@ -33,7 +34,7 @@ export type ReserveResult =
   /** Not now. `reason` is a sentence for users; `pause`: the pause of the model that causes the wait. */
   | { kind: 'wait'; ms: number; reason: string; pause?: ModelPause }
   /** The budget is used up. `limit`: the setting to raise, as in `FailureNote`. */
-  | { kind: 'spent'; reason: string; limit: string };
+  | { kind: 'spent'; reason: string; limit: LimitKey };
 
 /** Why a key is not used for a model for a time: the provider asked for a pause, or refused the key. */
 export interface KeyPauseRequest {

@@ -20,7 +20,7 @@ interface Checkpoint {
   state: RunState;
 }
 
-const CHECKPOINT_VERSION = 6;
+const CHECKPOINT_VERSION = 7;
 
 export function checkpointText({ state, end }: FoldedRun): string {
   return `${JSON.stringify({ v: CHECKPOINT_VERSION, journalBytes: end, state } satisfies Checkpoint, null, 2)}\n`;

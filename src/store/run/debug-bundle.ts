@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
-import type { RunState, StoryState } from '../../core/run/state.ts';
+import type { RunEnd } from '../../core/run/plan.ts';
+import { decisiveStory, type RunState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
@@ -19,9 +20,7 @@ import { adviceForRefusal } from './failure-advice.ts';
 /** What only the worker knows about a failure. */
 export interface BundleFacts {
   /** How the run ends. The bundle is written before run.ended, so that it exists when the end becomes visible. */
-  end: { stopReason: StopReason; detail: string };
-  storyKey?: string;
-  attempt?: number;
+  end: RunEnd;
   gitStatus?: string;
   gitDiff?: string;
   /** The sandbox as JSON: image, exit code, limits. */
@@ -73,15 +72,16 @@ function endedAs(end: BundleFacts['end'], state: RunState): RunState {
 }
 
 async function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): Promise<string> {
-  const story = failedStory(state, facts.storyKey);
+  const story = decisiveStory(state);
   // What is known about a story in progress, which the end of the run interrupted, is of an earlier attempt.
   const ended = story?.progress === 'in_progress' ? undefined : story;
   const reason = ended?.stopReason ?? state.stopReason ?? 'UNKNOWN_ERROR';
   const why = ended?.summary ?? state.detail ?? '';
   const failed = ended?.failedTests;
-  const attempt = facts.attempt ?? story?.attempts ?? 0;
   const place =
-    story === undefined ? '' : `story ${safeLine(story.id)} (${safeLine(story.title)}), attempt ${attempt}: `;
+    story === undefined
+      ? ''
+      : `story ${safeLine(story.id)} (${safeLine(story.title)}), attempt ${Math.max(1, story.attempts)}: `;
   const artifacts = story === undefined ? undefined : await newestArtifacts(paths, story.key);
   const sections = [
     `# Run ${state.runId}: ${reason}`,
@@ -124,11 +124,6 @@ function whereToLook(facts: BundleFacts, artifacts: string | undefined): string 
     .filter(([, , exists]) => exists)
     .map(([name, what]) => `- \`${name}\`: ${what}`)
     .join('\n');
-}
-
-function failedStory(state: RunState, key: string | undefined): StoryState | undefined {
-  if (key !== undefined) return state.stories.find((story) => story.key === key);
-  return state.stories.find(({ progress }) => progress === 'failed' || progress === 'needs_human');
 }
 
 function quoteOutput(text: string): string {

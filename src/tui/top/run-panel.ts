@@ -4,7 +4,7 @@ import type { RunView } from '../../api/operations/requests.ts';
 import { plainReason } from '../../core/failure/plain-reason.ts';
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
-import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
+import { decisiveStory, isDone, type RunState, type StoryState } from '../../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
@@ -66,8 +66,10 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   });
 }
 
-/** The story that runs, waits for a retry, or stopped the run. */
-export function currentStory({ stories }: RunState): StoryState | undefined {
+/** The story that explains the end of the run; while it is open, the one that runs, asks a person or has failed. */
+export function currentStory(run: RunState): StoryState | undefined {
+  const { status, stories } = run;
+  if (status === 'ended') return decisiveStory(run);
   for (const progress of ['in_progress', 'needs_human', 'failed'] as const) {
     const found = stories.find((story) => story.progress === progress);
     if (found !== undefined) return found;

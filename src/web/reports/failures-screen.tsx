@@ -48,9 +48,7 @@ function FailureCard({ group, now }: { group: ErrorGroup; now: string }): JSX.El
         </span>
       </div>
       <p class="said">{safeText(latest.error)}</p>
-      {tests?.some((name) => !latest.error.includes(name)) && (
-        <p class="said">Failed tests: {tests.map((name) => safeLine(name)).join(', ')}</p>
-      )}
+      {tests !== undefined && <p class="said">Failed tests: {tests.map((name) => safeLine(name)).join(', ')}</p>}
       <ul class="failed-stories" aria-label="Stories">
         {stories.slice(0, MAX_STORIES).map(({ runId, project, repo, user, story, title, attempt, at }) => (
           <li key={`${runId} ${story}`} class="line">

@@ -63,13 +63,15 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
 /** The reason for the end of an attempt, with the command that failed. */
 export function FailureDetails({ attempt }: { attempt: AttemptRecord }): JSX.Element {
   const command = failedCommandOf(attempt);
-  const { stopReason, summary = '' } = attempt.end ?? {};
+  const { stopReason, cause, summary = '' } = attempt.end ?? {};
+  // Otherwise the summary only repeats the command and its exit code.
+  const saysMore = command === undefined || stopReason !== 'GATE_FAILED' || cause !== undefined;
   const { reply } = attempt;
   return (
     <>
       {reply === undefined && stopReason !== undefined && <p class="soft">{STOP_REASONS[stopReason].meaning}</p>}
       {reply?.reason !== undefined && <p class="said">Reason: {safeText(reply.reason)}</p>}
-      {command === undefined || !isAbout(summary, command) ? <p class="said">{safeText(summary)}</p> : null}
+      {saysMore && <p class="said">{safeText(summary)}</p>}
       {command !== undefined && <FailedCommand command={command} />}
     </>
   );
@@ -94,9 +96,4 @@ export function failedCommandOf(attempt: AttemptRecord): ShownCommand | undefine
 
 function isFailed({ progress, waiting }: StoryState, { status }: RunState): boolean {
   return progress === 'failed' || waiting?.class !== undefined || (progress === 'in_progress' && status === 'ended');
-}
-
-/** The summary often only repeats the command and its exit code. */
-function isAbout(summary: string, { command }: ShownCommand): boolean {
-  return summary.includes(command) && summary.length < command.length + 40;
 }

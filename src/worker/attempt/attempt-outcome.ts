@@ -3,7 +3,7 @@ import type { SandboxExit } from '../../sandbox/sandbox.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { formatSize, formatConfigDuration } from '../../lib/units.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { FailureCause } from '../../core/failure/failure.ts';
+import type { FailureCause, LimitKey } from '../../core/failure/failure.ts';
 import type { AskedQuestion } from '../../core/run/questions.ts';
 import type { ModelPause } from '../../core/failure/model-pause.ts';
 import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../../core/journal/events.ts';
@@ -37,7 +37,7 @@ export interface AttemptOutcome {
   /** Details of a failure that the stop reason does not express. */
   cause?: FailureCause;
   /** The setting whose limit ended it, as in `FailureNote`. */
-  limit?: string;
+  limit?: LimitKey;
   /** The model has a pause that is too long for an agent: the attempt begins again after it. */
   pause?: ModelPause;
   /** The end of the log that shows why, for the next attempt's prompt and the debug bundle. */
@@ -127,7 +127,7 @@ export function withCause(cause: FailureCause | undefined, { outcome: end }: Att
 }
 
 /** Names the setting whose limit ended the attempt, which a person may raise. */
-export function withLimit(limit: string | undefined, { outcome: end }: AttemptEnded): AttemptEnded {
+export function withLimit(limit: LimitKey | undefined, { outcome: end }: AttemptEnded): AttemptEnded {
   return new AttemptEnded({ ...end, ...defined({ limit }) });
 }
 

@@ -56,7 +56,7 @@ export async function openAttemptBudget(attempt: BudgetedAttempt): Promise<Budge
         await reportPause(estimate.model, reserved.ms, reserved.why === 'cooling' ? 'provider' : 'rate');
       const alone = countHour(reserved) >= (ask.rph ?? Infinity);
       if (reserved.kind === 'wait' && reserved.why === 'hour' && alone)
-        return { kind: 'spent', reason: rphTooLow(estimate.model, ask.rph), limit: 'rate' };
+        return { kind: 'spent', reason: rphTooLow(estimate.model, ask.rph), limit: `rate.${estimate.model}.rph` };
       return permit(attempt, { ask, model: estimate.model }, reserved);
     },
     async pauseKey({ model, key, ms, why }) {

@@ -60,13 +60,12 @@ export async function replayStory(worker: WorkerContext, request: ReplayRequest)
     worker.store.readArtifact(location, 'divergence.txt'),
     worker.store.readArtifact(location, 'refactor/divergence.txt'),
   ]);
-  const divergence = divergences.find((each) => each !== undefined);
-  const parted = again.summary.startsWith('Replay: ') ? again.summary : divergence?.trim();
+  const divergence = divergences.find((each) => each !== undefined)?.trim();
   return {
     story: story.id,
     attempt: location.attempt,
     image,
-    ...defined({ divergence: parted }),
+    ...defined({ divergence }),
     checks: [
       compareFact('ending', end.stopReason, again.stopReason),
       compareFact('answer', end.summary, again.summary),

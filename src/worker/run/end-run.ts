@@ -45,7 +45,7 @@ export async function endRun(
     const { stopReason } = end;
     const flagged = config.land.mode === 'ff' ? describeFlagged(now) : '';
     const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}${flagged}` : end.detail;
-    return { entries: [...landed, { type: 'run.ended', stopReason, detail }], result: undefined };
+    return { entries: [...landed, { type: 'run.ended', ...end, detail }], result: undefined };
   });
   if (isRecovered) await markPrdProgress(worker, { runId, config });
   await landEnded(worker, { runId, config });
@@ -97,12 +97,11 @@ export async function refreshDebugBundle(worker: RunKeeper, { runId, config, end
   try {
     if (end.stopReason === 'SUCCESS') return await store.dropDebugBundle(runId);
     const state = await store.readState(runId);
-    const story = state.stories.find(({ progress }) => ['failed', 'needs_human', 'in_progress'].includes(progress));
+    const story = state.stories.find(({ id }) => id === end.story);
     const location = story && { runId, storyKey: story.key, attempt: Math.max(1, story.attempts) };
     const diff = location && (await store.readArtifact(location, 'diff.patch'));
     await store.writeDebugBundle(runId, {
-      end: { stopReason: end.stopReason, detail: end.detail },
-      ...(location === undefined ? {} : { storyKey: location.storyKey, attempt: location.attempt }),
+      end,
       gitStatus: await gitStatusText(state.repo),
       ...defined({ gitDiff: diff }),
       container: { image: config.image, limits: config.limits },

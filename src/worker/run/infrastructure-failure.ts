@@ -4,6 +4,7 @@ import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { FailureCause } from '../../core/failure/failure.ts';
 import { judgeInterruption } from '../../core/failure/judge-failure.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
+import type { RunEnd } from '../../core/run/plan.ts';
 import { toDiskError } from '../../store/disk-errors.ts';
 import type { RunInputs } from './read-run.ts';
 import { repairMirrorAfter } from '../repository/with-intact-mirror.ts';
@@ -29,7 +30,7 @@ export async function guardAttempt(
   worker: WorkerContext,
   { runId, repo, config, attemptRef, signal, ...before }: GuardedAttempt,
   work: AttemptWork,
-): Promise<{ stopReason: StopReason; detail: string } | undefined> {
+): Promise<RunEnd | undefined> {
   let { epoch } = before;
   try {
     await work((started) => (epoch = started));
@@ -49,7 +50,8 @@ export async function guardAttempt(
       const disturbed = { ...attemptRef, stopReason, summary, cause: causeOf(fault) };
       const entries = judgeInterruption(state, disturbed, { policies: config, now: worker.now() });
       const retries = entries.some(({ type }) => type === 'retry.scheduled');
-      return { entries, result: retries ? undefined : { stopReason, detail: `${attemptRef.story}: ${summary}` } };
+      const detail = `${story.id}: ${summary}`;
+      return { entries, result: retries ? undefined : { stopReason, detail, story: story.id } };
     });
     return record.catch((refusal: unknown) => {
       worker.unrecorded.set(attemptKey(runId, attemptRef), fault);

@@ -15,6 +15,17 @@ function plan(...entries: JournalEntry[]) {
     : [next.stopReason, next.detail];
 }
 
+const twice = (story: string) => [...failed(story), ...failed(story, 2)];
+const onward: JournalEntry = { ...created('r', 3), onFailure: 'continue' };
+const note = {
+  class: 'gate',
+  rule: 'hint',
+  sign: { error: 'no', changed: true, denied: false, kind: 'gate' },
+} as const;
+const signed = (story: string) =>
+  failed(story).map((entry) => (entry.type === 'story.ended' ? { ...entry, failure: note } : entry));
+const opened: JournalEntry = { type: 'breaker.opened', reason: '1 failure in a row' };
+
 describe('planNext', () => {
   it('starts the first story, and the next one when it has landed', () => {
     expect(plan(created('r', 2))).toEqual(['US-001', 1]);
@@ -45,7 +56,6 @@ describe('planNext', () => {
   });
 
   it('starts only the retried story while another story has failed finally', () => {
-    const twice = (story: string) => [...failed(story), ...failed(story, 2)];
     const ended: JournalEntry = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: '' };
     const first = { ...created('r', 3), parallel: 3 } as JournalEntry;
     const stopped = [first, ...twice('US-001'), ...twice('US-002'), ended];
@@ -53,6 +63,17 @@ describe('planNext', () => {
     expect(plan(...retried)).toEqual(['US-002', 3]);
     expect(plan(...retried, ...failed('US-002', 3))).toEqual(['US-002', 4]);
     expect(plan(...retried, ...failed('US-002', 3), ...failed('US-002', 4))[0]).toBe('ATTEMPTS_EXHAUSTED');
+  });
+
+  it.each<[string, JournalEntry[], string | undefined]>([
+    ['the failed one', [created('r', 2), ...failed('US-001'), ...failed('US-001', 2)], 'US-001'],
+    ['the one that asks', [created('r', 2), ...passed('US-001'), ...held('US-002')], 'US-002'],
+    ['the first failed one of a part', [onward, ...passed('US-001'), ...twice('US-002'), ...twice('US-003')], 'US-002'],
+    ['the last one of a breaker', [created('r', 2), ...signed('US-001'), opened], 'US-001'],
+    ['none of a success', [created('r', 1), ...passed('US-001')], undefined],
+  ])('names the story that explains the end: %s', (_which, entries, story) => {
+    const next = planNext(stateOf(...entries));
+    expect(next.kind === 'end' && next.story).toBe(story);
   });
 
   it('waits for approval of a held commit, and continues or ends with the decision', () => {
@@ -176,7 +197,6 @@ describe('planNext', () => {
       Object.assign(fourth!, { dependsOn: ['US-001', 'US-002'] });
       return { ...entry, parallel: 3, ...more };
     };
-    const twice = (story: string) => [...failed(story), ...failed(story, 2)];
 
     it('starts a story as soon as all its dependencies have landed, and not earlier', () => {
       expect(plan(four())).toEqual(['US-001', 1, 'US-002', 1]);

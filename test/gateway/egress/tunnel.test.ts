@@ -188,6 +188,8 @@ describe('a plain HTTP request through the gateway', () => {
     expect(await status('GET', `http://${target}/`, 'x')).toBe(400);
     expect(refused[0]).toBe('network: other.example:80 refused; add it to [network] allow');
     expect(refused).toHaveLength(5);
+    const unlisted = gate.traffic().filter((row) => row.unlisted);
+    expect(unlisted.map(({ target }) => target)).toEqual(['other.example:80']);
   });
 
   it('responds with 502 if the host is unreachable', async () => {

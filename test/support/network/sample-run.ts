@@ -99,6 +99,7 @@ function attempt(story: string, number: number, exitCode: number): JournalEntry[
         ...{ type: 'network.asked', ...ref, phase: 'agent', door: 'tunnel', method: 'CONNECT' },
         ...{ target: 'evil.example.com:443', outcome: 'refused', status: 403, bytes: 0, count: 2 },
         reason: 'evil.example.com is not allowed; add it to [network] allow',
+        unlisted: true,
       },
     ),
     ...phase('export'),

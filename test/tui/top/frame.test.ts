@@ -265,7 +265,7 @@ describe('with more room', () => {
     created(RUN, 2),
     { type: 'run.started' },
     ...failed('US-001'),
-    { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-001: npm test exited with 1' },
+    { type: 'run.ended', stopReason: 'GATE_FAILED', detail: 'US-001: npm test exited with 1', story: 'US-001' },
   ];
 
   it('a failed run names its reason and the next steps at 120x40', () => {

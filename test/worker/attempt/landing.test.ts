@@ -88,7 +88,7 @@ describe('findHold', () => {
     expect(hold).toBeUndefined();
   });
 
-  it.each<[string, ReturnType<typeof candidate>, Partial<HoldFacts>, { summary: string; paths: string[] }]>([
+  it.each<[string, ReturnType<typeof candidate>, Partial<HoldFacts>, ReturnType<typeof findHold>]>([
     [
       'every story, if the configuration says so',
       candidate(),
@@ -99,7 +99,11 @@ describe('findHold', () => {
       'a protected path',
       candidate(),
       { guarded: CI },
-      { summary: 'the gates pass, but it changes protected paths: .github/ci.yml', paths: CI.paths },
+      {
+        summary: 'the gates pass, but it changes protected paths: .github/ci.yml',
+        paths: CI.paths,
+        named: ['protected'],
+      },
     ],
     [
       'a PRD',
@@ -115,6 +119,7 @@ describe('findHold', () => {
         summary:
           'the gates pass, but it changes protected paths: .github/ci.yml; it adds what looks like a secret: .github/ci.yml',
         paths: CI.paths,
+        named: ['protected'],
       },
     ],
     [
@@ -125,6 +130,7 @@ describe('findHold', () => {
         summary:
           'the gates pass, but since ann approved it, the merge moved it to b.ts; it changes protected paths: .github/ci.yml',
         paths: CI.paths,
+        named: ['protected'],
       },
     ],
   ])('%s waits for approval', (_name, work, facts, hold) => {

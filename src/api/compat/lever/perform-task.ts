@@ -86,7 +86,7 @@ async function withTaskLock<T>(folder: string, tasks: string, work: () => Promis
   try {
     return await withLock(path, work, { waitMs: 0 });
   } catch (error) {
-    if (!(error instanceof LockBusyError) || !error.message.startsWith(path)) throw error;
+    if (!(error instanceof LockBusyError) || error.path !== path) throw error;
     throw new HaloError('TASK_NOT_NEXT', `Another process (${error.owner}) runs a task of ${dirname(folder)}.`, {
       hint: `Wait until it has ended; it then writes the result to ${tasks}.`,
       cause: error,

@@ -4,6 +4,7 @@ import type { Config } from '../../../config/config.ts';
 import { NO_USAGE } from '../../../core/agent.ts';
 import { readAnswer } from '../../../agents/answer.ts';
 import { holdCommit, openHeldRepository, readHeldCommit } from '../../../git/commit/held-commits.ts';
+import type { HeldCommit } from '../../../core/journal/events.ts';
 import { storyOf, type Approval } from '../../../core/run/state.ts';
 import { sendCommit } from '../../../git/mirror/send-commit.ts';
 import { readNewestProof } from '../../proof/proof-record.ts';
@@ -32,8 +33,8 @@ export async function holdForApproval(attempt: Attempt, { candidate, origin }: W
   const { runId, storyKey } = identity;
   const { commit } = candidate;
   await holdCommit({ candidateDir, mirrorDir, runId, storyKey, commit });
-  const { summary, paths } = hold;
-  throw new AttemptEnded({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary, held: { commit, paths } });
+  const { summary, ...held } = hold;
+  throw new AttemptEnded({ verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary, held: { commit, ...held } });
 }
 
 /** The part of an approval that decides whether a commit is held again. */
@@ -50,7 +51,7 @@ export interface HoldFacts {
 export function findHold(
   candidate: Pick<Candidate, 'changed' | 'suspects' | 'hidden'>,
   { guarded, approval, config }: HoldFacts,
-): { summary: string; paths: string[] } | undefined {
+): (Omit<HeldCommit, 'commit'> & { summary: string }) | undefined {
   if (!changesUnseen(candidate, approval)) return undefined;
   const secret = config.secrets.added === 'block' ? candidate.suspects.map(({ path }) => path) : [];
   const paths = [...new Set([...guarded.paths, ...secret])];
@@ -65,7 +66,12 @@ export function findHold(
     ...(secret.length === 0 ? [] : [`it adds what looks like a secret: ${namesOf(secret)}`]),
   ];
   const always = 'gates passed; waiting for approval (approval.mode = "story")';
-  return { paths, summary: reasons.length === 0 ? always : `the gates pass, but ${reasons.join('; ')}` };
+  const named = [
+    ...(guarded.named.length === 0 ? [] : (['protected'] as const)),
+    ...(hidden === undefined ? [] : (['hidden'] as const)),
+  ];
+  const summary = reasons.length === 0 ? always : `the gates pass, but ${reasons.join('; ')}`;
+  return { paths, summary, ...(named.length > 0 && { named }) };
 }
 
 function changesUnseen(candidate: Pick<Candidate, 'changed'>, approval: SeenPaths | undefined): boolean {

@@ -1,4 +1,3 @@
-import { REFACTOR_UNCHANGED } from '../../../core/journal/tests-entries.ts';
 import { addUsage } from '../../../core/agent.ts';
 import { HaloError, toHaloError } from '../../../core/failure/errors.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
@@ -7,7 +6,7 @@ import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { SILENT_JOURNAL, type AttemptEntry, type AttemptJournal } from '../attempt-journal.ts';
-import { AttemptEnded, attemptFailed, Measurements } from '../attempt-outcome.ts';
+import { AttemptEnded, attemptFailed, withCause, Measurements } from '../attempt-outcome.ts';
 import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
@@ -56,7 +55,9 @@ export async function runGatesAndRefactor<W extends ImplementedWork>(
       return { work: withUsage(refactored), gates };
     } catch (error) {
       if (isOver(attempt, error)) throw error;
-      await journal.report({ type: 'refactor.ended', kept: false, why: safeLine(describeFailure(error), 500) });
+      const unchanged = error instanceof AttemptEnded && error.outcome.cause === 'no-changes';
+      const why = safeLine(describeFailure(error), 500);
+      await journal.report({ type: 'refactor.ended', kept: false, why, ...(unchanged && { unchanged }) });
       return { work: withUsage(work), gates: green.gates };
     } finally {
       measured.addUsage(own.current.usage);
@@ -104,7 +105,8 @@ async function refactorAndGate(attempt: Attempt, work: Work, measured: Measureme
 
 /** Throws unless the agent has changed something that may land. */
 function requireOther({ config }: Attempt, found: Candidate | undefined, { candidate, summary }: Work): Candidate {
-  if (found === undefined || found.tree === candidate.tree) throw attemptFailed('INVALID_OUTPUT', REFACTOR_UNCHANGED);
+  if (found === undefined || found.tree === candidate.tree)
+    throw withCause('no-changes', attemptFailed('INVALID_OUTPUT', 'the agent changed nothing'));
   const end = findImportFailure(found, config, summary);
   if (end !== undefined) throw end;
   return found;
@@ -149,7 +151,7 @@ function isOver({ signal }: Attempt, error: unknown): boolean {
 function describeFailure(error: unknown): string {
   if (error instanceof AttemptEnded) {
     const { stopReason, summary } = error.outcome;
-    return summary === REFACTOR_UNCHANGED ? summary : `${stopReason}: ${summary}`;
+    return `${stopReason}: ${summary}`;
   }
   const { stopReason, message } = toHaloError(error);
   return stopReason === undefined ? message : `${stopReason}: ${message}`;
