@@ -32,8 +32,21 @@ const LIGHT_MODULES = [
   'src/worker/process-masker.ts',
 ];
 
-/** Packages that are bundled, because every start needs them: Node takes longer to find and translate them than halo to list runs. */
-const BUNDLED = ['commander', 'get-east-asian-width'];
+/** Packages that many commands need: Node takes longer to find and translate their hundreds of files than to run them. */
+const BUNDLED = [
+  'bullmq',
+  'commander',
+  'execa',
+  'get-east-asian-width',
+  'ioredis',
+  'jsonc-parser',
+  'pino',
+  'smol-toml',
+  'zod',
+];
+
+/** Addons of bundled packages, which work without them. */
+const ADDONS = ['msgpackr-extract'];
 
 /** CommonJS packages in a bundle load Node's modules with it. */
 const WITH_REQUIRE =
@@ -118,10 +131,11 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
       inject: [light],
       bundle: true,
       splitting: true,
-      external: packagesOf(root).filter((name) => !BUNDLED.includes(name)),
+      external: [...ADDONS, ...packagesOf(root).filter((name) => !BUNDLED.includes(name))],
       banner: { js: WITH_REQUIRE },
       format: 'esm',
       platform: 'node',
+      mainFields: ['module', 'main'],
       target: 'node20.12',
       outdir: dist,
       // As deep as an entry: PACKAGE_ROOT in src/lib/version.ts depends on it.

@@ -16,10 +16,10 @@ export async function openLog(
   log: 'stderr' | 'file',
   { home, masker }: { home: string; masker: Masker },
 ): Promise<Logger> {
-  const { destination, pino } = await import('pino');
+  const { default: pino } = await import('pino');
   const options = { level: 'info', hooks: { streamWrite: (line: string) => escapeJson(masker.text(line)) } };
   const open = (where: { dest: number | string; mode?: number }) => {
-    const sink = destination({ ...where, sync: true, maxLength: MAX_KEPT_LENGTH });
+    const sink = pino.destination({ ...where, sync: true, maxLength: MAX_KEPT_LENGTH });
     sink.on('error', () => undefined);
     return pino(options, sink);
   };
