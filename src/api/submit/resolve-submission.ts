@@ -84,21 +84,18 @@ export async function resolveSubmission(
   const away = isUrl(inspected.repo.source);
   const { base: commit, mirror } = inspected.repo;
   const gitDir = away ? mirrorPath(home, mirror) : inspected.from;
-  const guarded = await findGuarded({
-    root: away ? undefined : inspected.repo.source,
-    gitDir,
-    commit,
-    prd,
-    config,
-    remote,
-  });
+  const root = away ? undefined : inspected.repo.source;
+  const [guarded, missing] = await Promise.all([
+    findGuarded({ root, gitDir, commit, prd, config, remote }),
+    warnOfContents({ gitDir, commit }),
+  ]);
   const repo = { ...inspected.repo, ...(guarded.length > 0 && { guarded }), ...(places && { places }) };
   const warnings = [
     ...(trusting ? [warnOfTrust(inspected.repo.source, config)] : []),
     ...inspected.warnings,
     ...warnOfIgnored(ignored),
     ...warnOfNetwork(config),
-    ...(await warnOfContents({ gitDir, commit })),
+    ...missing,
   ];
   return { repo, from: inspected.from, access: inspected.access, config, warnings };
 }
@@ -157,17 +154,13 @@ export async function inspectFolder(
 ): Promise<InspectedSource> {
   const facts = await inspectRepo(source);
   const { root, gitDir, branch, head } = facts;
-  await assertRunBranchesAllowed(gitDir);
   const looks = cleanBut !== undefined && root !== gitDir;
-  const warnings = looks
-    ? await requireCleanCheckout(facts, [cleanBut, ...(folder === undefined ? [] : [folder])])
-    : [];
-  return {
-    repo: { source: root, mirror: mirrorName(gitDir), branch, base: head },
-    from: gitDir,
-    file: await findRepoConfig(root),
-    warnings,
-  };
+  const [warnings, file] = await Promise.all([
+    looks ? requireCleanCheckout(facts, [cleanBut, ...(folder === undefined ? [] : [folder])]) : [],
+    findRepoConfig(root),
+    assertRunBranchesAllowed(gitDir),
+  ]);
+  return { repo: { source: root, mirror: mirrorName(gitDir), branch, base: head }, from: gitDir, file, warnings };
 }
 
 const MAX_NAMED = 5;
@@ -179,13 +172,11 @@ const MAX_NAMED = 5;
 async function requireCleanCheckout(facts: RepoInfo, inputs: readonly string[]): Promise<string[]> {
   const { root } = facts;
   const paths = await Promise.all(inputs.map(async (path) => relative(root, await realpath(path).catch(() => path))));
-  const { tracked, untracked } = await listChanges(root, [
-    'halo.toml',
-    '.halo/config.toml',
-    ...PRDS_FOLDERS,
-    ...paths.filter(isBelow),
+  const own = ['halo.toml', '.halo/config.toml', ...PRDS_FOLDERS, ...paths.filter(isBelow)];
+  const [{ tracked, untracked }, unfinished] = await Promise.all([
+    listChanges(root, own),
+    findUnfinishedOperation(root),
   ]);
-  const unfinished = await findUnfinishedOperation(root);
   if (unfinished !== undefined)
     throw new HaloError('DIRTY_WORKTREE', `${root} is in the middle of ${unfinished}.`, {
       hint: 'Finish or abort it, or pass --allow-dirty to start from the checked-out commit.',

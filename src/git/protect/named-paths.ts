@@ -46,22 +46,22 @@ const INCLUDES = /^include(?:if\..*)?\.path$/s;
  * Programs that those commands start in turn are not found. Throws GIT_FAILED.
  */
 export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPathsRequest): Promise<NamedPath[]> {
-  const others = (await listWorktrees(gitDir)).map(({ path }) => path).slice(0, MAX_WORKTREES);
-  const tops = [...new Set([root, ...others])].filter((path) => path !== gitDir);
+  const ofRoot = root === gitDir ? [] : listSettings({ cwd: root });
+  const [worktrees, rootSettings] = await Promise.all([listWorktrees(gitDir), ofRoot]);
+  const paths = worktrees.map(({ path }) => path).slice(0, MAX_WORKTREES);
+  const others = [...new Set(paths)].filter((path) => path !== gitDir && path !== root);
+  const tops = root === gitDir ? others : [root, ...others];
+  // Another checkout may be gone or belong to another user.
+  const ofOthers = await Promise.all(others.map((top) => listSettings({ cwd: top }).catch(() => [])));
+  const settings = root === gitDir ? ofOthers : [rootSettings, ...ofOthers];
   const candidates = new Map<string, PathCandidate>();
   for (const { setting, value, kind } of own) {
     const found = kind === 'path' ? [{ place: absolute(value, root), setting, kind }] : wordsIn(value, setting, root);
     for (const each of found) candidates.set(`${each.kind} ${each.place}`, each);
   }
-  for (const top of tops) {
-    // Another checkout may be gone or belong to another user.
-    const listed = listSettings({ cwd: top }).catch((error: unknown) => {
-      if (top === root) throw error;
-      return [];
-    });
-    for (const setting of (await listed).filter(({ scope }) => scope !== 'command'))
+  for (const [nth, top] of tops.entries())
+    for (const setting of settings[nth]?.filter(({ scope }) => scope !== 'command') ?? [])
       for (const each of candidatesIn(setting, top)) candidates.set(`${each.kind} ${each.place}`, each);
-  }
   // Paths first, so that the limit never excludes them.
   const ordered = [...candidates.values()].sort((one, other) => RANKS.indexOf(one.kind) - RANKS.indexOf(other.kind));
   const places = await Promise.all(ordered.slice(0, MAX_WORDS).map((each) => inTree(each, tops)));
