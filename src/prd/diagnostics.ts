@@ -8,7 +8,7 @@ export interface SourceLocation {
 }
 
 /** A violated rule. Any problem makes the file invalid. */
-export interface PrdProblem extends SourceLocation {
+interface PrdProblem extends SourceLocation {
   rule: string;
 }
 

@@ -2,21 +2,11 @@ import { HaloError } from '../core/failure/errors.ts';
 import type { DialectId } from '../core/prd/prd.ts';
 import { findClosest } from '../lib/text.ts';
 import type { Dialect, PrdDocument } from './dialect.ts';
-import { array } from './dialects/array.ts';
+import { array, features, grouped, ralph, stories, swanson, taskmaster, tasks } from './dialects/json-dialects.ts';
 import { daedalus } from './dialects/daedalus.ts';
-import { features } from './dialects/features.ts';
-import { grouped } from './dialects/grouped.ts';
-import { hank } from './dialects/hank.ts';
+import { hank, markdownCheckbox, markdownNumbered, markdownStories } from './dialects/markdown-dialects.ts';
 import { hanuman } from './dialects/hanuman.ts';
 import { lever } from './dialects/lever.ts';
-import { markdownCheckbox } from './dialects/markdown-checkbox.ts';
-import { markdownNumbered } from './dialects/markdown-numbered.ts';
-import { markdownStories } from './dialects/markdown-stories.ts';
-import { ralph } from './dialects/ralph.ts';
-import { stories } from './dialects/stories.ts';
-import { swanson } from './dialects/swanson.ts';
-import { taskmaster } from './dialects/taskmaster.ts';
-import { tasks } from './dialects/tasks.ts';
 
 /** All dialects by id, in detection order: the most specific ones first. */
 export const DIALECTS = {

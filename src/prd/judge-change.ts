@@ -1,11 +1,11 @@
 import type { Story, StoryStatus } from '../core/prd/prd.ts';
 import type { DraftStory } from './dialect.ts';
-import { applyEdits } from './json/text-edits.ts';
+import { applyEdits } from './json/edit-json.ts';
 import type { JsonValue } from './json/json-positions.ts';
 import { readPrdFile, type ReadPrd } from './parse-prd.ts';
 import { digestStory, PROGRESS_KEYS } from './spec-hash.ts';
 
-export interface PrdVersions {
+interface PrdVersions {
   before: Uint8Array;
   after: Uint8Array;
   /** For messages. */

@@ -2,21 +2,30 @@ import { createHash } from 'node:crypto';
 import { HaloError } from '../core/failure/errors.ts';
 import { folderOfNamedPrd } from '../core/prd/prd-names.ts';
 import type { ContextText, DialectId, Prd, PrdFile, Story } from '../core/prd/prd.ts';
-import { toDetails } from '../core/prd/story-details.ts';
-import { printableShellWord } from '../core/text/safe-text.ts';
+import { toDetails, type CutDetail } from '../core/prd/story-details.ts';
+import { contextText, storyText } from '../core/prd/story-text.ts';
+import { isTestsFirstKey, isTestsFirstValue, TESTS_FIRST_MODES } from '../core/prd/tests-first-field.ts';
 import { storyKey } from '../core/run/story-key.ts';
+import { printableShellWord } from '../core/text/safe-text.ts';
 import { oneLine } from '../lib/text.ts';
-import { findCutTexts } from './story/cut-texts.ts';
-import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
-import { describeDocument, openDocument } from './open-document.ts';
-import { describeProblems, describeWarnings, listProblems, type Diagnostics } from './diagnostics.ts';
-import { addTestsFirstDiagnostics } from './story/tests-first-rules.ts';
-import { reportLookAlikeIds } from './story/story-ids.ts';
-import { lineFinder } from './json/json-positions.ts';
-import { resolveDependencies } from './story/dependencies.ts';
-import { addContractDiagnostics } from './contract/contract-rules.ts';
+import { addContractDiagnostics } from './contract-rules.ts';
+import { decodePrd } from './decode-prd.ts';
+import {
+  describeProblems,
+  describeWarnings,
+  listProblems,
+  type Diagnostics,
+  type PrdWarning,
+  type SourceLocation,
+} from './diagnostics.ts';
 import { detectDialect, DIALECTS, matchesDialect } from './dialect-registry.ts';
+import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
+import { findStoryList } from './json/find-list.ts';
+import { lineFinder, parseJsonWithPositions } from './json/json-positions.ts';
+import { scanMarkdown } from './markdown/scan-markdown.ts';
 import { hashSpecification } from './spec-hash.ts';
+import { resolveDependencies } from './story/dependencies.ts';
+import { reportLookAlikeIds } from './story/story-ids.ts';
 
 /** A parsed PRD file with its document and draft. */
 export interface ReadPrd {
@@ -155,4 +164,95 @@ function unknownDialect(document: PrdDocument, path: string): HaloError {
       `Run \`halo import ${printableShellWord(file)}\` to have an agent write a PRD from a document. ` +
       `Supported dialects: ${known.map(({ id }) => id).join(', ')}.`,
   });
+}
+
+export interface OpenedDocument {
+  document: PrdDocument;
+  /** True if the file began with a byte order mark. Offsets do not include it. */
+  hadMark: boolean;
+}
+
+/** Parses a file as JSON or Markdown, depending on its content. Throws PRD_INVALID if the text or the JSON is invalid. */
+export function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics): OpenedDocument {
+  const { text, hadMark } = decodePrd(bytes, path);
+  if (hadMark) diagnostics.warnings.push({ story: undefined, text: 'the byte order mark is ignored' });
+  if (!isJson(text, path)) {
+    assertLineCount(text, path);
+    return { document: scanMarkdown(text), hadMark };
+  }
+  const json = parseJsonWithPositions(text, path, diagnostics);
+  return { document: { format: 'json', text, json, found: findStoryList(json) }, hadMark };
+}
+
+function assertLineCount(text: string, path: string): void {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++;
+  if (lines <= MAX_LINES) return;
+  throw new HaloError('PRD_INVALID', `${path}: The file has ${lines} lines; the limit is ${MAX_LINES}.`, {
+    hint: 'Split it into several PRDs.',
+  });
+}
+
+/** The content decides; a .json file without Markdown headings or lists is JSON, even if it is malformed. */
+function isJson(text: string, path: string): boolean {
+  const start = text.trimStart();
+  if (start.startsWith('{')) return true;
+  if (start.startsWith('[')) return !/^\[[^\]\n]{0,1000}\][(:[]/.test(start);
+  return (
+    path.toLowerCase().endsWith('.json') && !/^[^\S\r\n\u2028\u2029]*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s)/m.test(text)
+  );
+}
+
+/** Describes a document without stories, for an error message. */
+export function describeDocument(document: PrdDocument): string {
+  if (document.format === 'markdown') return 'it has no checkbox ("- [ ] text") and no story heading';
+  const { json } = document;
+  if (json.kind !== 'object') return `the top level is ${json.kind === 'array' ? 'a list' : `a ${json.kind}`}`;
+  if (json.members.size === 0) return 'the top level is an empty object';
+  const keys = [...json.members.keys()].slice(0, 20).map((key) => JSON.stringify(key));
+  return `its top-level keys are ${keys.join(', ')}${json.members.size > 20 ? ', …' : ''}`;
+}
+
+/** Limit for the number of lines of a Markdown file. */
+const MAX_LINES = 100_000;
+
+/** Context texts, and stories that they name, that are looked at in all: each story can have every text of the file. */
+const MAX_COMPARED = 500_000;
+
+/** Warns about texts that are too long for a story's prompt and will be truncated. */
+export function findCutTexts(prd: Prd): PrdWarning[] {
+  const open = prd.stories.filter(({ status }) => status !== 'done');
+  const perStory = prd.context.reduce((sum, { stories = [] }) => sum + 1 + stories.length, 1);
+  const compared = open.slice(0, Math.max(1, Math.floor(MAX_COMPARED / perStory)));
+  const warnings: PrdWarning[] = compared.flatMap((story) => {
+    const cut = [...storyText(story).cut, ...contextText(prd, story.id).cut];
+    return cut.map((each) => ({ story: story.id, text: describeCut(each) }));
+  });
+  const others = open.length - compared.length;
+  if (others > 0)
+    warnings.push({
+      story: undefined,
+      text: `${others} stories were not compared with the limits of a prompt, because the file has so much text for all of them`,
+    });
+  return warnings;
+}
+
+function describeCut({ label, length, kept }: CutDetail): string {
+  const part = label === 'notes' ? 'last' : 'first';
+  return `${label} has ${length} characters, the agent gets ${kept === 0 ? 'none of them' : `the ${part} ${kept}`}`;
+}
+
+/** Adds a problem for each field `testsFirst`, of a story or of the file, that is none of its values. */
+export function addTestsFirstDiagnostics({ stories, about }: Draft, diagnostics: Diagnostics): void {
+  const fields: { key: string; value: unknown; at: SourceLocation }[] = [
+    ...about
+      .filter(({ stories: places }) => places === undefined)
+      .map(({ label, value }) => ({ key: label, value, at: { where: label, offset: 0 } })),
+    ...stories.flatMap(({ extra, id, at }) =>
+      Object.entries(extra).map(([key, value]) => ({ key, value, at: { ...at, where: at.where || id } })),
+    ),
+  ];
+  for (const { key, value, at } of fields)
+    if (isTestsFirstKey(key) && !isTestsFirstValue(value))
+      diagnostics.problems.push({ ...at, rule: `${key} must be one of ${TESTS_FIRST_MODES.join(', ')}` });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Draft, DraftStory } from './dialect.ts';
-import { canonicalKey } from './json/find-member.ts';
+import { canonicalKey } from './json/object-reader.ts';
 import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, STARTED_KEYS, STATUS_KEYS } from './json/field-aliases.ts';
 
 /** Increase it when a change in parsing gives unchanged files another hash. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assertSelection } from '../../src/prd/assert-selection.ts';
+import { assertSelection } from '../../src/prd/assert-prd.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { toBytes } from '../support/prd/prd-writers.ts';
 import { errorOf } from '../support/error-of.ts';

@@ -11,7 +11,7 @@ import {
   ID_KEYS,
   LIST_KEYS,
 } from '../../src/prd/json/field-aliases.ts';
-import { markDone } from '../../src/prd/progress/mark-done.ts';
+import { markDone } from '../../src/prd/mark-done.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { DIALECTS } from '../../src/prd/dialect-registry.ts';
 import { FULL, LEVEL } from '../support/suite/level.ts';

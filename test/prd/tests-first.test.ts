@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { contextText, storyText } from '../../src/core/prd/story-text.ts';
 import { resolveTestsFirst } from '../../src/core/prd/tests-first-field.ts';
-import { assertTestsCommand } from '../../src/prd/assert-tests-command.ts';
+import { assertTestsCommand } from '../../src/prd/assert-prd.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { errorOf } from '../support/error-of.ts';
 

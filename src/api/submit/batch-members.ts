@@ -4,7 +4,7 @@ import type { Prd } from '../../core/prd/prd.ts';
 import { orderBatch } from '../../core/run/batch.ts';
 import { findCredentials, stripCredentials } from '../../core/text/address-credentials.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
-import { assertSelection } from '../../prd/assert-selection.ts';
+import { assertSelection } from '../../prd/assert-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import type { BatchEntry, BatchRequest, SubmitOptions } from '../operations/requests.ts';
 import type { ResolvedSubmission } from './resolve-submission.ts';

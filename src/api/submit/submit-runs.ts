@@ -10,7 +10,7 @@ import { ignore, mapConcurrent } from '../../lib/async.ts';
 import { createFolders } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';
 import { newRunId } from '../../lib/run-id.ts';
-import { assertTestsCommand } from '../../prd/assert-tests-command.ts';
+import { assertTestsCommand } from '../../prd/assert-prd.ts';
 import { assertCriteria } from '../../prd/parse-prd.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { updateDependencies } from '../../worker/recovery/update-dependencies.ts';

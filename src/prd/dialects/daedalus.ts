@@ -6,14 +6,14 @@ import type { JsonValue } from '../json/json-positions.ts';
 import {
   addProblem,
   addWarning,
-  missing,
   describeKind,
+  missing,
   readMembers,
   type MemberReader,
 } from '../json/object-reader.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { writeJson, writeStory, writeWhole } from '../json/write-json.ts';
-import { hasUserStories } from './ralph.ts';
+import { hasUserStories } from './json-dialects.ts';
 
 type Fields = Record<string, JsonValue['kind']>;
 

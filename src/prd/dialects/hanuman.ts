@@ -5,21 +5,21 @@ import { oneLine } from '../../lib/text.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { findIdProblem, reportDuplicateIds } from '../story/story-ids.ts';
-import { findMember } from '../json/find-member.ts';
-import type { JsonValue } from '../json/json-positions.ts';
 import {
   addProblem,
   addWarning,
-  missing,
   describeKind,
+  findMember,
+  missing,
   readExtra,
   readMembers,
-  takeRequiredText,
   take,
+  takeRequiredText,
   takeText,
   type MemberReader,
 } from '../json/object-reader.ts';
-import { readDependsOn } from '../story/read-depends-on.ts';
+import type { JsonValue } from '../json/json-positions.ts';
+import { readDependsOn } from '../story/read-fields.ts';
 import { readStatus } from '../story/read-status.ts';
 import { extraOf, writeJson, progressFields, writeWhole } from '../json/write-json.ts';
 

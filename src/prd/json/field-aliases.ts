@@ -1,6 +1,6 @@
 /**
  * The JSON names of each story field; the first one present is used. Case, spaces, `-` and `_` are ignored, except where
- * that exact spelling is listed here (see find-member.ts).
+ * that exact spelling is listed here (see object-reader.ts).
  */
 export const ID_KEYS = ['id', 'ID', 'key', 'taskId', 'storyId', 'task_id', 'story_id'];
 export const TITLE_KEYS = ['title', 'name', 'task', 'text', 'summary'];

@@ -1,9 +1,8 @@
-import { oneLine } from '../../lib/text.ts';
-import { isEmptyMap, isStoryObject, looksLikeStories } from './looks-like-stories.ts';
-import { findMember } from './find-member.ts';
-import { idTextOf, type JsonValue } from './json-positions.ts';
-import { GROUP_KEYS, INNER_KEYS, LIST_KEYS, WRAPPER_KEYS } from './field-aliases.ts';
 import { defined } from '../../lib/guards.ts';
+import { oneLine } from '../../lib/text.ts';
+import { DESCRIPTION_KEYS, GROUP_KEYS, INNER_KEYS, LIST_KEYS, TITLE_KEYS, WRAPPER_KEYS } from './field-aliases.ts';
+import { idTextOf, type JsonValue } from './json-positions.ts';
+import { findMember } from './object-reader.ts';
 
 /** One item of the list of stories. */
 export interface StoryMember {
@@ -209,4 +208,32 @@ export function nameOf(group: JsonValue): string | undefined {
 function membersOf(list: JsonValue): StoryMember[] {
   if (list.kind === 'array') return list.items.map((at) => ({ at }));
   return [...list.members].filter(([, at]) => isStoryObject(at)).map(([key, at]) => ({ at, key }));
+}
+
+const TEXT_KEYS = [...TITLE_KEYS, ...DESCRIPTION_KEYS, 'details'];
+
+/** True if a value looks like a list of stories or a map of stories by id. True for an empty list, false for an empty map. */
+export function looksLikeStories(value: JsonValue): boolean {
+  const members = value.kind === 'array' ? value.items : [...value.members.values()];
+  if (members.length === 0) return value.kind === 'array';
+  return members.every(isStoryObject) && members.some((member) => hasText(member) || holdsObjects(member));
+}
+
+/** True for an empty object. */
+export function isEmptyMap({ kind, members }: JsonValue): boolean {
+  return kind === 'object' && members.size === 0;
+}
+
+/** True if a value can be a story. */
+function isStoryObject(value: JsonValue): boolean {
+  return value.kind === 'object';
+}
+
+/** True for groups of stories, which need no text. */
+function holdsObjects(member: JsonValue): boolean {
+  return INNER_KEYS.some((key) => findMember(member, key)?.items[0]?.kind === 'object');
+}
+
+function hasText(member: JsonValue): boolean {
+  return TEXT_KEYS.some((key) => findMember(member, key) !== undefined);
 }

@@ -1,23 +1,42 @@
+import type { StoryStatus } from '../../core/prd/prd.ts';
+import { defined } from '../../lib/guards.ts';
 import { oneLine } from '../../lib/text.ts';
-import type { Draft, DraftStory, JsonDocument } from '../dialect.ts';
-import { nameOf, type FoundList, type StoryMember } from './find-list.ts';
-import { type Diagnostics, exceedsStoryLimit } from '../diagnostics.ts';
+import { exceedsStoryLimit, type Diagnostics } from '../diagnostics.ts';
+import type { ContextEntry, Draft, DraftStory, JsonDocument } from '../dialect.ts';
+import {
+  parseStruckThrough,
+  readAcceptance,
+  readDependsOn,
+  readDescription,
+  readId,
+  readNotes,
+  readPriority,
+  readTitle,
+  STRUCK,
+} from '../story/read-fields.ts';
+import { readStatus } from '../story/read-status.ts';
 import { renameDoneDuplicates } from '../story/story-ids.ts';
-import { findMember } from './find-member.ts';
-import { isEmptyMap, looksLikeStories } from './looks-like-stories.ts';
+import { ABOUT_KEYS, FLAG_KEYS, INNER_KEYS, LIST_KEYS, PROJECT_KEYS, STATUS_KEYS } from './field-aliases.ts';
+import {
+  GROUP_NAME_KEYS,
+  isEmptyMap,
+  looksLikeStories,
+  nameOf,
+  type FoundList,
+  type StoryMember,
+} from './find-list.ts';
 import type { JsonValue } from './json-positions.ts';
-import { ABOUT_KEYS, PROJECT_KEYS } from './field-aliases.ts';
 import {
   addProblem,
   addWarning,
+  describeKind,
+  findMember,
   markTaken,
   missing,
-  describeKind,
+  readExtra,
   readMembers,
   type MemberReader,
 } from './object-reader.ts';
-import { readContext } from '../story/read-context.ts';
-import { readStory, type RefineStory } from '../story/read-story.ts';
 
 /** Reads a JSON document with the rules common to most dialects: its list of stories and everything around it. */
 export function readJsonPrd(document: JsonDocument, diagnostics: Diagnostics, refine?: RefineStory): Draft {
@@ -88,4 +107,108 @@ function warnOfMixedPriorities(members: StoryMember[], diagnostics: Diagnostics)
   const words = members.map(({ at }) => findMember(at, 'priority')?.value);
   if (words.every((word) => typeof word !== 'string' || /^\s*-?[\d.]+\s*$/.test(word))) return;
   addWarning({ diagnostics }, undefined, 'priorities mix words and numbers: critical is 0, high 1, medium 2, low 3');
+}
+
+/** Dialect-specific processing of a story after the common fields were read. */
+type RefineStory = (story: DraftStory, reader: MemberReader) => DraftStory;
+
+interface StoryRequest {
+  member: StoryMember;
+  /** Counts from 1. */
+  position: number;
+  diagnostics: Diagnostics;
+  refine?: RefineStory | undefined;
+}
+
+/** Reads one item of a story list; fields may use any known key. Returns an empty list if the item is not an object. */
+function readStory({ member, position, diagnostics, refine }: StoryRequest): DraftStory[] {
+  const { at, key, group } = member;
+  const reader = readMembers(at, diagnostics);
+  if (at.kind !== 'object') {
+    addProblem(reader, at, `must be an object, not ${describeKind(at)}`);
+    return [];
+  }
+  const { id, ownId } = readId(reader, position, key);
+  const { title, isDropped } = parseStruckThrough(readTitle(reader, id));
+  const story: DraftStory = {
+    id,
+    ownId,
+    title,
+    description: readDescription(reader),
+    acceptance: readAcceptance(reader, id),
+    priority: readPriority(reader, id),
+    status: leaveOut(readStatus(reader, id), { isDropped, id, reader }),
+    notes: readNotes(reader),
+    dependsOn: readDependsOn(reader),
+    extra: {},
+    at,
+    mark: { kind: 'json', at },
+  };
+  const refined = refine?.(story, reader) ?? story;
+  const extra = readExtra(reader);
+  return [{ ...refined, extra: group === undefined || 'group' in extra ? extra : { ...extra, group } }];
+}
+
+function leaveOut(
+  status: StoryStatus,
+  { isDropped, id, reader }: { isDropped: boolean; id: string; reader: MemberReader },
+): StoryStatus {
+  if (!isDropped || status === 'done') return status;
+  addWarning(reader, id, STRUCK);
+  return 'skipped';
+}
+
+/** Reads everything except the stories from a JSON document: top-level fields, then groups, outer groups first. */
+function readContext(found: FoundList, { about, outer }: { about: MemberReader; outer: MemberReader }): ContextEntry[] {
+  const lists = new Set([found.list, ...found.others]);
+  const whole = found.list === found.about ? [] : outer === about ? [about] : [outer, about];
+  return [
+    ...whole.flatMap((reader) => readEntries(reader.at === about.at ? reader : withoutPath(reader, found), lists)),
+    ...aboutGroups(found),
+  ];
+}
+
+/** Excludes the object that contains the stories and sibling tags with other stories. */
+function withoutPath(reader: MemberReader, found: FoundList): MemberReader {
+  for (const [key, member] of reader.at.members) {
+    const holdsTasks = found.kind === 'tag' && findMember(member, 'tasks')?.kind === 'array';
+    if (member === found.about || holdsTasks) reader.taken.add(key);
+  }
+  return reader;
+}
+
+function readEntries(reader: MemberReader, lists: ReadonlySet<JsonValue>): ContextEntry[] {
+  for (const [key, member] of reader.at.members) if (lists.has(member) || key.startsWith('$')) reader.taken.add(key);
+  return Object.entries(readExtra(reader)).map(([label, value]) => ({ label, value }));
+}
+
+/** Reads the groups, including groups without stories. */
+function aboutGroups({ members, empty }: FoundList): ContextEntry[] {
+  const placesOf = new Map<JsonValue, number[] | undefined>();
+  for (const [place, { groups = [] }] of members.entries()) {
+    for (const group of groups) {
+      const places = placesOf.get(group);
+      if (places === undefined) placesOf.set(group, [place]);
+      else places.push(place);
+    }
+  }
+  for (const group of empty) placesOf.set(group, undefined);
+  return [...placesOf].flatMap(([group, stories]) => {
+    const value = describeGroup(group);
+    if (Object.keys(value).every((key) => key === 'id')) return [];
+    return [{ label: nameOf(group) ?? group.where, value, ...defined({ stories }) }];
+  });
+}
+
+/** Excludes the name, which is the label, and the progress, which follows from the stories. */
+function describeGroup(group: JsonValue): Record<string, unknown> {
+  const reader = readMembers(group, { problems: [], warnings: [] });
+  for (const key of [...LIST_KEYS, ...INNER_KEYS]) {
+    const list = findMember(group, key);
+    if (list?.kind === 'object' || list?.items.some(({ kind }) => kind === 'object')) markTaken(reader, key);
+  }
+  for (const key of [...FLAG_KEYS, ...STATUS_KEYS]) markTaken(reader, key);
+  const name = GROUP_NAME_KEYS.find((key) => findMember(group, key)?.kind === 'string');
+  if (name !== undefined) markTaken(reader, name);
+  return readExtra(reader);
 }

@@ -1,5 +1,5 @@
 import type { Story } from '../../core/prd/prd.ts';
-import { canonicalKey } from './find-member.ts';
+import { canonicalKey } from './object-reader.ts';
 import type { PrdContent } from '../dialect.ts';
 import {
   ABOUT_KEYS,

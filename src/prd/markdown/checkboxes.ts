@@ -1,7 +1,6 @@
 import { isCriteriaLine, isCriteriaName, readLabels } from './labels.ts';
 import { findLeadingId, type LeadingId } from './leading-id.ts';
-import type { Line } from './line.ts';
-import { ancestorsOf, type OutlineSection } from './outline.ts';
+import { ancestorsOf, type Line, type OutlineSection } from './outline.ts';
 
 /** A top-level checkbox with its content. */
 export interface Checkbox {

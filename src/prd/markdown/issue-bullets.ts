@@ -1,7 +1,6 @@
 import { findCheckboxes, type Checkbox } from './checkboxes.ts';
 import type { LeadingId } from './leading-id.ts';
-import type { Line } from './line.ts';
-import { buildOutline } from './outline.ts';
+import { buildOutline, type Line } from './outline.ts';
 import { linesOf, type MarkdownDocument } from './scan-markdown.ts';
 
 /**
@@ -30,7 +29,7 @@ function findOtherBullets(boxes: Checkbox[]): string[] {
 }
 
 /** True if a text begins with the id of an issue in brackets: `[#42]`, or `[shop-a1]` as in beads. */
-export function namesIssue(text: string): boolean {
+function namesIssue(text: string): boolean {
   return /^\[(?:#\d|[A-Za-z]\w*-\w*\d)[\w.]*\](?:\s|$)/.test(text);
 }
 

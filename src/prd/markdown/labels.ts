@@ -1,4 +1,4 @@
-import type { Line } from './line.ts';
+import type { Line } from './outline.ts';
 
 /** `**Name:** value` at the beginning of a line. */
 export interface Label {

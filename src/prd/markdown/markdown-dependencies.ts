@@ -2,7 +2,7 @@ import { oneLine } from '../../lib/text.ts';
 import type { DraftStory } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
-import { isNone } from '../story/read-depends-on.ts';
+import { isNone } from '../story/read-fields.ts';
 import { findLeadingId, slugOf } from './leading-id.ts';
 
 /** A dependency named in a text. `loose`: it need not be a story. */
@@ -57,7 +57,7 @@ export function resolver(stories: Named[]): (reference: string) => string | unde
   };
 }
 
-export interface Linking {
+interface Linking {
   resolve: (reference: string) => string | undefined;
   diagnostics: Diagnostics;
 }

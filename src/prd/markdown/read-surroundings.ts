@@ -2,13 +2,12 @@ import { oneLine } from '../../lib/text.ts';
 import type { ContextEntry, Draft } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
-import type { Line } from './line.ts';
-import { ancestorsOf, type OutlineSection } from './outline.ts';
+import { ancestorsOf, type Line, type OutlineSection } from './outline.ts';
 import { isRule, linesOf, type MarkdownDocument } from './scan-markdown.ts';
 import { findSkipHeading, isExample, priorityOf } from './sections.ts';
 import { defined } from '../../lib/guards.ts';
 
-export interface Stories {
+interface Stories {
   /** The section of each story, in the order of the stories. */
   sections: OutlineSection[];
   /** The lines that belong to stories. */

@@ -1,8 +1,7 @@
 import { oneLine } from '../../lib/text.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
-import { STRUCK } from '../story/read-texts.ts';
-import { rankOfWord } from '../story/read-priority.ts';
+import { rankOfWord, STRUCK } from '../story/read-fields.ts';
 
 /** The headings above a line, nearest first, without the title of the file. */
 export type Headings = readonly string[];

@@ -1,8 +1,16 @@
 import type { StoryStatus } from '../../core/prd/prd.ts';
-import { findMember } from '../json/find-member.ts';
-import type { JsonValue } from '../json/json-positions.ts';
+import { capitalize } from '../../lib/text.ts';
 import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, SKIP_KEYS, STARTED_KEYS, STATUS_KEYS } from '../json/field-aliases.ts';
-import { addProblem, addWarning, markTaken, describeKind, take, type MemberReader } from '../json/object-reader.ts';
+import type { JsonValue } from '../json/json-positions.ts';
+import {
+  addProblem,
+  addWarning,
+  describeKind,
+  findMember,
+  markTaken,
+  take,
+  type MemberReader,
+} from '../json/object-reader.ts';
 
 const WORDS: Record<Exclude<StoryStatus, 'pending'>, string[]> = {
   done: 'done complete completed passing passed closed finished merged implemented resolved shipped'.split(' '),
@@ -141,4 +149,23 @@ function takeSwitches(reader: MemberReader, keys: string[]): boolean {
 
 function isTrue(member: JsonValue | undefined): boolean {
   return member?.value === true;
+}
+
+/** The word that the file uses most often for done; if it uses none, `doneWord` in the letter case of its other words. */
+export function chooseDoneWord(words: string[], doneWord: string): string {
+  const most = mostFrequent(words.filter((word) => statusOfWord(word) === 'done'));
+  if (most !== undefined) return most;
+  const others = words.filter((word) => !isLifeCycleWord(word));
+  if (others.length === 0) return doneWord;
+  if (others.every((word) => /\p{Lu}/u.test(word) && !/\p{Ll}/u.test(word))) return doneWord.toUpperCase();
+  const isCapital = others.every((word) => /^[^\p{L}]*\p{Lu}/u.test(word));
+  return isCapital ? capitalize(doneWord) : doneWord;
+}
+
+/** The most frequent value; the first of several. */
+export function mostFrequent(values: string[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const [most] = [...counts].sort(([, a], [, b]) => b - a);
+  return most?.[0];
 }

@@ -2,7 +2,7 @@ import { readRegularFile } from '../../lib/fs.ts';
 import { join } from 'node:path';
 import { readBytesAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
-import { markDone, type PrdProgress } from '../../prd/progress/mark-done.ts';
+import { markDone, type PrdProgress } from '../../prd/mark-done.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { replaceFile } from './replace-file.ts';
 

@@ -7,7 +7,7 @@ import type { Prd } from '../../core/prd/prd.ts';
 import type { RunState, StoryState, Unmarked } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { withLock } from '../../lib/lock.ts';
-import { markDone, type PrdProgress } from '../../prd/progress/mark-done.ts';
+import { markDone, type PrdProgress } from '../../prd/mark-done.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun, type RunInputs } from './read-run.ts';
 import { replaceFile } from '../repository/replace-file.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { markDone } from '../../../src/prd/progress/mark-done.ts';
+import { markDone } from '../../../src/prd/mark-done.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { toBytes } from '../../support/prd/prd-writers.ts';
 

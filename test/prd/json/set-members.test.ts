@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { applyEdits } from '../../../src/prd/json/text-edits.ts';
+import { applyEdits, setMembers } from '../../../src/prd/json/edit-json.ts';
 import { parseJsonWithPositions } from '../../../src/prd/json/json-positions.ts';
-import { setMembers } from '../../../src/prd/json/set-members.ts';
 
 function set(text: string, values: Record<string, unknown>): string {
   const json = parseJsonWithPositions(text, 'x.json', { problems: [], warnings: [] });

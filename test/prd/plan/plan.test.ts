@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
-import { readPlanned, type PlannedStory } from '../../../src/prd/plan/read-planned.ts';
-import { assertUpdatable, updatePlan, writePlan } from '../../../src/prd/plan/update-plan.ts';
+import { readPlanned, type PlannedStory } from '../../../src/prd/read-planned.ts';
+import { assertUpdatable, updatePlan, writePlan } from '../../../src/prd/update-plan.ts';
 import { toHaloError } from '../../../src/core/failure/errors.ts';
 
 function planned(id: string, more: Partial<PlannedStory> = {}): PlannedStory {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DialectId } from '../../../src/core/prd/prd.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
-import { markDone } from '../../../src/prd/progress/mark-done.ts';
+import { markDone } from '../../../src/prd/mark-done.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { DIALECTS } from '../../../src/prd/dialect-registry.ts';
 import { toBytes, writeSamples } from '../../support/prd/prd-writers.ts';

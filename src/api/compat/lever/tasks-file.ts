@@ -1,10 +1,9 @@
 import { cannotWrite } from '../../repository/write-error.ts';
 import { replaceFile } from '../../../worker/repository/replace-file.ts';
-import { setMembers } from '../../../prd/json/set-members.ts';
+import { applyEdits, setMembers, type Edit } from '../../../prd/json/edit-json.ts';
 import { parseJsonWithPositions, type JsonValue } from '../../../prd/json/json-positions.ts';
 import { findIdProblem } from '../../../prd/story/story-ids.ts';
 import { decodePrd, MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
-import { applyEdits, type Edit } from '../../../prd/json/text-edits.ts';
 import { escapesFolder, readRegularFile, pathExists } from '../../../lib/fs.ts';
 import { visualSkeleton, quoteExactly } from '../../../core/text/look-alike.ts';
 import { HaloError } from '../../../core/failure/errors.ts';

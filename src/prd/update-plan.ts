@@ -1,13 +1,17 @@
-import { HaloError } from '../../core/failure/errors.ts';
-import type { DialectId, Story } from '../../core/prd/prd.ts';
-import { storyKey } from '../../core/run/story-key.ts';
-import type { Dialect } from '../dialect.ts';
-import { DIALECTS } from '../dialect-registry.ts';
-import { parsePrd, readPrdFile } from '../parse-prd.ts';
-import type { PlanChanges } from './plan-changes.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import type { DialectId, Story } from '../core/prd/prd.ts';
+import { storyKey } from '../core/run/story-key.ts';
+import { escapeJson } from '../core/text/safe-text.ts';
+import { DIALECTS } from './dialect-registry.ts';
+import type { Dialect, DraftStory, JsonDocument } from './dialect.ts';
+import { applyEdits, type Edit } from './json/edit-json.ts';
+import { findStoryList } from './json/find-list.ts';
+import { parseJsonWithPositions } from './json/json-positions.ts';
+import type { Checkbox } from './markdown/checkboxes.ts';
+import { readIssueBullets } from './markdown/issue-bullets.ts';
+import { scanMarkdown, type MarkdownDocument } from './markdown/scan-markdown.ts';
+import { parsePrd, readPrdFile } from './parse-prd.ts';
 import type { PlannedPrd, PlannedStory } from './read-planned.ts';
-import { replaceBoxes } from './replace-boxes.ts';
-import { replaceMembers } from './replace-members.ts';
 
 export interface UpdatedPlan {
   text: string;
@@ -21,10 +25,7 @@ export interface UpdatedPlan {
 }
 
 /** The dialects of new plans. */
-export const PLAN_DIALECTS = { json: 'ralph', markdown: 'markdown-numbered' } as const satisfies Record<
-  string,
-  DialectId
->;
+const PLAN_DIALECTS = { json: 'ralph', markdown: 'markdown-numbered' } as const satisfies Record<string, DialectId>;
 
 /** The text of a new plan. Throws PRD_INVALID if the stories cannot be represented. */
 export function writePlan({ project, stories }: PlannedPrd, to: keyof typeof PLAN_DIALECTS, path: string): UpdatedPlan {
@@ -171,4 +172,109 @@ function notUpdatable(path: string, { title }: Dialect): HaloError {
   return new HaloError('PRD_INVALID', `${path} cannot be updated: it is ${title}, with stories in several places.`, {
     hint: 'Convert it first with `halo prd convert --to ralph`, or name another plan with --prd.',
   });
+}
+
+/**
+ * Replaces checkboxes, or bullets that name issues, that are stories; all other lines stay. New stories come after the last
+ * open one. Undefined if the stories are neither. `write` returns a file with one story.
+ */
+function replaceBoxes(
+  document: MarkdownDocument,
+  { replaced, added }: PlanChanges,
+  write: (story: Story) => string,
+): string | undefined {
+  const { text, boxes } = readIssueBullets(document);
+  const places = replaced.map(({ draft, story }) => ({
+    box: boxes.find(({ line }) => draft.at.offset >= line.offset && draft.at.offset <= line.end),
+    story,
+  }));
+  const last = boxes.findLast(({ mark }) => mark.trim() === '') ?? boxes.at(-1);
+  if (last === undefined || places.some(({ box }) => box === undefined)) return undefined;
+  const hasBullets = boxes.every(({ markOffset }) => markOffset === undefined);
+  const body = (story: Story) => (hasBullets ? withoutBox(bodyOf(write(story))) : bodyOf(write(story)));
+  const edits = places.flatMap(({ box, story }): Edit[] => {
+    if (box === undefined) return [];
+    const { from, to } = rangeOf(text, box);
+    return [{ from, to, text: story === undefined ? '' : body(story) }];
+  });
+  if (added.length > 0) {
+    const { from, to } = rangeOf(text, last);
+    const existing = edits.find((edit) => edit.from === from);
+    const before = existing?.text ?? withLineEnd(text.slice(from, to));
+    const others = edits.filter((edit) => edit !== existing);
+    return applyEdits(text, [...others, { from, to, text: `${before}${added.map(body).join('')}` }]);
+  }
+  return applyEdits(text, edits);
+}
+
+/** From the start of a story's first line to the start of the line after its last one. */
+function rangeOf(text: string, { line, lines }: Checkbox): { from: number; to: number } {
+  const end = Math.max(line.end, ...lines.filter(({ kind }) => kind !== 'blank').map((each) => each.end));
+  const newline = text.indexOf('\n', end);
+  return { from: line.offset, to: newline < 0 ? text.length : newline + 1 };
+}
+
+function bodyOf(file: string): string {
+  const box = scanMarkdown(file).boxes[0];
+  if (box === undefined) throw new Error('a written story was not found');
+  const { from, to } = rangeOf(file, box);
+  return withLineEnd(file.slice(from, to));
+}
+
+/** The bullet of a story that is written with a checkbox. */
+function withoutBox(body: string): string {
+  return body.replace(/^- \[.\] /, '- ');
+}
+
+function withLineEnd(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
+}
+
+/**
+ * Replaces stories in a JSON list; the text of all others stays. Undefined if the stories are not in one list. `write`
+ * returns a file with one story.
+ */
+function replaceMembers(
+  { text, found }: JsonDocument,
+  { replaced, added }: PlanChanges,
+  write: (story: Story) => string,
+): string | undefined {
+  if (found === undefined || found.list.kind !== 'array' || found.kind === 'group' || found.tags) return undefined;
+  const members = found.members.map(({ at }) => at);
+  const [first, last] = [members[0], members.at(-1)];
+  if (first === undefined || last === undefined || found.list.items.length !== members.length) return undefined;
+  const indent = /(?:^|\n)([ \t]*)$/.exec(text.slice(0, first.offset))?.[1];
+  const isCompact = !text.slice(first.offset, first.end).includes('\n');
+  const element = (story: Story) => memberText(write(story), isCompact ? undefined : indent);
+  const kept = members.flatMap((at) => {
+    const change = replaced.find(({ draft }) => draft.at.offset >= at.offset && draft.at.offset < at.end);
+    if (change === undefined) return [text.slice(at.offset, at.end)];
+    return change.story === undefined ? [] : [element(change.story)];
+  });
+  const between = indent === undefined ? ', ' : `,\n${indent}`;
+  const items = [...kept, ...added.map(element)].join(between);
+  return `${text.slice(0, first.offset)}${items}${text.slice(last.end)}`;
+}
+
+/** The text of the only story of a file, indented; undefined: on one line. */
+function memberText(file: string, indent: string | undefined): string {
+  const safe = escapeJson(file);
+  const json = parseJsonWithPositions(safe, 'plan', { problems: [], warnings: [] });
+  const at = findStoryList(json)?.members[0]?.at;
+  if (at === undefined) throw new Error('a written story was not found');
+  const value = at.value;
+  if (indent === undefined) return escapeJson(JSON.stringify(value));
+  return escapeJson(JSON.stringify(value, undefined, 2)).replaceAll('\n', `\n${indent}`);
+}
+
+/** The new content of the place of a story; undefined: it is removed. */
+interface StoryReplacement {
+  draft: DraftStory;
+  story: Story | undefined;
+}
+
+/** The changes of a plan file. */
+interface PlanChanges {
+  replaced: StoryReplacement[];
+  added: Story[];
 }

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { HaloError } from '../../core/failure/errors.ts';
-import { hasHidden } from '../../core/text/hidden-characters.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
+import { HaloError } from '../core/failure/errors.ts';
+import { hasHidden } from '../core/text/hidden-characters.ts';
+import { safeLine } from '../core/text/safe-text.ts';
 
 /** The most stories of one plan. */
-export const MAX_PLANNED = 200;
+const MAX_PLANNED = 200;
 
 /** A story that an agent proposes. */
 export interface PlannedStory {

@@ -1,14 +1,12 @@
-import type { Story } from '../../core/prd/prd.ts';
-import type { DraftStory, PrdDocument, ProgressMark } from '../dialect.ts';
-import { applyEdits, type Edit } from '../json/text-edits.ts';
-import { markJson, markStarted } from '../json/mark-json.ts';
-import { readPrdFile, type ReadPrd } from '../parse-prd.ts';
-import { digestStory } from '../spec-hash.ts';
-import { statusOfWord } from '../story/read-status.ts';
-import { chooseDoneWord } from '../story/done-word.ts';
+import type { Story } from '../core/prd/prd.ts';
+import type { DraftStory, PrdDocument, ProgressMark } from './dialect.ts';
+import { applyEdits, markJson, markStarted, type Edit } from './json/edit-json.ts';
+import { readPrdFile, type ReadPrd } from './parse-prd.ts';
+import { digestStory } from './spec-hash.ts';
+import { chooseDoneWord, statusOfWord } from './story/read-status.ts';
 
 /** The fields that identify a story. */
-export type StoryIdentity = Pick<Story, 'id' | 'title' | 'description' | 'acceptance'>;
+type StoryIdentity = Pick<Story, 'id' | 'title' | 'description' | 'acceptance'>;
 
 export interface PrdProgress {
   /** The stories to mark as done. */
@@ -19,7 +17,7 @@ export interface PrdProgress {
   begun?: readonly string[];
 }
 
-export interface MarkedPrd {
+interface MarkedPrd {
   /** The file with updated progress; undefined: nothing changed. */
   bytes: Uint8Array | undefined;
   /** Ids of the stories that are no longer in the file. */

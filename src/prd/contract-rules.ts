@@ -1,8 +1,8 @@
-import type { DialectId } from '../../core/prd/prd.ts';
-import type { JsonDocument, PrdDocument } from '../dialect.ts';
-import type { Diagnostics } from '../diagnostics.ts';
-import { describeKind } from '../json/object-reader.ts';
-import type { JsonValue } from '../json/json-positions.ts';
+import type { DialectId } from '../core/prd/prd.ts';
+import type { Diagnostics } from './diagnostics.ts';
+import type { JsonDocument, PrdDocument } from './dialect.ts';
+import type { JsonValue } from './json/json-positions.ts';
+import { describeKind } from './json/object-reader.ts';
 
 /** Adds a problem for each rule of a tool that a file breaks; halo itself reads more than the tool does. Pure. */
 type ContractRules = (document: JsonDocument, diagnostics: Diagnostics) => void;

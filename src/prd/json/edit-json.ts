@@ -1,13 +1,17 @@
-import type { Edit } from './text-edits.ts';
-import { findKey, findMember } from './find-member.ts';
-import type { JsonValue } from './json-positions.ts';
 import type { ProgressMark } from '../dialect.ts';
+import {
+  chooseDoneWord,
+  findFlagKey,
+  findWordKey,
+  isLifeCycleWord,
+  mostFrequent,
+  statusOfWord,
+} from '../story/read-status.ts';
 import { FLAG_KEYS, STARTED_KEYS } from './field-aliases.ts';
-import { findFlagKey, findWordKey, isLifeCycleWord, statusOfWord } from '../story/read-status.ts';
-import { setMembers } from './set-members.ts';
-import { chooseDoneWord, mostFrequent } from '../story/done-word.ts';
+import type { JsonValue } from './json-positions.ts';
+import { findKey, findMember } from './object-reader.ts';
 
-export interface MarkOptions {
+interface MarkOptions {
   text: string;
   /** All stories of the file, to find the field and the words that it uses. */
   stories: JsonValue[];
@@ -89,4 +93,70 @@ function wordLike({ stories, doneWord }: MarkOptions): string {
     words.filter((word) => typeof word === 'string'),
     doneWord,
   );
+}
+
+/**
+ * Returns the edits that set these members of an object. Existing values are replaced; new members are appended with the
+ * same white space as the last one.
+ */
+export function setMembers(object: JsonValue, values: Record<string, unknown>, text: string): Edit[] {
+  const style = styleOf(object, text);
+  const replaced: Edit[] = [];
+  const added: string[] = [];
+  for (const [key, value] of Object.entries(values)) {
+    const there = object.members.get(key);
+    const json = print(value, style.space);
+    if (there === undefined) added.push(`${style.space}${JSON.stringify(key)}:${style.gap}${json}`);
+    else replaced.push({ from: there.offset, to: there.end, text: json });
+  }
+  if (added.length === 0) return replaced;
+  if (style.lastEnd !== undefined)
+    return [...replaced, { from: style.lastEnd, to: style.lastEnd, text: `,${added.join(',')}` }];
+  return [...replaced, { from: object.offset + 1, to: object.end - 1, text: added.join(',') }];
+}
+
+interface Style {
+  /** White space between comma and key. */
+  space: string;
+  /** White space between colon and value. */
+  gap: string;
+  /** Offset after the last member; undefined: the object is empty. */
+  lastEnd?: number;
+}
+
+function styleOf({ members }: JsonValue, text: string): Style {
+  const [first, ...others] = members.values();
+  if (first === undefined) return { space: '', gap: '' };
+  const last = others.reduce((a, b) => (b.end > a.end ? b : a), first);
+  const key = last.keyOffset ?? last.offset;
+  const before = text.slice(0, key);
+  const colon = text.slice(key, last.offset);
+  return {
+    space: before.slice(before.trimEnd().length),
+    gap: colon.slice(colon.lastIndexOf(':') + 1),
+    lastEnd: last.end,
+  };
+}
+
+/** Prints on several lines if the members are on separate lines. */
+function print(value: unknown, space: string): string {
+  if (!space.includes('\n')) return JSON.stringify(value);
+  const indent = space.slice(space.lastIndexOf('\n') + 1);
+  return JSON.stringify(value, null, indent.startsWith('\t') ? '\t' : '  ').replaceAll('\n', `\n${indent}`);
+}
+
+/** Replaces the characters from `from` (inclusive) to `to` (exclusive) with `text`. */
+export interface Edit {
+  from: number;
+  to: number;
+  text: string;
+}
+
+/** Applies edits to a text. They must not overlap. */
+export function applyEdits(text: string, edits: Edit[]): string {
+  let edited = text;
+  for (const { from, to, text: inserted } of [...edits].sort((a, b) => b.from - a.from)) {
+    edited = edited.slice(0, from) + inserted + edited.slice(to);
+  }
+  return edited;
 }

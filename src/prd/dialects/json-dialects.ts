@@ -1,0 +1,199 @@
+import type { Story, StoryStatus } from '../../core/prd/prd.ts';
+import { defined } from '../../lib/guards.ts';
+import type { JsonDialect, JsonDocument } from '../dialect.ts';
+import type { StoryMember } from '../json/find-list.ts';
+import { readJsonPrd } from '../json/read-json.ts';
+import { extraOf, progressFields, writeJson, writeStory, writeWhole } from '../json/write-json.ts';
+
+/** `{project, description, userStories: [{id, title, acceptanceCriteria, priority, passes}]}`. */
+export const ralph: JsonDialect = {
+  id: 'ralph',
+  format: 'json',
+  title: 'ralph (userStories)',
+  doneWord: 'done',
+  detects: hasUserStories,
+  read: readJsonPrd,
+  write: ({ stories, ...whole }) =>
+    writeJson({ ...writeWhole(whole), userStories: stories.map((story) => writeStory(story)) }),
+};
+
+/** True if the stories are directly under `userStories`. */
+export function hasUserStories({ found }: JsonDocument): boolean {
+  return found?.kind === 'key' && found.key === 'userStories' && !found.wrapped;
+}
+
+/** `{stories: [{id, title, acceptance_criteria, dependencies, passes}]}`, or `stories` as a map by id. */
+export const stories: JsonDialect = {
+  id: 'stories',
+  format: 'json',
+  title: 'stories (stories or user_stories)',
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'key' && !found.wrapped && ['stories', 'user_stories'].includes(found.key),
+  read: readJsonPrd,
+  write: ({ stories, ...whole }) =>
+    writeJson({ ...writeWhole(whole), stories: stories.map((story) => writeStory(story)) }),
+};
+
+/** `{tasks: [{id, title, status}]}` and its variants. */
+export const tasks: JsonDialect = {
+  id: 'tasks',
+  format: 'json',
+  title: 'tasks (tasks)',
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'key' && found.key === 'tasks' && !found.wrapped,
+  read: readJsonPrd,
+  write: ({ stories, ...whole }) => writeJson({ ...writeWhole(whole), tasks: stories.map(writeTask) }),
+};
+
+/** Writes progress as one word. */
+function writeTask(story: Story): Record<string, unknown> {
+  return writeStory(story, { status: TASKS_STATUSES[story.status] });
+}
+
+const TASKS_STATUSES: Record<StoryStatus, string> = {
+  pending: 'pending',
+  in_progress: 'in_progress',
+  done: 'done',
+  blocked: 'blocked',
+  skipped: 'deferred',
+};
+
+const KEYS = ['features', 'items', 'steps', 'issues', 'backlog', 'todos'];
+
+/** `{features: [{id, title, steps, passes}]}`, or the same under `items`, `steps` or similar keys. */
+export const features: JsonDialect = {
+  id: 'features',
+  format: 'json',
+  title: `features (${KEYS.join(', ')})`,
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'key' && !found.wrapped && KEYS.includes(found.key),
+  read: readJsonPrd,
+  write: ({ stories, ...whole }) =>
+    writeJson({ ...writeWhole(whole), features: stories.map((story) => writeStory(story)) }),
+};
+
+/** `[{category, description, steps, passes}]`: no project, often without ids and titles. */
+export const array: JsonDialect = {
+  id: 'array',
+  format: 'json',
+  title: 'array (a list of stories at the top level)',
+  doneWord: 'done',
+  detects: ({ found }) => found?.kind === 'top',
+  read: readJsonPrd,
+  write: ({ stories }) =>
+    writeJson(
+      stories.map((story) => {
+        const { id, title, description, acceptance, priority, dependsOn, notes, extra } = story;
+        return {
+          id,
+          title,
+          description,
+          steps: acceptance,
+          ...defined({ priority }),
+          ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
+          ...progressFields(story),
+          ...(notes === '' ? {} : { notes }),
+          ...extraOf(extra),
+        };
+      }),
+    ),
+};
+
+/** Stories in groups (`phases[].tasks[]`, `userStories[].tasks[]`) or a list in a wrapper object. */
+export const grouped: JsonDialect = {
+  id: 'grouped',
+  format: 'json',
+  title: 'grouped (phases, epics or stories that hold lists of stories; or a list below prd, data or plan)',
+  doneWord: 'done',
+  detects: ({ found }) => found !== undefined && (found.kind === 'group' || found.wrapped),
+  read: readJsonPrd,
+  write: ({ stories, ...whole }) => {
+    const phases = groupInOrder(stories).map(({ name, members }) => ({ name, tasks: members.map(writeMember) }));
+    return writeJson({ ...writeWhole(whole), phases });
+  },
+};
+
+/** Groups consecutive stories of the same group; keeps the order of the stories. */
+function groupInOrder(stories: Story[]): { name: string; members: Story[] }[] {
+  const groups: { name: string; members: Story[] }[] = [];
+  for (const story of stories) {
+    const name = typeof story.extra.group === 'string' ? story.extra.group : 'Stories';
+    const last = groups.at(-1);
+    if (last?.name === name) last.members.push(story);
+    else groups.push({ name, members: [story] });
+  }
+  return groups;
+}
+
+function writeMember(story: Story): Record<string, unknown> {
+  const { group, ...rest } = writeStory(story);
+  return typeof group === 'string' ? rest : { ...rest, ...defined({ group }) };
+}
+
+/** `{type, name, description, userStories: [{…, complexity}]}`. */
+export const swanson: JsonDialect = {
+  id: 'swanson',
+  format: 'json',
+  title: 'swanson (type, name and userStories)',
+  doneWord: 'done',
+  detects: (document) =>
+    hasUserStories(document) && ['type', 'name'].every((key) => document.json.members.get(key)?.kind === 'string'),
+  read: readJsonPrd,
+  write: ({ project, description, stories }) =>
+    writeJson({
+      type: 'feature',
+      name: project,
+      description,
+      userStories: stories.map((story) => {
+        const { passes, ...rest } = writeStory(story);
+        return { complexity: 'simple', ...rest, passes };
+      }),
+    }),
+};
+
+/** `{master: {tasks: [{id, title, description, details, testStrategy, dependencies, status, subtasks}]}}`, or only `tasks`. */
+export const taskmaster: JsonDialect = {
+  id: 'taskmaster',
+  format: 'json',
+  title: 'taskmaster (tags with tasks, or tasks with testStrategy or subtasks)',
+  doneWord: 'done',
+  detects: ({ found }) =>
+    found !== undefined &&
+    !found.wrapped &&
+    (found.kind === 'tag' || (found.kind === 'key' && found.key === 'tasks' && found.members.some(isTask))),
+  read: readJsonPrd,
+  write: ({ project, description, stories }) => {
+    const tasks = stories.map(({ id, title, description, acceptance, priority, dependsOn, status, notes, extra }) => ({
+      id: asNumber(id),
+      title,
+      description,
+      testStrategy: acceptance.join('\n'),
+      priority: PRIORITIES[Math.min(priority ?? 9, PRIORITIES.length - 1)] ?? 'low',
+      dependencies: dependsOn.map(asNumber),
+      status: TASKMASTER_STATUSES[status],
+      subtasks: [],
+      ...(notes === '' ? {} : { notes }),
+      ...extraOf(extra, ['details', 'subtasks']),
+    }));
+    return writeJson({ master: { tasks, metadata: { projectName: project, description } } });
+  },
+};
+
+/** True if an item has keys that only this dialect uses. */
+function isTask({ at }: StoryMember): boolean {
+  return at.members.has('testStrategy') || at.members.get('subtasks')?.items[0]?.kind === 'object';
+}
+
+const PRIORITIES = ['critical', 'high', 'medium', 'low'];
+
+const TASKMASTER_STATUSES: Record<StoryStatus, string> = {
+  pending: 'pending',
+  in_progress: 'in-progress',
+  done: 'done',
+  blocked: 'blocked',
+  skipped: 'deferred',
+};
+
+function asNumber(id: string): string | number {
+  return /^[1-9]\d{0,8}$/.test(id) ? Number(id) : id;
+}

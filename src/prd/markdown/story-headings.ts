@@ -1,0 +1,234 @@
+import { parseStruckThrough, withoutStrike } from '../story/read-fields.ts';
+import { statusOfWord } from '../story/read-status.ts';
+import { formOf, isCriteriaLine, readLabels } from './labels.ts';
+import { findLeadingId } from './leading-id.ts';
+import { isDependencyName } from './markdown-dependencies.ts';
+import { ancestorsOf, headingsOf, type Line, type OutlineSection } from './outline.ts';
+import type { MarkdownDocument } from './scan-markdown.ts';
+import { isExample } from './sections.ts';
+
+/**
+ * Finds the headings that are stories: those with an id and an "Acceptance Criteria" line, and all others with the same
+ * kind of id. If there are none and all checkboxes of the file are criteria: the headings with criteria. If there are no
+ * criteria: see `findWithoutCriteria`.
+ */
+export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[] {
+  const headings = outline.flatMap((section): HeadingLine[] => {
+    const { heading } = section;
+    return heading === undefined ? [] : [{ ...readHeading(heading), heading, section }];
+  });
+  const named = withLines(
+    headings.filter(({ id }) => id !== undefined),
+    outline,
+  );
+  const kinds = new Set(named.filter(({ lines }) => lines.some(isCriteriaLine)).map((story) => kindOf(story)));
+  if (kinds.size > 0)
+    return withLines(
+      named.filter((story) => kinds.has(kindOf(story))),
+      outline,
+    );
+  const nameless = findNameless(headings, outline);
+  if (nameless.length > 0) return withLines(nameless, outline);
+  const possible = headings.filter((heading) => heading.id !== undefined || isTracked(heading));
+  return withLines(findWithoutCriteria(withLines(possible, outline), { outline, kindOf }), outline);
+}
+
+type HeadingLine = Omit<StoryHeading, 'lines'>;
+
+/** Finds headings without ids that have criteria, if nothing else in the file can be a story. */
+function findNameless(headings: HeadingLine[], outline: OutlineSection[]): HeadingLine[] {
+  const owners = new Set(outline.flatMap((section) => (section.lines.some(isCriteriaLine) ? [ownerOf(section)] : [])));
+  for (const section of outline)
+    if (section.heading !== undefined && isCriteriaLine(section.heading)) owners.add(ownerOf(section));
+  const lines = linesByOwner(outline, owners);
+  const boxes = outline.flatMap((section) => section.lines.filter(({ box }) => box !== undefined));
+  const criteria = new Set([...lines.values()].flatMap(criteriaOf));
+  if (boxes.length === 0 || !boxes.every((box) => criteria.has(box))) return [];
+  return headings.filter(({ section }) => owners.has(section));
+}
+
+/** The section that criteria belong to: for a heading "Criteria" the enclosing one, unless that is the whole file. */
+function ownerOf(section: OutlineSection): OutlineSection | undefined {
+  if (section.heading === undefined) return undefined;
+  if (!isCriteriaLine(section.heading)) return section;
+  return section.parent === undefined || section.parent.isTitle ? undefined : ownerOf(section.parent);
+}
+
+/** Returns the items below a line like "Criteria:", up to a heading or a paragraph. */
+function criteriaOf(lines: Line[]): Line[] {
+  let within = false;
+  return lines.filter((line) => {
+    if (isCriteriaLine(line)) within = true;
+    else if (line.kind === 'heading' || (line.kind === 'text' && line.indent === 0)) within = false;
+    return within && line.kind === 'item';
+  });
+}
+
+function withLines(stories: HeadingLine[], outline: OutlineSection[]): StoryHeading[] {
+  const lines = linesByOwner(outline, new Set(stories.map(({ section }) => section)));
+  return stories.map((story) => ({ ...story, lines: lines.get(story.section) ?? [] }));
+}
+
+/** Collects the lines of each owner section, including those of nested sections that are not owners. */
+function linesByOwner(
+  outline: OutlineSection[],
+  owners: ReadonlySet<OutlineSection | undefined>,
+): Map<OutlineSection | undefined, Line[]> {
+  const lines = new Map<OutlineSection | undefined, Line[]>();
+  for (const section of outline) {
+    const owner = ancestorsOf(section).find((each) => owners.has(each));
+    if (owner === undefined) continue;
+    const all = lines.get(owner) ?? [];
+    lines.set(owner, all);
+    if (section !== owner && section.heading !== undefined) all.push(section.heading);
+    for (const line of section.lines) all.push(line);
+  }
+  return lines;
+}
+
+/** Ids of the same kind have the same prefix and heading level. */
+function kindOf({ id, heading }: HeadingLine): string {
+  return `${heading.level} ${/^[^\d]*/.exec(id ?? '')?.[0] ?? ''}`;
+}
+
+/** A heading that is, or may be, a story, with the lines below it. */
+export interface StoryHeading {
+  heading: Line;
+  section: OutlineSection;
+  /** Undefined: it has none. */
+  id: string | undefined;
+  title: string;
+  /** True if it is struck through. */
+  isDropped: boolean;
+  /** The progress mark in the heading. */
+  sign: HeadingSign | undefined;
+  /** Its lines, including those of subheadings that are not stories. */
+  lines: Line[];
+}
+
+/** ✅, `[DONE]`, or a checkbox at the beginning, with the offset of its mark in the file. */
+type HeadingSign = { kind: 'done'; text: '✅' | '[DONE]' } | { kind: 'box'; box: { mark: string; offset: number } };
+
+/** Reads a heading as a story: `US-001: title`, `[x] Task 3 — T003`, `Story 4: title [DONE]`, `title`. */
+export function readHeading(heading: Line): Pick<StoryHeading, 'id' | 'title' | 'isDropped' | 'sign'> {
+  const { text, sign } = splitSign(heading);
+  const { title, isDropped } = parseStruckThrough(text);
+  const plain = withoutStrike(title);
+  const found = readId(plain);
+  if (found === undefined) return { id: undefined, title, isDropped, sign };
+  const inner = parseStruckThrough(found.title);
+  return { id: found.id, title: inner.title, isDropped: isDropped || plain !== title || inner.isDropped, sign };
+}
+
+function readId(plain: string): { id: string; title: string } | undefined {
+  const leading = findLeadingId(plain);
+  if (leading !== undefined) return { id: leading.id, title: leading.rest === '' ? leading.id : leading.rest };
+  const label = /^((?:user story|story|task|feature|issue)\s\d{1,6}(?:\.\d{1,6}){0,3})\s?(?:[:.—–-]\s?|$)(.*)$/iu.exec(
+    plain,
+  );
+  if (label === null) return undefined;
+  const [, name = '', rest = ''] = label;
+  const inner = findLeadingId(rest.trim());
+  if (inner !== undefined) return { id: inner.id, title: inner.rest === '' ? name : inner.rest };
+  return { id: name.toLowerCase().replace(/\s+/g, '-'), title: rest.trim() === '' ? name : rest.trim() };
+}
+
+const DONE = String.raw`\[(?:DONE|COMPLETED?)\]`;
+const DONE_SIGN = new RegExp(String.raw`^${DONE}\s+|(?<!\s)\s+${DONE}$`, 'i');
+const BOX = /^\[([ xX])\]\s+/;
+
+/** Separates the progress mark of a heading from its text. */
+function splitSign({ text, raw, offset }: Line): { text: string; sign: HeadingSign | undefined } {
+  const plain = text.replace(/^[✅☑️✔️\s]+/u, '').replace(/(?<![✅☑️✔️\s])[✅☑️✔️\s]+$/u, '');
+  if (text.includes('✅')) return { text: plain, sign: { kind: 'done', text: '✅' } };
+  if (DONE_SIGN.test(plain)) return { text: plain.replace(DONE_SIGN, ''), sign: { kind: 'done', text: '[DONE]' } };
+  const [all, mark] = BOX.exec(plain) ?? [];
+  if (all === undefined || mark === undefined) return { text: plain, sign: undefined };
+  return {
+    text: plain.slice(all.length),
+    sign: { kind: 'box', box: { mark, offset: offset + raw.indexOf('[') + 1 } },
+  };
+}
+
+/**
+ * Finds the headings that are stories in a file without "Acceptance Criteria": those of one kind, if the checkboxes below
+ * have no ids. Headings with an id like `US-001` need a status, dependencies, or half of all checkboxes. Other headings
+ * (`1.`, `Login`) need a status or dependencies wherever they have checkboxes, and must have all of them.
+ */
+function findWithoutCriteria(
+  candidates: StoryHeading[],
+  { outline, kindOf }: { outline: OutlineSection[]; kindOf: (candidate: StoryHeading) => string },
+): StoryHeading[] {
+  const possible = candidates.filter(({ section }) => !section.isTitle && !isExample(headingsOf(section)));
+  const all = outline.flatMap(({ lines }) => boxesOf(lines)).length;
+  const byKind = new Map<string, StoryHeading[]>();
+  for (const candidate of possible) {
+    const kind = byKind.get(kindOf(candidate)) ?? [];
+    byKind.set(kindOf(candidate), kind);
+    kind.push(candidate);
+  }
+  const kinds = [...byKind.values()].filter((kind) => areStories(kind, all));
+  // A heading above stories of another kind is their group.
+  const groups = new Set(kinds.flat().flatMap(({ section }) => ancestorsOf(section).slice(1)));
+  return kinds.filter((kind) => !kind.some(({ section }) => groups.has(section))).flat();
+}
+
+function areStories(kind: StoryHeading[], all: number): boolean {
+  const boxes = kind.flatMap(({ lines }) => boxesOf(lines));
+  if (boxes.length > 0 && boxes.filter(hasId).length * 2 >= boxes.length) return false;
+  if (kind.every(({ id }) => id !== undefined && namesStory(id)))
+    return kind.some(isTracked) || (boxes.length > 0 && boxes.length * 2 >= all);
+  const owners = kind.filter(({ lines }) => boxesOf(lines).length > 0);
+  return (
+    owners.length > 0 &&
+    boxes.length === all &&
+    owners.every((owner) => isTracked(owner) && !isPartlyDone(owner) && !namesGroup(owner.heading.text))
+  );
+}
+
+function boxesOf(lines: Line[]): Line[] {
+  return lines.filter(({ box }) => box !== undefined);
+}
+
+/** `AC-1` is the id of a criterion. */
+function hasId({ text }: Line): boolean {
+  const id = findLeadingId(text)?.id;
+  return id !== undefined && !/^AC\b|^AC\d/i.test(id);
+}
+
+const GROUP_WORDS =
+  'epic|ep|e|phase|ph|p|milestone|ms|m|sprint|sp|release|rel|r|version|ver|v|wave|week|w|day|d|stage|part|section|' +
+  'sec|chapter|track|theme|quarter|q|h|goal|feature|adr|rfc';
+const GROUP = new RegExp(`^\\W*(?:${GROUP_WORDS})(?:[\\s.-]{0,3}\\d|\\s?:)`, 'i');
+
+function namesGroup(text: string): boolean {
+  return GROUP.test(text);
+}
+
+/** True for ids like `US-001`, `T001`, `P0-1` and `#12`; false for numbers, and for ids like `EPIC-1` and `M1`. */
+function namesStory(id: string): boolean {
+  return /^[A-Za-z]{1,10}\d{1,3}-\d/.test(id) || (/^[#A-Za-z]/.test(id) && !namesGroup(id));
+}
+
+/** True if the heading has a mark, a known status word or dependencies. */
+export function isTracked({ section, sign }: Pick<StoryHeading, 'section' | 'sign'>): boolean {
+  return sign !== undefined || findTracking(section).length > 0;
+}
+
+/** Returns the labels above the checkboxes that only a story has: its status, with a known word, and its dependencies. */
+function findTracking({ lines }: OutlineSection): string[] {
+  const first = lines.findIndex(({ box }) => box !== undefined);
+  const top = lines.slice(0, first < 0 ? undefined : first).filter(({ indent }) => indent === 0);
+  const labels = top.flatMap(readLabels).filter(({ name, value }) => {
+    const form = formOf(name);
+    if (form === 'status' || form === 'state') return statusOfWord(value) !== undefined;
+    return isDependencyName(form) && value !== '';
+  });
+  return labels.map(({ name }) => name);
+}
+
+/** Such checkboxes record progress one by one, as stories do. */
+function isPartlyDone({ lines }: StoryHeading): boolean {
+  const marks = new Set(boxesOf(lines).map(({ box }) => box?.mark === ' '));
+  return marks.size > 1;
+}
