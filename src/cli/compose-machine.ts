@@ -89,7 +89,7 @@ export function composeMachineServices({ readHost }: Pick<ServiceContext, 'readH
     async openPager() {
       const [{ readPager }, { readCorePager }, { startPager }, { processEnv }] = await Promise.all([
         import('../config/environment/editor-and-pager.ts'),
-        import('../git/process/core-pager.ts'),
+        import('../git/process/git-settings.ts'),
         import('./output/terminal-programs.ts'),
         import('../config/environment/host.ts'),
       ]);

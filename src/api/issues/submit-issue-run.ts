@@ -5,7 +5,7 @@ import type { PrdFile } from '../../core/prd/prd.ts';
 import { issuesToPrd, priorityLabels } from '../../forge/issues-to-prd.ts';
 import type { Config } from '../../config/config.ts';
 import type { Issue } from '../../forge/forge.ts';
-import { findOriginUrl } from '../../git/repository/origin-url.ts';
+import { findOriginUrl } from '../../git/repository/inspect-repo.ts';
 import { isUrl, parseRemote } from '../../git/repository/repo-url.ts';
 import { IssueRuns } from '../../store/forge/issue-runs.ts';
 import { readForges, readIssueSettings } from '../../worker/issues/open-issue-source.ts';

@@ -5,7 +5,7 @@ import { folderOfNamedPrd } from '../../core/prd/prd-names.ts';
 import type { Story } from '../../core/prd/prd.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { findCheckout } from '../../git/process/allow-bare.ts';
+import { findCheckout } from '../../git/repository/repository-places.ts';
 import { initRepo } from '../../git/repository/init-repo.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import { escapesFolder } from '../../lib/fs.ts';

@@ -5,7 +5,7 @@ import { discoverPrd } from './discover-prd.ts';
 import { describeImports, IMPORTED_NAME, settingsFrom, writeImportedPrd, type InitChoices } from './apply-imports.ts';
 import { listImports, type Imports } from './list-imports.ts';
 import { UnreadableFileError, readRegularText, isInside } from '../../lib/fs.ts';
-import { inspectRepo, findUnignoredFolders } from '../../git/repository/inspect-repo.ts';
+import { findUnignoredFolders, inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { imageAdvice, programsOf, registriesOf } from '../../core/command-needs.ts';
 import { renderInitTemplate } from '../../config/output/init-template.ts';

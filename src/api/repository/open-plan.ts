@@ -1,9 +1,9 @@
 import { basename, dirname } from 'node:path';
 import { quoteDocument } from '../../agents/prompt/prompt-section.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { findCheckout } from '../../git/process/allow-bare.ts';
-import { listFiles } from '../../git/objects/tree-list.ts';
-import { diffTexts } from '../../git/repository/diff-texts.ts';
+import { findCheckout } from '../../git/repository/repository-places.ts';
+import { listFiles } from '../../git/objects/trees.ts';
+import { diffTexts } from '../../git/commit/read-commits.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { pathExists } from '../../lib/fs.ts';
 import { defined } from '../../lib/guards.ts';

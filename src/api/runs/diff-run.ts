@@ -1,9 +1,8 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { toPrunedError } from '../../core/retention/retention.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
-import { diffCommits } from '../../git/commit/commit-diff.ts';
+import { diffCommits, hasCommit, readParent } from '../../git/commit/read-commits.ts';
 import { openHeldRepository, readHeldCommit } from '../../git/commit/held-commits.ts';
-import { hasCommit, readParent } from '../../git/commit/read-parents.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import type { ArtifactStore } from '../../store/artifact-store.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';

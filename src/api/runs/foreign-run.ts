@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
-import { findCheckout } from '../../git/process/allow-bare.ts';
+import { findCheckout } from '../../git/repository/repository-places.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { listUnmergedRuns } from '../../git/repository/unmerged-runs.ts';

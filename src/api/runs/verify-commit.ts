@@ -11,7 +11,7 @@ import { transcribe } from '../../core/transcript/transcript.ts';
 import { MESSAGE_LOG_ARGS, readTrailers } from '../../git/commit/commit-message.ts';
 import { gitText, tryGit } from '../../git/process/git.ts';
 import { readNote, type Note } from '../../git/commit/notes.ts';
-import { isObjectId } from '../../git/process/object-id.ts';
+import { isObjectId } from '../../git/process/git-output.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';

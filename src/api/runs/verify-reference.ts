@@ -4,7 +4,7 @@ import { processEnv } from '../../config/environment/host.ts';
 import { parseConfigFile, readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { readParents } from '../../git/commit/read-parents.ts';
+import { readParents } from '../../git/commit/read-commits.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 
 /** The configuration that the run of a commit should have had, as far as this machine knows. */

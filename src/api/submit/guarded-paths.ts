@@ -4,7 +4,7 @@ import { isAbsolute, relative, sep } from 'node:path';
 import type { ProtectedPath } from '../../core/journal/run-created.ts';
 import type { Config } from '../../config/config.ts';
 import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
-import { listFiles } from '../../git/objects/tree-list.ts';
+import { listFiles } from '../../git/objects/trees.ts';
 import { namedFiles } from '../../worker/prompt/read-prompt-files.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 

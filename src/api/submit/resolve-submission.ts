@@ -15,7 +15,7 @@ import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import { replaceLocalPrograms } from '../../git/repository/local-programs.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { inspectRepo, listChanges, readFileAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
-import { assertRunBranchesAllowed } from '../../git/repository/run-branch.ts';
+import { assertRunBranchesAllowed } from '../../git/land/land-commit.ts';
 import { findUnfinishedOperation } from '../../git/repository/worktrees.ts';
 import { findPlaces, requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl, mirrorName, parseRemote, type RemoteAccess } from '../../git/repository/repo-url.ts';

@@ -5,7 +5,7 @@ import type { Story } from '../../core/prd/prd.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { formatStoryRanges } from '../../core/run/story-ranges.ts';
-import { searchMissingContents } from '../../git/repository/missing-contents.ts';
+import { searchMissingContents } from '../../git/commit/read-commits.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 
 /** Warns if setup downloads packages that the network rules do not allow. */

@@ -1,7 +1,7 @@
 import { truncate } from '../../core/text/safe-text.ts';
 import { oneLine } from '../../lib/text.ts';
 
-export interface MessageParts {
+interface MessageParts {
   /** Its placeholders are filled in: `{id}`, `{title}`, `{title_lower}`, `{type}`, `{scope}`, `{run}`. */
   template: string;
   /** Of a conventional commit, from fixed lists or patterns; an empty scope is omitted with its parentheses. */

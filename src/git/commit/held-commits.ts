@@ -1,18 +1,19 @@
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { syncPath, writeAtomic, pathExists } from '../../lib/fs.ts';
+import { pathExists, syncPath, writeAtomic } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
-import { initBareRepo } from '../repository/init-repo.ts';
-import { git, gitText } from '../process/git.ts';
 import { IMPORT_LIMITS } from '../import/import-limits.ts';
 import { toFileChange, type FileChange } from '../import/import-tree.ts';
 import { setRef } from '../land/land-commit.ts';
 import { readMirrorFormat } from '../mirror/mirror.ts';
-import { assertObjectId } from '../process/object-id.ts';
-import { readParent } from './read-parents.ts';
 import { sendCommit } from '../mirror/send-commit.ts';
-import { diffTrees } from '../objects/tree-diff.ts';
+import { statObjects } from '../objects/read-objects.ts';
+import { diffTrees } from '../objects/trees.ts';
+import { assertObjectId } from '../process/git-output.ts';
+import { git, gitText } from '../process/git.ts';
+import { initBareRepo } from '../repository/init-repo.ts';
+import { readParent } from './read-commits.ts';
 
 /** Path from the objects folder of the held repository to that of the mirror. */
 const MIRROR_OBJECTS = '../../mirror.git/objects';
@@ -49,7 +50,7 @@ async function isRepository(dir: string, config: string): Promise<boolean> {
   return head?.startsWith('ref: ') === true && found === config && alternate === `${MIRROR_OBJECTS}\n`;
 }
 
-export interface HoldRequest {
+interface HoldRequest {
   candidateDir: string;
   mirrorDir: string;
   runId: string;
@@ -99,4 +100,30 @@ function heldRef(runId: string, storyKey: string): string {
     throw new HaloError('INTERNAL', 'The held commit has no name.');
   }
   return `refs/halo/held/${runId}/${storyKey}`;
+}
+
+/** Stores the commit with the tests of a story in the held repository, where it outlives its attempt. */
+export async function keepTests({ candidateDir, mirrorDir, runId, storyKey, commit }: HoldRequest): Promise<void> {
+  assertObjectId(commit, 'The commit of the tests');
+  const heldDir = await openHeldRepository(mirrorDir);
+  await sendCommit({ from: candidateDir, stores: [heldDir], commit });
+  await setRef(heldDir, testsRef(runId, storyKey), commit);
+}
+
+/** Whether the held repository has the commit. */
+export async function hasKeptTests(mirrorDir: string, commit: string): Promise<boolean> {
+  assertObjectId(commit, 'The commit of the tests');
+  const facts = await statObjects(await openHeldRepository(mirrorDir), [commit]);
+  return facts.get(commit)?.type === 'commit';
+}
+
+/** Copies the commit into the repository of an attempt, which must have its parent. Throws GIT_FAILED. */
+export async function fetchKeptTests(mirrorDir: string, candidateDir: string, commit: string): Promise<void> {
+  await sendCommit({ from: await openHeldRepository(mirrorDir), stores: [candidateDir], commit });
+}
+
+function testsRef(runId: string, storyKey: string): string {
+  if (![runId, storyKey].every((name) => /^[a-z0-9][a-z0-9-]*$/.test(name)))
+    throw new HaloError('INTERNAL', 'The commit of the tests has no name.');
+  return `refs/halo/tests/${runId}/${storyKey}`;
 }

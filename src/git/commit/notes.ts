@@ -1,17 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { HaloError } from '../../core/failure/errors.ts';
-import { syncRef } from '../repository/sync-repository.ts';
+import { releaseAbandonedLock, syncRef } from '../repository/sync-repository.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
-import { lastErrorLine, splitNul } from '../process/output.ts';
-import { releaseAbandonedLock } from '../land/abandoned-lock.ts';
-import { assertObjectId, isObjectId, zeroId } from '../process/object-id.ts';
-import { commitTreeArgs, type SigningKey } from './commit-signing.ts';
+import { assertObjectId, isObjectId, lastErrorLine, splitNul, zeroId } from '../process/git-output.ts';
+import { commitTreeArgs, type SigningKey } from './create-commit.ts';
 
 /** The ref of halo's proofs, in the repository that has the landed commits. */
 export const NOTES_REF = 'refs/notes/halo';
 
-export interface NoteRequest {
+interface NoteRequest {
   gitDir: string;
   commit: string;
   text: string;

@@ -1,7 +1,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gitText } from '../process/git.ts';
-import { isObjectId, isZeroId } from '../process/object-id.ts';
+import { isObjectId, isZeroId } from '../process/git-output.ts';
 import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
 import { NOTES_REF } from './notes.ts';
 
@@ -20,7 +20,7 @@ export async function listRange(gitDir: string, range: string): Promise<CommitsT
 }
 
 /** A line that git passes to a pre-receive hook: `<old> <new> <ref>`. */
-export interface PushedRef {
+interface PushedRef {
   next: string;
   ref: string;
 }

@@ -1,3 +1,7 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import { printableText } from '../process/git-output.ts';
+import { AT_LIMIT } from '../process/git.ts';
+
 /** Limits on the result of one attempt. */
 export interface ImportLimits {
   packBytes: number;
@@ -17,3 +21,21 @@ export const IMPORT_LIMITS: ImportLimits = {
   totalBytes: 1024 * 1024 * 1024,
   timeMs: 120_000,
 };
+
+/** The error of a rejected import: names the path (undefined: the whole result) and the rule that it breaks. */
+export function policyViolation(path: string | undefined, rule: string): HaloError {
+  const what = path === undefined ? "The agent's result" : `"${printableText(path)}"`;
+  return new HaloError('POLICY_VIOLATION', `${what} is refused: ${rule}.`, {
+    hint: 'Nothing of this attempt was imported; the repository is unchanged.',
+  });
+}
+
+/** Runs work on the result of a story. Throws POLICY_VIOLATION when git reaches a limit: the story is the cause. */
+export async function limitsAsViolation<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof HaloError) || error.cause !== AT_LIMIT) throw error;
+    throw policyViolation(undefined, `it is too large or too complex (${error.message.replace(/\.$/, '')})`);
+  }
+}

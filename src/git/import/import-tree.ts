@@ -3,15 +3,13 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { validateChanges, type ValidatedChanges } from './change-policy.ts';
-import { IMPORT_LIMITS, type ImportLimits } from './import-limits.ts';
-import { assertObjectId, isObjectId, zeroId } from '../process/object-id.ts';
+import { IMPORT_LIMITS, limitsAsViolation, policyViolation, type ImportLimits } from './import-limits.ts';
+import { assertObjectId, isObjectId, lastErrorLine, zeroId } from '../process/git-output.ts';
 import { candidatePath, createScratchRepo } from '../repository/scratch-repo.ts';
 import { scanChanges, type Additions, type ChangeScan } from './scan-secrets.ts';
-import { ABSENT, diffTrees, type RawChange } from '../objects/tree-diff.ts';
-import { limitsAsViolation, policyViolation } from './policy-violation.ts';
+import { ABSENT, diffTrees, type RawChange } from '../objects/trees.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { gitFailure, tryGit, git, gitStream, gitText } from '../process/git.ts';
-import { lastErrorLine } from '../process/output.ts';
+import { git, gitFailure, gitStream, gitText, tryGit } from '../process/git.ts';
 import { defined } from '../../lib/guards.ts';
 
 export interface ImportRequest {

@@ -1,19 +1,18 @@
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
-import { HALO_IDENTITY } from '../process/environment.ts';
-import { git, tryGit } from '../process/git.ts';
 import { readFolder } from '../../lib/fs.ts';
 import { shellQuote } from '../../lib/text.ts';
-import { lastErrorLine } from '../process/output.ts';
-import { readRef } from './land-commit.ts';
-import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
-import { assertObjectId } from '../process/object-id.ts';
+import { HALO_IDENTITY } from '../process/environment.ts';
+import { assertObjectId, lastErrorLine, zeroId } from '../process/git-output.ts';
+import { git, tryGit } from '../process/git.ts';
 import { callRemote, findLoginHint } from '../process/remote-access.ts';
+import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
+import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
 import { isAncestor } from '../repository/unmerged-runs.ts';
-import { listWorktrees, findRebasedRef, findUnfinishedOperation } from '../repository/worktrees.ts';
+import { findRebasedRef, findUnfinishedOperation, listWorktrees } from '../repository/worktrees.ts';
+import { readRef } from './land-commit.ts';
 
-export interface FastForwardRequest {
+interface FastForwardRequest {
   /** The user's checkout, or the bare repository. */
   root: string;
   /** The common git directory. */
@@ -29,7 +28,7 @@ export interface FastForwardRequest {
   name?: string;
 }
 
-export interface FastForwardResult {
+interface FastForwardResult {
   branch: string;
   from: string;
   to: string;
@@ -148,7 +147,7 @@ async function mergeIntoCheckout(path: string, { from, to, name, except }: Merge
   );
 }
 
-export interface PushRequest {
+interface PushRequest {
   mirrorDir: string;
   url: string;
   /** Short name of the branch in the remote repository. */
@@ -194,4 +193,24 @@ export async function pushFastForward({
 
 function landRefused(message: string, hint: string): HaloError {
   return new HaloError('LAND_REFUSED', message, { hint });
+}
+
+interface BranchRequest {
+  root: string;
+  gitDir: string;
+  /** Short name of the branch. */
+  branch: string;
+  commit: string;
+}
+
+/** Creates a branch at a commit, or fast-forwards it. Throws LAND_REFUSED if it has other commits. */
+export async function createBranch({ root, gitDir, branch, commit }: BranchRequest): Promise<void> {
+  const ref = `refs/heads/${branch}`;
+  if ((await readRef(gitDir, ref)) !== undefined) {
+    await fastForward({ root, gitDir, branch, to: commit });
+    return;
+  }
+  const args = ['update-ref', '--no-deref', '-m', 'halo: task completed', ref, commit, zeroId(commit)];
+  await git(args, { gitDir, env: HALO_IDENTITY, durable: true });
+  await syncRef(gitDir, ref);
 }

@@ -1,15 +1,15 @@
+import { access, constants, lstat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
+import { printableShellWord } from '../../core/text/safe-text.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { MESSAGE_LOG_ARGS, readTrailers, STORY_KEY_TRAILER, trailerValue } from '../commit/commit-message.ts';
-import { syncRef } from '../repository/sync-repository.ts';
-import { releaseAbandonedLock } from './abandoned-lock.ts';
-import { HALO_IDENTITY } from '../process/environment.ts';
-import { git, tryGit } from '../process/git.ts';
-import { assertObjectId, zeroId } from '../process/object-id.ts';
-import { assertRunBranchesAllowed } from '../repository/run-branch.ts';
 import { extendView } from '../mirror/base-view.ts';
 import { sendCommit } from '../mirror/send-commit.ts';
-import { splitNul } from '../process/output.ts';
+import { HALO_IDENTITY } from '../process/environment.ts';
+import { assertObjectId, splitNul, zeroId } from '../process/git-output.ts';
+import { git, tryGit } from '../process/git.ts';
+import { releaseAbandonedLock, syncRef } from '../repository/sync-repository.ts';
 import { listWorktrees } from '../repository/worktrees.ts';
 
 export interface LandRequest {
@@ -149,7 +149,7 @@ interface LandedStory {
   key: string;
 }
 
-export interface LandedQuery {
+interface LandedQuery {
   hostGitDir: string;
   ref: string;
   /** The commit that the run started from. */
@@ -175,4 +175,50 @@ export async function findLandedCommit(query: LandedQuery): Promise<string | und
       ({ trailers }) =>
         trailers.get('Halo-Run') === trailerValue(runId) && trailers.get(STORY_KEY_TRAILER) === story.key,
     )?.commit;
+}
+
+/** Folders to which landing writes. Those that are missing are created. */
+const FOLDERS = ['objects', 'objects/pack', 'refs/heads', 'refs/heads/halo'];
+
+const REASONS: Record<string, string> = { EACCES: 'permission denied', EROFS: 'the file system is read-only' };
+
+/** Throws DISK_FAILED if no commit can land in a repository: the work of an agent would be lost. */
+export async function assertWritable(gitDir: string): Promise<void> {
+  for (const path of FOLDERS.map((folder) => join(gitDir, folder))) {
+    const error = await access(path, constants.W_OK).catch((fault: NodeJS.ErrnoException) => fault);
+    if (!(error instanceof Error) || error.code === 'ENOENT') continue;
+    const why = REASONS[error.code ?? ''] ?? error.message;
+    throw new HaloError('DISK_FAILED', `halo cannot write to ${path}, where the commits of the run land: ${why}.`, {
+      hint: 'Give the user who runs halo write access to the repository.',
+      cause: error,
+    });
+  }
+}
+
+/** The prefix of run branches; git allows no branch with exactly this name next to them. */
+const FOLDER = 'halo';
+
+/** Throws LAND_REFUSED if a branch name prevents git from creating `halo/<runId>`. */
+export async function assertRunBranchesAllowed(gitDir: string): Promise<void> {
+  const found = await git(['show-ref', '--verify', '--quiet', `refs/heads/${FOLDER}`], { gitDir, ok: [0, 1] });
+  if (found.exitCode !== 0) return assertFolders(gitDir);
+  throw new HaloError(
+    'LAND_REFUSED',
+    `${gitDir} has a branch named ${FOLDER}: git cannot create ${FOLDER}/<runId>, the branch of a run, next to it.`,
+    { hint: `Rename it: git branch -m ${FOLDER} <another name>.` },
+  );
+}
+
+/** A broken branch of this name, or the log of a removed one, is a file where git needs a folder. */
+async function assertFolders(gitDir: string): Promise<void> {
+  for (const folder of ['refs/heads', 'logs/refs/heads']) {
+    const path = join(gitDir, folder, FOLDER);
+    const found = await lstat(path).catch(() => undefined);
+    if (found === undefined || found.isDirectory()) continue;
+    throw new HaloError(
+      'LAND_REFUSED',
+      `${path} is not a folder: git cannot create ${FOLDER}/<runId>, the branch of a run, in it.`,
+      { hint: `Check it, and remove it: rm ${printableShellWord(path)}.` },
+    );
+  }
 }

@@ -4,15 +4,13 @@ import { createFolders } from '../../lib/fs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { validateChanges } from '../import/change-policy.ts';
 import { tryGit } from '../process/git.ts';
-import { lastErrorLine } from '../process/output.ts';
-import { IMPORT_LIMITS } from '../import/import-limits.ts';
+import { assertObjectId, isObjectId, lastErrorLine } from '../process/git-output.ts';
+import { IMPORT_LIMITS, limitsAsViolation, policyViolation } from '../import/import-limits.ts';
 import { toFileChange, type FileChange } from '../import/import-tree.ts';
-import { assertObjectId, isObjectId } from '../process/object-id.ts';
-import { diffTrees } from '../objects/tree-diff.ts';
-import { limitsAsViolation, policyViolation } from '../import/policy-violation.ts';
+import { diffTrees } from '../objects/trees.ts';
 import { defined } from '../../lib/guards.ts';
 
-export interface MergeRequest {
+interface MergeRequest {
   /** Receives the objects of the merge; it sees both commits. */
   candidateDir: string;
   /** Its parent is an ancestor of `onto`. */
@@ -22,9 +20,7 @@ export interface MergeRequest {
 }
 
 /** `changed`: differences of the merged tree from `onto`; `paths`: files with conflicting changes. */
-export type MergeResult =
-  | { kind: 'clean'; tree: string; changed: FileChange[] }
-  | { kind: 'conflict'; paths: string[] };
+type MergeResult = { kind: 'clean'; tree: string; changed: FileChange[] } | { kind: 'conflict'; paths: string[] };
 
 const OUT_OF_MEMORY = /out of memory|malloc failed|cannot allocate memory/i;
 const MEMORY_BYTES = 3 * 1024 * 1024 * 1024;

@@ -6,7 +6,7 @@ import { processMark } from '../../lib/process-identity.ts';
 import { initBareRepo } from '../repository/init-repo.ts';
 import { git, gitText } from '../process/git.ts';
 import { readMirrorFormat } from './mirror.ts';
-import { assertObjectId } from '../process/object-id.ts';
+import { assertObjectId } from '../process/git-output.ts';
 import { retry } from '../../lib/async.ts';
 
 /** Each landed story adds a pack to the view of the next one; git searches all packs of a repository. */

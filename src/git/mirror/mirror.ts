@@ -10,8 +10,7 @@ import { processMark } from '../../lib/process-identity.ts';
 import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
 import { syncPacks, syncRef } from '../repository/sync-repository.ts';
 import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
-import { lastErrorLine } from '../process/output.ts';
-import { assertObjectId, isObjectId } from '../process/object-id.ts';
+import { assertObjectId, isObjectId, lastErrorLine } from '../process/git-output.ts';
 import { callRemote, findLoginHint } from '../process/remote-access.ts';
 import { canonicalSource, isUrl, mirrorName, type RemoteAccess } from '../repository/repo-url.ts';
 import { defined } from '../../lib/guards.ts';
@@ -38,7 +37,7 @@ export interface MirrorRequest {
   signal?: AbortSignal;
 }
 
-export interface Mirror {
+interface Mirror {
   dir: string;
   /** The requested commit; it is in the mirror with its history, referenced by `refs/halo/base/<head>` or `knownRef`. */
   head: string;

@@ -17,7 +17,7 @@ import {
   type MirrorRequest,
 } from './mirror.ts';
 import { statObjects } from '../objects/read-objects.ts';
-import { isObjectId } from '../process/object-id.ts';
+import { isObjectId } from '../process/git-output.ts';
 import { isUrl } from '../repository/repo-url.ts';
 
 /** Checking every object takes minutes in a repository with millions of them. */

@@ -1,14 +1,17 @@
-import { rm, readFile, stat } from 'node:fs/promises';
-import { PassThrough } from 'node:stream';
+import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PassThrough, type Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { HaloError } from '../../core/failure/errors.ts';
-import { syncPath, readFolder } from '../../lib/fs.ts';
-import { syncPacks } from '../repository/sync-repository.ts';
-import { AT_LIMIT, git, gitStream, gitText, tryGit } from '../process/git.ts';
 import { retry } from '../../lib/async.ts';
+import { readFolder, syncPath } from '../../lib/fs.ts';
+import { defined } from '../../lib/guards.ts';
 import { isOrphaned, processMark } from '../../lib/process-identity.ts';
+import { assertObjectId } from '../process/git-output.ts';
+import { AT_LIMIT, git, gitStream, gitText, tryGit } from '../process/git.ts';
+import { syncPacks } from '../repository/sync-repository.ts';
 
-export interface SendRequest {
+interface SendRequest {
   from: string;
   /** Repositories that have the parent of the commit; duplicates are ignored. */
   stores: readonly string[];
@@ -17,7 +20,7 @@ export interface SendRequest {
   keepIn?: string;
 }
 
-export interface SentCommit {
+interface SentCommit {
   /** The pack is `pack-<pack>` in each repository. */
   pack: string;
   /** To call once a ref points to the objects, or never will. */
@@ -116,4 +119,28 @@ async function sweepKeepFiles(gitDir: string): Promise<void> {
 
 function packsOf(gitDir: string): string {
   return join(gitDir, 'objects', 'pack');
+}
+
+interface CommitSource {
+  gitDir: string;
+  commit: string;
+  signal?: AbortSignal;
+}
+
+/**
+ * Streams a pack with one commit, its tree and its blobs, without history: the receiver must list the commit in its
+ * `shallow` file. The stream fails with GIT_FAILED when git does.
+ */
+export async function streamCommitPack({ gitDir, commit, signal }: CommitSource): Promise<Readable> {
+  assertObjectId(commit, 'The commit');
+  const args = ['pack-objects', '--revs', '--shallow', '--stdout', '--quiet', '--delta-base-offset'];
+  const input = `--shallow ${commit}\n${commit}\n`;
+  const pack = await gitStream(args, { gitDir, input, ...defined({ signal }) });
+  const out = new PassThrough();
+  // Ended only after git succeeded: a truncated stream must never look complete.
+  Promise.all([pipeline(pack.stdout, out, { end: false }), pack.done]).then(
+    () => out.end(),
+    (error: unknown) => out.destroy(error as Error),
+  );
+  return out;
 }

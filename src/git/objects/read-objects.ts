@@ -1,7 +1,7 @@
 import { git } from '../process/git.ts';
 import { defined } from '../../lib/guards.ts';
 
-export interface ObjectFacts {
+interface ObjectFacts {
   type: string;
   size: number;
 }
@@ -25,7 +25,7 @@ export async function statObjects(
 }
 
 /** What is read of objects, in bytes. */
-export interface ReadLimits {
+interface ReadLimits {
   signal?: AbortSignal | undefined;
   /** A larger object counts as missing. */
   maxEach?: number;

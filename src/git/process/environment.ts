@@ -8,7 +8,7 @@ import { isOlderVersion } from '../../lib/version.ts';
  */
 export type Trust = 'sealed' | 'operator';
 
-export interface GitEnvironment {
+interface GitEnvironment {
   env: Record<string, string | undefined>;
   /** Whether the environment of this process is inherited; `env` overrides it. */
   inherit: boolean;
@@ -24,7 +24,7 @@ export interface GitProgram {
   version: string;
 }
 
-export interface EnvironmentRequest {
+interface EnvironmentRequest {
   trust: Trust;
   /** The transports that git may use, separated by colons; none when empty. */
   protocols: string;

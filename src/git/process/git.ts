@@ -4,7 +4,7 @@ import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
 import { withLimits } from './git-limits.ts';
 import { Launcher } from './launcher.ts';
-import { lastErrorLine } from './output.ts';
+import { lastErrorLine } from './git-output.ts';
 import { defined } from '../../lib/guards.ts';
 
 export interface GitOptions {
@@ -37,7 +37,7 @@ export interface GitOptions {
   settings?: Readonly<Record<string, string>>;
 }
 
-export interface GitResult {
+interface GitResult {
   stdout: Buffer;
   stderr: string;
   exitCode: number;
@@ -91,7 +91,7 @@ async function runGit(args: string[], options: GitOptions): Promise<GitOutcome> 
   };
 }
 
-export interface GitStream {
+interface GitStream {
   /** Destroyed when git fails; read it to its end. */
   stdout: Readable;
   /** Settles when git ended; rejects like `git`. */

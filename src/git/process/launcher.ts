@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { HaloError } from '../../core/failure/errors.ts';
 
 /** A command that runs to its end. */
-export interface LaunchRequest {
+interface LaunchRequest {
   command: readonly string[];
   options: LaunchOptions;
   input: string | Uint8Array | undefined;
@@ -23,7 +23,7 @@ interface LaunchOptions {
 }
 
 /** What execa returns for a command, as far as it is used. */
-export interface LaunchResult {
+interface LaunchResult {
   /** Undefined if a signal ended it, or if it could not be started. */
   exitCode?: number | undefined;
   stdout?: Uint8Array | undefined;

@@ -15,7 +15,7 @@ const USER_HELPER = `!f() { test "$1" = get && printf 'username=%s\\n' "$HALO_GI
 const WITHOUT_STORED_LOGINS = { HOME: '/nonexistent', GIT_ASKPASS: '/bin/false', SSH_ASKPASS: '/bin/false' };
 
 /** How git accesses a remote repository. */
-export interface RemoteCall {
+interface RemoteCall {
   /** Arguments before the git command. */
   args: string[];
   options: GitOptions;

@@ -3,18 +3,18 @@ import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, posix, relative } from 'node:path';
 import { git } from '../process/git.ts';
 import { listSettings, type GitSetting } from '../process/git-settings.ts';
-import { splitNul } from '../process/output.ts';
+import { splitNul } from '../process/git-output.ts';
 import { listWorktrees } from '../repository/worktrees.ts';
 
 /** A file or folder of a repository that git settings of the repository or the operator refer to. */
-export interface NamedPath {
+interface NamedPath {
   /** Relative to the root of the tree. */
   path: string;
   /** The setting, e.g. `core.hookspath`. */
   setting: string;
 }
 
-export interface NamedPathsRequest {
+interface NamedPathsRequest {
   /** A checkout, or the bare repository. */
   root: string;
   gitDir: string;

@@ -4,7 +4,7 @@ import { createFolders, syncPath } from '../../lib/fs.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git } from '../process/git.ts';
 
-export interface BareRepoOptions {
+interface BareRepoOptions {
   /** The text of the `config` file. */
   config: string;
   /** Path of another objects folder, absolute or relative to the objects folder of this repository. */

@@ -2,12 +2,11 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isFolder } from '../../lib/fs.ts';
-import { allowBareRepository, findCheckout } from '../process/allow-bare.ts';
-import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
+import { assertObjectId, isObjectId, lastErrorLine, splitNul } from '../process/git-output.ts';
 import { questionMs, withLimits } from '../process/git-limits.ts';
-import { lastErrorLine, splitNul } from '../process/output.ts';
+import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
-import { assertObjectId, isObjectId } from '../process/object-id.ts';
+import { allowBareRepository, findCheckout } from './repository-places.ts';
 
 export interface RepoInfo {
   /** Root of the checkout; the repository itself when it is bare. Absolute, links resolved. */
@@ -90,7 +89,7 @@ async function openQuestions(path: string): Promise<(...args: string[]) => Promi
   };
 }
 
-export interface WorkingTreeChanges {
+interface WorkingTreeChanges {
   tracked: string[];
   untracked: string[];
 }
@@ -146,7 +145,7 @@ export async function findUnignoredFolders(root: string, folders: readonly strin
   return folders.filter((folder) => !ignored.has(`${folder}/`));
 }
 
-export interface FileAtCommit {
+interface FileAtCommit {
   gitDir: string;
   commit: string;
   /** Relative to the top of the tree. */
@@ -202,4 +201,15 @@ function notARepo(path: string, why: string): HaloError {
       ? `It belongs to another user. If you trust it: git config --global --add safe.directory ${path}`
       : 'Use the path of a git checkout or a bare repository, or run `git init` and create a first commit.',
   });
+}
+
+/** The address of the remote `origin` of a repository; undefined if it has none. */
+export async function findOriginUrl(path: string): Promise<string | undefined> {
+  const allowed = await allowBareRepository(path);
+  const { exitCode, stdout } = await tryGit([...allowed, 'config', '--get', 'remote.origin.url'], {
+    cwd: path,
+    trust: 'operator',
+  });
+  const url = stdout.toString('utf8').trim();
+  return exitCode !== 0 || url === '' ? undefined : url;
 }

@@ -1,9 +1,9 @@
 import { git, type GitOptions } from '../process/git.ts';
-import { splitNul } from '../process/output.ts';
+import { splitNul } from '../process/git-output.ts';
 import { isLocal, listSettings } from '../process/git-settings.ts';
 
 /** Settings that override the programs that a repository's own configuration names. */
-export interface LocalPrograms {
+interface LocalPrograms {
   settings: Record<string, string>;
   /** Names of the filters that are disabled because the operator has not configured them. */
   filters: string[];

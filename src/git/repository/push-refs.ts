@@ -1,11 +1,11 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { git, tryGit } from '../process/git.ts';
-import { lastErrorLine } from '../process/output.ts';
+import { lastErrorLine } from '../process/git-output.ts';
 import { callRemote } from '../process/remote-access.ts';
 import { NOTES_REF } from '../commit/notes.ts';
 import type { Login } from './repo-url.ts';
 
-export interface PushedRefs {
+interface PushedRefs {
   mirrorDir: string;
   /** The repository with the notes of the run. */
   hostGitDir: string;

@@ -9,7 +9,7 @@ import { readMirrorFormat } from '../mirror/mirror.ts';
 /** Path from an objects folder in a scratch folder to the view; the same inside a sandbox that mounts both. */
 const VIEW_OBJECTS = '../../base.git/objects';
 
-export interface ScratchRequest {
+interface ScratchRequest {
   mirrorDir: string;
   /** Made by halo: `[A-Za-z0-9._-]`. */
   attemptId: string;

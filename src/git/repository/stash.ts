@@ -2,10 +2,10 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { syncCheckout, syncRef } from './sync-repository.ts';
 import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
 import { filtersOf, replaceLocalPrograms } from './local-programs.ts';
-import { splitNul } from '../process/output.ts';
+import { splitNul } from '../process/git-output.ts';
 
 /** Stashed changes of a checkout. */
-export interface Stash {
+interface Stash {
   root: string;
   /** The commit that holds them. */
   commit: string;

@@ -1,16 +1,15 @@
 import { MESSAGE_LOG_ARGS, readTrailers } from '../commit/commit-message.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
-import { assertObjectId } from '../process/object-id.ts';
-import { splitNul } from '../process/output.ts';
+import { assertObjectId, splitNul } from '../process/git-output.ts';
 
 /** A run branch whose tip is not part of another commit's history. */
-export interface UnmergedRun {
+interface UnmergedRun {
   runId: string;
   tip: string;
 }
 
 /** Where a run started. */
-export interface RunStart {
+interface RunStart {
   runId: string;
   branch: string;
   base: string;

@@ -1,5 +1,4 @@
-import { splitNul } from '../process/output.ts';
-import { assertObjectId } from '../process/object-id.ts';
+import { assertObjectId, splitNul } from '../process/git-output.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { git, gitText, type GitOptions } from '../process/git.ts';
 import { createFolders, readRegularText, syncUpTo, pathExists } from '../../lib/fs.ts';
@@ -7,7 +6,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { dirname, join, resolve } from 'node:path';
 import { readdir } from 'node:fs/promises';
 
-export interface Worktree {
+interface Worktree {
   path: string;
   /** Full ref name; undefined when detached or bare. */
   branch: string | undefined;

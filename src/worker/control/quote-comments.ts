@@ -1,8 +1,8 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { FeedbackComment } from '../../core/review/feedback.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
-import { readParent } from '../../git/commit/read-parents.ts';
-import { listFiles } from '../../git/objects/tree-list.ts';
+import { readParent } from '../../git/commit/read-commits.ts';
+import { listFiles } from '../../git/objects/trees.ts';
 import { readBytesAt } from '../../git/repository/inspect-repo.ts';
 import { defined } from '../../lib/guards.ts';
 

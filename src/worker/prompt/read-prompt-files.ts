@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { findHeadingSection } from '../../core/text/heading-section.ts';
 import { hasHidden } from '../../core/text/hidden-characters.ts';
 import { safeText } from '../../core/text/safe-text.ts';
-import { listFiles, type TreeFile } from '../../git/objects/tree-list.ts';
+import { listFiles, type TreeFile } from '../../git/objects/trees.ts';
 import { readBytesAt } from '../../git/repository/inspect-repo.ts';
 import { compileGlobs } from '../../lib/glob.ts';
 

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Note } from '../../git/commit/notes.ts';
-import { publicKeyOf } from '../../git/commit/public-key.ts';
-import { verifySignature, isSigned, type Signature } from '../../git/commit/commit-signing.ts';
+import { isSigned, publicKeyOf, verifySignature, type Signature } from '../../git/commit/create-commit.ts';
 import { readRegularText } from '../../lib/fs.ts';
 import type { FactCheck } from './compare-record.ts';
 

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts';
 import type { Proof } from '../../core/review/proof.ts';
 import { commandFor } from '../../core/review/tests-first.ts';
 import { gitText } from '../../git/process/git.ts';
-import { readParents } from '../../git/commit/read-parents.ts';
+import { readParents } from '../../git/commit/read-commits.ts';
 import { mirrorName } from '../../git/repository/repo-url.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { allowsPrivateAddress } from '../../config/trust/trust.ts';

@@ -5,7 +5,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { stripCredentials } from '../../core/text/address-credentials.ts';
 import { openPullRequests, openPullReviews } from '../../forge/open-forge.ts';
 import type { PullRequests, PullReviews } from '../../forge/forge.ts';
-import { findOriginUrl } from '../../git/repository/origin-url.ts';
+import { findOriginUrl } from '../../git/repository/inspect-repo.ts';
 import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl, type Login } from '../../git/repository/repo-url.ts';
 import type { Connections } from '../../lib/network/connections.ts';

@@ -8,7 +8,7 @@ import { openPulls, pauseBetweenReadings, type RunPull } from '../../core/pulls/
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { PullReviews } from '../../forge/forge.ts';
-import { readChangesOf } from '../../git/commit/read-parents.ts';
+import { readChangesOf } from '../../git/commit/read-commits.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { waitAfter } from '../../forge/forge-client.ts';
 import { doubledDelay, withTimeout } from '../../lib/async.ts';

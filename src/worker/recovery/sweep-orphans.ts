@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { sweepTemporary } from '../../git/mirror/sweep-temporary.ts';
+import { sweepTemporary } from '../../git/mirror/mirror-upkeep.ts';
 import { listOrphanFolders } from './orphan-folders.ts';
 import { readFolder } from '../../lib/fs.ts';
 import type { LabelledResource } from '../../sandbox/sandbox.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
-import type { SigningKey } from '../../git/commit/commit-signing.ts';
+import type { SigningKey } from '../../git/commit/create-commit.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { requireRunGitDir } from './run-repository.ts';

@@ -1,4 +1,4 @@
-import { isObjectId } from '../../git/process/object-id.ts';
+import { isObjectId } from '../../git/process/git-output.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { inspectRunRepo } from '../repository/run-repository.ts';
 import { isOnOtherBranch } from '../../git/repository/unmerged-runs.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../core/retention/retention.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
-import { releaseRun, repackHeld } from '../../git/mirror/release-run.ts';
+import { releaseRun, repackHeld } from '../../git/mirror/mirror-upkeep.ts';
 import { mapConcurrent } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { acquireLock, LockBusyError } from '../../lib/lock.ts';

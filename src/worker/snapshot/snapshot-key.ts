@@ -5,7 +5,7 @@ import { selectInputs } from '../../core/snapshot/install-inputs.ts';
 import { snapshotKeyText, type Snapshot, type SnapshotParts } from '../../core/snapshot/snapshot.ts';
 import { findTreeDependency, listLockedFolders } from '../../core/snapshot/tree-dependency.ts';
 import { readObjects } from '../../git/objects/read-objects.ts';
-import { listFiles, type TreeFile } from '../../git/objects/tree-list.ts';
+import { listFiles, type TreeFile } from '../../git/objects/trees.ts';
 import { compileGlobs } from '../../lib/glob.ts';
 
 /** A file that decides whether an install is pure is not read beyond this size. */

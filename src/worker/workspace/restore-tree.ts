@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { streamCommitPack } from '../../git/mirror/stream-commit-pack.ts';
+import { streamCommitPack } from '../../git/mirror/send-commit.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { DOCKER_DIR } from '../../sandbox/docker/image/image-recipe.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
 import { holdCommit, openHeldRepository, readHeldCommit } from '../../../src/git/commit/held-commits.ts';
-import { transferCommit, moveBranch } from '../../../src/git/land/land-commit.ts';
+import { moveBranch, transferCommit } from '../../../src/git/land/land-commit.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { readNote, writeNote } from '../../../src/git/commit/notes.ts';
 import { restoreStash, stashChanges } from '../../../src/git/repository/stash.ts';

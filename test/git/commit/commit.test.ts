@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { commitMessage } from '../../../src/git/commit/commit-message.ts';
 import { createCommit } from '../../../src/git/commit/create-commit.ts';
-import { diffCommits } from '../../../src/git/commit/commit-diff.ts';
+import { diffCommits } from '../../../src/git/commit/read-commits.ts';
 import { candidatePath } from '../../../src/git/repository/scratch-repo.ts';
 import { run } from '../../support/repository/git-fixture.ts';
 import { importFrom, makeWorkshop, snapshot } from '../import/import-fixture.ts';

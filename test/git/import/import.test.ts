@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
-import { limitsAsViolation } from '../../../src/git/import/policy-violation.ts';
+import { limitsAsViolation } from '../../../src/git/import/import-limits.ts';
 import { AT_LIMIT } from '../../../src/git/process/git.ts';
 import { candidatePath } from '../../../src/git/repository/scratch-repo.ts';
 import { commitFiles, run, runBytes, writeObject } from '../../support/repository/git-fixture.ts';

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { storyKey } from '../../../src/core/run/story-key.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../src/git/commit/commit-message.ts';
 import { createCommit } from '../../../src/git/commit/create-commit.ts';
-import { transferCommit, findLandedCommit, moveBranch, type LandRequest } from '../../../src/git/land/land-commit.ts';
+import { findLandedCommit, moveBranch, transferCommit, type LandRequest } from '../../../src/git/land/land-commit.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { processMark } from '../../../src/lib/process-identity.ts';
 import { candidatePath, removeScratch } from '../../../src/git/repository/scratch-repo.ts';

@@ -11,8 +11,8 @@ import {
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { mirrorPath, updateMirror, withMirrorLock } from '../../../src/git/mirror/mirror.ts';
-import { streamCommitPack } from '../../../src/git/mirror/stream-commit-pack.ts';
-import { repackMirror } from '../../../src/git/mirror/repack-mirror.ts';
+import { streamCommitPack } from '../../../src/git/mirror/send-commit.ts';
+import { repackMirror } from '../../../src/git/mirror/mirror-upkeep.ts';
 import { canonicalSource, isUrl, mirrorName, parseRemote } from '../../../src/git/repository/repo-url.ts';
 import { commitFiles, makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
 import { skipFor } from '../../support/skip.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { holdCommit, openHeldRepository, readHeldCommit } from '../../../src/git/commit/held-commits.ts';
-import { transferCommit, moveBranch } from '../../../src/git/land/land-commit.ts';
+import { moveBranch, transferCommit } from '../../../src/git/land/land-commit.ts';
 import { repairMirror } from '../../../src/git/mirror/repair-mirror.ts';
 import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';

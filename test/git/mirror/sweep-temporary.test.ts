@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
-import { sweepTemporary } from '../../../src/git/mirror/sweep-temporary.ts';
+import { sweepTemporary } from '../../../src/git/mirror/mirror-upkeep.ts';
 import { commitFiles, makeRepo, run, runBytes } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { PRD_PLACES } from '../../../src/api/repository/discover-prd.ts';
-import { PROTECTED_GROUPS } from '../../../src/git/protect/protected-list.ts';
-import { findProtected } from '../../../src/git/protect/protected-paths.ts';
+import { findProtected, PROTECTED_GROUPS } from '../../../src/git/protect/protected-paths.ts';
 
 describe('findProtected', () => {
   it.each([

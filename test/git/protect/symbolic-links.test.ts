@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { guardGlobs, namesOf, readLinks, findProtected } from '../../../src/git/protect/protected-paths.ts';
+import { findProtected, guardGlobs, namesOf, readLinks } from '../../../src/git/protect/protected-paths.ts';
 import { commitFiles, makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { diffCommits } from '../../../src/git/commit/commit-diff.ts';
+import { diffCommits } from '../../../src/git/commit/read-commits.ts';
 import { commitFiles, makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

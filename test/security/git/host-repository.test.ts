@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
 import { NOTES_REF, writeNote } from '../../../src/git/commit/notes.ts';
-import { readParents } from '../../../src/git/commit/read-parents.ts';
+import { readParents } from '../../../src/git/commit/read-commits.ts';
 import { findLandedCommit } from '../../../src/git/land/land-commit.ts';
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';

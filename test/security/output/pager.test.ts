@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startPager } from '../../../src/cli/output/terminal-programs.ts';
 import { readPager } from '../../../src/config/environment/editor-and-pager.ts';
-import { readCorePager } from '../../../src/git/process/core-pager.ts';
+import { readCorePager } from '../../../src/git/process/git-settings.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';

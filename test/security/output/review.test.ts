@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildApp } from '../../../src/api/http/http-server.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
-import { diffCommits } from '../../../src/git/commit/commit-diff.ts';
+import { diffCommits } from '../../../src/git/commit/read-commits.ts';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
 import { inspectRepo } from '../../../src/git/repository/inspect-repo.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';

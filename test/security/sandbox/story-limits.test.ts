@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { diffCommits } from '../../../src/git/commit/commit-diff.ts';
+import { diffCommits } from '../../../src/git/commit/read-commits.ts';
 import { run } from '../../support/repository/git-fixture.ts';
 import { blob, importFrom, makeWorkshop, rawTree, treeWith, type Entry } from '../../git/import/import-fixture.ts';
 

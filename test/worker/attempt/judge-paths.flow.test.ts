@@ -2,7 +2,7 @@ import { symlinkSync } from 'node:fs';
 import { describe, expect } from 'vitest';
 import type { ProtectedPath } from '../../../src/core/journal/run-created.ts';
 import { toFileChange } from '../../../src/git/import/import-tree.ts';
-import { diffTrees } from '../../../src/git/objects/tree-diff.ts';
+import { diffTrees } from '../../../src/git/objects/trees.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { judgePaths, type JudgedPaths } from '../../../src/worker/attempt/phases/judge-paths.ts';
 import { it } from '../../support/fixtures.ts';

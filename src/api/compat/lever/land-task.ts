@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { Flag } from '../../../core/review/flags.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { createBranch } from '../../../git/repository/create-branch.ts';
+import { createBranch } from '../../../git/land/fast-forward.ts';
 import type { RepoInfo } from '../../../git/repository/inspect-repo.ts';
 import { restoreStash, stashChanges } from '../../../git/repository/stash.ts';
 import type { Operations } from '../../operations.ts';

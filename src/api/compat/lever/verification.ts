@@ -1,6 +1,6 @@
 import { git } from '../../../git/process/git.ts';
 import { readFileAt } from '../../../git/repository/inspect-repo.ts';
-import { splitNul } from '../../../git/process/output.ts';
+import { splitNul } from '../../../git/process/git-output.ts';
 
 /** A commit and its repository. */
 export interface Tree {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import type { Transport } from '../../../config/config.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { listFiles } from '../../../git/objects/tree-list.ts';
+import { listFiles } from '../../../git/objects/trees.ts';
 import { tailSink } from '../../../lib/streams.ts';
 import type { Sandbox } from '../../../sandbox/sandbox.ts';
 import { openFileSink } from '../../../store/file-sink.ts';

@@ -4,7 +4,7 @@ import type { Config } from '../../../config/config.ts';
 import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../git/commit/commit-message.ts';
 import { createCommit } from '../../../git/commit/create-commit.ts';
-import { diffCommits, listBinaryPaths } from '../../../git/commit/commit-diff.ts';
+import { diffCommits, listBinaryPaths } from '../../../git/commit/read-commits.ts';
 import { importTree } from '../../../git/import/import-tree.ts';
 import { toHaloError } from '../../../core/failure/errors.ts';
 import { describeHidden } from '../../../core/text/hidden-places.ts';

@@ -1,13 +1,13 @@
 import { safeLine } from '../../../core/text/safe-text.ts';
 import {
-  guardGlobs,
-  namesOf,
-  readLinks,
   findNewDotFolders,
   findProtected,
+  guardGlobs,
+  namesOf,
+  PROTECTED_GROUPS,
+  readLinks,
 } from '../../../git/protect/protected-paths.ts';
 import type { FileChange } from '../../../git/import/import-tree.ts';
-import { PROTECTED_GROUPS } from '../../../git/protect/protected-list.ts';
 import { readBytesAt } from '../../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import { judgePrdChange, type PrdChange } from '../../../prd/judge-change.ts';

@@ -1,6 +1,6 @@
 import type { JournalEntry } from '../../../core/journal/events.ts';
 import type { RunState } from '../../../core/run/state.ts';
-import { transferCommit, moveBranch } from '../../../git/land/land-commit.ts';
+import { moveBranch, transferCommit } from '../../../git/land/land-commit.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { assertCurrent } from '../fence.ts';
 import { writeProofNote } from '../../proof/proof-record.ts';

@@ -1,5 +1,5 @@
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { diffCommits } from '../../../git/commit/commit-diff.ts';
+import { diffCommits } from '../../../git/commit/read-commits.ts';
 import { mergeOnto } from '../../../git/land/merge-commits.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { AttemptEnded } from '../attempt-outcome.ts';

@@ -1,6 +1,6 @@
 import { storyOf } from '../../../core/run/state.ts';
 import { lockedTestsOf, type KeptTests, type LockedTests } from '../../../core/review/tests-first.ts';
-import { fetchKeptTests, hasKeptTests, keepTests } from '../../../git/commit/kept-tests-commit.ts';
+import { fetchKeptTests, hasKeptTests, keepTests } from '../../../git/commit/held-commits.ts';
 import { SILENT_JOURNAL } from '../attempt-journal.ts';
 import type { Attempt } from '../open-attempt.ts';
 

@@ -10,7 +10,7 @@ import {
 } from '../../../core/review/tests-first.ts';
 import type { TestCase } from '../../../core/test-report/formats/collect-tests.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { listFiles } from '../../../git/objects/tree-list.ts';
+import { listFiles } from '../../../git/objects/trees.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import { attemptFailed, withCause } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';

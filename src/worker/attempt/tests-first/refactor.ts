@@ -1,7 +1,7 @@
 import { addUsage } from '../../../core/agent.ts';
 import { HaloError, toHaloError } from '../../../core/failure/errors.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { diffCommits } from '../../../git/commit/commit-diff.ts';
+import { diffCommits } from '../../../git/commit/read-commits.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';

@@ -7,9 +7,9 @@ import {
   type LockedTests,
   type RedVerdict,
 } from '../../../core/review/tests-first.ts';
-import { foldName } from '../../../git/import/path-policy.ts';
+import { foldName } from '../../../git/import/change-policy.ts';
 import { statObjects } from '../../../git/objects/read-objects.ts';
-import { listFiles } from '../../../git/objects/tree-list.ts';
+import { listFiles } from '../../../git/objects/trees.ts';
 import { compileGlobs } from '../../../lib/glob.ts';
 import type { Measurements } from '../attempt-outcome.ts';
 import type { AttemptWorkspaces } from '../phases/prepare-workspace.ts';

@@ -1,9 +1,11 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { mapConcurrent } from '../../lib/async.ts';
-import { git, tryGit, type GitOutcome } from '../process/git.ts';
-import { splitNul } from '../process/output.ts';
-import { assertObjectId } from '../process/object-id.ts';
+import { assertObjectId, isObjectId, splitNul } from '../process/git-output.ts';
+import { git, gitText, tryGit, type GitOutcome } from '../process/git.ts';
 
-export interface DiffRequest {
+interface DiffRequest {
   gitDir: string;
   from: string;
   to: string;
@@ -95,3 +97,87 @@ function splitFiles(patch: Buffer): string[] {
 }
 
 const CUT = `halo: this patch is cut off, because it is larger than ${MAX_PATCH_BYTES / 1024 ** 2} MiB or takes too long to make.`;
+
+/** Returns the first parent of a commit. Throws GIT_FAILED when the commit or the parent does not exist. */
+export async function readParent(gitDir: string, commit: string): Promise<string> {
+  assertObjectId(commit, 'The commit');
+  return gitText(['rev-parse', '--verify', '--end-of-options', `${commit}^1`], { gitDir });
+}
+
+/** Whether a repository has a commit. */
+export async function hasCommit(gitDir: string, commit: string): Promise<boolean> {
+  assertObjectId(commit, 'The commit');
+  return (await tryGit(['cat-file', '-e', `${commit}^{commit}`], { gitDir })).exitCode === 0;
+}
+
+/** Returns all parents of a commit. Throws GIT_FAILED when the commit does not exist. */
+export async function readParents(gitDir: string, commit: string): Promise<string[]> {
+  assertObjectId(commit, 'The commit');
+  const parents = await gitText(['rev-parse', '--end-of-options', `${commit}^@`], { gitDir });
+  return parents.split('\n').filter((line) => isObjectId(line));
+}
+
+/** Returns the newest commits of a range that changed a path, newest first, at most 100. Throws GIT_FAILED. */
+export async function readChangesOf(
+  gitDir: string,
+  { base, tip, path }: { base: string; tip: string; path: string },
+): Promise<string[]> {
+  assertObjectId(base, 'The commit');
+  assertObjectId(tip, 'The commit');
+  const args = ['--literal-pathspecs', 'log', '--max-count=100', '--format=%H', `${base}..${tip}`, '--', path];
+  const found = await gitText(args, { gitDir });
+  return found.split('\n').filter((line) => isObjectId(line));
+}
+
+/** The difference between two texts as a patch of the file `name`; empty if they are equal. Throws GIT_FAILED. */
+export async function diffTexts(before: string, after: string, name: string): Promise<Buffer> {
+  const folder = await mkdtemp(join(tmpdir(), 'halo-diff-'));
+  try {
+    for (const [side, text] of [
+      ['a', before],
+      ['b', after],
+    ] as const) {
+      await mkdir(join(folder, side));
+      await writeFile(join(folder, side, name), text);
+    }
+    const args = ['diff', '--no-index', '--no-color', '--no-ext-diff', '--no-textconv', '--no-prefix'];
+    const { stdout } = await git([...args, '--', `a/${name}`, `b/${name}`], { cwd: folder, ok: [0, 1] });
+    return stdout;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Contents that a commit references but does not contain. Paths from its root, in the order of the tree. */
+interface MissingContents {
+  submodules: string[];
+  /** Files whose content is in Git LFS. */
+  pointers: string[];
+}
+
+const SUBMODULE = '160000 ';
+const POINTER = '^version https://git-lfs\\.github\\.com/spec/v1$';
+
+const SEARCH_MS = 30_000;
+
+/** Finds submodules and LFS pointers. Returns nothing if git fails, because the result is only used for a warning. */
+export async function searchMissingContents({
+  gitDir,
+  commit,
+}: {
+  gitDir: string;
+  commit: string;
+}): Promise<MissingContents> {
+  const [tree, filtered] = await Promise.all([
+    tryGit(['ls-tree', '-r', '-z', '--full-tree', commit], { gitDir }),
+    tryGit(['grep', '-l', '-z', '-F', '-e', 'filter=lfs', commit, '--', ':(glob)**/.gitattributes'], { gitDir }),
+  ]);
+  const submodules = splitNul(tree.stdout).flatMap((entry) =>
+    entry.startsWith(SUBMODULE) ? [entry.slice(entry.indexOf('\t') + 1)] : [],
+  );
+  // Search file contents only if LFS is in use.
+  if (filtered.exitCode !== 0) return { submodules, pointers: [] };
+  const found = await tryGit(['grep', '-l', '-z', '-I', '-e', POINTER, commit], { gitDir, timeoutMs: SEARCH_MS });
+  // Each is `<commit>:<path>`.
+  return { submodules, pointers: splitNul(found.stdout).map((each) => each.slice(commit.length + 1)) };
+}

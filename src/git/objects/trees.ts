@@ -1,6 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
+import { defined } from '../../lib/guards.ts';
+import { policyViolation } from '../import/import-limits.ts';
 import { gitStream } from '../process/git.ts';
-import { policyViolation } from '../import/policy-violation.ts';
 
 export interface RawChange {
   oldMode: string;
@@ -12,7 +13,7 @@ export interface RawChange {
   path: string;
 }
 
-export interface TreeDiffRequest {
+interface TreeDiffRequest {
   gitDir: string;
   from: string;
   to: string;
@@ -77,4 +78,59 @@ function parse(head: Buffer, path: Buffer): RawChange {
   const text = path.toString('utf8');
   if (!Buffer.from(text).equals(path)) throw policyViolation(text, 'the path is not valid UTF-8');
   return { oldMode, newMode, oldId, newId, path: text };
+}
+
+export interface TreeFile {
+  /** `100644`, `100755`, `120000` or `160000`. */
+  mode: string;
+  id: string;
+  path: string;
+}
+
+/** Lists the files of a commit that match `isWanted`, without keeping the whole list in memory. Throws GIT_FAILED. */
+export async function listFiles(
+  { gitDir, commit, signal }: { gitDir: string; commit: string; signal?: AbortSignal | undefined },
+  isWanted: (file: TreeFile) => boolean,
+): Promise<TreeFile[]> {
+  const args = ['ls-tree', '-r', '-z', '--full-tree', '--end-of-options', commit];
+  const list = await gitStream(args, { gitDir, ...defined({ signal }) });
+  const files: TreeFile[] = [];
+  let rest = '';
+  for await (const chunk of list.stdout.setEncoding('utf8') as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\0');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const [facts = '', path = ''] = splitOnce(line, '\t');
+      const [mode = '', , id = ''] = facts.split(' ');
+      const file = { mode, id, path };
+      if (isWanted(file)) files.push(file);
+    }
+  }
+  await list.done;
+  return files;
+}
+
+function splitOnce(text: string, at: string): [string, string] {
+  const place = text.indexOf(at);
+  return [text.slice(0, place), text.slice(place + at.length)];
+}
+
+interface TreeEntry {
+  /** As in the tree object, e.g. `100644`, or `40000` for a folder. */
+  mode: string;
+  name: string;
+}
+
+/** Parses a raw tree object: a sequence of `<mode> <name>\0<id>`. Empty when it is missing or not a tree. */
+export function readTree(tree: Buffer | undefined, idBytes: number): TreeEntry[] {
+  const entries: TreeEntry[] = [];
+  if (tree === undefined) return entries;
+  for (let at = 0; at < tree.length;) {
+    const blank = tree.indexOf(0x20, at);
+    const end = tree.indexOf(0, blank);
+    if (blank === -1 || end === -1) break; // not a tree: the path is a file in the base
+    entries.push({ mode: tree.toString('latin1', at, blank), name: tree.toString('utf8', blank + 1, end) });
+    at = end + 1 + idBytes;
+  }
+  return entries;
 }
