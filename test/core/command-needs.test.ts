@@ -27,6 +27,12 @@ test('python3 -m venv needs a package of its own', () => {
   expect(programsOf(['python3 -m unittest'])).toEqual(['python3']);
 });
 
+test('a line is searched up to 10,000 characters', () => {
+  const line = (blanks: number) => `npm ci;${' '.repeat(blanks)}jq`;
+  expect(programsOf([line(9_000)])).toEqual(['npm', 'jq']);
+  expect(programsOf([line(10_000)])).toEqual(['npm']);
+});
+
 test('programs are those that the image must provide', () => {
   expect(
     programsOf(['npm ci', 'cd web && .venv/bin/pytest', 'X=1 uv run pytest | tee log', './gradlew check']),

@@ -813,11 +813,14 @@ test('text longer than a prompt is truncated, and a warning names the story', ()
   const long = 'word '.repeat(20_000);
   const json = {
     constraints: long,
-    tasks: [{ id: 'a', title: 'b', description: long, notes: long, plan: long, files: ['c'] }],
+    tasks: [
+      { id: 'a', title: 'b', description: long, notes: long, acceptance: ['is', long, long], plan: long, files: ['c'] },
+    ],
   };
   const prd = parsePrd(toBytes(JSON.stringify(json)), 'prd');
   expect(prd.warnings.filter((each) => !each.includes('criteria'))).toEqual([
     'a: description has 99999 characters, the agent gets the first 40000',
+    'a: acceptance has 199998 characters, the agent gets the first 39998',
     'a: notes has 99999 characters, the agent gets the last 20000',
     'a: plan has 99999 characters, the agent gets the first 39997',
     'a: constraints has 99999 characters, the agent gets the first 20000',

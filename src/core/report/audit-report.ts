@@ -40,11 +40,7 @@ export function toAuditEntry(event: JournalEvent, run: { runId: string; repo: st
 /** Logs have no line for the start of a run: that of its first story follows. */
 function textOf(event: JournalEvent): string {
   if (event.type === 'run.started') return 'STARTED';
-  return (
-    describeEvent(event)
-      .find(({ text }) => text.trim() !== '')
-      ?.text.trim() ?? ''
-  );
+  return describeEvent(event)[0]?.text.trim() ?? '';
 }
 
 function commitOf(event: JournalEvent): string | undefined {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { planPull } from '../../../src/core/pulls/plan-pull.ts';
+import type { Proof } from '../../../src/core/review/proof.ts';
 import { attempted, created, failed, passed, stateOf } from '../../support/journal.ts';
 
 const none = { proofs: new Map(), criteria: new Map(), claims: new Map() };
@@ -33,6 +34,17 @@ describe('the pull request of a run', () => {
       claims: new Map([['US-001', [claim]]]),
     });
     expect(plan.body).toContain('- [x] `It adds.`\n- [ ] `It subtracts.`');
+  });
+
+  it.each([
+    [{ name: 'codex', model: 'large' }, '- agent: `codex`, `large`, 3 requests, $1.50'],
+    [{ name: 'codex' }, '- agent: `codex`, 3 requests, $1.50'],
+  ])('has the gates and the agent of the proof of a story: %j', (agent, line) => {
+    const gates = [{ command: 'npm test', exitCode: 0, ms: 1_200, sha256: '' }];
+    const usage = { requests: 3, inputTokens: 1, cachedTokens: 0, outputTokens: 1, costUsd: 1.5 };
+    const proofs = new Map([['US-001', { gates, agent, usage } as unknown as Proof]]);
+    const { body } = planPull(stateOf(created('r'), ...passed('US-001')), { ...none, proofs });
+    expect(body).toContain(`- gate: \`npm test\` exited 0 (1.2 s)\n${line}\n`);
   });
 
   it('has a limited length', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { limitStack, planBranches, planBranchPull, type PullBranch } from '../../../src/core/pulls/plan-stack.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import type { Proof } from '../../../src/core/review/proof.ts';
 import { BASE, created, journalOf, passed, stateOf } from '../../support/journal.ts';
 
 const none = { proofs: new Map(), criteria: new Map(), claims: new Map() };
@@ -125,8 +126,21 @@ describe('the pull request of a story', () => {
   it('names the one that has its later work, and that one names it', () => {
     const [first, , third] = pullsOf(...begin, sentBack('US-001', 1), ...landed('US-001', 3), END);
     expect(first!.body).toContain('is answered in [#13](https://forge.test/pulls/13).');
+    expect(first!.body).not.toContain('It continues');
     expect(third!.title).toContain('US-001 (follow-up): Story number 1 (3 of 3');
     expect(third!.body).toContain('It continues the story of [#11](https://forge.test/pulls/11) after feedback.');
+  });
+
+  it('has the proof of its story only where it is about its newest commit', () => {
+    const entries = [...begin, sentBack('US-001', 1), ...landed('US-001', 3)];
+    const branches = stackOf(...entries);
+    const usage = { requests: 1, inputTokens: 1, cachedTokens: 0, outputTokens: 1 };
+    const proof = { gates: [], agent: { name: 'codex' }, usage } as unknown as Proof;
+    const facts = { ...none, proofs: new Map([['US-001', proof]]) };
+    const bodies = branches.map(
+      (_, nth) => planBranchPull(stateOf(...entries), facts, { branches, nth, links: [] }).body,
+    );
+    expect(bodies.map((body) => body.includes('- agent: `codex`'))).toEqual([false, false, true]);
   });
 
   it('has no link to an address that would end the link', () => {

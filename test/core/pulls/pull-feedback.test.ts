@@ -124,6 +124,12 @@ describe('failing checks', () => {
     expect(again).toEqual({ given: [], unused: [] });
   });
 
+  it('are named in a line each if they say nothing', () => {
+    const failed = ['build', 'e2e'].map((name) => ({ name, url: '', text: '' }));
+    const { given } = planChecks({ isRunning: false, failed }, { run, rounds: 3, page: PAGE });
+    expect(given[0]?.text).toBe('These checks fail at the commit:\n\nbuild failed.\n\ne2e failed.');
+  });
+
   it('wait for the checks that still run', () => {
     expect(planChecks(checks(['build'], true), { run, rounds: 3, page: PAGE }).given).toEqual([]);
   });

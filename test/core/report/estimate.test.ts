@@ -105,12 +105,21 @@ describe('an estimate', () => {
     expect(estimateSum(long, 7)).toEqual(estimateSum(long, 7));
   });
 
+  it('is drawn with the same generator in each version, less often for many stories', () => {
+    const sumOf = (count: number) => estimateSum([1, 2, 4, 8, 16], count).sum;
+    expect([2_000, 20_000].map(sumOf)).toEqual([
+      { low: 6434.8, median: 12357.5, high: 19340.8 },
+      { low: 60468.6, median: 118191.5, high: 191544 },
+    ]);
+  });
+
   it('counts only stories of the same model, or of the same agent, if there are enough', () => {
     const small = history('codex', [7, 7, 7, 7, 7], 'small');
     const all = [...CODEX, ...small, ...CLAUDE];
     const estimate = (agent: string, model?: string) => estimateStories(all, { stories: 1, agent, model });
     expect(estimate('codex', 'small').basis).toMatchObject({ stories: 5, agent: 'codex', model: 'small' });
     expect(estimate('codex', 'small').costUsd?.sum).toEqual({ low: 7, median: 7, high: 7 });
+    expect(estimate('codex').notes).toEqual([]);
     expect(estimate('codex', 'new')).toMatchObject({
       basis: { stories: 10, agent: 'codex' },
       notes: ['Fewer than 5 stories were run with new, so those of all models count.'],

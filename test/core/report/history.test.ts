@@ -93,6 +93,8 @@ it('history.md says how many locked tests passed', () => {
   ].map((entries) => historyText(journalOf([withCriteria(...CRITERIA), ...entries])));
   expect(one).toContain('- locked tests: 2 of 2 passed\n');
   expect(two).toContain('- locked tests: 1 of 2 passed\n');
+  const none = [started!, locked({ cases: [] }), ...after];
+  expect(historyText(journalOf([withCriteria(...CRITERIA), ...none]))).not.toContain('locked tests');
 });
 
 it('history.md counts no locked test that a runner skipped', () => {

@@ -44,6 +44,11 @@ describe('the review of a run', () => {
         usage: { requests: 3 },
       },
     ]);
+    const [landed] = reviewRun(events)?.stories ?? [];
+    const times = events.filter(({ type }) => type === 'story.started' || type === 'story.ended').map(({ at }) => at);
+    expect([landed?.startedAt, landed?.endedAt]).toEqual([times[0], times.at(-1)]);
+    const [waiting] = reviewRun(journalOf([begin]))?.stories ?? [];
+    for (const absent of ['commit', 'startedAt', 'endedAt']) expect(waiting).not.toHaveProperty(absent);
     const again = journalOf([begin, ...events.slice(1), ...attempted('US-001', 2)]);
     expect(reviewRun(again)?.stories[0]).toMatchObject({ gates: [], attempt: 2 });
     expect(reviewRun(again)?.stories[0]?.criteria[1]).not.toHaveProperty('claim');

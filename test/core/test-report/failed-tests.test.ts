@@ -26,6 +26,20 @@ describe('failed tests are found, with place and reason, in the output of', () =
   });
 });
 
+it('finds those of a run of jest after one that passed', () => {
+  const passed = 'PASS a/x.test.js\n\nTest Suites: 1 passed, 1 total\n';
+  const failed =
+    'FAIL b/y.test.js\n  ● page › renders\n\n    expect(received).toBe(expected)\n\nTest Suites: 1 failed\n';
+  expect(findFailedTests(`${passed}${failed}`)).toMatchObject({ count: 1, tests: [{ name: 'page › renders' }] });
+});
+
+it('shows the lines of a message in TAP without the values that follow', () => {
+  for (const more of ['', "  code: 'E'\n"]) {
+    const text = `TAP version 13\nnot ok 1 - adds\n  ---\n  error: |-\n    is 1\n    \n    not 2\n${more}  ...\n`;
+    expect(findFailedTests(text)?.tests).toMatchObject([{ name: 'adds', message: 'is 1\nnot 2' }]);
+  }
+});
+
 it('finds none in the output of other programs, or if every test passed', () => {
   const passed = 'TAP version 13\nok 1 - adds\nnot ok 2 - later # TODO\n1..2\n';
   for (const text of ['', 'error: no such file\n', passed]) expect(findFailedTests(text)).toBeUndefined();

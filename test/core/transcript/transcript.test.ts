@@ -131,6 +131,19 @@ describe('transcribe', () => {
     }
   });
 
+  it('shows whether a refactoring was kept, and warns of one that was dropped for another reason than no change', () => {
+    const texts = [
+      { kept: true },
+      { kept: false, unchanged: true as const, why: 'the agent changed nothing' },
+      { kept: false, why: 'npm test exited with 1' },
+    ].map((end) => lines(1, { type: 'refactor.ended', ...US1, ...end })[0]?.replace(/^.* agent +/, ''));
+    expect(texts).toEqual([
+      'refactoring kept',
+      'refactoring changed nothing',
+      'refactoring dropped: npm test exited with 1',
+    ]);
+  });
+
   it('truncates long messages and long lines', () => {
     const text = Array.from({ length: 500 }, () => 'x'.repeat(5000)).join('\n');
     const spoken = lines(1, { type: 'agent.activity', ...US1, activity: { kind: 'say', text } });
