@@ -38,6 +38,7 @@ const BUNDLED = [
   'commander',
   'execa',
   'get-east-asian-width',
+  'htmlparser2',
   'ioredis',
   'jsonc-parser',
   'pino',

@@ -1,11 +1,6 @@
 import { safeLine } from '../text/safe-text.ts';
 import { LINE_LENGTH } from '../transcript/excerpt.ts';
-import { collectTests, type TestCase, type CollectedTests } from './formats/collect-tests.ts';
-import { readJestJson } from './formats/jest-json.ts';
-import { readJunit } from './formats/junit.ts';
-import { readNodeSpec } from './formats/node-spec.ts';
-import { readPytest } from './formats/pytest.ts';
-import { readTap } from './formats/tap.ts';
+import type { TestCase } from './formats/collect-tests.ts';
 
 /** Changes to existing tests. Names are in the order of the earlier report. */
 export interface TestChanges {
@@ -21,17 +16,6 @@ export interface TestChanges {
 /** Whether existing tests were removed, skipped or emptied. */
 export function hasLostTests({ removed, skipped, emptied }: TestChanges): boolean {
   return removed.length + skipped.length + emptied.length > 0;
-}
-
-const READERS = [readJunit, readJestJson, readTap, readPytest, readNodeSpec];
-
-/**
- * Reads the tests in a report file or the output of a gate: JUnit XML, the JSON of jest and vitest, TAP, pytest (`-v` or
- * `-rA`), or the spec reporter of node:test. Adds them to `tests`, whose limits apply to all reports together. Undefined
- * for any other format.
- */
-export function readTests(text: string, tests: CollectedTests = collectTests()): TestCase[] | undefined {
-  return READERS.some((read) => read(text, tests)) ? tests.found : undefined;
 }
 
 /** Compares tests by name; of tests with the same name, none may be missing. */

@@ -13,7 +13,7 @@ import {
   type RedRun,
 } from '../../../src/core/review/tests-first.ts';
 import type { CriterionClaim } from '../../../src/core/review/criteria.ts';
-import { readTests } from '../../../src/core/test-report/test-report.ts';
+import { readTests } from '../../../src/core/test-report/formats/read-tests.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir('halo-tests-first');

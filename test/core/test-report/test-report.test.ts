@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { TestCase } from '../../../src/core/test-report/formats/collect-tests.ts';
-import { compareTests, isReportPath, readTests } from '../../../src/core/test-report/test-report.ts';
+import { readTests } from '../../../src/core/test-report/formats/read-tests.ts';
+import { compareTests, isReportPath } from '../../../src/core/test-report/test-report.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const dir = tempDir('halo-report');
@@ -26,6 +27,17 @@ describe('readTests', () => {
     expect(names(readTests(xml))).toEqual(['a.B > adds <1>', '(a.B > skips)', 'fails', '(off)']);
     expect(readTests(xml)?.[0]?.asserts).toBe(2);
     expect(readTests('<testsuite><testcase name="cut')).toEqual([]);
+  });
+
+  it('reads every name that XML allows, and nothing of a DTD', () => {
+    // Recorded with node 20.20.2.
+    const recorded = `<testsuites><testcase name="count > 0" classname="test"/><testcase name="count &lt; 0 &amp; 'a' &quot;b&quot;" classname="test"/></testsuites>`;
+    expect(names(readTests(recorded))).toEqual(['test > count > 0', `test > count < 0 & 'a' "b"`]);
+    const cases = (attributes: string) => names(readTests(`<testsuite><testcase ${attributes}/></testsuite>`));
+    expect(cases('name="a &#39;b&#x27; &#x3e; c"')).toEqual(["a 'b' > c"]);
+    expect(cases(`name="${'x'.repeat(20_000)}" classname="s"`)?.[0]).toHaveLength(1000);
+    const bomb = '<!DOCTYPE t [<!ENTITY a "b"><!ENTITY x SYSTEM "file:///etc/passwd">]>';
+    expect(names(readTests(`${bomb}<testsuite><testcase name="&a;&x;"/></testsuite>`))).toEqual(['&a;&x;']);
   });
 
   it('reads the JSON of jest and vitest, also below the lines of npm', () => {
@@ -160,7 +172,14 @@ describe('readTests', () => {
   );
 
   it('reads hostile text in bounded time', () => {
-    for (const text of ['<testsuite><testcase name="'.repeat(50_000), 'TAP version 13\n' + ' '.repeat(200_000)]) {
+    const xml = [
+      '<testsuite><testcase name="',
+      '<testsuite>',
+      '<testsuite a="&',
+      '<testsuite a="" b="',
+      '<testsuite/>',
+    ];
+    for (const text of [...xml.map((each) => each.repeat(500_000)), 'TAP version 13\n' + ' '.repeat(200_000)]) {
       expect(readTests(text)).toBeDefined();
     }
   });

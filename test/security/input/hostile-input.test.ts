@@ -8,7 +8,7 @@ import { buildApp } from '../../../src/api/http/http-server.ts';
 import { parseConfigFile } from '../../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
-import { readTests } from '../../../src/core/test-report/test-report.ts';
+import { readTests } from '../../../src/core/test-report/formats/read-tests.ts';
 import { parseStrictJson } from '../../../src/gateway/model/strict-json.ts';
 import { commitMessage } from '../../../src/git/commit/commit-message.ts';
 import { findProtected } from '../../../src/git/protect/protected-paths.ts';

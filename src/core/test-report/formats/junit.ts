@@ -1,58 +1,42 @@
+import { Parser } from 'htmlparser2';
 import type { CollectedTests, TestCase } from './collect-tests.ts';
 
-const MAX_TAG_LENGTH = 10_000;
+/** No reporter nests suites so deep, and the time of the parser grows with the square of the depth. */
+const MAX_DEPTH = 100;
 
-/** Reads JUnit XML. Scans tags without an XML parser, so that entities and doctypes of untrusted files have no effect. */
+/** Reads JUnit XML, also if it is cut off. A DTD in the untrusted file has no effect: only the entities of XML itself count. */
 export function readJunit(text: string, tests: CollectedTests): boolean {
   const start = text.search(/<testsuites?[\s>/]/);
   if (start < 0) return false;
   let current: TestCase | undefined;
-  for (const tag of tagsOf(text, start)) {
-    const name = /^\/?[\w:-]+/.exec(tag)?.[0];
-    if (name === 'testcase') {
-      if (tests.isFull()) break;
-      current = addCase(tag, tests);
-      if (tag.endsWith('/')) current = undefined;
-    } else if (name === '/testcase') current = undefined;
-    else if (current !== undefined && (name === 'skipped' || name === 'disabled')) current.skipped = true;
-    else if (current !== undefined && (name === 'failure' || name === 'error')) current.failed = true;
-  }
+  let depth = 0;
+  const parser = new Parser(
+    {
+      onopentag(name, attributes) {
+        depth++;
+        if (depth > MAX_DEPTH || tests.isFull()) parser.pause();
+        else if (name === 'testcase') current = addCase(attributes, tests);
+        else if (current !== undefined && (name === 'skipped' || name === 'disabled')) current.skipped = true;
+        else if (current !== undefined && (name === 'failure' || name === 'error')) current.failed = true;
+      },
+      onclosetag(name) {
+        depth--;
+        if (name === 'testcase') current = undefined;
+      },
+    },
+    { xmlMode: true },
+  );
+  parser.write(text.slice(start));
   return true;
 }
 
-/** Yields the text between `<` and `>`, without comments and CDATA. */
-function* tagsOf(text: string, start: number): Generator<string> {
-  for (let at = text.indexOf('<', start); at >= 0; at = text.indexOf('<', at)) {
-    const [opening, closing] = text.startsWith('<!--', at)
-      ? ['<!--', '-->']
-      : text.startsWith('<![CDATA[', at)
-        ? ['<![CDATA[', ']]>']
-        : ['<', '>'];
-    const end = text.indexOf(closing, at + opening.length);
-    if (end < 0) return;
-    if (opening === '<') yield text.slice(at + 1, Math.min(end, at + MAX_TAG_LENGTH));
-    at = end + closing.length;
-  }
-}
-
-function addCase(tag: string, tests: CollectedTests): TestCase {
-  const attributes = new Map(
-    [...tag.matchAll(/\s([\w:-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g)].map(([, key = '', double, single]) => [
-      key,
-      plain(double ?? single ?? ''),
-    ]),
-  );
-  const suite = attributes.get('classname') ?? '';
-  const name = attributes.get('name') ?? '';
-  const asserts = Number(attributes.get('assertions') ?? NaN);
+function addCase(
+  { classname: suite = '', name = '', ...attributes }: Record<string, string>,
+  tests: CollectedTests,
+): TestCase {
+  const asserts = Number(attributes['assertions'] ?? NaN);
   return tests.add(suite === '' || name.startsWith(suite) ? [name] : [suite, name], {
-    skipped: /^(?:skipped|disabled|notrun)$/i.test(attributes.get('status') ?? ''),
+    skipped: /^(?:skipped|disabled|notrun)$/i.test(attributes['status'] ?? ''),
     ...(Number.isInteger(asserts) ? { asserts } : {}),
   });
-}
-
-const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
-
-function plain(text: string): string {
-  return text.replace(/&(amp|lt|gt|quot|apos);/g, (_whole, name: string) => ENTITIES[name] ?? '');
 }

@@ -1,5 +1,5 @@
 import { type TestCase, collectTests } from '../../../core/test-report/formats/collect-tests.ts';
-import { readTests } from '../../../core/test-report/test-report.ts';
+import { readTests } from '../../../core/test-report/formats/read-tests.ts';
 import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
 import { tailSink, discardSink } from '../../../lib/streams.ts';
 import type { SandboxContext } from '../open-attempt.ts';
