@@ -1,4 +1,4 @@
-import type { NextStep } from '../core/run/next-steps.ts';
+import { toCommands, type NextStep } from '../core/run/next-steps.ts';
 import type { Paint } from '../core/transcript/transcript-line.ts';
 import { stringWidth, wrapIndented } from '../lib/string-width.ts';
 
@@ -9,7 +9,8 @@ const MIN_REASON_WIDTH = 28;
  * Steps in aligned lines of at most `width` columns. A command is never broken: if it takes the whole line, its reason
  * is printed below.
  */
-export function stepLines(steps: readonly NextStep[], width: number, paint: Paint): string[] {
+export function stepLines(next: readonly NextStep[], width: number, paint: Paint): string[] {
+  const steps = toCommands(next);
   const widest = Math.max(0, ...steps.map(({ command }) => stringWidth(command)));
   const beside = widest + 2 + MIN_REASON_WIDTH <= width;
   const indent = beside ? widest + 2 : 4;

@@ -149,5 +149,5 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
 /** `halo task` lands the result itself, after this summary. */
 function stepsAfter(state: RunState): NextStep[] {
   const steps = nextSteps(state);
-  return state.task ? steps.filter(({ command }) => !command.startsWith('halo land ')) : steps;
+  return state.task ? steps.filter((step) => step.do !== 'land') : steps;
 }

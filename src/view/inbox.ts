@@ -1,6 +1,8 @@
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { storyCount } from '../core/listing/state-text.ts';
 import { flagsOf, landingStories } from '../core/review/flags.ts';
+import { canLand } from '../core/run/actions.ts';
+import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { isQuestion, questionLines } from '../core/run/questions.ts';
 import { awaitsDecision, isDone, type StoryState } from '../core/run/state.ts';
 
@@ -28,6 +30,24 @@ export function asksPerson({ kind }: Pick<InboxItem, 'kind'>): boolean {
   return SIGNS[kind] === '?';
 }
 
+/** How a person begins with an item of the inbox. */
+export function inboxStep({ kind, story }: InboxItem, run: ListedRun): Omit<NextStep, 'why'> {
+  const { runId } = run;
+  const of = { runId, ...(story && { story: story.id }) };
+  switch (kind) {
+    case 'answer':
+      return { do: 'answer', ...of };
+    case 'approval':
+      return { do: 'diff', ...of };
+    case 'breaker':
+      return { do: 'reset', runId };
+    case 'budget':
+      return nextSteps(run)[0] ?? { do: 'status', runId };
+    case 'land':
+      return { do: 'land', runId };
+  }
+}
+
 /**
  * What of a run waits for a decision of a person. Questions of a task cannot be answered, and those of stories that another
  * one of `runs` has done since need no answer.
@@ -46,10 +66,9 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
   const isBlocked =
     run.status !== 'ended' || run.stories.some((story) => isOpen(story) && !isDoneSince(story, run, runs));
   if (run.breaker !== undefined && isBlocked) items.push({ kind: 'breaker', text: run.breaker });
-  const isLandable =
-    run.stopReason === 'SUCCESS' && run.tip !== run.repo.base && run.landed === undefined && run.scratch !== true;
+  const isLandable = run.stopReason === 'SUCCESS' && run.landed === undefined && canLand(run) === true;
   const isOnForge = run.pull !== undefined && run.pull.ended !== 'closed';
-  if (isLandable && !isOnForge && items.length === 0 && run.decision?.verdict !== 'rejected') {
+  if (isLandable && !isOnForge && items.length === 0) {
     items.push({ kind: 'land', text: `${storyCount(run)} stories, not on your branch yet${describeFlags(run)}` });
   }
   if (isBudgetStop(run, runs)) items.push({ kind: 'budget', text: budgetText(run) });

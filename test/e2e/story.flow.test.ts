@@ -5,7 +5,7 @@ import Docker from 'dockerode';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { transcribe } from '../../src/core/transcript/transcript.ts';
 import { openStore } from '../../src/store/store.ts';
-import { nextSteps } from '../../src/core/run/next-steps.ts';
+import { nextSteps, toCommands } from '../../src/core/run/next-steps.ts';
 import { skipFor } from '../support/skip.ts';
 import { belowFull, casesAtLevel } from '../support/suite/level.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../support/halo/halo.ts';
@@ -235,7 +235,7 @@ describe('a story that does not pass', () => {
     const state = await run(newRepository(), scripted('./tools/agent.sh'));
     expect(state).toMatchObject({ stopReason: 'ENGINE_ERROR', stories: [{ attempts: 1 }] });
     expect(state.detail).toContain('./tools/agent.sh: not found');
-    expect(nextSteps(state).map(({ command }) => command)).toContain('halo submit');
+    expect(toCommands(nextSteps(state)).map(({ command }) => command)).toContain('halo submit');
   });
 
   it('keeps the unfinished work of an agent that needs a human', async () => {

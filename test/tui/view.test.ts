@@ -8,7 +8,7 @@ import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { stringWidth } from '../../src/lib/string-width.ts';
 import { AttemptTracker } from '../../src/tui/attempts.ts';
-import { nextSteps } from '../../src/core/run/next-steps.ts';
+import { nextSteps, toCommands } from '../../src/core/run/next-steps.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
 import { ProgressDisplay } from '../../src/tui/terminal.ts';
 import { renderView, type ViewInput } from '../../src/tui/view.ts';
@@ -21,6 +21,7 @@ import {
   held,
   journalOf,
   passed,
+  stateOf,
   succeeded,
 } from '../support/journal.ts';
 
@@ -422,7 +423,7 @@ describe('nextSteps', () => {
     const story = "it's; rm -rf";
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story };
     const state = foldRun(journalOf([created('r1', [story]), ...failed(story), end]));
-    expect(state && nextSteps(state)[0]?.command).toBe(String.raw`halo logs r1 --story 'it'\''s; rm -rf'`);
+    expect(state && toCommands(nextSteps(state))[0]?.command).toBe(String.raw`halo logs r1 --story 'it'\''s; rm -rf'`);
   });
 
   it('suggests resuming a run whose story was interrupted by its environment', () => {
@@ -436,7 +437,7 @@ describe('nextSteps', () => {
       story: 'US-001',
     };
     const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), fault, end]));
-    expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
+    expect(state && toCommands(nextSteps(state)).map(({ command }) => command)).toEqual([
       'halo doctor',
       'halo logs r1 --story US-001',
       'halo retry r1',
@@ -453,7 +454,7 @@ describe('nextSteps', () => {
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const stepsOf = (entries: JournalEntry[]) => {
       const changed = entries.map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
-      return nextSteps(foldRun(journalOf([created('r1', 1), ...changed, end]))!).map(({ command }) => command);
+      return toCommands(nextSteps(stateOf(created('r1', 1), ...changed, end))).map(({ command }) => command);
     };
     expect(stepsOf([started!, locked, ...rest])).toContain('halo retry r1 --new-tests');
     expect(stepsOf([started!, ...rest])).not.toContain('halo retry r1 --new-tests');
@@ -465,7 +466,7 @@ describe('nextSteps', () => {
     const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
-    expect(state && nextSteps(state).at(-1)?.command).toBe('halo submit');
+    expect(state && toCommands(nextSteps(state)).at(-1)?.command).toBe('halo submit');
   });
 
   it.each<[string, Partial<JournalEntry & { type: 'story.ended' }>, string[]]>([
@@ -508,7 +509,7 @@ describe('nextSteps', () => {
     const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, ...changed } : entry));
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
-    const steps = state === undefined ? [] : nextSteps(state);
+    const steps = state === undefined ? [] : toCommands(nextSteps(state));
     expect(steps.slice(-expected.length).map(({ command, why }) => `${command}: ${why}`)).toEqual(expected);
   });
 
@@ -533,7 +534,7 @@ describe('nextSteps', () => {
     };
     const ended: JournalEntry = { type: 'run.ended', stopReason: 'ENGINE_ERROR', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), end, ended]));
-    const steps = state === undefined ? [] : nextSteps(state);
+    const steps = state === undefined ? [] : toCommands(nextSteps(state));
     expect(steps).toHaveLength(expected.length);
     for (const [index, { command, why }] of steps.entries()) expect(`${command}: ${why}`).toContain(expected[index]);
   });
@@ -544,7 +545,7 @@ describe('nextSteps', () => {
     const stopped: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' };
     const commands = (owned: object) => {
       const state = foldRun(journalOf([{ ...first, ...owned }, ...rest, stopped]));
-      return state && nextSteps(state).map(({ command }) => command);
+      return state && toCommands(nextSteps(state)).map(({ command }) => command);
     };
     expect(commands({ owner: 'o1' })).toEqual(['halo run --resume r1']);
     expect(commands({})).toEqual(['halo retry r1']);
@@ -552,8 +553,8 @@ describe('nextSteps', () => {
 
   it('suggests no retry if no story could start', () => {
     const end: JournalEntry = { type: 'run.ended', stopReason: 'NOTHING_RUNNABLE', detail: 'no story is open' };
-    const state = foldRun(journalOf([created('r1', 1), end]));
-    expect(state && nextSteps(state).map(({ command }) => command)).toEqual(['halo logs r1']);
+    const state = stateOf({ ...created('r1', 1), selected: ['US-009'] }, end);
+    expect(toCommands(nextSteps(state)).map(({ command }) => command)).toEqual(['halo logs r1']);
   });
 
   it('explains how to answer a question of the agent', () => {
@@ -573,7 +574,7 @@ describe('nextSteps', () => {
       story: 'US-001',
     };
     const state = foldRun(journalOf([created('r1', 1), ...attempted('US-001'), question, end]));
-    expect(state && nextSteps(state).map(({ command }) => command)).toEqual([
+    expect(state && toCommands(nextSteps(state)).map(({ command }) => command)).toEqual([
       'halo logs r1 --story US-001',
       'halo answer r1 --story US-001 "…"',
       'halo resume r1 --replan',
@@ -586,7 +587,7 @@ describe('nextSteps', () => {
     const entries = [{ ...first, needsApproval: true } as JournalEntry, ...rest];
     const commands = (more: JournalEntry[]) => {
       const state = foldRun(journalOf([...entries, ...more]));
-      return state && nextSteps(state).map(({ command }) => command);
+      return state && toCommands(nextSteps(state)).map(({ command }) => command);
     };
     const word = { by: 'ann@desk', tip: COMMIT };
     expect(commands([])).toEqual(['halo diff r1', 'halo approve r1', 'halo reject r1']);
@@ -595,7 +596,7 @@ describe('nextSteps', () => {
     const onNoBranch = foldRun(
       journalOf([{ ...first, repo: { ...repo, branch: undefined } } as JournalEntry, ...rest]),
     );
-    expect(nextSteps(onNoBranch!).at(-1)?.command).toBe('git merge --ff-only halo/r1');
+    expect(toCommands(nextSteps(onNoBranch!)).at(-1)?.command).toBe('git merge --ff-only halo/r1');
     const no: JournalEntry = { type: 'run.rejected', ...word, reason: 'not yet' };
     expect(commands([no])).toEqual(['halo diff r1', 'halo approve r1']);
   });

@@ -3,7 +3,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { assertHasSettings } from '../../worker/run/read-run.ts';
-import { assertBegun, assertNotTask } from '../../worker/control/control-preconditions.ts';
+import { assertAllowed, canReopen } from '../../core/run/actions.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { inspectFolder } from '../submit/resolve-submission.ts';
 
@@ -24,8 +24,7 @@ export interface ResumeCheck {
  */
 export async function assertResumable({ state, record, prd, repo, allowDirty }: ResumeCheck): Promise<void> {
   const { runId } = state;
-  assertBegun(state);
-  assertNotTask(state);
+  assertAllowed(canReopen(state));
   assertHasSettings(runId, record.config);
   if (repo !== undefined && !isUrl(state.repo.source)) {
     const { source } = (await inspectFolder(repo, allowDirty ? undefined : (prd?.path ?? state.prdPath))).repo;

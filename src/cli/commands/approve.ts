@@ -2,7 +2,7 @@ import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { isDone, type RunState } from '../../core/run/state.ts';
 import { landingStories, type Flag } from '../../core/review/flags.ts';
 import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
-import { landingCommand } from '../../core/run/next-steps.ts';
+import { commandOf, landingStep } from '../../core/run/next-steps.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { noteIfNoWorker } from '../options/control-command.ts';
@@ -68,7 +68,7 @@ async function approveRun(runId: string | undefined, { json, confirm }: Flags, c
     await printFindings(json ? [] : stories, cli);
     const asked = { stories, commit: state.tip, verb: 'approve' as const, confirm };
     const confirmation = json ? { confirm } : await confirmFlags(asked, cli);
-    return { decided: await operations.approveRun(id, confirmation), next: landingCommand(state) };
+    return { decided: await operations.approveRun(id, confirmation), next: commandOf(landingStep(state)) };
   });
   if (json) return cli.printJson(decided);
   const { tip, landed, changed } = decided;
@@ -81,7 +81,7 @@ function whatNext(state: RunState, { goesOn, landed }: StoryDecisionResult): str
   const { runId, status, stopReason, stories } = state;
   if (status === 'ended') {
     const done = `The run has ended: ${stopReason}, ${stories.filter(isDone).length} of ${stories.length} stories done.`;
-    return `${done} Next: ${landingCommand(state)}`;
+    return `${done} Next: ${commandOf(landingStep(state))}`;
   }
   if (!landed && goesOn) {
     const why = 'Other stories have landed since. A worker merges the commit, runs the gates again and lands it';

@@ -1,8 +1,8 @@
 import type { BreakerView } from '../../api/operations/requests.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
-import { inboxItems, type InboxKind } from '../../view/inbox.ts';
+import { commandOf } from '../../core/run/next-steps.ts';
+import { inboxItems, inboxStep } from '../../view/inbox.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
 
@@ -56,18 +56,11 @@ async function show({ json }: { json?: true }, cli: Cli): Promise<void> {
 }
 
 function waitingIn(run: ListedRun, runs: readonly ListedRun[]): Waiting[] {
-  const { runId } = run;
-  return inboxItems(run, runs).map(({ kind, story, text }) => {
-    const ofStory = story === undefined ? '' : ` --story ${printableShellWord(story.id)}`;
-    const commands: Record<InboxKind, string> = {
-      answer: `halo answer ${runId}${ofStory} "…"`,
-      approval: `halo diff ${runId}${ofStory}`,
-      breaker: `halo breaker reset run:${runId}`,
-      budget: nextSteps(run)[0]?.command ?? `halo status ${runId}`,
-      land: `halo land ${runId}`,
-    };
-    return { kind, runId, ...(story && { story: story.id }), text, next: commands[kind] };
-  });
+  return inboxItems(run, runs).map((item) => ({
+    ...{ kind: item.kind, runId: run.runId, text: item.text },
+    ...(item.story && { story: item.story.id }),
+    next: commandOf(inboxStep(item, run)),
+  }));
 }
 
 function waitingBreaker({ key, status, reason }: BreakerView): Waiting {

@@ -1,7 +1,7 @@
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { exitCodeOf, type StopReason } from '../../core/failure/stop-reason.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
+import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { readPrd, resolveUsualPrd } from '../options/read-prd.ts';
@@ -94,5 +94,5 @@ async function describeRun(operations: Operations, runId: string, end: StopReaso
   );
   const message = `${end}: ${state.detail ?? `${landed.length} of ${state.stories.length} stories landed`}`;
   const result = { message, runId, stopReason: end, exitStatus: exitCodeOf(end), landed };
-  return { ok: end === 'SUCCESS', action: 'run', ...result, next: nextSteps(state), dir };
+  return { ok: end === 'SUCCESS', action: 'run', ...result, next: toCommands(nextSteps(state)), dir };
 }

@@ -1,5 +1,5 @@
-import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { canRetry } from '../../core/run/actions.ts';
 import { controlCommand, type AllFlags, type Selectable } from '../options/control-command.ts';
 import { parseSince, parseState } from '../options/filter-runs.ts';
 import { addSettings, settingsFor, type SettingsFlags } from '../options/run-options.ts';
@@ -60,11 +60,5 @@ function selectFailed({ since, state = 'failed' }: AllFlags): Selectable & { sta
       hint: 'Name the time from which on runs have failed, such as --since 2h.',
     });
   const from = parseSince(since, new Date());
-  return { ended: true, state, affects: (run) => (run.endedAt ?? '') >= from && canReopen(run) };
-}
-
-/** Whether the run has begun, and `halo retry` may continue it. */
-function canReopen({ refused, task, scratch, stories }: ListedRun): boolean {
-  if (refused || task || scratch) return false;
-  return stories.some(({ progress, held }) => held === undefined && !['passed', 'done', 'skipped'].includes(progress));
+  return { ended: true, state, affects: (run) => (run.endedAt ?? '') >= from && canRetry(run) === true };
 }

@@ -1,6 +1,6 @@
 import { describeWarning } from '../budget.ts';
 import type { JournalEvent } from '../journal/events.ts';
-import { nextSteps } from '../run/next-steps.ts';
+import { commandOf, nextSteps } from '../run/next-steps.ts';
 import { isUndecided, type RunState } from '../run/state.ts';
 import { safeLine } from '../text/safe-text.ts';
 
@@ -70,7 +70,8 @@ export function toNotification(
   const { type, what, text = '', story: storyId, stopReason } = found;
   const story = state.stories.find(({ id }) => id === storyId);
   const repository = nameOf(state.repo.source);
-  const command = nextSteps(state)[0]?.command;
+  const [next] = nextSteps(state);
+  const command = next && commandOf(next);
   return {
     id: `${state.runId}-${event.seq}`,
     type,

@@ -2,84 +2,127 @@ import type { FailureCause } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { safeLine, printableShellWord } from '../text/safe-text.ts';
 import { logOptionFor } from '../transcript/excerpt.ts';
+import { canAnswer, canRetry, isRetryable } from './actions.ts';
 import { failedNeeds } from './run-dependencies.ts';
 import { isQuestion } from './questions.ts';
-import { currentDecision, decisiveStory, type RunState } from './state.ts';
+import { currentDecision, decisiveStory, type RunState, type StoryState } from './state.ts';
 
+/** Something that a person can do next. A command is one form of it, a button another. */
 export interface NextStep {
-  command: string;
+  do: keyof typeof COMMANDS;
+  runId: string;
+  story?: string;
+  /** Of `logs`: only this log, by its path below the attempt. */
+  log?: string;
+  /** Of `answer`: the first of the proposed options. */
+  option?: number;
+  /** Of `retry`: the setting to change, with its value or `…`. */
+  set?: string;
   why: string;
 }
 
-/** Suggests the next commands for a run, most useful first. */
+const COMMANDS = {
+  answer: (step) => `halo answer ${placeOf(step)} ${step.option === undefined ? '"…"' : `--option ${step.option}`}`,
+  approve: (step) => `halo approve ${placeOf(step)}`,
+  check: () => 'halo check',
+  continue: (step) => `halo run --resume ${step.runId}`,
+  diff: (step) => `halo diff ${placeOf(step)}`,
+  doctor: () => 'halo doctor',
+  land: (step) => `halo land ${step.runId}`,
+  logs: (step) => `halo logs ${placeOf(step)}${step.log === undefined ? '' : ` ${logOptionFor(step.log)}`}`,
+  merge: (step) => `git merge --ff-only halo/${step.runId}`,
+  'new tests': (step) => `halo retry ${step.runId} --new-tests`,
+  pull: (step) => `halo pr ${step.runId}`,
+  reject: (step) => `halo reject ${placeOf(step)}`,
+  replan: (step) => `halo resume ${step.runId} --replan`,
+  reset: (step) => `halo breaker reset run:${step.runId}`,
+  resume: (step) => `halo resume ${step.runId}`,
+  retry: (step) => `halo retry ${step.runId}${step.set === undefined ? '' : ` -c ${step.set}`}`,
+  run: () => 'halo run',
+  show: (step) => `halo show ${step.runId}`,
+  status: (step) => `halo status ${step.runId}`,
+  submit: () => 'halo submit',
+  task: () => 'halo task',
+  watch: (step) => `halo logs ${step.runId} -f`,
+} satisfies Record<string, (step: Omit<NextStep, 'do' | 'why'>) => string>;
+
+/** The command line of a step, for a shell. */
+export function commandOf(step: Omit<NextStep, 'why'>): string {
+  return COMMANDS[step.do](step);
+}
+
+/** Steps as command lines. */
+export function toCommands(steps: readonly NextStep[]): { command: string; why: string }[] {
+  return steps.map((step) => ({ command: commandOf(step), why: step.why }));
+}
+
+/** The run, and the story if there is one. */
+function placeOf({ runId, story }: Pick<NextStep, 'runId' | 'story'>): string {
+  return story === undefined ? runId : `${runId} --story ${printableShellWord(story)}`;
+}
+
+/** Suggests what to do next with a run, most useful first. */
 export function nextSteps(state: RunState): NextStep[] {
   const { runId } = state;
   const isOpen = state.status !== 'ended';
   const held = state.stories.find((story) => story.held !== undefined);
   if (held !== undefined) {
-    const story = `${runId} --story ${printableShellWord(held.id)}`;
+    const of = { runId, story: held.id };
     return [
-      { command: `halo diff ${story}`, why: 'look at what is waiting for you' },
-      { command: `halo approve ${story}`, why: 'land it and continue the run' },
-      { command: `halo reject ${story}`, why: isOpen ? 'reject it' : 'reject it, and end the run' },
+      { do: 'diff', ...of, why: 'look at what is waiting for you' },
+      { do: 'approve', ...of, why: 'land it and continue the run' },
+      { do: 'reject', ...of, why: isOpen ? 'reject it' : 'reject it, and end the run' },
       ...(isOpen ? stepsOfOpenRun(state) : []),
     ];
   }
-  const asked = (state.task ? [] : state.stories)
-    .filter(isQuestion)
-    .slice(0, 1)
-    .map(({ id, question }) => answering(id, { runId, options: question?.options?.length ?? 0 }));
+  const asking = state.stories.find((story) => canAnswer(state, story) === true);
+  const asked = asking === undefined ? [] : [answering(asking, runId)];
   if (isOpen) return [...asked, ...stepsOfOpenRun(state)];
   const stuck = decisiveStory(state);
   const steps = stuck === undefined ? [] : [...lookingAt(stuck, runId), ...(isQuestion(stuck) ? asked : [])];
   if (state.scratch) return steps;
   if (state.dry && state.stories.some(({ progress }) => progress === 'passed'))
-    steps.push({ command: `halo show ${runId}`, why: 'read the descriptions' });
+    steps.push({ do: 'show', runId, why: 'read the descriptions' });
   if (isOfMachine(state, stuck))
-    steps.unshift({ command: 'halo doctor', why: 'see what is missing, on the machine of the worker' });
+    steps.unshift({ do: 'doctor', runId, why: 'see what is missing, on the machine of the worker' });
   if (state.tip !== state.repo.base && state.landed === undefined) {
-    steps.push({ command: `halo diff ${runId}`, why: 'look at the change' });
+    steps.push({ do: 'diff', runId, why: 'look at the change' });
     steps.push(...takingOver(state));
   }
   const again = stepsToContinue(state, stuck);
   // A run that a person stopped has no failure to investigate.
   if (state.stopReason === 'USER_ABORT') steps.unshift(...again);
   else steps.push(...again);
-  if (steps.length === 0 && state.stopReason !== 'SUCCESS')
-    steps.push({ command: `halo logs ${runId}`, why: 'see what happened' });
+  if (steps.length === 0 && state.stopReason !== 'SUCCESS') steps.push({ do: 'logs', runId, why: 'see what happened' });
   return steps;
 }
 
-/** The command with which a person takes over what a run has landed. A pull request is merged on the forge. */
-export function landingCommand({ runId, pull }: Pick<RunState, 'runId' | 'pull'>): string {
-  return pull !== undefined && pull.ended === undefined ? `halo pr ${runId}` : `halo land ${runId}`;
+/** How a person takes over what a run has landed. A pull request is merged on the forge. */
+export function landingStep({ runId, pull }: Pick<RunState, 'runId' | 'pull'>): Omit<NextStep, 'why'> {
+  return { do: pull !== undefined && pull.ended === undefined ? 'pull' : 'land', runId };
 }
 
-type Story = RunState['stories'][number];
-
 /** How to inspect a story that failed or needs a person. */
-function lookingAt({ id, progress, failedLog, stopReason }: Story, runId: string): NextStep[] {
-  const logs = `halo logs ${runId} --story ${printableShellWord(id)}`;
-  if (progress === 'needs_human') return [{ command: logs, why: 'see what it did before it asked' }];
-  const denied = stopReason === 'APPROVAL_DENIED';
-  return [
-    { command: logs, why: denied ? 'see what it did' : 'see what went wrong' },
-    ...(denied || failedLog === undefined
-      ? []
-      : [{ command: `${logs} ${logOptionFor(failedLog)}`, why: 'read the whole log of what failed' }]),
-  ];
+function lookingAt({ id, progress, failedLog, stopReason }: StoryState, runId: string): NextStep[] {
+  const logs = { do: 'logs', runId, story: id } as const;
+  if (progress === 'needs_human') return [{ ...logs, why: 'see what it did before it asked' }];
+  if (stopReason === 'APPROVAL_DENIED') return [{ ...logs, why: 'see what it did' }];
+  const failed: NextStep = { ...logs, why: 'see what went wrong' };
+  return failedLog === undefined
+    ? [failed]
+    : [failed, { ...logs, log: failedLog, why: 'read the whole log of what failed' }];
 }
 
 /** The user enters the answer. */
-function answering(story: string, { runId, options }: { runId: string; options: number }): NextStep {
-  const command = `halo answer ${runId} --story ${printableShellWord(story)}`;
+function answering({ id, question }: StoryState, runId: string): NextStep {
+  const options = question?.options?.length ?? 0;
   const why = 'answer its question: the story starts again with the answer';
-  if (options === 0) return { command: `${command} "…"`, why };
-  return { command: `${command} --option 1`, why: `${why}, 1 to ${options} or a text instead of --option` };
+  if (options === 0) return { do: 'answer', runId, story: id, why };
+  return { do: 'answer', runId, story: id, option: 1, why: `${why}, 1 to ${options} or a text instead of --option` };
 }
 
 /** Failures of the environment, which `halo doctor` may find. */
-function isOfMachine({ stopReason }: RunState, story: Story | undefined): boolean {
+function isOfMachine({ stopReason }: RunState, story: StoryState | undefined): boolean {
   const causes: (FailureCause | undefined)[] = ['disk-floor', 'misconfigured', 'worker-died', 'server-away'];
   const reasons: (StopReason | undefined)[] = ['INFRASTRUCTURE', 'MISSING_DEPENDENCY'];
   return (
@@ -87,64 +130,69 @@ function isOfMachine({ stopReason }: RunState, story: Story | undefined): boolea
   );
 }
 
-/** What to change before a retry can succeed, and the option that changes it. */
-const ONCE: Partial<Record<FailureCause, { option?: string; why: string }>> = {
+/** What to change before a retry can succeed, and the setting that changes it. */
+const ONCE: Partial<Record<FailureCause, { set?: string; why: string }>> = {
   'key-refused': { why: 'retry, after fixing the key; a worker reads variables only at its start' },
   'not-paid': { why: 'retry, after paying for the account' },
-  'unknown-model': { option: ' -c model.name=…', why: 'retry with another model' },
-  'pause-too-long': { option: ' -c retry.max_wait=…', why: 'retry, and wait for longer: enter a duration' },
+  'unknown-model': { set: 'model.name=…', why: 'retry with another model' },
+  'pause-too-long': { set: 'retry.max_wait=…', why: 'retry, and wait for longer: enter a duration' },
   'rate-limited': { why: 'retry, when the provider accepts requests again' },
   'provider-failed': { why: 'retry, when the provider works' },
   unreachable: { why: 'retry, when the provider can be reached' },
   'base-broken': {
-    option: ' -c tests.broken_base=retry',
+    set: 'tests.broken_base=retry',
     why: 'retry on the same commit, and let the agent repair it',
   },
-  'program-missing': { option: ' -c image=…', why: 'retry in an image that has the program' },
+  'program-missing': { set: 'image=…', why: 'retry in an image that has the program' },
 };
 
 /** For an ended run: how to run its remaining stories. */
-function stepsToContinue(state: RunState, stuck: Story | undefined): NextStep[] {
-  const { runId, stories, owner } = state;
-  const left = stories.some(
-    ({ progress, held }) => held === undefined && !['passed', 'done', 'skipped'].includes(progress),
-  );
-  if (!left || state.refused || state.stopReason === 'NOTHING_RUNNABLE') return [];
-  if (state.task) return [{ command: 'halo task', why: 'start the task again, as a new run' }];
-  const check = { command: 'halo check', why: 'try setup and gates without an agent' };
-  const fresh = owner === undefined ? 'halo submit' : 'halo run';
+function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextStep[] {
+  const { runId, owner, stories, stopReason } = state;
+  const isOpen = (story: StoryState) => isRetryable(story) || ['pending', 'in_progress'].includes(story.progress);
+  if (state.task) return stories.some(isOpen) ? [{ do: 'task', runId, why: 'start the task again, as a new run' }] : [];
+  if (canRetry(state) !== true) return [];
+  const { cause, limit } = stuck?.lastFailure ?? {};
+  const check = { do: 'check', runId, why: 'try setup and gates without an agent' } as const;
+  const fresh = (why: string): NextStep => ({
+    ...{ do: owner === undefined ? 'submit' : 'run', runId },
+    why: `start a new run, after ${why}`,
+  });
   // The allowed hosts are fixed when the run is created.
-  if (stuck?.lastFailure?.cause === 'network-missing')
-    return [check, { command: fresh, why: 'start a new run, after allowing it in [network] of halo.toml' }];
+  if (cause === 'network-missing') return [check, fresh('allowing it in [network] of halo.toml')];
   // The commit is fixed, too, so a missing program of the agent remains missing.
-  if (stuck?.lastFailure?.cause === 'program-missing' && stuck.stopReason === 'ENGINE_ERROR')
-    return [{ command: fresh, why: 'start a new run, after adding the program to the commit or the image' }];
+  if (cause === 'program-missing' && stuck?.stopReason === 'ENGINE_ERROR')
+    return [fresh('adding the program to the commit or the image')];
   // Rates are fixed, too.
-  if (stuck?.lastFailure?.limit?.startsWith('rate.'))
-    return [{ command: fresh, why: 'start a new run, after raising rph in [rate] of config.toml' }];
+  if (limit?.startsWith('rate.')) return [fresh('raising rph in [rate] of config.toml')];
   const repair = repairOf(stuck);
-  const raise = raiseOption(stuck);
-  const once = stuck?.lastFailure?.cause === undefined ? undefined : ONCE[stuck.lastFailure.cause];
-  const option = raise === '' ? (once?.option ?? '') : raise;
-  const plain = state.stopReason === 'USER_ABORT' ? 'continue with the open stories' : 'retry, with fresh attempts';
-  const why = raise === '' ? (once?.why ?? plain) : 'retry with a higher limit: enter a value';
-  // Without options, `halo run --resume` executes the run itself, so no worker is needed.
-  const command = owner !== undefined && option === '' ? `halo run --resume ${runId}` : `halo retry ${runId}${option}`;
-  const asks = stuck?.progress === 'needs_human';
-  const clear = asks ? 'or continue, after changing the PRD' : 'continue, after making the PRD clearer';
+  const once = cause === undefined ? undefined : ONCE[cause];
+  // The user chooses the value.
+  const set = limit === undefined ? once?.set : `${limit}=…`;
+  const plain = stopReason === 'USER_ABORT' ? 'continue with the open stories' : 'retry, with fresh attempts';
+  const why = limit === undefined ? (once?.why ?? plain) : 'retry with a higher limit: enter a value';
+  const clear =
+    stuck?.progress === 'needs_human'
+      ? 'or continue, after changing the PRD'
+      : 'continue, after making the PRD clearer';
   return [
-    ...(isOfText(stuck) ? [{ command: `halo resume ${runId} --replan`, why: clear }] : []),
+    ...(isOfText(stuck) ? [{ do: 'replan', runId, why: clear } as const] : []),
     ...(failsWithoutAgent(stuck) && state.repo.source.startsWith('/') ? [check] : []),
-    ...(repair === undefined ? [] : [{ command: fresh, why: `start a new run, after ${repair}` }]),
+    ...(repair === undefined ? [] : [fresh(repair)]),
     ...(failsItsTests(stuck)
-      ? [{ command: `halo retry ${runId} --new-tests`, why: 'let other tests be written, if these cannot be met' }]
+      ? [{ do: 'new tests', runId, why: 'let other tests be written, if these cannot be met' } as const]
       : []),
-    { command, why: repair === undefined || once !== undefined ? why : 'retry on the same commit' },
+    {
+      // Without a setting, `halo run --resume` executes the run itself, so no worker is needed.
+      ...{ do: owner !== undefined && set === undefined ? 'continue' : 'retry', runId },
+      ...(set !== undefined && { set }),
+      why: repair === undefined || once !== undefined ? why : 'retry on the same commit',
+    },
   ];
 }
 
 /** What to change in the repository or its settings, which are fixed for the run. */
-function repairOf(story: Story | undefined): string | undefined {
+function repairOf(story: StoryState | undefined): string | undefined {
   if (!failsWithoutAgent(story)) return undefined;
   const { cause } = story?.lastFailure ?? {};
   if (cause === 'base-broken' || cause === 'base-fails')
@@ -153,7 +201,7 @@ function repairOf(story: Story | undefined): string | undefined {
 }
 
 /** Whether a different wording of the PRD may help. */
-function isOfText(story: Story | undefined): boolean {
+function isOfText(story: StoryState | undefined): boolean {
   if (story?.progress === 'needs_human') return true;
   const { stopReason, lastFailure } = story ?? {};
   const reasons: (StopReason | undefined)[] = ['APPROVAL_DENIED', 'POLICY_VIOLATION', 'TESTS_NOT_RED', 'TESTS_MISSING'];
@@ -162,51 +210,45 @@ function isOfText(story: Story | undefined): boolean {
 }
 
 /** Whether no work on the story was the reason: setup failed, or a gate that fails on the base commit as well. */
-function failsWithoutAgent(story: Story | undefined): boolean {
+function failsWithoutAgent(story: StoryState | undefined): boolean {
   if (story?.stopReason !== 'GATE_FAILED') return false;
   return story.lastFailure?.class === 'environment' || story.lastFailure?.cause === 'base-fails';
 }
 
 /** Whether an implementation failed after the tests of the story were locked. */
-function failsItsTests(story: Story | undefined): boolean {
+function failsItsTests(story: StoryState | undefined): boolean {
   return story?.keptTests !== undefined && story.lastFailure?.class === 'gate';
-}
-
-/** The setting whose limit a story ran into, as an option. The user chooses the value. */
-function raiseOption(story: Story | undefined): string {
-  const { limit } = story?.lastFailure ?? {};
-  return limit === undefined ? '' : ` -c ${limit}=…`;
 }
 
 /** For an ended run: how its commits get onto the user's branch, once nothing prevents it. */
 function takingOver(state: RunState): NextStep[] {
-  const { runId, repo } = state;
+  const { runId, repo, pull } = state;
   const verdict = currentDecision(state)?.verdict;
-  if (verdict === 'rejected') return [{ command: `halo approve ${runId}`, why: 'approve it after all' }];
+  if (verdict === 'rejected') return [{ do: 'approve', runId, why: 'approve it after all' }];
   if (state.needsApproval && verdict === undefined) {
     return [
-      { command: `halo approve ${runId}`, why: 'approve the result, so that it can land' },
-      { command: `halo reject ${runId}`, why: 'reject it' },
+      { do: 'approve', runId, why: 'approve the result, so that it can land' },
+      { do: 'reject', runId, why: 'reject it' },
     ];
   }
-  if (state.pull?.ended === 'merged') return [];
-  if (state.pull !== undefined && state.pull.ended === undefined)
-    return [{ command: landingCommand(state), why: `merge its pull request: ${safeLine(state.pull.url, 300)}` }];
+  if (pull?.ended === 'merged') return [];
+  if (pull !== undefined && pull.ended === undefined)
+    return [{ ...landingStep(state), why: `merge its pull request: ${safeLine(pull.url, 300)}` }];
   // The run started without a branch.
-  if (repo.branch === undefined) return [{ command: `git merge --ff-only halo/${runId}`, why: 'merge it' }];
-  if (!repo.source.startsWith('/')) return [{ command: `halo land ${runId}`, why: 'push it' }];
-  return [{ command: `halo land ${runId}`, why: `fast-forward ${safeLine(repo.branch)} to it` }];
+  if (repo.branch === undefined) return [{ do: 'merge', runId, why: 'merge it' }];
+  const isLocal = repo.source.startsWith('/');
+  return [{ do: 'land', runId, why: isLocal ? `fast-forward ${safeLine(repo.branch)} to it` : 'push it' }];
 }
 
 /** For an open run: what it needs to continue, then how to watch it. */
 function stepsOfOpenRun(state: RunState): NextStep[] {
   const { runId, paused } = state;
   return [
-    ...(paused === undefined ? [] : [{ command: `halo resume ${runId}`, why: 'continue it' }]),
-    ...failedNeeds(state).map(({ run }) => ({
-      command: `halo retry ${run}`,
+    ...(paused === undefined ? [] : [{ do: 'resume', runId, why: 'continue it' } as const]),
+    ...failedNeeds(state).map(({ run }): NextStep => ({
+      ...{ do: 'retry', runId: run },
       why: 'retry the run that it is waiting for',
     })),
-    { command: `halo logs ${runId} -f`, why: 'watch it' },
+    { do: 'watch', runId, why: 'watch it' },
   ];
 }

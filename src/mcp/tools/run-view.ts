@@ -2,7 +2,7 @@ import { isQuestion } from '../../core/run/questions.ts';
 import * as z from 'zod';
 import type { RunView } from '../../api/operations/requests.ts';
 import { runStateSchema } from '../../api/operations/schemas.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
+import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import { describeUnmetDependencies, isFinished, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
@@ -76,7 +76,7 @@ export function toRunView({ state: run, heldBy, workers }: RunView): z.output<ty
     stories: run.stories.filter((each) => listed.includes(each)).map((each) => toStoryView(each, run)),
     omittedStories: run.stories.length - listed.length,
     seq: run.seq,
-    next: nextSteps(run).slice(0, 8),
+    next: toCommands(nextSteps(run)).slice(0, 8),
   };
 }
 

@@ -2,7 +2,7 @@ import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { JOURNAL_VERSION } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
+import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import type { RunEnd } from '../../core/run/plan.ts';
 import { decisiveStory, type RunState } from '../../core/run/state.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
@@ -97,7 +97,7 @@ async function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts)
 
 /** The next steps of `halo status`, or advice for a run that never started. */
 function adviceFor(state: RunState, reason: StopReason): string {
-  const steps = state.refused === undefined ? nextSteps(state) : [];
+  const steps = state.refused === undefined ? toCommands(nextSteps(state)) : [];
   return steps.length === 0
     ? adviceForRefusal(reason)
     : steps.map(({ command, why }) => `- \`${command}\`: ${why}`).join('\n');

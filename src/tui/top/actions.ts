@@ -1,4 +1,5 @@
 import type { Operations } from '../../api/operations.ts';
+import { canControl, canLand, canRetry, type Allowed } from '../../core/run/actions.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { awaitsDecision, type RunState, type StoryState } from '../../core/run/state.ts';
@@ -55,7 +56,7 @@ export function planReset(key: string): { action: Action; question: string } {
   return { action: { name: 'reset', runId: '', breaker: key }, question };
 }
 
-/** The action that a key or command means for the selected run or story. The operation decides whether it is possible. */
+/** The action that a key or command means for the selected run or story. The operation has the last word. */
 export function planAction(name: ActionName, run: RunState, storyId: string | undefined): Planned {
   const { runId } = run;
   const story = storyId === undefined ? undefined : run.stories.find(({ id }) => id === storyId);
@@ -64,6 +65,8 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     question,
   });
   const what = story === undefined ? `run ${runId}` : nameOf(story);
+  const allowed = isAllowed(name, run, storyId);
+  if (allowed !== true) return { refusal: [allowed.message, allowed.hint ?? ''].join(' ').trim() };
   switch (name) {
     case 'approve':
       return story !== undefined && isQuestion(story) ? planAnswer(run, story) : planDecision(name, run, story);
@@ -97,6 +100,28 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     }
     case 'replan':
       return ask(`Continue run ${runId} with ${safeLine(run.prdPath, 100)} as it is now?`);
+  }
+}
+
+/** Whether the action is possible, as far as the state says. Questions and approvals may need a selection first. */
+function isAllowed(name: ActionName, run: RunState, storyId: string | undefined): Allowed {
+  switch (name) {
+    case 'pause':
+    case 'stop':
+      return canControl(run, 'pause');
+    case 'cancel':
+      return canControl(run, 'cancel');
+    case 'retry':
+      return canRetry(run, storyId);
+    case 'land':
+      return canLand(run);
+    case 'approve':
+    case 'reject':
+    case 'answer':
+    case 'resume':
+    case 'reset':
+    case 'replan':
+      return true;
   }
 }
 

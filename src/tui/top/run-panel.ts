@@ -3,7 +3,7 @@ import { questionLines } from '../../core/run/questions.ts';
 import type { RunView } from '../../api/operations/requests.ts';
 import { plainReason } from '../../core/failure/plain-reason.ts';
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
+import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import { decisiveStory, isDone, type RunState, type StoryState } from '../../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -56,7 +56,7 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
     ...waits.map((text): Fact => ({ label: 'waiting', text, tone: 'warn' })),
     ...(run.status !== 'ended'
       ? []
-      : nextSteps(run)
+      : toCommands(nextSteps(run))
           .slice(0, MAX_STEPS)
           .map(({ command, why }, index): Fact => ({ label: index === 0 ? 'next' : '', text: `${command}   ${why}` }))),
   ];

@@ -2,8 +2,8 @@ import type { JSX } from 'preact';
 import type { RequestedPull } from '../../core/pulls/pull-state.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { flagsOf, landingStories, listFlags, type Confirmation, type Flag } from '../../core/review/flags.ts';
-import { isReviewable, commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
-import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
+import { canOpenPull, canSendBack } from '../../core/run/actions.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
@@ -31,12 +31,7 @@ export function decisionsOf(
   const ofRun = inboxItems(run, []).filter((item) => item.story === undefined);
   return {
     decide: story === undefined ? ofRun.some(({ kind }) => kind === 'approval') : story.held !== undefined,
-    sendBack:
-      story !== undefined &&
-      isReviewable(run) &&
-      commitToReview(story) !== undefined &&
-      story.approved === undefined &&
-      openFeedback(story) === undefined,
+    sendBack: story !== undefined && canSendBack(run, story) === true,
     land: isOfRun && ofRun.some(({ kind }) => kind === 'land'),
     requestPull: hasChange && isOfRun && mayHavePull(run),
   };
@@ -44,9 +39,7 @@ export function decisionsOf(
 
 /** Whether the commits of a run could be merged by a pull request. The server knows whether it has a forge. */
 function mayHavePull(run: RunState): boolean {
-  const { status, tip, repo, landed, dry, scratch, pull } = run;
-  const hasWork = status === 'ended' && tip !== repo.base && landed === undefined;
-  return hasWork && !dry && !scratch && pull === undefined && currentDecision(run)?.verdict !== 'rejected';
+  return run.status === 'ended' && run.pull === undefined && canOpenPull(run) === true;
 }
 
 interface ReviewActionsProps {

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
+import { canRetry } from '../../core/run/actions.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
@@ -50,7 +51,7 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
               Open attempt {last.attempt}
             </a>
             <LogLink attempt={last} runId={run.runId} />
-            {run.status === 'ended' && mayDo(person, 'control', run.user) && (
+            {run.status === 'ended' && canRetry(run, story.id) === true && mayDo(person, 'control', run.user) && (
               <ActionButton label="Retry the story" path={runPath(run.runId, '/retry')} body={{ story: story.id }} />
             )}
           </div>

@@ -3,7 +3,8 @@ import type { JSX } from 'preact';
 import type { RunView } from '../../api/operations/requests.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
-import { nextSteps } from '../../core/run/next-steps.ts';
+import { canRetry } from '../../core/run/actions.ts';
+import { nextSteps, toCommands, type NextStep } from '../../core/run/next-steps.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
@@ -20,15 +21,21 @@ interface RunHeaderProps {
   person: Person;
 }
 
-/** Commands that buttons or sections of the page replace. */
-const ON_PAGE = /^halo (?:logs|land|approve|reject|diff|answer|retry \S+$|resume \S+$)/;
+/** Steps that buttons or sections of the page replace. */
+const ON_PAGE: readonly NextStep['do'][] = [
+  ...(['answer', 'approve', 'diff', 'land', 'logs', 'reject', 'resume', 'watch'] as const),
+];
+
+function isOnPage(step: NextStep): boolean {
+  return ON_PAGE.includes(step.do) || (step.do === 'retry' && step.set === undefined);
+}
 
 /** What a run is, how it stands, and what a person can do. */
 export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Element {
   const heldBy = view?.heldBy;
   const { text, tone } = stateCell({ ...run, ...(heldBy !== undefined && { heldBy }) });
   const waits = view === undefined ? [] : waitingFor({ ...view, state: run });
-  const steps = run.status === 'ended' ? nextSteps(run).filter(({ command }) => !ON_PAGE.test(command)) : [];
+  const steps = run.status === 'ended' ? nextSteps(run).filter((step) => !isOnPage(step)) : [];
   return (
     <div class="run-head">
       <div class="run-title">
@@ -69,19 +76,13 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
           {why}
         </p>
       ))}
-      {steps.slice(0, 2).map(({ command, why }) => (
+      {toCommands(steps.slice(0, 2)).map(({ command, why }) => (
         <p key={command} class="soft">
           Next: <code>{command}</code> {why}
         </p>
       ))}
     </div>
   );
-}
-
-/** Whether a retry can continue a run that has ended. */
-function isRetryable(run: RunState): boolean {
-  const hasFailed = run.stories.some(({ progress }) => ['failed', 'cancelled', 'in_progress'].includes(progress));
-  return hasFailed || nextSteps(run).some(({ command }) => command === `halo retry ${run.runId}`);
 }
 
 function Fact({ name, children }: { name: string; children: JSX.Element['props']['children'] }): JSX.Element {
@@ -112,7 +113,7 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
       {isLandable && mayDo(person, 'operate') && (
         <ActionButton label="Land" shortcut="l" tone="good" path={to('land')} />
       )}
-      {!isOpen && isRetryable(run) && mayControl && <ActionButton label="Retry" path={to('retry')} />}
+      {!isOpen && canRetry(run) === true && mayControl && <ActionButton label="Retry" path={to('retry')} />}
       {isOpen && mayControl && (
         <>
           {run.paused === undefined ? (

@@ -1,13 +1,13 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
+import { assertAllowed, canAnswer, canContinueAfter } from '../../core/run/actions.ts';
 import { isQuestion } from '../../core/run/questions.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { defined } from '../../lib/guards.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { continueRun } from '../run/continue-run.ts';
-import { approveHint, assertCanContinue, assertNotTask, describeProgress, refused } from './control-preconditions.ts';
 import type { ControlRequest } from './control-run.ts';
 
 const MAX_ANSWER = 8000;
@@ -37,13 +37,12 @@ export async function answerStory(
     const before = isQuestion(story) ? undefined : story.answered?.at(-1);
     if (before?.by === by && (given === undefined ? before.option === option : before.text === given))
       return { entries: [], result: { ...said, changed: false, says: `Story ${story.id} has this answer already.` } };
-    assertNotTask(state);
-    assertAsks(state, story);
+    assertAllowed(canAnswer(state, story));
     const answer = given ?? requireOption(story, option);
     const chosen = given === undefined ? defined({ option }) : {};
     const attemptRef = { story: story.id, attempt: story.attempts };
     const entry: JournalEntry = { type: 'story.answered', ...attemptRef, text: answer, by, ...chosen };
-    assertCanContinue(state, entry);
+    assertAllowed(canContinueAfter(state, entry));
     const says = `Story ${story.id} is answered: ${startsWhen(state, story)}.`;
     return { entries: [entry], result: { ...said, changed: true, says } };
   });
@@ -74,21 +73,6 @@ function requireOption({ id, question }: StoryState, option = 0): string {
   throw new HaloError('USAGE', `The question of story ${id} has ${has}, not ${option}.`, {
     hint: 'Answer with a text.',
   });
-}
-
-function assertAsks(state: RunState, story: StoryState): void {
-  const { runId, stopReason } = state;
-  const given = story.answered?.at(-1);
-  if (story.held !== undefined) throw refused(`Story ${story.id} is waiting for approval.`, approveHint(state));
-  if (!isQuestion(story)) {
-    const why =
-      given === undefined
-        ? `${describeProgress(story)}: it asks no question`
-        : `was already answered by ${given.by}${given.at === undefined ? '' : ` at ${given.at}`}`;
-    throw refused(`Story ${story.id} ${why}.`, `Run \`halo status ${runId}\` to see its state.`);
-  }
-  if (stopReason === 'USER_ABORT')
-    throw refused(`Run ${runId} was cancelled.`, `Run \`halo retry ${runId}\` to reopen it without an answer.`);
 }
 
 function startsWhen({ runId, paused }: RunState, { kept }: StoryState): string {

@@ -1,6 +1,6 @@
 import type { RunDecisionResult } from '../../core/run/control-result.ts';
-import { currentDecision, type RunState } from '../../core/run/state.ts';
-import { HaloError } from '../../core/failure/errors.ts';
+import { assertAllowed, canApprove } from '../../core/run/actions.ts';
+import { currentDecision } from '../../core/run/state.ts';
 import { assertConfirmed, landingStories, type Confirmation } from '../../core/review/flags.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunKeeper } from '../worker-context.ts';
@@ -20,7 +20,7 @@ export async function approveRun(
 ): Promise<RunDecisionResult> {
   const { home, store } = keeper;
   const { state, changed, approvedBy } = await store.transact(runId, (state) => {
-    assertDecidable(state);
+    assertAllowed(canApprove(state));
     const before = currentDecision(state);
     if (before?.verdict === 'approved')
       return { entries: [], result: { state, changed: false, approvedBy: before.by } };
@@ -49,31 +49,10 @@ export async function rejectRun(
   { by, reason }: { by: string; reason: string | undefined },
 ): Promise<RunDecisionResult> {
   return keeper.store.transact(runId, (state) => {
-    assertDecidable(state);
+    assertAllowed(canApprove(state));
     const { tip } = state;
     const changed = currentDecision(state)?.verdict !== 'rejected';
     const entry: JournalEntry = { type: 'run.rejected', by, tip, reason: reasonOf(reason) };
     return { entries: changed ? [entry] : [], result: { runId, changed, tip } };
   });
-}
-
-function assertDecidable({ runId, status, tip, repo, landed, stories, dry }: RunState): void {
-  const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
-  if (waiting.length > 0) {
-    throw new HaloError('LAND_REFUSED', `Stories of run ${runId} are waiting for approval: ${waiting.join(', ')}.`, {
-      hint: 'Select one with --story.',
-    });
-  }
-  if (status !== 'ended')
-    throw new HaloError('LAND_REFUSED', `Run ${runId} has not ended.`, {
-      hint: 'Wait for its end, then approve or reject it.',
-    });
-  if (dry) throw new HaloError('LAND_REFUSED', `Run ${runId} is a dry run: there is nothing to approve or reject.`);
-  if (tip === repo.base)
-    throw new HaloError('LAND_REFUSED', `Run ${runId} has landed no story: there is nothing to approve or reject.`);
-  if (landed !== undefined)
-    throw new HaloError(
-      'LAND_REFUSED',
-      `Run ${runId} is on ${landed.branch} already: there is nothing to approve or reject.`,
-    );
 }

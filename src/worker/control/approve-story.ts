@@ -2,6 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../core/journal/events.ts';
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { assertConfirmed, type Confirmation } from '../../core/review/flags.ts';
+import { assertAllowed, canApprove } from '../../core/run/actions.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { openHeldRepository, releaseHeldCommit } from '../../git/commit/held-commits.ts';
@@ -140,15 +141,9 @@ export function reasonOf(given: string | undefined): string {
   return safeLine(given ?? '', 500) || 'rejected without a reason';
 }
 
-function heldCommitOf({ runId, stories }: RunState, story: StoryState): NonNullable<StoryState['held']> {
-  if (story.held !== undefined) return story.held;
-  const waiting = stories.filter(({ held }) => held !== undefined).map(({ id }) => id);
-  throw new HaloError('LAND_REFUSED', `Story ${story.id} of run ${runId} is not waiting for approval.`, {
-    hint:
-      waiting.length === 0
-        ? `Run \`halo status ${runId}\` to see its state.`
-        : `Use a story that is waiting: ${waiting.join(', ')}.`,
-  });
+function heldCommitOf(state: RunState, story: StoryState): NonNullable<StoryState['held']> {
+  assertAllowed(canApprove(state, story));
+  return story.held as NonNullable<StoryState['held']>;
 }
 
 /** The commit of the last decision on a story, if that decision was the same and still holds. */

@@ -11,18 +11,15 @@ import { continueRun } from '../run/continue-run.ts';
 import { readRun } from '../run/read-run.ts';
 import { tryRecoverLanded } from '../run/recover-landed.ts';
 import {
-  approveHint,
-  isRetryable,
-  nothingFailed,
-  nothingToRetry,
+  assertAllowed,
+  canControl,
+  canReopen,
+  canRetry,
   describeProgress,
+  nothingFailed,
   refused,
-  assertNotEnded,
-  assertNotTask,
-  assertBegun,
-  assertCanContinue,
-  retryableStory,
-} from './control-preconditions.ts';
+  storiesToRetry,
+} from '../../core/run/actions.ts';
 import { markPrdProgress } from '../run/mark-prd-progress.ts';
 
 export interface ControlRequest {
@@ -39,7 +36,7 @@ type Said = Omit<ControlResult, 'runId'>;
 /** Pauses a run after the running stories or, with `now`, interrupts them. Throws STEER_REFUSED. */
 export async function pauseRun(keeper: RunKeeper, { runId, by }: ControlRequest, now: boolean): Promise<ControlResult> {
   return applyControl(keeper, runId, (state) => {
-    assertNotEnded(state, 'pause');
+    assertAllowed(canControl(state, 'pause'));
     const under = storiesInProgress(state);
     const { paused } = state;
     if (paused !== undefined && (paused.now || !now)) return unchanged(under, `Already paused by ${paused.by}.`);
@@ -60,7 +57,7 @@ export async function pauseRun(keeper: RunKeeper, { runId, by }: ControlRequest,
 export async function resumeRun(keeper: RunKeeper, request: ControlRequest): Promise<ControlResult> {
   const { runId, by, also = [] } = request;
   const result = await applyControl(keeper, runId, (state) => {
-    assertNotEnded(state, 'resume');
+    assertAllowed(canControl(state, 'resume'));
     if (state.paused === undefined) return changeSettingsOnly(also, 'The run is not paused.');
     const says = unmetNeeds(state).length === 0 ? 'Resumed.' : `Resumed, but ${needsText(state) ?? ''}.`;
     return { entries: [...also, { type: 'run.resumed', by }], says, changed: true, stories: storiesInProgress(state) };
@@ -81,7 +78,7 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest
     const landed = landedText(state, settled);
     if (state.status === 'ended' && state.stopReason === 'USER_ABORT')
       return unchanged([], `Already cancelled; ${landed}.`);
-    assertNotEnded(state, 'cancel');
+    assertAllowed(canControl(state, 'cancel'));
     return {
       entries: [...settled, { type: 'run.ended', stopReason: 'USER_ABORT', detail, by }],
       says: `Cancelled; ${landed}.`,
@@ -118,7 +115,7 @@ export async function cancelStory(keeper: RunKeeper, request: ControlRequest, st
       case 'in_progress':
       case 'failed':
       case 'needs_human': {
-        assertNotEnded(state, 'cancel');
+        assertAllowed(canControl(state, 'cancel'));
         const landed = await tryRecoverLanded(keeper, { state, stories: [story], config });
         if (landed.length > 0)
           return { ...unchanged([story.id], `Story ${story.id} has landed: ${nothing}`), entries: landed };
@@ -151,17 +148,11 @@ export async function retryRun(
 ): Promise<ControlResult> {
   const { runId, by, also = [], newTests } = request;
   const result = await applyControl(keeper, runId, (state) => {
-    assertBegun(state);
-    assertNotTask(state);
-    const again = storyId === undefined ? state.stories.filter(isRetryable) : [retryableStory(state, storyId)];
-    const open = state.stories.filter(({ progress }) => progress === 'pending' || progress === 'in_progress');
-    if (again.length === 0 && state.status !== 'ended') return changeSettingsOnly(also, nothingFailed(state));
-    if (again.length + open.length === 0) throw refused(nothingToRetry(state), approveHint(state));
-    const ids = again.map(({ id }) => id);
-    const left = state.status === 'ended' ? open.filter(({ progress }) => progress === 'in_progress') : [];
-    const stories = [...ids, ...left.map(({ id }) => id)];
+    const stories = storiesToRetry(state, storyId);
+    if (stories.length === 0 && state.status !== 'ended' && canReopen(state) === true)
+      return changeSettingsOnly(also, nothingFailed(state));
+    assertAllowed(canRetry(state, storyId));
     const retried: JournalEntry = { type: 'run.retried', by, stories, ...(newTests && { newTests }) };
-    assertCanContinue(state, retried);
     return {
       entries: [...also, retried],
       says: stories.length === 0 ? 'The run continues.' : `Retrying ${stories.join(', ')} with fresh attempts.`,

@@ -1,18 +1,17 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { MAX_URL, type PlannedFeedback } from '../../core/pulls/pull-feedback.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
-import { MAX_FEEDBACK_ROUNDS, type Feedback, type FeedbackComment } from '../../core/review/feedback.ts';
+import type { Feedback, FeedbackComment } from '../../core/review/feedback.ts';
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
-import { isQuestion } from '../../core/run/questions.ts';
-import { commitToReview, isReviewable, openFeedback } from '../../core/run/reviewed-story.ts';
-import { currentDecision, storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
-import { printableShellWord, safeLine, safeText } from '../../core/text/safe-text.ts';
+import { assertAllowed, canContinueAfter, canSendBack, refused } from '../../core/run/actions.ts';
+import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
+import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
+import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { openHeldRepository } from '../../git/commit/held-commits.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { withIntactMirror } from '../repository/with-intact-mirror.ts';
 import { continueRun } from '../run/continue-run.ts';
-import { assertBegun, assertCanContinue, assertNotTask, describeProgress, refused } from './control-preconditions.ts';
 import type { ControlRequest } from './control-run.ts';
 import { quoteComments, quoteReview, type GivenComment } from './quote-comments.ts';
 
@@ -84,7 +83,7 @@ function record({ store }: RunKeeper, given: QuotedFeedback): Promise<boolean> {
     };
     const attemptRef = { story: story.id, attempt: story.attempts };
     const entry: JournalEntry = { type: 'feedback.given', ...attemptRef, commit, text, comments, by, ...source };
-    assertCanContinue(now, entry);
+    assertAllowed(canContinueAfter(now, entry));
     return { entries: [entry], result: true };
   });
 }
@@ -134,41 +133,6 @@ function findRepeated(
 
 /** The commit that feedback on the story is about. Throws STEER_REFUSED. */
 function requireCommit(state: RunState, story: StoryState): string {
-  assertTakesFeedback(state, story);
-  const commit = commitToReview(story);
-  if (commit !== undefined) return commit;
-  const asks = isQuestion(story);
-  const why = story.progress === 'passed' ? 'has no commit: it needed no change' : describeProgress(story);
-  throw refused(
-    asks ? `Story ${story.id} asks a question.` : `Story ${story.id} ${why}: there is no commit to change.`,
-    asks
-      ? `Answer it with \`halo answer ${state.runId} --story ${printableShellWord(story.id)} "…"\`.`
-      : `Run \`halo status ${state.runId}\` to see its state.`,
-  );
-}
-
-function assertTakesFeedback(state: RunState, story: StoryState): void {
-  const { runId, landed, stopReason } = state;
-  assertBegun(state);
-  assertNotTask(state);
-  if (landed !== undefined)
-    throw refused(`Run ${runId} is on ${safeLine(landed.branch)} already.`, 'Start a new run for further changes.');
-  if (!isReviewable(state)) throw refused(`Run ${runId} lands nothing: there is no commit to change.`);
-  if (stopReason === 'USER_ABORT')
-    throw refused(`Run ${runId} was cancelled.`, `Run \`halo retry ${runId}\` to reopen it.`);
-  const decision = currentDecision(state);
-  if (decision?.verdict === 'approved')
-    throw refused(`Run ${runId} was approved by ${decision.by}.`, `Reject it first: \`halo reject ${runId}\`.`);
-  if (story.approved !== undefined) throw refused(`Story ${story.id} was approved by ${story.approved.by}.`);
-  const open = openFeedback(story);
-  if (open !== undefined)
-    throw refused(
-      `Story ${story.id} has feedback of ${open.author ?? open.by} already, and its next attempt works on it.`,
-      'Wait for the commit of that attempt.',
-    );
-  if ((story.feedback ?? []).length >= MAX_FEEDBACK_ROUNDS)
-    throw refused(
-      `Story ${story.id} was sent back with feedback ${MAX_FEEDBACK_ROUNDS} times, which is the limit.`,
-      `Change its text, and run \`halo resume ${runId} --replan\`.`,
-    );
+  assertAllowed(canSendBack(state, story));
+  return commitToReview(story) as string;
 }

@@ -12,7 +12,7 @@ import { withoutProgress } from '../../prd/spec-hash.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { readRun } from '../run/read-run.ts';
 import { tryRecoverLanded } from '../run/recover-landed.ts';
-import { isRetryable, assertBegun } from './control-preconditions.ts';
+import { assertAllowed, canReopen, isRetryable } from '../../core/run/actions.ts';
 import { continueRun } from '../run/continue-run.ts';
 import { resumeRun, type ControlRequest } from './control-run.ts';
 
@@ -47,7 +47,7 @@ export async function replanRun(
   const { runId, by, also = [] } = request;
   const { store } = keeper;
   const before = await store.readState(runId);
-  assertBegun(before);
+  assertAllowed(canReopen(before));
   const file = given ?? (await readOwnFile(before));
   if (file === undefined) {
     const what = before.prdIsHere ? before.prdPath : `that run ${runId} came from`;

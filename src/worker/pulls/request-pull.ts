@@ -1,7 +1,8 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RequestedPull, RunPull } from '../../core/pulls/pull-state.ts';
 import { assertConfirmed, secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
-import { currentDecision, type RunState, type StoryState } from '../../core/run/state.ts';
+import { assertAllowed, canOpenPull, isApproved } from '../../core/run/actions.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import { PullFiles } from '../../store/forge/pull-files.ts';
@@ -21,7 +22,7 @@ export async function requestPull(
   const before = await store.readState(runId);
   if (before.pull === undefined) {
     await assertPullTarget(context, before);
-    assertHasWork(before);
+    assertAllowed(canOpenPull(before));
   }
   // The pull request has their commits.
   const continued = (await findContinuedRuns(store, context.home, before)).map(({ state }) => state);
@@ -29,8 +30,8 @@ export async function requestPull(
     const pull = state.pull && requireOpen(state.pull);
     const secrets = secretsToConfirm(state, continued);
     if (pull !== undefined && secrets.length === 0) return { entries: [], result: { runId, changed: false, pull } };
-    assertHasWork(state);
-    continued.forEach(assertNotRejected);
+    assertAllowed(canOpenPull(state));
+    for (const other of continued) assertAllowed(isApproved(other, { needsApproval: false }));
     assertPublishable(state, { secrets, continued }, confirmation);
     const confirmed = [...(state.pullRequested?.confirmed ?? []), ...secrets.flatMap(({ commit }) => commit ?? [])];
     return {
@@ -60,28 +61,6 @@ function requireOpen({ number, url, ended, branch }: RunPull): Pick<RunPull, 'nu
   const isLeft = ended === 'merged' || branch !== undefined;
   const hint = isLeft ? undefined : 'Open it again on the forge: halo updates it after the next change of the run.';
   throw refused(`The pull request #${number} was ${ended} already: ${safeLine(url, 300)}`, hint);
-}
-
-function assertHasWork(state: RunState): void {
-  const { runId, landed, tip, repo, dry, scratch } = state;
-  const status = `Run \`halo status ${runId}\` to see its state.`;
-  if (dry) throw refused(`Run ${runId} lands nothing: there is nothing to open a pull request for.`);
-  if (scratch) throw refused(`Run ${runId} was an import: its temporary repository has been removed.`);
-  if (tip === repo.base)
-    throw refused(`Run ${runId} has landed no story: there is nothing to open a pull request for.`, status);
-  if (landed !== undefined)
-    throw refused(`Run ${runId} is on ${safeLine(landed.branch)} already: nothing is left to merge.`, status);
-  assertNotRejected(state);
-}
-
-function assertNotRejected(state: RunState): void {
-  const { runId } = state;
-  const decision = currentDecision(state);
-  if (decision?.verdict === 'rejected')
-    throw refused(
-      `${decision.by} rejected the result of run ${runId}.`,
-      `Run \`halo approve ${runId}\` to approve it after all.`,
-    );
 }
 
 function refused(message: string, hint?: string): HaloError {

@@ -7,7 +7,8 @@ import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import { assertConfirmed, landingStories, unconfirmedStories, type Confirmation } from '../../core/review/flags.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
-import { type RunState, currentDecision } from '../../core/run/state.ts';
+import { assertAllowed, canLand, isApproved } from '../../core/run/actions.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
 import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import { defined } from '../../lib/guards.ts';
@@ -37,37 +38,19 @@ export async function landRun(
 ): Promise<LandedRun> {
   const state = await store.readState(runId);
   const { repo, tip, status } = state;
-  if (status !== 'ended') {
+  if (status !== 'ended' && (await countWorkersFor(home, state)) === 0)
     throw new HaloError('LAND_REFUSED', `Run ${runId} has not ended.`, {
-      hint:
-        (await countWorkersFor(home, state)) === 0
-          ? 'Start a worker with `halo worker`: none is running.'
-          : `Wait for its end (\`halo logs ${runId} -f\`), or merge the branch halo/${runId} in its current state.`,
+      hint: 'Start a worker with `halo worker`: none is running.',
     });
-  }
-  if (state.dry) {
-    const [kind, hint] = state.planning
-      ? ['made a plan', 'Run `halo plan` again; it writes the plan when you confirm.']
-      : ['is a dry run', 'Run the PRD again without --dry-run.'];
-    throw new HaloError('LAND_REFUSED', `Run ${runId} ${kind}: it has changed nothing.`, {
-      hint,
-    });
-  }
-  if (tip === repo.base) {
-    throw new HaloError('LAND_REFUSED', `Run ${runId} has landed no story: there is nothing to land.`, {
-      hint: `Run \`halo logs ${runId}\` to see why. To land an earlier run, name it: \`halo ls --repo .\` lists them.`,
-    });
-  }
-  if (state.scratch) {
-    throw new HaloError('LAND_REFUSED', `Run ${runId} was an import: its temporary repository has been removed.`, {
-      hint: 'Run `halo import` again; it writes the PRD when you confirm.',
-    });
-  }
+  assertAllowed(canLand(state, false));
   const { config } = await store.readRecord(runId);
   assertHasSettings(runId, config);
-  assertApproved(state, applyDefaults(config));
+  assertAllowed(isApproved(state, { needsApproval: applyDefaults(config).approval.mode === 'run' }));
   const continued = state.landed === undefined ? await findContinuedRuns(store, home, state) : [];
-  for (const other of continued) assertApproved(other.state, other.config, runId);
+  for (const other of continued) {
+    const needsApproval = other.config.approval.mode === 'run';
+    assertAllowed(isApproved(other.state, { needsApproval, continuedBy: runId }));
+  }
   const states = [state, ...continued.map((other) => other.state)];
   const stories = states.flatMap(by === undefined ? unconfirmedStories : landingStories);
   if (state.landed === undefined)
@@ -138,27 +121,4 @@ async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHe
   // If another branch is checked out, the PRD file stays as it is.
   if (!prdIsHere || facts.branch !== repo.branch || path.startsWith('..')) return land();
   return withoutPrdMarks({ facts, tip, path }, land);
-}
-
-/**
- * Throws LAND_REFUSED if the run was rejected, or if its configuration requires an approval that is missing. `continuedBy`:
- * the run that lands, which started from its result.
- */
-export function assertApproved(state: RunState, { approval }: Pick<Config, 'approval'>, continuedBy?: string): void {
-  const { runId } = state;
-  const decision = currentDecision(state);
-  const which = continuedBy === undefined ? '' : `, which run ${continuedBy} continues`;
-  if (decision?.verdict === 'rejected') {
-    throw new HaloError(
-      'LAND_REFUSED',
-      `${decision.by} rejected the result of run ${runId}${which}: ${decision.reason ?? ''}`,
-      {
-        hint: `Run \`halo approve ${runId}\` to approve it after all.`,
-      },
-    );
-  }
-  if (approval.mode !== 'run' || decision !== undefined) return;
-  throw new HaloError('LAND_REFUSED', `Run ${runId}${which === '' ? '' : `${which},`} is waiting for approval.`, {
-    hint: `Review it with \`halo diff ${runId}\`, then run \`halo approve ${runId}\`.`,
-  });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { postponeAttempt } from '../../../src/core/failure/model-pause.ts';
-import { landingCommand, nextSteps } from '../../../src/core/run/next-steps.ts';
+import { commandOf, landingStep, nextSteps, toCommands } from '../../../src/core/run/next-steps.ts';
 import { isStillPlanned, planNext } from '../../../src/core/run/plan.ts';
 import { isOver, questionLines } from '../../../src/core/run/questions.ts';
 import { openFeedback } from '../../../src/core/run/reviewed-story.ts';
@@ -306,7 +306,7 @@ describe('an attempt that was planned', () => {
 
 describe('what a person does next', () => {
   it('is to merge an open pull request, and otherwise to land', () => {
-    const command = (pull: object) => landingCommand({ runId: 'r', ...pull });
+    const command = (pull: object) => commandOf(landingStep({ runId: 'r', ...pull }));
     expect([command({}), command({ pull: {} }), command({ pull: { ended: 'closed' } })]).toEqual([
       'halo land r',
       'halo pr r',
@@ -317,9 +317,9 @@ describe('what a person does next', () => {
   it('is to read the descriptions of a dry run only if a story has one', () => {
     const begun: JournalEntry = { ...created('r', 1), dry: true };
     const commands = (...entries: JournalEntry[]) =>
-      nextSteps(stateOf(begun, ...entries, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' })).map(
-        ({ command }) => command,
-      );
+      toCommands(
+        nextSteps(stateOf(begun, ...entries, { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' })),
+      ).map(({ command }) => command);
     expect(commands(...passed('US-001'))).toContain('halo show r');
     expect(commands(...failed('US-001'))).not.toContain('halo show r');
   });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { keyName } from '../../../src/cli/run/read-keys.ts';
 import { KEYS } from '../../../src/tui/top/key-table.ts';
 import { currentTopView, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
-import { asked, COMMIT, created, stateOf, succeeded } from '../../support/journal.ts';
+import { asked, COMMIT, created, failed, stateOf, succeeded } from '../../support/journal.ts';
 import {
   after,
   DONE,
@@ -39,12 +40,11 @@ describe('keys', () => {
     expect(currentTopView(after(selected, listed([newer, ...someRuns()]), 'up')).selected).toBe(HELD);
   });
 
-  it('pause, stop, resume, retry and cancel only after y', () => {
+  it('pause, stop, resume and cancel only after y', () => {
     const asked: [key: string, name: string, question: string][] = [
       ['p', 'pause', 'Pause run'],
       ['x', 'stop', 'now and interrupt'],
       ['s', 'resume', 'Resume run'],
-      ['R', 'retry', 'Retry what failed'],
       ['X', 'cancel', 'Cancel run'],
     ];
     for (const [key, name, question] of asked) {
@@ -58,8 +58,12 @@ describe('keys', () => {
     }
   });
 
-  it('start an ended run again with a retry', () => {
-    expect(after(open(), 'end', 's', 'y').acting).toEqual({ name: 'retry', runId: DONE });
+  it('start an ended run again with a retry, and say why one is not possible', () => {
+    const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '' };
+    const stopped = after(start(), listed([stateOf(created(RUN, 1), ...failed('US-001'), end)]));
+    for (const key of ['s', 'R']) expect(after(stopped, key, 'y').acting).toEqual({ name: 'retry', runId: RUN });
+    expect(after(open(), 'R').notice?.text).toContain('No story has failed; the run is in progress.');
+    expect(after(open(), 'end', 's').notice?.text).toContain('has no open story: there is nothing to retry.');
   });
 
   it('approve and land what is selected', () => {

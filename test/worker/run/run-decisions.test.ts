@@ -1,45 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { resolveConfig } from '../../../src/config/resolve.ts';
 import { HaloError, type ErrorCode } from '../../../src/core/failure/errors.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { assertApproved } from '../../../src/worker/run/land-run.ts';
 import { planEnd } from '../../../src/worker/run/end-run.ts';
 import { causeOf } from '../../../src/worker/run/infrastructure-failure.ts';
-import { attempted, COMMIT, created, failed, passed, stateOf, succeeded } from '../../support/journal.ts';
-
-describe('assertApproved', () => {
-  const { config } = resolveConfig({ cwd: '/' });
-  const asks = (mode: 'never' | 'story' | 'run') => ({ approval: { ...config.approval, mode } });
-  const approved: JournalEntry = { type: 'run.approved', by: 'ann', tip: COMMIT };
-  const rejected: JournalEntry = { type: 'run.rejected', by: 'ann', tip: COMMIT, reason: 'too large' };
-  const older: JournalEntry = { ...approved, tip: 'f'.repeat(40) };
-  const state = (...decisions: JournalEntry[]) => stateOf(...succeeded('r'), ...decisions);
-
-  it.each<[string, 'never' | 'story' | 'run', JournalEntry[]]>([
-    ['without approval', 'never', []],
-    ['with approval of each story', 'story', []],
-    ['that is approved', 'run', [approved]],
-    ['that is approved after it was rejected', 'run', [rejected, approved]],
-  ])('allows a run %s to land (approval.mode = %s)', (_name, mode, decisions) => {
-    expect(() => assertApproved(state(...decisions), asks(mode))).not.toThrow();
-  });
-
-  it.each<[string, 'never' | 'run', JournalEntry[], string]>([
-    ['that needs approval', 'run', [], 'is waiting for approval'],
-    ['whose approval was for an older result', 'run', [older], 'is waiting for approval'],
-    ['that is rejected', 'never', [rejected], 'ann rejected the result of run r: too large'],
-    ['that is rejected after it was approved', 'run', [approved, rejected], 'ann rejected'],
-  ])('prevents a run %s from landing (approval.mode = %s)', (_name, mode, decisions, message) => {
-    const land = () => assertApproved(state(...decisions), asks(mode));
-    expect(land).toThrow(expect.objectContaining({ code: 'LAND_REFUSED' }));
-    expect(land).toThrow(message);
-  });
-
-  it('names the run that continues the one that needs approval', () => {
-    const land = () => assertApproved(state(), asks('run'), 's');
-    expect(land).toThrow('Run r, which run s continues, is waiting for approval.');
-  });
-});
+import { attempted, created, failed, passed, stateOf } from '../../support/journal.ts';
 
 describe('causeOf', () => {
   it.each<[ErrorCode, ReturnType<typeof causeOf>]>([

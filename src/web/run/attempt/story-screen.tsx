@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { canRetry } from '../../../core/run/actions.ts';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine, safeText } from '../../../core/text/safe-text.ts';
 import { ActionButton, EmptyState, mayDo } from '../../page/page-parts.tsx';
@@ -41,7 +42,7 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
           <a class="button" href={`#/run/${run.runId}/diff/${encodeURIComponent(storyId)}`}>
             Review
           </a>
-          {run.status === 'ended' && story.progress === 'failed' && mayDo(person, 'control', run.user) && (
+          {run.status === 'ended' && canRetry(run, storyId) === true && mayDo(person, 'control', run.user) && (
             <ActionButton label="Retry" path={runPath(run.runId, '/retry')} body={{ story: storyId }} />
           )}
         </div>
