@@ -58,7 +58,7 @@ const ROWS: [hazard: string, outcome: string][] = [
     'answered commands took effect, all others once or not at all',
   ],
   ['the power fails during runs', 'everything reported as landed exists; the rest is repeated'],
-  ['the power fails right after a write of git', 'the write survives; the repository is intact'],
+  ['the power fails right after a write of git or of a journal', 'the write survives; the repository is intact'],
   ['the repository is cleaned (`git gc --prune=now`) while a story lands', 'it lands; nothing is repeated'],
   ['the data of halo’s own Redis is damaged', 'it is set aside; jobs are restored from the journals'],
   ['a mirror is damaged', 'it is rebuilt from its repository; runs continue'],

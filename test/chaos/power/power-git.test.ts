@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { fastForward } from '../../../src/git/land/fast-forward.ts';
 import { holdCommit, openHeldRepository, readHeldCommit } from '../../../src/git/commit/held-commits.ts';
 import { moveBranch, transferCommit } from '../../../src/git/land/land-commit.ts';
@@ -8,6 +10,9 @@ import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { readNote, writeNote } from '../../../src/git/commit/notes.ts';
 import { restoreStash, stashChanges } from '../../../src/git/repository/stash.ts';
 import { checkOutWorktree } from '../../../src/git/repository/worktrees.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { readJournal } from '../../support/halo/read-journal.ts';
+import { created } from '../../support/journal.ts';
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { canCutPower, openPowerDisk, type PowerDisk } from './power-disk.ts';
 import { skipFor } from '../../support/skip.ts';
@@ -16,7 +21,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const ref = 'refs/heads/halo/r1';
 
 describe(
-  'hazard 44: the power fails right after an operation of git',
+  'hazard 44: the power fails right after a write',
   skipFor(!canCutPower() && 'needs root, loop devices and ext4'),
   () => {
     /** The user's repository and halo's: what one of them writes through says nothing of the other. */
@@ -56,6 +61,19 @@ describe(
     const places = () => ({ hostGitDir: join(root, '.git'), mirrorDir, ref, commit });
     const isWhole = (dir: string) => expect(run(dir, ['fsck', '--strict', '--no-dangling', '--no-progress'])).toBe('');
     const kept = () => readdirSync(join(root, '.git/objects/pack')).filter((name) => name.endsWith('.keep'));
+
+    it('a record in a journal, also if nothing else of the run is written', async () => {
+      const store = openStore(home, { transcribe });
+      const entry = created();
+      await store.createRun(entry, { haloVersion: '0.1.0', agent: { name: 'codex' }, args: [], config: {} });
+      const gate: JournalEntry = {
+        ...{ type: 'gate.ended', story: 'US-001', attempt: 1, command: 'npm test', exitCode: 0, ms: 1, log: 'gates/1' },
+      };
+      await store.append(entry.runId, [gate]);
+      await cutPower();
+      const events = readJournal(home, entry.runId);
+      expect(events.map(({ type }) => type)).toEqual(['run.created', 'gate.ended']);
+    });
 
     it('a mirror', async () => {
       await cutPower();

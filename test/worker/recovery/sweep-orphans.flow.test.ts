@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { toExposition } from '../../../src/core/metrics/exposition.ts';
 import { newRunId } from '../../../src/lib/run-id.ts';
@@ -123,6 +123,26 @@ describe('a sweep', () => {
     for (const folder of [...living, ...dead]) mkdirSync(folder, { recursive: true });
     await sweepOrphans(worker);
     expect([...living, ...dead].filter((folder) => existsSync(folder))).toEqual(living);
+  });
+
+  it('removes the volumes of dead attempts, and keeps those of an attempt that runs', async () => {
+    const home = tempDir('halo-sweep');
+    const worker = openWorker(home);
+    const { engine, homeId } = worker;
+    const entry = created();
+    await worker.store.createRun(entry, ORIGIN);
+    const { runId } = entry;
+    await worker.store.transact(runId, () => ({ entries: [begun('US-001', 5)], result: undefined }));
+    const volumes = [4, 5].map((epoch) => ({ epoch, name: `halo-sweep-${randomBytes(6).toString('hex')}` }));
+    onTestFinished(() => Promise.all(volumes.map(({ name }) => engine.removeVolume(name))).then(() => undefined));
+    for (const { epoch, name } of volumes) {
+      const labels = { owner: { home: homeId, epoch }, run: runId, storyKey: 'us-001', attempt: 1, phase: 'agent' };
+      await engine.createVolume(name, labels, { user: 64_000 });
+    }
+    await sweepOrphans(worker);
+    expect(await Promise.all(volumes.map(({ name }) => engine.hasVolume(name)))).toEqual([false, true]);
+    const { totals } = await new MetricsFile(home).read();
+    expect(toExposition(totals, [])).toContain('\nhalo_orphans_swept_total 1\n');
   });
 
   it('keeps what was prepared for an attempt that begins during the sweep', async () => {
