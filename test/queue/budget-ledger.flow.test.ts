@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openBudgetLedger, type LedgerRequest, type BudgetLedger } from '../../src/queue/budget/budget-ledger.ts';
+import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -94,6 +95,20 @@ describe('a budget', () => {
       limit: 130,
       reserved: 130,
     });
+  });
+
+  test('of a day has in use what was spent and what is reserved', async () => {
+    const [seconds] = await link.client.time();
+    const key = `day:${new Date(Number(seconds) * 1000).toISOString().slice(0, 10)}`;
+    const queue = await openQueue(link);
+    onTestFinished(() => queue.close());
+    expect(await queue.fleetUse()).not.toHaveProperty('today');
+    for (const worker of [here, there]) await worker.restore(key, { microUsd: 0, tokens: 0 });
+    const [first, second] = [1, 2].map(() => ask({ scopes: [{ name: 'day', key, usd: 10_000 }] }));
+    await here.reserve(first!);
+    await here.settle({ request: first!, charge: { microUsd: 130, tokens: 103 }, load: 103 });
+    await there.reserve(second!);
+    expect(await queue.fleetUse()).toMatchObject({ today: { microUsd: 730, tokens: 253 } });
   });
 
   test('must be restored before anything is spent if the server lost it', async () => {
