@@ -1,39 +1,41 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
-import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
+import { openHome } from '../../support/halo/halo-process.ts';
 import { HOLD, release, releaseUntil } from '../../support/halo/hold.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
-import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';
+import { makeRepository } from '../../support/repository/repository.ts';
 
 const LONG = { timeout: 200_000 };
 const WAIT = { timeout: 150_000, interval: 200 };
 
-let home: HaloHome;
-let repository: TestRepository;
-let folder: string;
-
-beforeEach(() => {
-  home = openHome();
-  repository = makeRepository();
-  folder = join(repository.root, 'prds');
+/** A home, and a repository with a folder of PRDs. */
+function openFolder(onTestFinished: (close: () => Promise<void>) => void) {
+  const home = openHome();
+  const repository = makeRepository();
+  const folder = join(repository.root, 'prds');
   mkdirSync(folder);
-});
-afterEach(async () => {
-  await home.close();
-  repository.remove();
-});
+  onTestFinished(async () => {
+    await home.close();
+    repository.remove();
+  });
+  return {
+    home,
+    repository,
+    folder,
+    halo: (words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: home.dir } }),
+    done: () => (existsSync(join(folder, 'done')) ? readdirSync(join(folder, 'done')).sort() : []),
+    add: (name: string, ...ids: string[]) => writeFileSync(join(folder, name), prdOf(ids.map((id) => ({ id }))).bytes),
+  };
+}
 
-const halo = (words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: home.dir } });
-const done = () => (existsSync(join(folder, 'done')) ? readdirSync(join(folder, 'done')).sort() : []);
-const add = (name: string, id: string) => writeFileSync(join(folder, name), prdOf([{ id }]).bytes);
-
-it(
+it.concurrent(
   'a folder of PRDs is run by a worker in the order of names, also after kill -9, and is watched',
   { timeout: 400_000 },
-  async () => {
+  async ({ onTestFinished }) => {
+    const { home, repository, folder, add, done } = openFolder(onTestFinished);
     add('10-b.json', 'TEN');
     add('2-a.json', 'TWO');
     const settings = scripted(`grep -oE 'TWO|TEN|NEW' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap((pair) => [
@@ -65,10 +67,11 @@ it(
   },
 );
 
-it(
+it.concurrent(
   'a folder of PRDs is run by the queue itself if no worker is running, and continued by the next queue after a stop',
   LONG,
-  async () => {
+  async ({ onTestFinished }) => {
+    const { home, repository, halo, add, done } = openFolder(onTestFinished);
     add('1.json', 'ONE');
     add('2.json', 'TWO');
     const settings = scripted(`${HOLD}; grep -oE 'ONE|TWO' | head -n 1 >> order.txt; ${OK}`, ['true']).flatMap(
@@ -101,11 +104,12 @@ it(
   },
 );
 
-it(
+it.concurrent(
   'a folder of PRDs at a terminal finishes the running story at Ctrl-C, and the next queue continues',
   LONG,
-  async () => {
-    writeFileSync(join(folder, '1.json'), prdOf([{ id: 'A' }, { id: 'B' }]).bytes);
+  async ({ onTestFinished }) => {
+    const { home, repository, halo, add, done } = openFolder(onTestFinished);
+    add('1.json', 'A', 'B');
     const agent = scripted(`test -e file.txt || { ${HOLD}; }; date +%N > file.txt; ${OK}`, ['true']).flatMap((pair) => [
       '-c',
       pair,
