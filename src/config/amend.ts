@@ -1,58 +1,17 @@
-import { BUDGET_SCOPES } from '../core/budget.ts';
-import { FAILURE_CLASSES } from '../core/failure/failure.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import type { Config } from './config.ts';
 import { findConflicts } from './cross-field-rules.ts';
+import { placeOf } from './keys.ts';
 import { readOptions } from './load/file-layers.ts';
 import type { ResolvedConfig } from './resolve.ts';
 
 type Table = Record<string, unknown>;
 
-/** The path of each amendable setting in the configuration of a run. */
-const PLACES: Record<string, string[]> = {
-  gates: ['gates'],
-  image: ['image'],
-  'model.name': ['model', 'name'],
-  'model.effort': ['agentOptions', 'effort'],
-  'tests.broken_base': ['tests', 'brokenBase'],
-  ...placesIn('limits', {
-    cpus: 'cpus',
-    memory: 'memoryBytes',
-    pids: 'pids',
-    files: 'files',
-    file_size: 'fileBytes',
-    disk: 'diskBytes',
-    free_disk: 'freeDiskBytes',
-    wall: 'wallMs',
-    idle: 'idleMs',
-    output: 'outputBytes',
-  }),
-  ...placesIn('retry', {
-    attempts: 'attempts',
-    backoff: 'backoffMs',
-    max_backoff: 'maxBackoffMs',
-    max_wait: 'maxWaitMs',
-    multiplier: 'multiplier',
-    jitter: 'jitter',
-    crashes: 'crashes',
-  }),
-  ...Object.fromEntries(
-    FAILURE_CLASSES.flatMap((name) =>
-      Object.entries({ rule: 'rule', backoff: 'backoffMs', retries: 'retries' }).map(([key, member]) => [
-        `retry.${name}.${key}`,
-        ['retry', 'classes', name, member],
-      ]),
-    ),
-  ),
-  ...Object.fromEntries(
-    BUDGET_SCOPES.flatMap((scope) =>
-      ['usd', 'tokens'].map((unit) => [`budget.${scope}_${unit}`, ['budget', scope, unit]]),
-    ),
-  ),
-};
+const AMENDABLE_TABLES = ['limits', 'budget', 'retry'];
+const AMENDABLE_KEYS = ['gates', 'image', 'model.name', 'model.effort', 'tests.broken_base'];
 
-function placesIn(table: string, members: Record<string, string>): Record<string, string[]> {
-  return Object.fromEntries(Object.entries(members).map(([key, member]) => [`${table}.${key}`, [table, member]]));
+function isAmendable(key: string): boolean {
+  return AMENDABLE_KEYS.includes(key) || AMENDABLE_TABLES.includes(key.split('.')[0] ?? '');
 }
 
 const AMENDABLE =
@@ -66,7 +25,7 @@ export function parseAmendedKeys(set: string[]): string[] {
   const problems: string[] = [];
   const keys = [...new Set(readOptions(set, '/', problems).map(({ key }) => key))];
   if (problems.length > 0) throw new HaloError('CONFIG_INVALID', problems.join('\n'), { hint: AMENDABLE });
-  const fixed = keys.filter((key) => !Object.hasOwn(PLACES, key));
+  const fixed = keys.filter((key) => !isAmendable(key));
   if (fixed.length === 0) return keys;
   throw new HaloError('CONFIG_INVALID', `These settings of an existing run cannot be changed: ${fixed.join(', ')}.`, {
     hint: AMENDABLE,
@@ -91,7 +50,7 @@ export function amendConfig(before: Config, keys: readonly string[], resolved: R
       throw new HaloError('CONFIG_INVALID', `${key}: ${origin ?? 'another file'} overrides the given value.`, {
         hint: 'Change it there first; other sources may only make it stricter.',
       });
-    const place = PLACES[key] ?? [];
+    const place = key === 'model.effort' ? ['agentOptions', 'effort'] : placeOf(key);
     const [section = ''] = place;
     change[section] = put(
       change[section] ?? before[section as keyof Config],

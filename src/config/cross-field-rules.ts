@@ -83,7 +83,7 @@ function requireOrderedBackoff({ retry }: Config, originOf: (key: string) => str
 /** A cost limit cannot be enforced for a model without a price. */
 function requirePrices({ model, budget, prices }: Config): Conflict[] {
   if (model.api === undefined || model.mode === 'replay') return [];
-  const scope = BUDGET_SCOPES.find((each) => budget[each].usd !== undefined);
+  const scope = BUDGET_SCOPES.find((each) => budget[`${each}Usd`] !== undefined);
   if (scope === undefined) return [];
   return [model.name, ...model.fallback, ...model.allow]
     .filter((name) => !Object.hasOwn(prices, name))

@@ -1,3 +1,5 @@
+import type { Settings } from './config.ts';
+
 /** An endpoint that receives notifications. */
 export interface EndpointSettings {
   name: string;
@@ -15,4 +17,29 @@ export interface EndpointSettings {
   /** Addresses that are not public are allowed. */
   allowPrivate: boolean;
   mail?: { user: string | undefined; from: string; to: readonly string[] } | undefined;
+}
+
+/** What endpoints receive by default. */
+const DEFAULT_EVENTS = ['needs-person', 'failed', 'done'];
+const DEFAULT_DEBOUNCE_MS = 10_000;
+
+/** The endpoints of `[notify]`, sorted by name. */
+export function toEndpoints(notify: Settings['notify']): EndpointSettings[] {
+  return Object.entries(notify)
+    .map(([name, each]): EndpointSettings => ({
+      name,
+      type: each.type,
+      url: { text: each.url, env: each.urlEnv, file: each.urlFile, command: each.urlCommand },
+      secret: { env: each.secretEnv, file: each.secretFile, command: each.secretCommand },
+      events: each.events ?? DEFAULT_EVENTS,
+      repositories: each.repos,
+      users: each.users,
+      debounceMs: each.type === 'webhook' ? 0 : (each.debounceMs ?? DEFAULT_DEBOUNCE_MS),
+      allowPrivate: each.allowPrivate ?? false,
+      mail:
+        each.from === undefined || each.to === undefined
+          ? undefined
+          : { user: each.user, from: each.from, to: each.to },
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { McpRules, ServerRules } from './config.ts';
-import type { EndpointSettings } from './endpoint-settings.ts';
+import type { Settings } from './config.ts';
+import { toEndpoints, type EndpointSettings } from './endpoint-settings.ts';
 import { readConfigFile } from './load/config-file.ts';
 import { resolveConfig } from './resolve.ts';
 
@@ -8,18 +8,18 @@ import { resolveConfig } from './resolve.ts';
  * Reads `[mcp]` from config.toml of a HALO_HOME, the only place that may set it: not the file of a repository, not a
  * variable and not a request. Throws CONFIG_INVALID.
  */
-export async function readMcpRules(home: string): Promise<McpRules> {
+export async function readMcpRules(home: string): Promise<Settings['mcp']> {
   return (await readHostFile(home)).mcp;
 }
 
 /** Reads `[server]` from the same file. Throws CONFIG_INVALID. */
-export async function readServerRules(home: string): Promise<ServerRules> {
+export async function readServerRules(home: string): Promise<Settings['server']> {
   return (await readHostFile(home)).server;
 }
 
 /** Reads `[notify]` from the same file. Throws CONFIG_INVALID. */
 export async function readEndpoints(home: string): Promise<readonly EndpointSettings[]> {
-  return (await readHostFile(home)).endpoints;
+  return toEndpoints((await readHostFile(home)).notify);
 }
 
 /** Reads `[traces]` and `network.ca_file` from the same file. Throws CONFIG_INVALID. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findClosest } from '../lib/text.ts';
+import { memberName } from './camel-case.ts';
 import { keyMetadata, type KeyMetadata } from './schema/key-metadata.ts';
 import { HaloToml } from './schema/halo-toml.ts';
 
@@ -15,15 +16,9 @@ export const CONFIG_KEYS: ReadonlyMap<string, ConfigKey> = new Map(
 );
 
 /** Tables with user-defined member names; each member is a separate setting. */
-export const OPEN_TABLES: readonly string[] = [
-  'env',
-  'prices',
-  'rate',
-  'network.scopes',
-  'network.credentials',
-  'server.oidc.roles',
-  'notify',
-];
+export const OPEN_TABLES: readonly string[] = [...CONFIG_KEYS.values()].flatMap(({ name, kind }) =>
+  kind === 'table' ? [name] : [],
+);
 
 /** Splits the dotted name of a member of an open table. The member name may contain dots. */
 export function openMemberOf(name: string): { table: string; member: string } | undefined {
@@ -40,6 +35,12 @@ export function isTableName(name: string): boolean {
 /** The environment variable of a key: `limits.max_x` is `HALO_LIMITS_MAX_X`. */
 export function variableOf(key: string): string {
   return `HALO_${key.replaceAll('.', '_').toUpperCase()}`;
+}
+
+/** Where a setting is in the configuration of a run: `limits.file_size` is `limits.fileBytes`. */
+export function placeOf(key: string): string[] {
+  const parts = key.split('.');
+  return parts.map((part, at) => memberName(part, at === parts.length - 1 ? CONFIG_KEYS.get(key)?.schema : undefined));
 }
 
 /** True if values of a key are strings, which need no quotes in `-c` options and environment variables. */

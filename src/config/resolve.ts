@@ -1,27 +1,18 @@
 import { HaloError } from '../core/failure/errors.ts';
-import type { FleetLimits } from '../core/run/fleet-limit.ts';
-import type { RetentionLimits } from '../core/retention/retention.ts';
-import type { Config, ForgeSettings, McpRules, ServerRules } from './config.ts';
-import type { EndpointSettings } from './endpoint-settings.ts';
+import type { ModelApi } from '../core/agent.ts';
+import { builtInPrice, type Price } from '../core/price.ts';
+import { toCamelCase } from './camel-case.ts';
+import type { Config, Settings } from './config.ts';
 import { findConflicts } from './cross-field-rules.ts';
 import { mergeLayers, nestSettings } from './effective-settings.ts';
 import { loadLayers, type ConfigSources } from './load/file-layers.ts';
-import { HaloToml } from './schema/halo-toml.ts';
+import { HaloToml, HOST_TABLES, type HostTable } from './schema/halo-toml.ts';
 import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
-import { toConfig, toEndpoints, toFleet, toRetention, toServerRules } from './to-config.ts';
+import { toAgentOptions } from './to-agent-options.ts';
 import { applyTrust, findTrustProblems } from './trust/trust.ts';
 
-export interface ResolvedConfig {
+export interface ResolvedConfig extends Pick<Settings, HostTable> {
   config: Config;
-  fleet: FleetLimits;
-  /** What retention keeps of ended runs. */
-  keep: RetentionLimits;
-  server: ServerRules;
-  forges: ForgeSettings;
-  mcp: McpRules;
-  endpoints: readonly EndpointSettings[];
-  /** Where traces are sent, if anywhere. */
-  traces: { endpoint?: string | undefined; headersEnv?: string | undefined };
   /** The origin of each key, by dotted name. */
   origins: Record<string, string>;
   /** Each key with its value as written, in schema order. */
@@ -50,21 +41,49 @@ export function resolveConfig(sources: ConfigSources): ResolvedConfig {
   const { settings, api } = merged;
   const toml = parseSettings(settings);
   const origins = Object.fromEntries(settings.map(({ key, origin }) => [key, origin]));
-  const config = toConfig(toml, api);
+  const all = toCamelCase(HaloToml, toml);
+  const config = toConfig(all, toml, api);
   assertNone(findConflicts(config, (key) => origins[key] ?? DEFAULT_ORIGIN));
   return {
+    ...pick(all, HOST_TABLES),
     config: deepFreeze(config),
-    fleet: toFleet(toml),
-    keep: toRetention(toml),
-    server: toServerRules(toml),
-    forges: toml.forge,
-    mcp: toml.mcp,
-    endpoints: toEndpoints(toml),
-    traces: { endpoint: toml.traces.endpoint, headersEnv: toml.traces.headers_env },
     origins,
     settings,
     ignored: trusted.ignored,
   };
+}
+
+/** Adds what follows from several settings. `api`: the model API of the agent, if it has one. */
+function toConfig(all: Settings, toml: HaloToml, api: ModelApi | undefined): Config {
+  const { agents, model, ...others } = omit(all, [...HOST_TABLES, 'providers']);
+  const own = agents[all.agent];
+  const { name = '', baseUrl = '' } = model;
+  const models = [...new Set([name, ...model.fallback, ...model.allow])];
+  return {
+    ...others,
+    agentCommand: agents.command.run,
+    agentAnswer: 'answer' in own ? own.answer : 'json',
+    agentOptions: toAgentOptions(toml),
+    model: { ...omit(model, ['effort']), api, name, baseUrl },
+    prices: Object.fromEntries(models.flatMap((each) => pricesOf(all, each))),
+    rate: pick(all.rate, models),
+  };
+}
+
+function pricesOf({ prices }: Settings, model: string): [string, Price][] {
+  const own = Object.hasOwn(prices, model) ? prices[model] : undefined;
+  const known = builtInPrice(model);
+  if (own === undefined) return known === undefined ? [] : [[model, known]];
+  const { input, cached = input, cacheWrite = input, output } = own;
+  return [[model, { input, cached, cacheWrite, output }]];
+}
+
+function omit<T extends object, K extends keyof T>(value: T, keys: readonly K[]): Omit<T, K> {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key as K))) as Omit<T, K>;
+}
+
+function pick<T extends object, K extends keyof T>(value: T, keys: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => keys.includes(key as K))) as Pick<T, K>;
 }
 
 /** Parses the merged settings, which can violate limits that each source respects. Throws CONFIG_INVALID. */

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { truncate } from '../core/text/safe-text.ts';
 import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLES, openMemberOf } from './keys.ts';
 import { isRecord } from '../lib/guards.ts';
+import { holdsPaths } from './schema/units.ts';
 
 /** The value of one key from one source. */
 export interface Setting {
@@ -52,7 +53,8 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
     return [];
   }
   const name = open === undefined ? key : `${open.table}.${open.member}`;
-  return [{ key: name, value: toAbsolute(key, value, source.baseDir), origin: source.originOf(key) }];
+  const isPath = known !== undefined && holdsPaths(known.schema);
+  return [{ key: name, value: isPath ? toAbsolute(value, source.baseDir) : value, origin: source.originOf(key) }];
 }
 
 /** Returns `key: rule` for the first rule that a value violates. */
@@ -64,8 +66,7 @@ function findValueFault(schema: z.ZodType | undefined, key: string, value: unkno
   return `${key}${path}: ${message ?? 'is not valid'}`;
 }
 
-function toAbsolute(key: string, value: unknown, baseDir: string): unknown {
-  if (!PATHS.includes(key)) return value;
+function toAbsolute(value: unknown, baseDir: string): unknown {
   if (Array.isArray(value))
     return value.map((path) => (typeof path === 'string' ? resolve(baseDir, path) : path) as unknown);
   return typeof value === 'string' ? resolve(baseDir, value) : value;
@@ -74,18 +75,3 @@ function toAbsolute(key: string, value: unknown, baseDir: string): unknown {
 function isTable(value: unknown): value is Record<string, unknown> {
   return isRecord(value) && !(value instanceof Date);
 }
-
-/** Keys whose relative paths are resolved against the folder of the source. */
-const PATHS = [
-  'model.cassettes',
-  'model.key_file',
-  'providers.openai.key_file',
-  'providers.anthropic.key_file',
-  'providers.google.key_file',
-  'network.ca_file',
-  'server.tls_certificate',
-  'server.tls_key',
-  'git.signing_key',
-  'git.allowed_signers',
-  'secrets.files',
-];

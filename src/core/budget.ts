@@ -10,7 +10,12 @@ export interface BudgetLimit {
   usd?: number | undefined;
   tokens?: number | undefined;
 }
-export type Budget = Readonly<Record<BudgetScope, BudgetLimit>>;
+/** `[budget]` of the configuration. */
+export type Budget = Readonly<Partial<Record<`${BudgetScope}Usd` | `${BudgetScope}Tokens`, number | undefined>>>;
+
+export function budgetOf(budget: Budget, scope: BudgetScope): BudgetLimit {
+  return { usd: budget[`${scope}Usd`], tokens: budget[`${scope}Tokens`] };
+}
 
 /** An amount spent or reserved; money in millionths of a USD, so that sums are exact. */
 export interface Charge {

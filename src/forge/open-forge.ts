@@ -58,7 +58,7 @@ function apiUrlOf(forge: ForgeName, configured: string | undefined): string | un
 /** The base URL of the repositories of a forge. */
 export function gitUrlOf(
   forge: ForgeName,
-  { url, git_url: configured }: { url?: string | undefined; git_url?: string | undefined },
+  { url, gitUrl: configured }: { url?: string | undefined; gitUrl?: string | undefined },
 ): string | undefined {
   const api = apiUrlOf(forge, url);
   return configured ?? (api && repositoriesUrl(forge, api));

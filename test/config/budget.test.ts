@@ -34,18 +34,18 @@ describe('a budget', () => {
   test('a budget of the user may be lowered by the repository, but not raised', () => {
     const home = '[budget]\nstory_usd = 5\nrun_tokens = 1000';
     const lower = resolve({ home, repo: '[budget]\nstory_usd = 2\nday_usd = 1' });
-    expect(lower.config.budget).toMatchObject({ story: { usd: 2 }, run: { tokens: 1000 }, day: { usd: 1 } });
+    expect(lower.config.budget).toMatchObject({ storyUsd: 2, runTokens: 1000, dayUsd: 1 });
     expect(lower.origins['budget.story_usd']).toBe('/repo/halo.toml:2');
     const higher = resolve({ home, repo: '[budget]\nstory_usd = 50\nrun_tokens = 9000' });
-    expect(higher.config.budget).toMatchObject({ story: { usd: 5 }, run: { tokens: 1000 } });
+    expect(higher.config.budget).toMatchObject({ storyUsd: 5, runTokens: 1000 });
     expect(higher.origins['budget.story_usd']).toBe('/home/ada/.halo/config.toml:2');
-    expect(resolve({ repo: '[budget]\nstory_usd = 2', set: ['budget.story_usd=9'] }).config.budget.story.usd).toBe(2);
+    expect(resolve({ repo: '[budget]\nstory_usd = 2', set: ['budget.story_usd=9'] }).config.budget.storyUsd).toBe(2);
   });
 
   test('may be raised by the user for one run', () => {
     const home = '[budget]\nstory_usd = 5';
-    expect(resolve({ home, set: ['budget.story_usd=9.5'] }).config.budget.story.usd).toBe(9.5);
-    expect(resolve({ home, env: { HALO_BUDGET_STORY_USD: '7' } }).config.budget.story.usd).toBe(7);
+    expect(resolve({ home, set: ['budget.story_usd=9.5'] }).config.budget.storyUsd).toBe(9.5);
+    expect(resolve({ home, env: { HALO_BUDGET_STORY_USD: '7' } }).config.budget.storyUsd).toBe(7);
   });
 
   test.each([

@@ -35,9 +35,9 @@ describe('a provider', () => {
     const home = '[providers.anthropic]\nbase_url = "https://a.example/v1"\nkey_file = "key"\n';
     expect(modelOf({ home, set: ['agent=claude'] })).toMatchObject({
       baseUrl: 'https://a.example/v1',
-      keyEnv: undefined,
       keyFile: '/home/ada/.halo/key',
     });
+    expect(modelOf({ home, set: ['agent=claude'] })).not.toHaveProperty('keyEnv');
     expect(modelOf({ home }).baseUrl).toBe('https://api.openai.com/v1');
     const env = { HALO_MODEL_BASE_URL: 'https://b.example/v1' };
     expect(modelOf({ home, env, set: ['agent=claude'] }).baseUrl).toBe('https://b.example/v1');
@@ -45,8 +45,10 @@ describe('a provider', () => {
 
   test('has one key: a later source replaces an earlier one of another kind', () => {
     const home = '[model]\nkey_command = "pass show x"\n[profiles.ci.model]\nkey_env = "CI_KEY"';
-    expect(modelOf({ home })).toMatchObject({ keyCommand: 'pass show x', keyEnv: undefined });
-    expect(modelOf({ home, profile: 'ci' })).toMatchObject({ keyCommand: undefined, keyEnv: 'CI_KEY' });
+    expect(modelOf({ home })).toMatchObject({ keyCommand: 'pass show x' });
+    expect(modelOf({ home })).not.toHaveProperty('keyEnv');
+    expect(modelOf({ home, profile: 'ci' })).toMatchObject({ keyEnv: 'CI_KEY' });
+    expect(modelOf({ home, profile: 'ci' })).not.toHaveProperty('keyCommand');
     expect(() => modelOf({ home: '[model]\nkey_env = "A"\nkey_file = "b"' })).toThrow(
       /:3: only one of model\.key_env, model\.key_file can be set/,
     );

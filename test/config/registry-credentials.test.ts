@@ -4,7 +4,6 @@ import { resolveConfig } from '../../src/config/resolve.ts';
 
 const networkOf = (text: string) =>
   resolveConfig({ cwd: '/', home: parseConfigFile('/somewhere/config.toml', text) }).config.network;
-const none = { user: '', tokenEnv: undefined, tokenFile: undefined, tokenCommand: undefined };
 
 describe('credentials of registries', () => {
   it('are tables by address, and scopes of npm have URLs', () => {
@@ -22,9 +21,9 @@ token_command = "pass show crates"
 `);
     expect(network.scopes).toEqual({ '@acme': 'https://npm.pkg.github.com' });
     expect(network.credentials).toEqual({
-      'npm.pkg.github.com': { ...none, scheme: 'bearer', tokenEnv: 'GITHUB_TOKEN' },
-      'pypi.example.com:8443/simple': { ...none, scheme: 'basic', user: 'bot', tokenFile: '/etc/halo/pypi-token' },
-      'crates.example.com': { ...none, scheme: 'token', tokenCommand: 'pass show crates' },
+      'npm.pkg.github.com': { tokenEnv: 'GITHUB_TOKEN' },
+      'pypi.example.com:8443/simple': { user: 'bot', tokenFile: '/etc/halo/pypi-token' },
+      'crates.example.com': { scheme: 'token', tokenCommand: 'pass show crates' },
     });
   });
 

@@ -243,14 +243,14 @@ export async function checkEndpoints(home: string): Promise<Finding[]> {
 
 /** Checks every forge that is configured on this machine: its URL, its token, and what the token may do. Throws CONFIG_INVALID. */
 export async function checkForges(home: string, env: Env): Promise<Finding[]> {
-  const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
+  const { forge: forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
   const configured = FORGES.filter((forge) => Object.values(forges[forge]).some((value) => value !== undefined));
   const { report: withReports } = await readIssueSettings({ home, env });
   if (configured.length === 0) return [];
   const connections = await openMachineConnections(env, config.network.caFile);
   return Promise.all(
     configured.map((forge) => {
-      const { url, token_env: tokenEnv } = forges[forge];
+      const { url, tokenEnv } = forges[forge];
       const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
       return checkForge(forge, { url, tokenEnv, token, withReports, connections });
     }),

@@ -1,5 +1,5 @@
 import type { Server as TlsServer } from 'node:tls';
-import type { Host, OidcSettings, ServerRules } from '../../config/config.ts';
+import type { Host, OidcSettings, Settings } from '../../config/config.ts';
 import { openMasker, type Masker } from '../../lib/secrets/masker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { AccessLog } from '../../store/access/access-log.ts';
@@ -32,7 +32,7 @@ export interface ServeOptions {
   /** Answers requests to `/mcp`; absent: there is no such path. */
   mcp?: McpEndpoint;
   /** `[server]`; by default no limit of requests, and no TLS. */
-  rules?: Pick<ServerRules, 'requestsPerMinute' | 'tls' | 'url' | 'oidc' | 'publicMetrics' | 'behindProxy'>;
+  rules?: Partial<Settings['server']>;
   /** For slow clients; by default those of a server in use. */
   timeouts?: AppOptions['timeouts'];
   /** What the server needs and cannot reach, for `/readyz`. */
@@ -69,16 +69,17 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
   const { token, path } =
     given === undefined ? await ensureToken(options.host.home) : { token: given, path: undefined };
   const hosts = ['127.0.0.1', 'localhost', '::1', address.host];
-  const { operations, masker = openMasker(), mcp, rules = { requestsPerMinute: 0 } } = options;
+  const { operations, masker = openMasker(), mcp, rules = {} } = options;
   masker.learn([token]);
   const { home } = options.host;
   const authenticator = new Authenticator({ ownerToken: token, users: new UserFiles(home), log: new AccessLog(home) });
-  const { url: publicUrl, oidc } = rules;
+  const { url: publicUrl, tlsCertificate: certificate, tlsKey: key } = rules;
+  const oidc = findOidc(rules);
   const provider =
     oidc === undefined || publicUrl === undefined
       ? undefined
       : await options.openProvider?.(oidc, `${publicUrl}/sign-in/oidc/callback`);
-  const tls = rules.tls && new TlsFiles(rules.tls);
+  const tls = certificate === undefined || key === undefined ? undefined : new TlsFiles({ certificate, key });
   const app = buildApp({
     access: {
       identify: (given, from) => authenticator.identify(given, from),
@@ -91,9 +92,9 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
     ...(publicUrl !== undefined && { url: publicUrl }),
     ...(options.timeouts && { timeouts: options.timeouts }),
     ...(options.findMissing && { findMissing: options.findMissing }),
-    publicMetrics: rules.publicMetrics === true,
+    publicMetrics: rules.metrics === 'public',
     behindProxy: rules.behindProxy === true,
-    requestsPerMinute: rules.requestsPerMinute,
+    requestsPerMinute: rules.requestsPerMinute ?? 0,
     ...(tls && { tls: await tls.read() }),
     ...(loopback && { hosts }),
     ...(mcp && { mcp }),
@@ -113,6 +114,13 @@ export async function serveApi(options: ServeOptions): Promise<Served> {
       await app.close();
     },
   };
+}
+
+function findOidc({ oidc }: Partial<Settings['server']>): OidcSettings | undefined {
+  const { issuer, clientId } = oidc ?? {};
+  return oidc === undefined || issuer === undefined || clientId === undefined
+    ? undefined
+    : { ...oidc, issuer, clientId };
 }
 
 /** `127.0.0.1:7070`, `localhost:0`, `[::1]:7070` */

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { ServerRules } from '../../config/config.ts';
 
 /** A certificate with its chain and its private key, PEM. */
 export interface TlsPair {
@@ -14,10 +13,10 @@ const READ_EVERY_MS = 60_000;
 
 /** The files of `[server] tls_certificate` and `tls_key`. */
 export class TlsFiles {
-  readonly #files: NonNullable<ServerRules['tls']>;
+  readonly #files: { certificate: string; key: string };
   #last: TlsPair | undefined;
 
-  constructor(files: NonNullable<ServerRules['tls']>) {
+  constructor(files: { certificate: string; key: string }) {
     this.#files = files;
   }
 

@@ -22,7 +22,7 @@ const HOLDING: readonly IssueStatus[] = ['running', 'waiting', 'landed'];
 export function findIssueHold(
   { number, labels }: Issue,
   runs: readonly RunState[],
-  names: { label: string; labels?: Partial<Record<IssueStatus, string>> | undefined },
+  names: { label: string; labels?: Partial<Record<IssueStatus, string | undefined>> | undefined },
 ): IssueHold | undefined {
   for (const run of runs) {
     const { runId, status } = run;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
-import type { BudgetLimit, Charge } from '../../core/budget.ts';
+import { budgetOf, type BudgetLimit, type Charge } from '../../core/budget.ts';
 import { toExposition, type Gauge } from '../../core/metrics/exposition.ts';
 import { modelLabels, type MetricTotals } from '../../core/metrics/metric-totals.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -102,7 +102,8 @@ async function readFleetUse(openQueue: OperationContext['openQueue']): Promise<F
 /** The limits of the home's config.toml; none while it is invalid. */
 async function readDayBudget(home: string): Promise<BudgetLimit> {
   try {
-    return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).config.budget.day;
+    const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' });
+    return budgetOf(config.budget, 'day');
   } catch {
     return {};
   }

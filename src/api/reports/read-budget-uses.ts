@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
+import { budgetOf } from '../../core/budget.ts';
 import { usesOf, type BudgetUse } from '../../core/report/budget-report.ts';
 import type { OperationContext } from '../operations/operation-context.ts';
 import { readCosts, type UnreadableRun } from './read-reports.ts';
@@ -16,10 +17,9 @@ export async function readBudgetUses(
   const day = now.toISOString().slice(0, 10);
   const home = await readConfigFile(join(host.home, 'config.toml'));
   const { budget } = resolveConfig({ home, cwd: '/' }).config;
-  const hasLimit = [budget.day, budget.user, budget.repository].some(
-    ({ usd, tokens }) => usd !== undefined || tokens !== undefined,
-  );
-  if (!hasLimit) return { day, budgets: [], unreadable: [] };
+  const limits = (['day', 'user', 'repository'] as const).map((scope) => budgetOf(budget, scope));
+  if (limits.every(({ usd, tokens }) => usd === undefined && tokens === undefined))
+    return { day, budgets: [], unreadable: [] };
   const { entries, unreadable } = await readCosts(store, { since: `${day}T00:00:00.000Z` });
   return { day, budgets: usesOf(entries, budget), unreadable };
 }

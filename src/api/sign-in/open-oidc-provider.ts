@@ -20,7 +20,8 @@ export async function openOidcProvider(
 ): Promise<OidcProvider> {
   const read = openSecretReader((name) => readSecret(env, name));
   const readClientSecret = async () => {
-    const secret = await read(settings.secret, PURPOSE);
+    const { clientSecretEnv: env, clientSecretFile: file, clientSecretCommand: command } = settings;
+    const secret = await read({ env, file, command }, PURPOSE);
     masker.learn([secret]);
     return secret;
   };

@@ -1,4 +1,4 @@
-import type { ServerRules } from '../../config/config.ts';
+import type { Settings } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { createAddressResolver, type Lookup } from '../../gateway/egress/addresses.ts';
 import { formatEndpoint, parseEndpoint, endpointOfUrl, type Endpoint } from '../../gateway/egress/host-port.ts';
@@ -23,7 +23,7 @@ const SCP_LIKE = /^(?:[\w.-]+@)?([\w.-]+):\S+$/;
  */
 export async function resolveRequestedRepo(
   source: string,
-  rules: ServerRules,
+  rules: Pick<Settings['server'], 'private'>,
   lookup?: Lookup,
 ): Promise<RequestedRepo> {
   if (isAbsolute(source)) return { source };

@@ -7,6 +7,7 @@ import { ANYONE, landRight, LOCAL, needsRight, owner, tighten } from '../trust/k
 import {
   Author,
   Commands,
+  HostPath,
   Message,
   oneOf,
   AllowedSecret,
@@ -117,7 +118,7 @@ export const HaloToml = z.strictObject({
       ANYONE,
     ),
     cassettes: key(
-      Text.optional(),
+      HostPath.optional(),
       [
         'path',
         undefined,
@@ -175,7 +176,7 @@ export const HaloToml = z.strictObject({
       owner('choose which secrets of this machine are masked'),
     ),
     files: key(
-      z.array(Text, { error: 'must be a list of paths' }),
+      z.array(HostPath, { error: 'must be a list of paths' }),
       [
         'list of paths',
         [],
@@ -280,7 +281,7 @@ export const HaloToml = z.strictObject({
       owner('choose the signing key'),
     ),
     signing_key: key(
-      Text.optional(),
+      HostPath.optional(),
       [
         'path',
         undefined,
@@ -289,7 +290,7 @@ export const HaloToml = z.strictObject({
       owner('choose the signing key'),
     ),
     allowed_signers: key(
-      Text.optional(),
+      HostPath.optional(),
       [
         'path',
         undefined,
@@ -318,3 +319,7 @@ export const HaloToml = z.strictObject({
   }),
 });
 export type HaloToml = z.output<typeof HaloToml>;
+
+/** Tables for this machine and its server, which are not part of the configuration of a run. */
+export const HOST_TABLES = ['fleet', 'keep', 'forge', 'server', 'mcp', 'notify', 'traces'] as const;
+export type HostTable = (typeof HOST_TABLES)[number];

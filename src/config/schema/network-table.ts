@@ -3,7 +3,18 @@ import { z } from 'zod';
 import { REGISTRIES, type RegistryName } from '../../core/journal/egress-events.ts';
 import { key } from './key-metadata.ts';
 import { ANYONE, HOST_FILE, landRight, OPENS_NETWORK, owner } from '../trust/key-trust.ts';
-import { BaseUrl, byQuotedName, GitUrl, HostPort, oneOf, RegistryList, Size, Text, VariableName } from './values.ts';
+import {
+  BaseUrl,
+  byQuotedName,
+  GitUrl,
+  HostPath,
+  HostPort,
+  oneOf,
+  RegistryList,
+  Size,
+  Text,
+  VariableName,
+} from './values.ts';
 
 const EXAMPLE = '[network.credentials."npm.example.com"] with token_env';
 
@@ -131,7 +142,7 @@ export const NetworkTable = z.strictObject({
     HOST_FILE,
   ),
   ca_file: key(
-    Text.optional(),
+    HostPath.optional(),
     [
       'path',
       undefined,

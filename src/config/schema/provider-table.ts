@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { key } from './key-metadata.ts';
 import { owner, PROVIDER_KEY } from '../trust/key-trust.ts';
-import { BaseUrl, Text, VariableName } from './values.ts';
+import { BaseUrl, HostPath, Text, VariableName } from './values.ts';
 
 const FurtherKeys = z.array(
   z
@@ -28,7 +28,7 @@ export function provider(baseUrl: string) {
       PROVIDER_KEY,
     ),
     key_file: key(
-      Text.optional(),
+      HostPath.optional(),
       ['path', undefined, 'File on the worker’s machine that contains the key.'],
       PROVIDER_KEY,
     ),

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ROLES } from '../../core/access/access.ts';
 import { key } from './key-metadata.ts';
 import { HOST_FILE } from '../trust/key-trust.ts';
-import { BaseUrl, Duration, HostPort, oneOf, Text, VariableName, wholeNumber } from './values.ts';
+import { BaseUrl, Duration, HostPath, HostPort, oneOf, Text, VariableName, wholeNumber } from './values.ts';
 
 const ONLY = 'Only in `<HALO_HOME>/config.toml`.';
 const ClaimName = z
@@ -138,7 +138,7 @@ export const ServerTable = z
       HOST_FILE,
     ),
     tls_certificate: key(
-      Text.optional(),
+      HostPath.optional(),
       [
         'path',
         undefined,
@@ -147,7 +147,7 @@ export const ServerTable = z
       HOST_FILE,
     ),
     tls_key: key(
-      Text.optional(),
+      HostPath.optional(),
       ['path', undefined, 'PEM file of the private key of that certificate. Only in `<HALO_HOME>/config.toml`.'],
       HOST_FILE,
     ),

@@ -6,12 +6,16 @@ import { isReportPath } from '../../core/test-report/test-report.ts';
 import { REGISTRIES } from '../../core/journal/egress-events.ts';
 import { z } from 'zod';
 import { isIP } from 'node:net';
+import { withFacts, type Quantity } from './units.ts';
 
 /** A string that is not blank. */
 export const Text = z
   .string({ error: 'must be a string' })
   .refine((text) => text.trim() !== '', 'must not be empty')
   .refine((text) => !text.includes('\0'), 'must not contain a NUL character');
+
+/** A path on this machine; a relative one is resolved against the folder of the source that sets it. */
+export const HostPath = withFacts(Text.clone(), { isPath: true });
 
 /** A regular expression that matches secrets. */
 export const SecretPattern = Text.superRefine((source, context) => {
@@ -82,16 +86,22 @@ export const ReportPaths = z
   .max(20, 'must be at most 20 paths');
 
 /** `45m`, in ms. */
-export const Duration = parsed('a duration above 0, like "45m", "30s" or "1h30m"', (text) => {
-  const ms = parseDuration(text);
-  return ms === 0 ? undefined : ms;
-});
+export const Duration = withFacts(
+  parsed('a duration above 0, like "45m", "30s" or "1h30m"', (text) => {
+    const ms = parseDuration(text);
+    return ms === 0 ? undefined : (ms as Quantity<'Ms'> | undefined);
+  }),
+  { unit: 'Ms' },
+);
 
 /** `4g`, in bytes. */
-export const Size = parsed('a size, like "512m" or "4g"', (text) => {
-  const bytes = parseSize(text);
-  return bytes === 0 ? undefined : bytes;
-});
+export const Size = withFacts(
+  parsed('a size, like "512m" or "4g"', (text) => {
+    const bytes = parseSize(text);
+    return bytes === 0 ? undefined : (bytes as Quantity<'Bytes'> | undefined);
+  }),
+  { unit: 'Bytes' },
+);
 
 /** `host:port`, the host in lower case. */
 export const HostPort = parsed('exactly host:port, like "packages.example.com:443", without wildcards', parseHostPort);

@@ -131,13 +131,13 @@ export function isStoryFailure(failure: FailureClass): boolean {
 export interface ClassPolicy {
   rule: RetryRule;
   /** The first delay, in ms; undefined: `RetryPolicy.backoffMs`. */
-  backoffMs: number | undefined;
+  backoffMs?: number | undefined;
   /** Maximum retries of a story, for classes that do not use up attempts. */
-  retries: number;
+  retries?: number | undefined;
 }
 
-/** `[retry]` of the configuration. */
-export interface RetryPolicy {
+/** `[retry]` of the configuration, with a policy for each class. */
+export interface RetryPolicy extends Readonly<Record<FailureClass, ClassPolicy>> {
   /** Maximum attempts per story, not counting failures outside its control. */
   attempts: number;
   backoffMs: number;
@@ -150,7 +150,6 @@ export interface RetryPolicy {
   crashes: number;
   /** How long an attempt may wait in total for pauses of its model, in ms. */
   maxWaitMs: number;
-  classes: Record<FailureClass, ClassPolicy>;
 }
 
 /** Failures of a story by class. */
@@ -175,7 +174,7 @@ export interface RetryDecision {
 
 /** Decides whether and when a failed story is retried. */
 export function decideRetry({ kind, before, policy, seed }: RetryRequest): RetryDecision {
-  const { rule: classRule, retries, backoffMs } = policy.classes[kind.class];
+  const { rule: classRule, retries = 0, backoffMs } = policy[kind.class];
   const rule = classRule === 'halt' ? classRule : (kind.rule ?? classRule);
   const own = consumesAttempt(kind.class);
   const failures = (own ? usedAttempts(before) : (before[kind.class] ?? 0)) + 1;

@@ -25,7 +25,7 @@ export interface IssueReport {
   comment: string | undefined;
 }
 
-const SUFFIXES: Partial<Record<IssueStatus, string>> = {
+const SUFFIXES: Partial<Record<IssueStatus, string | undefined>> = {
   running: 'in-progress',
   landed: 'done',
   failed: 'failed',
@@ -35,7 +35,7 @@ const SUFFIXES: Partial<Record<IssueStatus, string>> = {
 /** The label of each status that has one: those named in `labels`, or else the label of the run with a suffix. */
 export function statusLabels(
   label: string,
-  labels: Partial<Record<IssueStatus, string>> = {},
+  labels: Partial<Record<IssueStatus, string | undefined>> = {},
 ): Partial<Record<IssueStatus, string>> {
   const entries = Object.entries(SUFFIXES) as [IssueStatus, string][];
   return Object.fromEntries(entries.map(([status, suffix]) => [status, labels[status] ?? `${label}:${suffix}`]));
@@ -76,7 +76,11 @@ export function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): I
 export function planReport(
   run: RunState,
   story: StoryState,
-  { sent, label, labels }: { sent: SentReport; label: string; labels?: Partial<Record<IssueStatus, string>> },
+  {
+    sent,
+    label,
+    labels,
+  }: { sent: SentReport; label: string; labels?: Partial<Record<IssueStatus, string | undefined>> },
 ): IssueReport | undefined {
   const number = issueNumber(story.id);
   const status = issueStatus(story, run);

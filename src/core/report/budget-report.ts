@@ -1,4 +1,4 @@
-import type { Budget, BudgetLimit } from '../budget.ts';
+import { budgetOf, type Budget, type BudgetLimit } from '../budget.ts';
 import type { AttemptCost } from './cost-report.ts';
 
 /** What of a budget of the day is spent. Money in USD. */
@@ -15,11 +15,11 @@ export interface BudgetUse {
 export const WARN_SHARE = 0.8;
 
 /** The budgets of a day and what the attempts of that day have spent of them, the fullest first. */
-export function usesOf(costs: readonly AttemptCost[], budget: Pick<Budget, BudgetUse['scope']>): BudgetUse[] {
+export function usesOf(costs: readonly AttemptCost[], budget: Budget): BudgetUse[] {
   const uses = [
-    ...usesOfScope('day', budget.day, new Map([[undefined, costs]])),
-    ...usesOfScope('user', budget.user, groupBy(costs, 'user')),
-    ...usesOfScope('repository', budget.repository, groupBy(costs, 'repo')),
+    ...usesOfScope('day', budgetOf(budget, 'day'), new Map([[undefined, costs]])),
+    ...usesOfScope('user', budgetOf(budget, 'user'), groupBy(costs, 'user')),
+    ...usesOfScope('repository', budgetOf(budget, 'repository'), groupBy(costs, 'repo')),
   ];
   return uses.sort((a, b) => b.spent / b.limit - a.spent / a.limit);
 }

@@ -7,13 +7,13 @@ const DAY_MS = 86_400_000;
 /** What retention keeps of ended runs; an absent limit keeps everything. */
 export interface RetentionLimits {
   /** How long artifacts are kept after the end of their run, in ms. */
-  artifactsMs?: number;
+  artifactsMs?: number | undefined;
   /** How many ended runs, the newest, keep their artifacts. */
-  runs?: number;
+  runs?: number | undefined;
   /** How long whole runs are kept after their end, in ms. */
-  journalsMs?: number;
+  journalsMs?: number | undefined;
   /** Maximum size of all runs, in bytes. */
-  maxBytes?: number;
+  maxBytes?: number | undefined;
 }
 
 /** A run as retention sees it. Sizes are in bytes. */

@@ -4,12 +4,12 @@ import type { RunState } from './state.ts';
 
 /** Maximum number of stories that run at the same time in one HALO_HOME; an absent value means no limit. */
 export interface FleetLimits {
-  max?: number;
-  perHost?: number;
-  perRepo?: number;
-  perUser?: number;
+  max?: number | undefined;
+  perHost?: number | undefined;
+  perRepo?: number | undefined;
+  perUser?: number | undefined;
   /** By the name of the agent. */
-  perAgent: Record<string, number>;
+  perAgent: Readonly<Partial<Record<string, number | undefined>>>;
 }
 
 /** A fleet without limits. */

@@ -82,8 +82,7 @@ export function gateResultsKey(
   { gates, setup, env, tests, network, limits, sandbox, snapshot }: Config,
   { mirror, commit, image }: GateEnvironment & { commit: string },
 ): string {
-  const { allow, mayBePrivate, registries, registryHosts, git, upstreams, scopes, credentials, caFile } = network;
-  const reachable = { allow, mayBePrivate, registries, registryHosts, git, upstreams, scopes, credentials, caFile };
+  const { channel: _, agentRegistries: _agent, cacheBytes: _cache, ...reachable } = network;
   const facts = [mirror, commit, image, gates, setup, env, tests.reports, reachable, limits, sandbox, snapshot.inputs];
   return createHash('sha256').update(JSON.stringify(facts)).digest('hex');
 }

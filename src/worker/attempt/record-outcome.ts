@@ -101,7 +101,7 @@ async function shortenWait({ worker, config, inputs }: RecordedAttempt, wait: Mo
 function withQuestion(end: AttemptOutcome, { answers }: RecordedAttempt['config'], now: number): AttemptOutcome {
   const { verdict, held, options, cause } = end;
   if (verdict !== 'needs_human' || held !== undefined) return end;
-  const { deadlineMs, unanswered } = answers;
+  const { deadlineMs, default: unanswered } = answers;
   const limit = deadlineMs === undefined ? {} : { until: new Date(now + deadlineMs).toISOString(), unanswered };
   const question = { ...defined({ options, cause }), ...limit };
   return Object.keys(question).length === 0 ? end : { ...end, question };

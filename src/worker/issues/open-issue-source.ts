@@ -48,11 +48,11 @@ export interface ConfiguredForges {
 
 /** Throws CONFIG_INVALID. */
 export async function readForges({ home, env, masker }: ForgeContext): Promise<ConfiguredForges> {
-  const { forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
+  const { forge: forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
   return {
     gitUrls: Object.fromEntries(FORGES.map((name) => [name, gitUrlOf(name, forges[name])])),
     settingsOf(forge) {
-      const { url, token_env: tokenEnv } = forges[forge];
+      const { url, tokenEnv } = forges[forge];
       const token = tokenEnv === undefined ? undefined : readSecret(env, tokenEnv)?.trim();
       masker.learn([token ?? '']);
       return { url, tokenEnv, token };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { NO_USAGE } from '../../core/agent.ts';
-import { BUDGET_SCOPES, budgetKey, describeOverrun, type Charge } from '../../core/budget.ts';
+import { BUDGET_SCOPES, budgetKey, budgetOf, describeOverrun, type Charge } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { costOf, highestPrice, priceFor } from '../../core/price.ts';
 import type {
@@ -238,7 +238,7 @@ function scopesOf({ config, identity, worker, inputs }: BudgetedAttempt): SpendS
     day: `day:${day}`,
   };
   return BUDGET_SCOPES.map((name) => {
-    const { usd, tokens } = config.budget[name];
+    const { usd, tokens } = budgetOf(config.budget, name);
     return {
       name,
       key: keys[name],

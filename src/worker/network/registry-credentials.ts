@@ -1,4 +1,4 @@
-import type { Config, CredentialSource } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { openCredential, type UpstreamCredential } from '../../gateway/registry/upstream-credentials.ts';
 import type { SecretReader } from './secret-reader.ts';
@@ -11,8 +11,9 @@ export function openRegistryCredentials(
   read: SecretReader,
   learn: (secrets: readonly string[]) => void,
 ): (credentials: Config['network']['credentials']) => Promise<UpstreamCredential[]> {
-  const readOne = async (address: string, source: CredentialSource) => {
-    const { tokenEnv, tokenFile, tokenCommand, user, scheme } = source;
+  const readOne = async (address: string, source: Config['network']['credentials'][string]) => {
+    const { tokenEnv, tokenFile, tokenCommand, user = '' } = source;
+    const { scheme = user === '' ? 'bearer' : 'basic' } = source;
     const token = await read(
       { env: tokenEnv, file: tokenFile, command: tokenCommand },
       {

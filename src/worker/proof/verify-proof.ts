@@ -96,7 +96,7 @@ function settingsOf(proof: Proof, { config }: ReferenceSettings, same: boolean):
     setup: proof.setup,
     gates: [...(proof.tests ? [commandFor(proof.tests)] : []), ...proof.gates.map(({ command }) => command)],
     tests: { ...config.tests, reports: proof.reports ?? [] },
-    network: same ? network : { ...network, allow: proof.allow, registries: proof.registries, mayBePrivate: [] },
+    network: same ? network : { ...network, allow: proof.allow, registries: proof.registries, private: [] },
   };
 }
 

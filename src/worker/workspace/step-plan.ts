@@ -47,7 +47,7 @@ export function planSetup(context: StepContext): Step[] {
 /** Setup may reach the hosts and registries that the configuration allows; without any, it has no network. */
 function setupStep(context: StepContext): Step {
   const { config, worker, resources } = context;
-  const { allow, registries, git, credentials, mayBePrivate, caFile = worker.caFile } = config.network;
+  const { allow, registries, git, credentials, private: mayBePrivate, caFile = worker.caFile } = config.network;
   if (allow.length === 0 && registries.length === 0 && git.length === 0)
     return { phase: 'setup', env: offlineEnv(config) };
   const proxy = `http://127.0.0.1:${EGRESS_PORT}`;

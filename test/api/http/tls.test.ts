@@ -59,7 +59,7 @@ const serve = (tls: { certificate: string; key: string }, timeouts: ServeOptions
     operations,
     listen: '127.0.0.1:0',
     host: { ...hostOf(home), apiToken: TOKEN },
-    rules: { requestsPerMinute: 0, tls },
+    rules: { tlsCertificate: tls.certificate, tlsKey: tls.key },
   });
 
 function fetchRuns(url: string, options: RequestOptions): Promise<number | undefined> {

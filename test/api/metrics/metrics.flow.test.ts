@@ -45,12 +45,12 @@ afterEach(async () => {
   await operations.close();
 });
 
-async function serve(publicMetrics = false): Promise<void> {
+async function serve(metrics: 'token' | 'public' = 'token'): Promise<void> {
   served = await serveApi({
     operations,
     listen: '127.0.0.1:0',
     host: { ...hostOf(home), apiToken: TOKEN },
-    rules: { requestsPerMinute: 0, publicMetrics },
+    rules: { metrics },
     findMissing: () => Promise.resolve(missing),
   });
 }
@@ -203,7 +203,7 @@ describe('/metrics', () => {
       401, 200, 403,
     ]);
     await served.close();
-    await serve(true);
+    await serve('public');
     expect([await statusOf(), (await ask('/v1/runs')).status]).toEqual([200, 401]);
   });
 

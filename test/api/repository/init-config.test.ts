@@ -222,7 +222,7 @@ describe('halo init in a repository of another tool', () => {
     mkdirSync(join(root, '.hank/specs'), { recursive: true });
     for (const file of ['PROMPT.md', 'specs/cart.md']) writeFileSync(join(root, '.hank', file), 'text\n');
     await run();
-    expect(await configOf(root)).toMatchObject({ agent: 'claude', prompt: { before: undefined, specs: [] } });
+    expect(await configOf(root)).toMatchObject({ agent: 'claude', prompt: { specs: [] } });
   });
 
   test('prints the result as JSON, with the names that hank uses', async () => {
@@ -346,7 +346,7 @@ describe('halo init in a repository of another tool', () => {
         vision: '.swanson/product-vision.md',
         prd: 'whole',
       },
-      retry: { attempts: 1, classes: { tests: { retries: 0 }, policy: { retries: 0 } } },
+      retry: { attempts: 1, tests: { retries: 0 }, policy: { retries: 0 } },
       tests: {
         first: 'on',
         command: '.venv/bin/pytest -q --junit-xml=report.xml {files}',

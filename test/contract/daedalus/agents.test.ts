@@ -73,7 +73,7 @@ describe('the boundary to agents', () => {
     expect(third).toEqual({ class: 'agent', rule: 'halt' });
     // What will pass by itself has a number of its own.
     const passing: FailureFacts = { stopReason: 'ENGINE_ERROR', ...failureCauseOf(429) };
-    const { retries } = configOf({}).retry.classes.provider;
+    const { retries } = configOf({}).retry.provider;
     const waits = Array.from({ length: retries + 1 }, (_, failures) => decide(passing, failures).retry?.waitMs);
     const [once = Infinity, twice = 0] = waits;
     expect(twice).toBeGreaterThan(once);

@@ -20,17 +20,15 @@ const POLICY: RetryPolicy = {
   jitter: 0,
   crashes: 10,
   maxWaitMs: 3_600_000,
-  classes: {
-    agent: EACH,
-    story: EACH,
-    gate: EACH,
-    tests: EACH,
-    policy: EACH,
-    environment: EACH,
-    infrastructure: { ...EACH, rule: 'wait', backoffMs: 100 },
-    provider: { ...EACH, rule: 'wait' },
-    budget: { ...EACH, rule: 'halt' },
-  },
+  agent: EACH,
+  story: EACH,
+  gate: EACH,
+  tests: EACH,
+  policy: EACH,
+  environment: EACH,
+  infrastructure: { ...EACH, rule: 'wait', backoffMs: 100 },
+  provider: { ...EACH, rule: 'wait' },
+  budget: { ...EACH, rule: 'halt' },
 };
 
 describe('classify', () => {

@@ -12,11 +12,9 @@ const each: ClassPolicy = { rule: 'hint', backoffMs: 1_000, retries: 1 };
 const retry: RetryPolicy = {
   ...config.retry,
   ...{ attempts: 2, jitter: 0, multiplier: 2 },
-  classes: {
-    ...{ agent: each, story: each, gate: each, tests: each, policy: each, environment: each, infrastructure: each },
-    provider: { ...each, rule: 'wait' },
-    budget: { ...each, rule: 'halt' },
-  },
+  ...{ agent: each, story: each, gate: each, tests: each, policy: each, environment: each, infrastructure: each },
+  provider: { ...each, rule: 'wait' },
+  budget: { ...each, rule: 'halt' },
 };
 const breaker: BreakerPolicy = config.breaker;
 const NOW = Date.UTC(2030, 0, 1);

@@ -114,7 +114,7 @@ describe('the budgets of a day', () => {
       { ...cost, repo: '/shop', user: 'ada', usage: { ...CHEAP, costUsd: 4 } },
       { ...cost, repo: '/blog', user: 'ben', usage: { ...CHEAP, costUsd: 1 } },
     ];
-    const uses = usesOf(costs, { day: { usd: 10, tokens: 60 }, user: { usd: 5 }, repository: {} });
+    const uses = usesOf(costs, { dayUsd: 10, dayTokens: 60, userUsd: 5 });
     expect(uses.map(({ scope, name, unit, spent, limit }) => [scope, name, unit, spent, limit])).toEqual([
       ['user', 'ada', 'usd', 4, 5],
       ['day', undefined, 'usd', 5, 10],

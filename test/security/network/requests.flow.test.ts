@@ -140,8 +140,8 @@ describe('incident retry-options: other settings for an existing run', () => {
       const { limits, retry, budget, ...others } = await configOf(runId);
       expect({ limits, retry, budget }).toMatchObject({
         limits: { ...(before.limits as object), wallMs: 7_200_000 },
-        retry: { attempts: 5, backoffMs: 7000, classes: { gate: { rule: 'halt' } } },
-        budget: { story: { tokens: 9000 } },
+        retry: { attempts: 5, backoffMs: 7000, gate: { rule: 'halt' } },
+        budget: { storyTokens: 9000 },
       });
       expect(others).toEqual({ ...others, gates: ['true'], image: before.image });
     } finally {

@@ -49,7 +49,7 @@ async function serve(changed: Partial<OidcSettings> = {}, ownerToken = OWNER): P
   const oidc: OidcSettings = {
     issuer: provider.issuer,
     clientId: CLIENT.id,
-    secret: { env: 'CLIENT_SECRET', file: undefined, command: undefined },
+    clientSecretEnv: 'CLIENT_SECRET',
     userClaim: 'email',
     groupsClaim: 'groups',
     roles: {},

@@ -56,7 +56,7 @@ function openProvider(): Promise<OidcProvider> {
     {
       issuer: url,
       clientId: 'halo',
-      secret: { env: 'CLIENT_SECRET', file: undefined, command: undefined },
+      clientSecretEnv: 'CLIENT_SECRET',
       userClaim: 'email',
       groupsClaim: 'groups',
       roles: {},

@@ -80,7 +80,7 @@ describe('a job', () => {
 
   it('is repeated later while no engine answers, until no retry is left', async ({ home, repository }) => {
     const { advance, added, clock, store, runId } = await open(home, repository);
-    const { retries } = config.retry.classes.infrastructure;
+    const { retries } = config.retry.infrastructure;
     for (let nth = 1; nth <= retries; nth++) {
       const [job, ...others] = await advance();
       expect(others).toEqual([]);

@@ -1,7 +1,7 @@
 import { cannotWrite } from '../../repository/write-error.ts';
 import { readRegularText, writeAtomic } from '../../../lib/fs.ts';
 import type { JournalEvent } from '../../../core/journal/events.ts';
-import type { ModelRateLimit } from '../../../config/config.ts';
+import type { Config } from '../../../config/config.ts';
 import { isRecord } from '../../../lib/guards.ts';
 
 /** Maximum requests and tokens per minute. */
@@ -35,7 +35,7 @@ const MAX_BYTES = 1024 * 1024;
 const MIN_PROMPT_TOKENS = 1000;
 
 /** Limits in `[rate]` override the defaults. */
-export function limitOf(model: string, set: ModelRateLimit = {}): RateLimit {
+export function limitOf(model: string, set: Config['rate'][string] = {}): RateLimit {
   const usual = DEFAULTS[model] ?? OTHERS;
   return { rpm: set.rpm ?? usual.rpm, tpm: set.tpm ?? usual.tpm };
 }

@@ -125,7 +125,7 @@ export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommi
   const { runId, storyKey, attempt: number } = attempt.identity;
   const { story, state, prd } = attempt.inputs;
   const { masker } = attempt.worker;
-  const { message, authorName, authorEmail } = config.git;
+  const { message, author } = config.git;
   return createCommit({
     candidateDir: resources.candidateDir,
     tree,
@@ -147,7 +147,7 @@ export function commitTree(attempt: Attempt, { tree, parent, summary }: NewCommi
         'Requested-by': masker.text(state.user),
       },
     }),
-    author: { name: authorName, email: authorEmail },
+    author,
     date: new Date(),
     key: signingKey(config.git),
   });
