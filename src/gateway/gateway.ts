@@ -8,21 +8,21 @@ import type { EgressRequests } from '../core/journal/egress-events.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import {
   RequestLog,
-  type RequestRecord,
-  type OnRefused,
   type GatewayProblem,
   type GatewayStop,
+  type OnRefused,
+  type RequestRecord,
 } from './request-log.ts';
 import { createLiveHandler } from './model/model-live.ts';
 import { createReplayHandler } from './model/model-replay.ts';
 import { LIMITS, MAX_HEADER_BYTES, type GatewayLimits } from './gateway-limits.ts';
 import type { ModelHandler, ModelRoute } from './model/model-route.ts';
-import { errorCode } from './network-error.ts';
+import { errorCode } from './error-responses.ts';
 import { serveRequest, type GatewayContext } from './serve-request.ts';
 import { createAddressResolver, type Lookup } from './egress/addresses.ts';
 import type { EgressContext } from './egress/egress-rules.ts';
-import { parseAllowedRepositories, type GitRoute } from './git-server/allowed-repositories.ts';
-import { openArchives, type ArchiveOptions } from './registry/archives.ts';
+import { parseAllowedRepositories, type GitRoute } from './git-proxy.ts';
+import { openArchives, type ArchiveOptions } from './registry/registry-cache.ts';
 import { openRegistryTunnels } from './registry/registry-tunnel.ts';
 import { openRegistries, type RegistryRoute } from './registry/registries.ts';
 import { formatEndpoint, parseAllowList, parseEndpoint } from './egress/host-port.ts';

@@ -3,7 +3,6 @@ import type { FailureCause, LimitKey } from '../core/failure/failure.ts';
 import type { ModelPause } from '../core/failure/model-pause.ts';
 import type { EgressKind, EgressRequests } from '../core/journal/egress-events.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import { NetworkLog } from './egress/network-log.ts';
 import { defined } from '../lib/guards.ts';
 
 /** One request to the gateway. `target` is a path, URL or host:port without control characters. */
@@ -15,7 +14,7 @@ export interface RequestRecord {
 }
 
 /** How a request that is not a model request is counted. */
-export interface RequestTarget {
+interface RequestTarget {
   door: EgressKind;
   target: string;
   unlisted?: true;
@@ -129,5 +128,39 @@ export class RequestLog {
 
   divergence(): string | undefined {
     return this.difference;
+  }
+}
+
+/** Bounded, because the sandbox determines the number of targets. */
+const MAX_ROWS = 200;
+const OTHERS = '(others)';
+
+type EgressRecord = Omit<EgressRequests, 'bytes' | 'count'>;
+
+/** Aggregates equal requests. */
+class NetworkLog {
+  private readonly byKey = new Map<string, EgressRequests>();
+
+  /** Counts a request. Returns a function to report transferred bytes. */
+  add(asked: EgressRecord): (bytes: number) => void {
+    const row = this.rowOf({ ...asked, method: safeLine(asked.method, 20), target: safeLine(asked.target, 200) });
+    row.count += 1;
+    return (bytes) => void (row.bytes += bytes);
+  }
+
+  rows(): EgressRequests[] {
+    return [...this.byKey.values()].map((row) => ({ ...row }));
+  }
+
+  private rowOf({ door, method, target, outcome, status, reason, unlisted }: EgressRecord): EgressRequests {
+    const kind = [door, outcome];
+    const key = JSON.stringify([...kind, method, target]);
+    const full = this.byKey.size >= MAX_ROWS && !this.byKey.has(key);
+    const rowKey = full ? JSON.stringify([...kind, OTHERS]) : key;
+    const names = full ? { method: '*', target: OTHERS } : { method, target };
+    const why = { ...(reason !== undefined && { reason: safeLine(reason, 400) }), ...(unlisted && { unlisted }) };
+    const row = this.byKey.get(rowKey) ?? { door, ...names, outcome, status, ...why, bytes: 0, count: 0 };
+    this.byKey.set(rowKey, row);
+    return row;
   }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { Transform } from 'node:stream';
 import { awaitResponse } from '../lib/network/await-response.ts';
 import { pinnedLookup, type ResolvedAddresses } from './egress/addresses.ts';
 import { trackUpstreamSocket, type EgressContext } from './egress/egress-rules.ts';
@@ -6,7 +7,7 @@ import type { Endpoint } from './egress/host-port.ts';
 
 const IDLE_MS = 5 * 60_000;
 
-export interface UpstreamRequest {
+interface UpstreamRequest {
   method: 'GET' | 'HEAD' | 'POST';
   protocol: 'http:' | 'https:';
   target: Endpoint;
@@ -37,4 +38,16 @@ export function sendUpstream(
   outgoing.on('timeout', () => outgoing.destroy(Object.assign(new Error('no response'), { code: 'ETIMEDOUT' })));
   outgoing.end(body);
   return awaitResponse(outgoing);
+}
+
+/** Passes bytes through and reports their number to `onBytes`. Fails after more than `maxBytes`. */
+export function createByteLimiter(maxBytes: number, onBytes: (bytes: number) => void): Transform {
+  let bytes = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length;
+      onBytes(chunk.length);
+      done(bytes > maxBytes ? new Error(`more than ${maxBytes} bytes`) : null, chunk);
+    },
+  });
 }

@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { createCassette, type CassetteWriter, type Exchange } from './cassette.ts';
-import type { RequestLog } from '../request-log.ts';
 import type { ModelApi } from '../../core/agent.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
+import { errorCode } from '../error-responses.ts';
 import type { ModelRequest } from '../model/model-route.ts';
-import { errorCode } from '../network-error.ts';
+import type { RequestLog } from '../request-log.ts';
+import { createCassette, type CassetteWriter, type Exchange } from './cassette.ts';
 import { fingerprintRequest } from './request-fingerprint.ts';
-import { createStreamTiming, type StreamTiming } from './stream-timing.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
 const KEPT_HEADERS = ['content-type', 'retry-after'];
@@ -27,7 +26,7 @@ export async function createCassetteRecorder({
   return new CassetteRecorder(await createCassette(parts.path, { api }), parts);
 }
 
-export class CassetteRecorder {
+class CassetteRecorder {
   private readonly cassette: CassetteWriter;
   private readonly parts: RecorderParts;
   private count = 0;
@@ -115,4 +114,35 @@ function keptHeaders(headers: IncomingHttpHeaders): Record<string, string> {
       return typeof value === 'string' ? [[name, value]] : [];
     }),
   );
+}
+
+/** The timing of a streamed response, recorded while it arrives. */
+interface StreamTiming {
+  /** Records the time at which the response had this many bytes in total. */
+  note(bytes: number): void;
+  /** For each event of the body, in order, the ms between the request and the end of the event. */
+  times(body: Buffer): number[];
+}
+
+/** `now` returns ms. */
+function createStreamTiming(now: () => number): StreamTiming {
+  const begun = now();
+  const marks: { bytes: number; ms: number }[] = [];
+  return {
+    note: (bytes) => marks.push({ bytes, ms: Math.round(now() - begun) }),
+    times(body) {
+      let end = 0;
+      let at = 0;
+      return splitEvents(body.toString('latin1')).map((event) => {
+        end += event.length;
+        while (at < marks.length - 1 && (marks[at]?.bytes ?? 0) < end) at += 1;
+        return marks[at]?.ms ?? 0;
+      });
+    },
+  };
+}
+
+/** Splits a stream into events, each with its terminating empty line. A document is one event. */
+export function splitEvents(body: string): string[] {
+  return body.split(/(?<=\n\r?\n)/);
 }

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
 import { createFolders, readRegularText } from '../../lib/fs.ts';
-import { errorCode } from '../network-error.ts';
+import { errorCode } from '../error-responses.ts';
 
 const MAX_BYTES = 128 * 1024 * 1024;
 

@@ -20,7 +20,7 @@ export interface ResolvedAddresses {
   addresses: string[];
 }
 
-export interface AddressResolverOptions {
+interface AddressResolverOptions {
   /** Canonical `host:port`s that may resolve to non-public addresses. */
   mayBePrivate: ReadonlySet<string>;
   lookup?: Lookup;

@@ -1,12 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import { sendText } from '../error-responses.ts';
-import { createByteLimiter } from '../limit-bytes.ts';
+import { describeNetworkError, sendText } from '../error-responses.ts';
+import { createByteLimiter, sendUpstream } from '../upstream-request.ts';
 import { responseHeaders, forwardedHeaders, hasBody } from '../headers.ts';
 import { serveDebian, type ProxyContext } from '../registry/registry-proxy.ts';
-import { sendUpstream } from '../upstream-request.ts';
 import { parseAllowedTarget } from './egress-rules.ts';
-import { describeNetworkError } from '../network-error.ts';
 import { formatEndpoint } from './host-port.ts';
 
 /** Serves `GET http://host[:port]/path` and HEAD for allowed targets, so that only the URL and headers can leave the sandbox. */

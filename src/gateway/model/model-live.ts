@@ -1,24 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { openMasker } from '../../lib/secrets/masker.ts';
 import { NO_USAGE, type Usage } from '../../core/agent.ts';
-import { reserveBudget, MAX_WAIT_MS, type Refusal } from '../usage/reserve-budget.ts';
-import type { BudgetPort, Reservation } from '../usage/budget-port.ts';
-import { sendError, errorBody } from '../error-responses.ts';
-import { modelResponseHeaders } from '../headers.ts';
-import { hideSecrets } from './hide-secret.ts';
 import type { Connections } from '../../lib/network/connections.ts';
+import { secretEncodings } from '../../lib/secrets/encodings.ts';
+import { openMasker } from '../../lib/secrets/masker.ts';
+import { compileMatcher } from '../../lib/secrets/multi-pattern-matcher.ts';
+import { createCassetteRecorder, type ExchangeRecording } from '../cassette/cassette-recorder.ts';
+import { describeNetworkError, errorBody, failedBeforeSending, sendError } from '../error-responses.ts';
+import { modelResponseHeaders } from '../headers.ts';
 import type { RequestLog } from '../request-log.ts';
+import type { BudgetPort, Reservation } from '../usage/budget-port.ts';
+import { limitOutput, MAX_WAIT_MS, reserveBudget, type Refusal } from '../usage/reserve-budget.ts';
 import { createTokenMeter } from '../usage/token-meter.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
-import { describeNetworkError, failedBeforeSending } from '../network-error.ts';
-import { mayRequestPause, PAUSE_STATUSES, readRetryAfter } from './retry-after.ts';
-import { failureCauseOf, ERROR_BYTES, readErrorBody, readProviderError } from './provider-error.ts';
-import { KeyRefusals, type ProviderResponse } from './key-refusals.ts';
+import {
+  ERROR_BYTES,
+  failureCauseOf,
+  KeyRefusals,
+  mayRequestPause,
+  PAUSE_STATUSES,
+  readErrorBody,
+  readProviderError,
+  readRetryAfter,
+  type ProviderResponse,
+} from './provider-error.ts';
 import { createProviderClient, type ProviderClient } from './upstream-provider.ts';
-import { createCassetteRecorder, type ExchangeRecording } from '../cassette/cassette-recorder.ts';
-import { limitOutput } from '../usage/estimate-max-tokens.ts';
 
 type Recording = Pick<ExchangeRecording, 'start' | 'push' | 'end'>;
 
@@ -245,4 +252,29 @@ async function sendRefusal(service: Service, { status, sentence, retryAfter, log
 
 function note({ log, request }: Pick<Service, 'log' | 'request'>, outcome: 'served' | 'failed', status: number): void {
   log.record({ method: request.operation.method, target: request.url, outcome, status });
+}
+
+/**
+ * Replaces secrets, in all their common encodings and also across chunk borders, by asterisks of the same length. Bytes
+ * are held back only while they could be the start of a secret, so that the stream is not delayed.
+ */
+function hideSecrets(secrets: readonly string[]): Transform {
+  const needles = compileMatcher(secrets.flatMap(secretEncodings));
+  let pending = Buffer.alloc(0);
+  const hide = (data: Buffer): Buffer => {
+    let copy: Buffer | undefined;
+    needles.find(data, (from, to) => void (copy ??= Buffer.from(data)).fill('*', from, to));
+    return copy ?? data;
+  };
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      const data = hide(pending.length === 0 ? chunk : Buffer.concat([pending, chunk]));
+      const sure = needles.beginning(data);
+      pending = Buffer.from(data.subarray(sure));
+      done(null, data.subarray(0, sure));
+    },
+    flush(done) {
+      done(null, pending);
+    },
+  });
 }

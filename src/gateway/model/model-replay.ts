@@ -2,15 +2,19 @@ import type { ServerResponse } from 'node:http';
 import { basename } from 'node:path';
 import { sendError } from '../error-responses.ts';
 import { readCassette, type Exchange } from '../cassette/cassette.ts';
-import { describeDifference, findFirstDifference } from '../cassette/json-diff.ts';
+import {
+  describeDifference,
+  findFirstDifference,
+  fingerprintRequest,
+  stripVolatile,
+  type RequestFingerprint,
+} from '../cassette/request-fingerprint.ts';
 import type { RequestLog } from '../request-log.ts';
 import { createTokenMeter } from '../usage/token-meter.ts';
 import { openMasker, type Masker } from '../../lib/secrets/masker.ts';
 import type { ModelHandler, ModelRequest, ModelRoute } from './model-route.ts';
-import { fingerprintRequest, type RequestFingerprint } from '../cassette/request-fingerprint.ts';
-import { splitEvents } from '../cassette/stream-timing.ts';
+import { splitEvents } from '../cassette/cassette-recorder.ts';
 import { sleep } from '../../lib/async.ts';
-import { stripVolatile } from '../cassette/strip-volatile.ts';
 
 /**
  * Replays a cassette: the n-th request receives the n-th response. After the first mismatch all requests are refused, so

@@ -1,18 +1,17 @@
 import type { IncomingMessage } from 'node:http';
+import type * as z from 'zod';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { filterBody } from './capabilities/check-body.ts';
-import type { ModelOperation } from './model-operations.ts';
-import type { ModelRequest } from './model-route.ts';
-import { parseStrictJson } from './strict-json.ts';
 import { isRecord } from '../../lib/guards.ts';
+import { jsonTokens } from '../../lib/parse-json.ts';
+import type { ModelOperation, ModelRequest } from './model-route.ts';
 
 /** Why a request is refused. */
-export interface RequestRefusal {
+interface RequestRefusal {
   status: number;
   reason: string;
 }
 
-export interface Reading {
+interface Reading {
   operation: ModelOperation;
   /** Names of the allowed models. */
   models: readonly string[];
@@ -76,4 +75,112 @@ function readBody(req: IncomingMessage, { bodyBytes, pool }: Reading): Promise<s
       reject(new Error('the client disconnected'));
     });
   });
+}
+
+/** Reduces a body to the fields that the schema accepts; otherwise returns a sentence about the first unsupported value. */
+export function filterBody(
+  schema: z.ZodType<Record<string, unknown>>,
+  body: Record<string, unknown>,
+): { body: Record<string, unknown> } | { reason: string } {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return { body: parsed.data };
+  const rule = parsed.error.issues.find(({ code }) => code === 'custom');
+  if (rule !== undefined) return { reason: `The gateway refuses the request: ${rule.message}.` };
+  const issue = deepest(parsed.error.issues);
+  return { reason: describeBodyIssue(body, issue.path) };
+}
+
+interface BodyIssue {
+  path: PropertyKey[];
+}
+
+/** Finds the deepest issue: among the branches of a union, that is the intended one. */
+function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []): BodyIssue {
+  const found = issues.map((issue): BodyIssue => {
+    const path = [...prefix, ...issue.path];
+    if (issue.code !== 'invalid_union') return { path };
+    const inner = issue.errors.filter((branch) => branch.length > 0).map((branch) => deepest(branch, path));
+    return inner.reduce((best, each) => (each.path.length > best.path.length ? each : best), { path });
+  });
+  return found.reduce((best, each) => (each.path.length > best.path.length ? each : best), found[0] ?? { path: [] });
+}
+
+function describeBodyIssue(body: unknown, path: readonly PropertyKey[]): string {
+  const location = path.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : `${text}${text === '' ? '' : '.'}${String(key)}`),
+    '',
+  );
+  const value = path.reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null ? (at as Record<PropertyKey, unknown>)[key] : undefined),
+    body,
+  );
+  const shown = safeLine(show(value), 120);
+  return `The request contains ${shown} at ${safeLine(location, 120)}, which the gateway does not accept.`;
+}
+
+function show(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
+  return JSON.stringify(value)?.slice(0, 200) ?? typeof value;
+}
+
+/** Deeper than any request of an agent, and shallow enough for recursive functions. */
+const MAX_DEPTH = 100;
+/** More values than a model can read. Bounded, because each value is checked. */
+const MAX_VALUES = 100_000;
+
+/** Parses JSON that every parser interprets alike; otherwise returns the fault as the end of a sentence. */
+export function parseStrictJson(text: string): { value: unknown } | { fault: string } {
+  try {
+    // Checked first, so that a text that is too large or too deep is not parsed.
+    const fault = findJsonFault(text);
+    return fault === undefined ? { value: JSON.parse(text) as unknown } : { fault };
+  } catch {
+    return { fault: 'is not JSON' };
+  }
+}
+
+interface Level {
+  /** Keys of an object so far; undefined in an array. */
+  keys: Set<string> | undefined;
+  /** Whether the next string is a key. */
+  atKey: boolean;
+}
+
+/** Finds duplicate keys, which parsers interpret differently, and exceeded limits. Throws when a key is not JSON. */
+function findJsonFault(text: string): string | undefined {
+  const levels: Level[] = [];
+  let values = 0;
+  for (const token of jsonTokens(text)) {
+    if (values > MAX_VALUES) return `holds more than ${MAX_VALUES} values`;
+    const level = levels.at(-1);
+    switch (token) {
+      case '{':
+      case '[': {
+        if (levels.length >= MAX_DEPTH) return `is nested deeper than ${MAX_DEPTH} levels`;
+        values++;
+        const isObject = token === '{';
+        levels.push({ keys: isObject ? new Set() : undefined, atKey: isObject });
+        break;
+      }
+      case '}':
+      case ']':
+        levels.pop();
+        break;
+      case ',':
+        values++;
+        if (level?.keys !== undefined) level.atKey = true;
+        break;
+      default: {
+        if (level?.keys === undefined || !level.atKey) break;
+        level.atKey = false;
+        // Compares keys after decoding their escapes.
+        const key = JSON.parse(token) as string;
+        if (key === '__proto__') return 'holds the key "__proto__"';
+        if (level.keys.has(key)) return `holds the key ${JSON.stringify(key.slice(0, 60))} twice in one object`;
+        level.keys.add(key);
+      }
+    }
+  }
+  return undefined;
 }

@@ -6,7 +6,7 @@ import { mayReceiveCredential } from '../../lib/network/credential-target.ts';
 import { endpointOfUrl, type Endpoint } from '../egress/host-port.ts';
 import { providerHeaders } from '../headers.ts';
 import type { ModelRequest, ModelRoute } from './model-route.ts';
-import { errorCode } from '../network-error.ts';
+import { errorCode } from '../error-responses.ts';
 
 /** A model may think for minutes before and between bytes. */
 const IDLE_MS = 15 * 60_000;

@@ -14,7 +14,7 @@ const PUBLIC: Partial<Record<RegistryName, Upstream>> = {
   go: { upstream: 'https://proxy.golang.org', hosts: [], named: false },
 };
 
-export interface HostConfigFolders {
+interface HostConfigFolders {
   /** Working folder for npm. It must be private, so that only the user's npm settings apply. */
   home: string;
   /** The folder of apt's source lists. */

@@ -26,7 +26,7 @@ interface RegistryAddress {
 }
 
 /** A parsed route. */
-export interface Registry extends RegistryAddress {
+interface Registry extends RegistryAddress {
   name: RegistryName;
   /** The protocol of each allowed host. */
   protocols: ReadonlyMap<string, 'http:' | 'https:'>;

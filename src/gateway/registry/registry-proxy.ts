@@ -1,20 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { TLSSocket } from 'node:tls';
-import { sendText } from '../error-responses.ts';
-import { createByteLimiter } from '../limit-bytes.ts';
-import { hasBody } from '../headers.ts';
-import type { EgressContext } from '../egress/egress-rules.ts';
-import { describeNetworkError } from '../network-error.ts';
-import { sendUpstream } from '../upstream-request.ts';
-import { resolveRegistryItem, linkPrefixes, registryProxyPath, type RegistryItem } from './registries.ts';
-import { replaceText } from '../replace-stream.ts';
-import { formatEndpoint, endpointOfUrl } from '../egress/host-port.ts';
 import { defined } from '../../lib/guards.ts';
-import { authorizationFor } from './upstream-credentials.ts';
 import { isConfidential } from '../../lib/network/credential-target.ts';
-import { authorizationOf, type ArchiveSource } from './archives.ts';
-import type { ArchiveWriter, CachedArchive } from './registry-cache.ts';
+import type { EgressContext } from '../egress/egress-rules.ts';
+import { endpointOfUrl, formatEndpoint } from '../egress/host-port.ts';
+import { describeNetworkError, sendText } from '../error-responses.ts';
+import { hasBody } from '../headers.ts';
+import { createByteLimiter, sendUpstream } from '../upstream-request.ts';
+import { linkPrefixes, registryProxyPath, resolveRegistryItem, type RegistryItem } from './registries.ts';
+import { authorizationOf, type ArchiveSource, type ArchiveWriter, type CachedArchive } from './registry-cache.ts';
+import { authorizationFor } from './upstream-credentials.ts';
 
 const MAX_REDIRECTS = 3;
 
@@ -242,4 +239,43 @@ function acceptHeader(accept: string): string {
 
 function nameOf({ registry, package: name }: RegistryItem): string {
   return `${registry.name}:${name.replace(/%2f/i, '/')}`;
+}
+
+interface Replacement {
+  from: string;
+  to: string;
+}
+
+/** Replaces texts in a stream, also across chunk borders. No `from` may be a prefix of another one. */
+function replaceText(replacements: readonly Replacement[]): Transform {
+  const longest = Math.max(1, ...replacements.map(({ from }) => from.length));
+  const pattern = new RegExp(
+    replacements.map(({ from }) => from.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')).join('|'),
+    'g',
+  );
+  const meaning = new Map(replacements.map(({ from, to }) => [from, to]));
+  let pending = '';
+  // latin1 preserves every byte.
+  const replaceUpTo = (end: number): Buffer => {
+    let out = '';
+    let at = 0;
+    for (const match of pending.matchAll(pattern)) {
+      if (match.index >= end) break;
+      out += pending.slice(at, match.index) + (meaning.get(match[0]) ?? '');
+      at = match.index + match[0].length;
+    }
+    const rest = Math.max(at, end);
+    out += pending.slice(at, rest);
+    pending = pending.slice(rest);
+    return Buffer.from(out, 'latin1');
+  };
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      pending += chunk.toString('latin1');
+      done(null, replaceUpTo(Math.max(0, pending.length - longest + 1)));
+    },
+    flush(done) {
+      done(null, replaceUpTo(pending.length));
+    },
+  });
 }

@@ -12,7 +12,7 @@ export interface UpstreamCredential {
 }
 
 /** How a token is sent: `Bearer <token>`, `Basic <user:token>`, or the token alone, as cargo does. */
-export type CredentialScheme = 'bearer' | 'basic' | 'token';
+type CredentialScheme = 'bearer' | 'basic' | 'token';
 
 /** Parses an address such as `host`, `host:8443` or `host/npm`, with port 443 by default. Undefined if it is none. */
 export function openCredential(

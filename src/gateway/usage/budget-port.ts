@@ -22,7 +22,7 @@ export interface Reservation {
   settle(used: Usage, reported: 'all' | 'part'): Promise<SettledUsage>;
 }
 
-export interface SettledUsage {
+interface SettledUsage {
   /** The usage with its cost. */
   usage: Usage;
   /** A budget that is now overdrawn, because the provider counted more than was reserved. */

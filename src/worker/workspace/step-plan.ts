@@ -6,7 +6,7 @@ import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
 import { caFileInSandbox, openChannel, type ChannelOptions, type ChannelOwner } from '../network/channel.ts';
 import { readConnectionOptions } from '../network/machine-connections.ts';
 import { createCertificateAuthority } from '../../lib/network/certificate-authority.ts';
-import { gitClientEnv } from '../../gateway/git-server/allowed-repositories.ts';
+import { gitClientEnv } from '../../gateway/git-proxy.ts';
 import { modelRoute } from '../network/model-access.ts';
 import { EGRESS_PORT, MODEL_PORT } from './sandbox-paths.ts';
 import { clientSettings, WITHOUT_RETRIES } from '../network/registry-client-env.ts';

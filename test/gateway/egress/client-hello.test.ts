@@ -1,8 +1,7 @@
 import { createServer, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, expect, it } from 'vitest';
-import { parseClientHello } from '../../../src/gateway/egress/client-hello.ts';
-import { findHelloFault } from '../../../src/gateway/egress/tunnel.ts';
+import { findHelloFault, parseClientHello } from '../../../src/gateway/egress/tunnel.ts';
 import { listening } from '../fixture.ts';
 
 /** The first bytes that Node's own TLS client sends. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readRetryAfter } from '../../../src/gateway/model/retry-after.ts';
+import { readRetryAfter } from '../../../src/gateway/model/provider-error.ts';
 
 const NOW = Date.UTC(2030, 0, 1, 12);
 const HOUR = 3_600_000;

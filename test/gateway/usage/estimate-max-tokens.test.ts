@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { filterBody } from '../../../src/gateway/model/capabilities/check-body.ts';
-import { findOperation } from '../../../src/gateway/model/model-operations.ts';
-import type { ModelRequest } from '../../../src/gateway/model/model-route.ts';
-import { createUsageReader } from '../../../src/gateway/usage/read-usage.ts';
-import { limitOutput, estimateRequest } from '../../../src/gateway/usage/estimate-max-tokens.ts';
+import { filterBody } from '../../../src/gateway/model/read-model-request.ts';
+import { findOperation, type ModelRequest } from '../../../src/gateway/model/model-route.ts';
+import { createUsageReader } from '../../../src/gateway/usage/token-meter.ts';
+import { estimateRequest, limitOutput } from '../../../src/gateway/usage/reserve-budget.ts';
 
 const PATHS = {
   responses: ['openai', '/v1/responses'],

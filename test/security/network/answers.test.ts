@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Usage } from '../../../src/core/agent.ts';
 import { startGateway } from '../../../src/gateway/gateway.ts';
-import { createUsageReader } from '../../../src/gateway/usage/read-usage.ts';
+import { createUsageReader } from '../../../src/gateway/usage/token-meter.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 /** Servers that answer anything: a provider, or a host that the file of a repository names. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayOptions } from '../../../src/gateway/gateway.ts';
-import { gitClientEnv } from '../../../src/gateway/git-server/allowed-repositories.ts';
+import { gitClientEnv } from '../../../src/gateway/git-proxy.ts';
 import { openCredential } from '../../../src/gateway/registry/upstream-credentials.ts';
 import { ask } from '../../gateway/client.ts';
 import { gateway, httpServer, listening } from '../../gateway/fixture.ts';
