@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { memoizeAsync } from '../lib/async.ts';
 import { openIsolationCheck } from './isolation-check/check-isolation.ts';
-import type { IsolationReport } from './isolation-check/isolation-report.ts';
+import type { IsolationReport } from './isolation-check/judge-isolation.ts';
 import { ProbeCache } from './probe-cache.ts';
 import type { SandboxEngine } from './sandbox.ts';
 

@@ -1,11 +1,11 @@
 import { tailSink, discardSink } from '../lib/streams.ts';
-import { HALO_IMAGE } from './docker/image/halo-image.ts';
+import { HALO_IMAGE } from './docker/image/image-recipe.ts';
 import type { Mount, Sandbox, SandboxEngine, SandboxExit, SandboxLimits } from './sandbox.ts';
 import { ignore } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
 
 /** The script and settings of a one-off sandbox; defaults are small and harmless. */
-export interface OneOffRequest {
+interface OneOffRequest {
   /** Shown in the name and labels of the container. */
   purpose: string;
   script: string;

@@ -5,12 +5,12 @@ import { z } from 'zod';
 import { ignore, keyedQueue } from '../lib/async.ts';
 import { createFolders, writeAtomic } from '../lib/fs.ts';
 import { haloVersion } from '../lib/version.ts';
-import { HALO_IMAGE } from './docker/image/halo-image.ts';
-import { seccompProfile } from './docker/seccomp.ts';
+import { HALO_IMAGE } from './docker/image/image-recipe.ts';
+import { seccompProfile } from './docker/container-spec.ts';
 import type { SandboxEngine } from './sandbox.ts';
 
 /** A check of what the container engine can do. */
-export interface Probe<T> {
+interface Probe<T> {
   /** Unique; contains everything that decides the result except the engine and halo. */
   name: string;
   schema: z.ZodType<T>;

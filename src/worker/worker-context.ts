@@ -6,7 +6,7 @@ import type { RegistryCache } from '../gateway/registry/registry-cache.ts';
 import type { UpstreamCredential } from '../gateway/registry/upstream-credentials.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { BudgetLedger } from '../queue/budget/budget-ledger.ts';
-import type { IsolationReport } from '../sandbox/isolation-check/isolation-report.ts';
+import type { IsolationReport } from '../sandbox/isolation-check/judge-isolation.ts';
 import type { SandboxEngine } from '../sandbox/sandbox.ts';
 import type { BreakerStore } from '../store/breaker-files.ts';
 import type { SnapshotFiles } from '../store/snapshot-files.ts';

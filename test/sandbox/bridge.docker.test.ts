@@ -8,8 +8,7 @@ import { join } from 'node:path';
 import { PassThrough, type Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { encodeFrame } from '../../src/sandbox/stdio/frames.ts';
-import { multiplex } from '../../src/sandbox/stdio/multiplex.ts';
+import { encodeFrame, multiplex } from '../../src/sandbox/stdio-channel.ts';
 import { takeTools } from '../support/docker/image-tools.ts';
 
 let dir: string;

@@ -5,8 +5,7 @@ import {
   isMeasurementDue,
   type VolumeUsage,
 } from '../../src/sandbox/docker/disk/disk-limit.ts';
-import type { VolumeMeasurement } from '../../src/sandbox/docker/disk/disk-meter.ts';
-import type { DiskSpace } from '../../src/sandbox/docker/disk/disk-space.ts';
+import type { DiskSpace, VolumeMeasurement } from '../../src/sandbox/docker/disk/disk-meter.ts';
 import { advanceUntil } from '../support/advance-until.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] }));

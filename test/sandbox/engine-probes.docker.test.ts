@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
-import { HALO_IMAGE } from '../../src/sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../src/sandbox/docker/image/image-recipe.ts';
 import { openEngineProbes, type EngineProbes } from '../../src/sandbox/engine-probes.ts';
 import { probeCachePath } from '../../src/sandbox/probe-cache.ts';
 import type { SandboxEngine } from '../../src/sandbox/sandbox.ts';

@@ -5,7 +5,7 @@ import Docker from 'dockerode';
 import { execa } from 'execa';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { buildSandboxImage, sandboxImageStatus } from '../../src/sandbox/docker/image/image.ts';
-import { RECIPE_LABEL } from '../../src/sandbox/docker/image/image-build.ts';
+import { RECIPE_LABEL } from '../../src/sandbox/docker/image/ensure-image.ts';
 import { runSealed } from '../support/docker/image-container.ts';
 import { tempDir } from '../support/temp-dir.ts';
 

@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDockerEngine } from '../../src/sandbox/docker/engine.ts';
-import { judgeIsolation } from '../../src/sandbox/isolation-check/judge-isolation.ts';
-import { LIMIT_IGNORED, type IsolationMeasurements } from '../../src/sandbox/isolation-check/isolation-script.ts';
+import {
+  judgeIsolation,
+  LIMIT_IGNORED,
+  type IsolationMeasurements,
+} from '../../src/sandbox/isolation-check/judge-isolation.ts';
 import {
   openIsolationCheck,
   runIsolationScript,

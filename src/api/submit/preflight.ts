@@ -3,7 +3,7 @@ import { agentAdapter } from '../../agents/registry.ts';
 import type { Config } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import type { SandboxEngine } from '../../sandbox/sandbox.ts';
 
 /** Checks before a run is created that this machine can execute it. Throws what is missing. */

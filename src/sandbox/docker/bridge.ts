@@ -4,9 +4,9 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { doubledDelay, sleep } from '../../lib/async.ts';
 import type { ListenOptions, Listener } from '../sandbox.ts';
-import { multiplex } from '../stdio/multiplex.ts';
+import { multiplex } from '../stdio-channel.ts';
 import { splitFrames } from './demultiplex.ts';
-import { engineStatus, toDockerError } from './docker-errors.ts';
+import { engineStatus, toDockerError } from './docker-client.ts';
 
 const START_MS = 30_000;
 /** How often a lost bridge is restarted, with growing pauses: processes in the sandbox can kill it. */

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
-import { ensurePrivateFolder } from '../../lib/fs.ts';
+import { createFolders, ensurePrivateFolder } from '../../lib/fs.ts';
 import { processMark } from '../../lib/process-identity.ts';
+import { runOneOffSandbox } from '../one-off-sandbox.ts';
 import { makeOutputPipe, openPipeReader, type PipeReader } from '../output-pipe.ts';
 import type { Mount, Sandbox, SandboxEngine } from '../sandbox.ts';
-import { runOneOffSandbox } from '../one-off-sandbox.ts';
-import { isEngineResponse } from './docker-errors.ts';
+import { isEngineResponse } from './docker-client.ts';
 
 type Engine = Pick<SandboxEngine, 'start'>;
 
@@ -94,4 +94,26 @@ export async function canBridge(engine: Engine): Promise<boolean> {
 function no(error: unknown): false {
   if (error instanceof HaloError && !isEngineResponse(error)) throw error;
   return false;
+}
+
+/** Whether a one-off sandbox can read a new file in `dir`; it cannot if the engine runs on another machine. */
+export async function canMount(engine: Pick<SandboxEngine, 'start'>, dir: string): Promise<boolean> {
+  const secret = randomBytes(8).toString('hex');
+  const probe = join(dir, `probe-${processMark()}-${secret}`);
+  await createFolders(dir, 0o700);
+  await mkdir(probe);
+  try {
+    await writeFile(join(probe, 'secret'), secret, { mode: 0o644 });
+    return (await readThroughSandbox(engine, probe)) === secret;
+  } catch (error) {
+    if (isEngineResponse(error)) return false;
+    throw error;
+  } finally {
+    await rm(probe, { recursive: true, force: true });
+  }
+}
+
+async function readThroughSandbox(engine: Pick<SandboxEngine, 'start'>, dir: string): Promise<string> {
+  const mounts: Mount[] = [{ kind: 'bind', source: dir, target: '/mnt', readOnly: true }];
+  return (await runOneOffSandbox(engine, { purpose: 'mount', mounts, script: 'cat /mnt/secret', wallMs: 10_000 })).text;
 }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { isRecord } from '../../lib/guards.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
-import { toDockerError } from './docker-errors.ts';
+import { toDockerError } from './docker-client.ts';
 
 const MAX_WAIT_MS = 5_000;
 

@@ -1,8 +1,10 @@
-import { normalize } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join, normalize } from 'node:path';
 import type { ContainerCreateOptions, HostConfig, MountSettings } from 'dockerode';
 import { HaloError } from '../../core/failure/errors.ts';
-import { AGENT_HOME, SNAPSHOT_GROUP, type Mount, type SandboxLabels, type SandboxSpec } from '../sandbox.ts';
 import { defined } from '../../lib/guards.ts';
+import { AGENT_HOME, SNAPSHOT_GROUP, type Mount, type SandboxLabels, type SandboxSpec } from '../sandbox.ts';
+import { DOCKER_DIR } from './image/image-recipe.ts';
 
 export const LABEL = 'dev.halo';
 /** Label with the user id of a sandbox. */
@@ -176,4 +178,31 @@ function buildMount(mount: Mount): MountSettings {
     ReadOnly: mount.readOnly,
     VolumeOptions: { NoCopy: !mount.copyUp, Labels: {}, DriverConfig: { Name: 'local', Options: {} } },
   };
+}
+
+const PROFILE = join(DOCKER_DIR, 'seccomp.json');
+
+let profile: Promise<string> | undefined;
+
+/**
+ * Returns halo's seccomp profile as compact JSON text for the engine's API; read once per process. Throws INTERNAL when it
+ * is missing: no sandbox may start without it.
+ */
+export function seccompProfile(): Promise<string> {
+  profile ??= readProfile();
+  profile.catch(() => (profile = undefined));
+  return profile;
+}
+
+async function readProfile(): Promise<string> {
+  try {
+    return JSON.stringify(JSON.parse(await readFile(PROFILE, 'utf8')), (name, value: unknown) =>
+      name === 'comment' ? undefined : value,
+    );
+  } catch (error) {
+    throw new HaloError('INTERNAL', `The seccomp profile ${PROFILE} cannot be read.`, {
+      hint: 'Reinstall halo: the file is missing or damaged.',
+      cause: error,
+    });
+  }
 }

@@ -3,7 +3,7 @@ import type Docker from 'dockerode';
 import { isOlderVersion } from '../../lib/version.ts';
 import type { EngineInfo } from '../sandbox.ts';
 import { LABEL, USER_LABEL } from './container-spec.ts';
-import { toDockerError } from './docker-errors.ts';
+import { toDockerError } from './docker-client.ts';
 
 interface Info {
   ID?: string;

@@ -1,28 +1,26 @@
-import { createVolume, supportsVolumeQuota } from './disk/volumes.ts';
-import { createOverlay } from './disk/overlay-volume.ts';
-import { canOverlay } from './disk/overlay-probe.ts';
-import { createSnapshotVolume, hasVolume, listSnapshotVolumes } from './disk/snapshot-volumes.ts';
+import {
+  createSnapshotVolume,
+  createVolume,
+  hasVolume,
+  listSnapshotVolumes,
+  openToolsVolume,
+  removeVolume,
+  supportsVolumeQuota,
+} from './disk/volumes.ts';
+import { canOverlay, createOverlay } from './disk/overlay-volume.ts';
 import { readExitEvents } from './container-exit-check.ts';
-import { HALO_IMAGE, readToolVersion } from './image/halo-image.ts';
-import { openToolsVolume } from './tools-volume.ts';
-import { listOrphans, processLabel } from './cleanup/orphans.ts';
-import { seccompProfile } from './seccomp.ts';
+import { HALO_IMAGE, readToolVersion } from './image/image-recipe.ts';
+import { listLabelledResources, listOrphans, processLabel, removeLabelledResource } from './labelled-resources.ts';
+import { buildContainer, seccompProfile } from './container-spec.ts';
 import { prepareSandbox, runCommand, type AttachedContainer } from './run-command.ts';
-import { removeVolume } from './disk/remove-volume.ts';
-import { openImageLookup } from './image/image-lookup.ts';
-import { canBridge, canReach } from './channel-probe.ts';
-import { canMount } from './mount-probe.ts';
+import { openImageLookup, readAccounts } from './image/image-lookup.ts';
+import { canBridge, canMount, canReach } from './channel-probe.ts';
 import { openBridge } from './bridge.ts';
 import { readEngineInfo, usersInUse } from './engine-info.ts';
-import { engineStatus, toDockerError, imageMissing } from './docker-errors.ts';
-import { openDiskSpace } from './disk/disk-space.ts';
-import { measureVolume } from './disk/disk-meter.ts';
+import { engineStatus, imageMissing, openDockerClient, toDockerError } from './docker-client.ts';
+import { measureVolume, openDiskSpace } from './disk/disk-meter.ts';
 import { DiskLimiter, type DiskLimitReason } from './disk/disk-limit.ts';
 import { splitFrames } from './demultiplex.ts';
-import { removeLabelledResource, listLabelledResources } from './cleanup/labelled-resources.ts';
-import { buildContainer } from './container-spec.ts';
-import { openDockerClient } from './docker-client.ts';
-import { readAccounts } from './accounts.ts';
 import type { Sandbox, SandboxEngine, SandboxSpec } from '../sandbox.ts';
 import { ignore } from '../../lib/async.ts';
 import { HaloError } from '../../core/failure/errors.ts';

@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import type Docker from 'dockerode';
 import { HaloError } from '../../core/failure/errors.ts';
-import { openDockerClient } from './docker-client.ts';
-import { engineStatus, toDockerError } from './docker-errors.ts';
+import { engineStatus, openDockerClient, toDockerError } from './docker-client.ts';
 import { SERVER_IMAGE } from './image/server-image.ts';
 
 /** Images with `redis-server`; a local one is preferred to a download. */
 const LOCAL_IMAGES = [SERVER_IMAGE, 'redis:7-alpine', 'redis:7', 'redis'];
 const PULLED_IMAGE = 'redis:7-alpine';
 
-export interface RedisContainer {
+interface RedisContainer {
   /** Absolute folders for data, logs and the unix socket, mounted at the same paths. */
   folders: string[];
   /** Arguments of `redis-server`. */

@@ -1,9 +1,8 @@
 import type { ExitEvents } from './container-exit-check.ts';
-import { watchLimits, type KillReason, type LimitWatch } from './limits/command-limits.ts';
-import { watchPidsLimit } from './limits/pids-limit-watch.ts';
+import { watchLimits, watchPidsLimit, type KillReason, type LimitWatch } from './command-limits.ts';
 import { writeOutput, type OutputChunk } from './demultiplex.ts';
 import { openPipeReader, type PipeReader } from '../output-pipe.ts';
-import { engineStatus, toDockerError } from './docker-errors.ts';
+import { engineStatus, toDockerError } from './docker-client.ts';
 import type { DiskLimitReason } from './disk/disk-limit.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
 import { sleep, withTimeout, ignore } from '../../lib/async.ts';

@@ -2,9 +2,13 @@ import { z } from 'zod';
 import { HaloError } from '../../core/failure/errors.ts';
 import { memoizeAsync } from '../../lib/async.ts';
 import { findUpgradeHint } from '../docker/engine-info.ts';
-import { judgeIsolation } from './judge-isolation.ts';
-import { ISOLATION_LIMITS, ISOLATION_SCRIPT } from './isolation-script.ts';
-import type { IsolationReport, IsolationFinding } from './isolation-report.ts';
+import {
+  ISOLATION_LIMITS,
+  ISOLATION_SCRIPT,
+  judgeIsolation,
+  type IsolationFinding,
+  type IsolationReport,
+} from './judge-isolation.ts';
 import type { EngineInfo, SandboxEngine } from '../sandbox.ts';
 import { runOneOffSandbox } from '../one-off-sandbox.ts';
 import { shortHash, type ProbeCache } from '../probe-cache.ts';

@@ -8,7 +8,7 @@ import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { candidatePath, createScratch, removeScratch, viewPath } from '../../git/repository/scratch-repo.ts';
 import { closeAll } from '../../lib/cleanup.ts';
 import { failpoint } from '../../lib/failpoint.ts';
-import type { IsolationReport } from '../../sandbox/isolation-check/isolation-report.ts';
+import type { IsolationReport } from '../../sandbox/isolation-check/judge-isolation.ts';
 import { makeOutputPipe } from '../../sandbox/output-pipe.ts';
 import type { Mount, OutputPipe, Sandbox, SandboxLabels, SandboxSpec } from '../../sandbox/sandbox.ts';
 import { makeRoom, trimForAttempt } from '../snapshot/trim-snapshots.ts';

@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { discardSink, tailSink } from '../../lib/streams.ts';
-import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { WORKSPACE } from '../workspace/sandbox-paths.ts';
 

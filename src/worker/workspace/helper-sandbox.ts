@@ -1,4 +1,4 @@
-import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import type { Command, Sandbox, SandboxExit } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { WORKSPACE } from './sandbox-paths.ts';

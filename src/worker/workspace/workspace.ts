@@ -2,7 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
 import { tailSink, discardSink } from '../../lib/streams.ts';
 import type { Mount, OutputPipe, Sandbox, SandboxSpec } from '../../sandbox/sandbox.ts';
-import { HALO_IMAGE } from '../../sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
 import { streamCommitPack } from '../../git/mirror/send-commit.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { type Channel, attachChannel, mountChannel } from '../network/channel.ts';

@@ -3,7 +3,7 @@ import { release } from 'node:os';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { describe, expect } from 'vitest';
-import { HALO_IMAGE } from '../../../src/sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../../src/sandbox/docker/image/image-recipe.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { newName, SPEC, test } from './engine-fixture.ts';
 

@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers';
 import type { Duplex } from 'node:stream';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { HALO_IMAGE } from '../../../src/sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../../src/sandbox/docker/image/image-recipe.ts';
 import { ApiError, type CreateRequest } from './api.ts';
 import { createControlGroups } from './cgroup.ts';
 import { Container, type Machinery } from './containers.ts';

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import Docker from 'dockerode';
 import { openDockerClient } from '../../../src/sandbox/docker/docker-client.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
-import { HALO_IMAGE } from '../../../src/sandbox/docker/image/halo-image.ts';
+import { HALO_IMAGE } from '../../../src/sandbox/docker/image/image-recipe.ts';
 import { openEngineProbes } from '../../../src/sandbox/engine-probes.ts';
 import { probeCachePath } from '../../../src/sandbox/probe-cache.ts';
 

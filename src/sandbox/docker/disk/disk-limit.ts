@@ -1,13 +1,12 @@
 import { HaloError } from '../../../core/failure/errors.ts';
 import { sleep, ignore } from '../../../lib/async.ts';
-import { MAX_LEVELS, MIN_ENTRY_BYTES, type VolumeMeasurement } from './disk-meter.ts';
-import type { DiskSpace } from './disk-space.ts';
+import { MAX_LEVELS, MIN_ENTRY_BYTES, type DiskSpace, type VolumeMeasurement } from './disk-meter.ts';
 
 /** `disk`: the volume exceeds its size or depth limit. `disk-floor`: too little is free on the engine's disk. */
 export type DiskLimitReason = 'disk' | 'disk-floor';
 
 /** A running sandbox and its writable volume. */
-export interface WatchedSandbox {
+interface WatchedSandbox {
   volume: string;
   limitBytes: number;
   /** Minimum free space of the engine's disk. */

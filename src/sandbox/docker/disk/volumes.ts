@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type Docker from 'dockerode';
-import type { SandboxLabels } from '../../sandbox.ts';
-import { removeLabelledResource } from '../cleanup/labelled-resources.ts';
-import { containerLabels, EXPIRY_LABEL } from '../container-spec.ts';
-import { engineStatus, toDockerError } from '../docker-errors.ts';
-import { processLabel } from '../cleanup/orphans.ts';
+import { ignore, memoizeAsync } from '../../../lib/async.ts';
+import { shellQuote } from '../../../lib/text.ts';
+import { runOneOffSandbox } from '../../one-off-sandbox.ts';
+import type { Mount, SandboxEngine, SandboxLabels } from '../../sandbox.ts';
+import { containerLabels, EXPIRY_LABEL, LABEL, USER_LABEL } from '../container-spec.ts';
+import { engineStatus, toDockerError } from '../docker-client.ts';
+import { DOCKER_DIR, HALO_IMAGE, TOOLS_DIR } from '../image/image-recipe.ts';
+import { processLabel, removeLabelledResource } from '../labelled-resources.ts';
 
-export interface NewVolume {
+interface NewVolume {
   name: string;
   labels: SandboxLabels;
   /** User id of the owner of its files. */
@@ -44,4 +49,133 @@ export async function supportsVolumeQuota(docker: Docker): Promise<boolean> {
   }
   await removeLabelledResource(docker, { kind: 'volume', name });
   return true;
+}
+
+/** Label with the id of the HALO_HOME. It differs from that of attempts, whose volumes a sweep removes. */
+const HOME_LABEL = `${LABEL}.snapshot`;
+
+/** Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
+export async function createSnapshotVolume(
+  docker: Docker,
+  name: string,
+  { home, user, quotaBytes }: { home: string; user: number; quotaBytes?: number | undefined },
+): Promise<void> {
+  const Labels = { [LABEL]: 'snapshot', [HOME_LABEL]: home, [USER_LABEL]: String(user) };
+  const quota = quotaBytes === undefined ? {} : { DriverOpts: { size: String(quotaBytes) } };
+  await docker.createVolume({ Name: name, Labels, ...quota }).catch((error: unknown) => {
+    throw toDockerError(error, 'create a volume');
+  });
+}
+
+/** Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
+export async function listSnapshotVolumes(docker: Docker, home: string): Promise<string[]> {
+  const filters = JSON.stringify({ label: [`${HOME_LABEL}=${home}`] });
+  const { Volumes } = await docker.listVolumes({ filters }).catch((error: unknown) => {
+    throw toDockerError(error, 'list the volumes of snapshots');
+  });
+  return ((Volumes as { Name: string }[] | null) ?? []).map(({ Name }) => Name);
+}
+
+/** Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
+export async function hasVolume(docker: Docker, name: string): Promise<boolean> {
+  try {
+    await docker.getVolume(name).inspect();
+    return true;
+  } catch (error) {
+    if (engineStatus(error) === 404) return false;
+    throw toDockerError(error, 'look up a volume');
+  }
+}
+
+/** Maximum depth that the engine removes by itself: it keeps a file open for each level. */
+const MAX_ENGINE_LEVELS = 8_000;
+const PROGRAM = '/tmp/empty-volume.mjs';
+const MOUNT = '/workspace';
+const WALL_MS = 10 * 60_000;
+
+/**
+ * Removes a volume with its contents; safe when it does not exist. `levels` is its maximum depth. Deep volumes, and those
+ * that the engine cannot remove, are first emptied in a sandbox of halo's own image.
+ * Throws DOCKER_FAILED, DOCKER_UNAVAILABLE.
+ */
+export async function removeVolume(
+  { docker, start }: { docker: Docker } & Pick<SandboxEngine, 'start'>,
+  name: string,
+  levels: number,
+): Promise<void> {
+  // A volume that cannot be emptied may still be shallow enough for the engine; otherwise the next sweep retries.
+  const empty = () => emptyVolume({ docker, start }, name).catch(ignore);
+  if (levels > MAX_ENGINE_LEVELS) await empty();
+  try {
+    await discardVolume(docker, name);
+  } catch (error) {
+    if (levels > MAX_ENGINE_LEVELS || engineStatus(error) === undefined || engineStatus(error) === 409)
+      throw asOurs(error);
+    await empty();
+    await discardVolume(docker, name).catch((again: unknown) => {
+      throw asOurs(again);
+    });
+  }
+}
+
+function asOurs(error: unknown): Error {
+  return toDockerError(error, 'remove a volume');
+}
+
+async function discardVolume(docker: Docker, name: string): Promise<void> {
+  await docker
+    .getVolume(name)
+    .remove({ force: true })
+    .catch((error: unknown) => {
+      if (engineStatus(error) !== 404) throw error;
+    });
+}
+
+async function emptyVolume({ docker, start }: { docker: Docker } & Pick<SandboxEngine, 'start'>, name: string) {
+  // Inspected first: a container that mounts a missing volume would create it again.
+  const { Labels, Options } = await docker.getVolume(name).inspect();
+  // Its files are those of other volumes.
+  if (Options?.['type'] === 'overlay') return;
+  const user = Number((Labels as Record<string, string> | null)?.[USER_LABEL]);
+  if (!(user > 0)) return;
+  const program = await readFile(join(DOCKER_DIR, 'empty-volume.mjs'), 'utf8');
+  await runOneOffSandbox(
+    { start },
+    {
+      purpose: 'volume',
+      user,
+      script: `printf %s ${shellQuote(program)} > ${PROGRAM} && exec node ${PROGRAM} ${MOUNT}`,
+      mounts: [{ kind: 'volume', source: name, target: MOUNT, readOnly: false, copyUp: false }],
+      limits: { cpus: 1, memoryBytes: 256 * 1024 * 1024, pids: 32 },
+      wallMs: WALL_MS,
+    },
+  );
+}
+
+/**
+ * Provides other images with the tools of halo's image, through a read-only volume that is filled once per version.
+ * Takes image ids and returns the mounts that `wanted` needs: none for halo's image itself.
+ */
+export function openToolsVolume(docker: Docker): (wanted: string, trusted: string) => Promise<Mount[]> {
+  const fill = memoizeAsync((volume: string) => fillVolume(docker, volume));
+  return async (wanted, trusted) => {
+    if (wanted === trusted) return [];
+    const volume = `halo-tools-${trusted.replace('sha256:', '').slice(0, 12)}`;
+    await fill(volume);
+    return [{ kind: 'volume', source: volume, target: TOOLS_DIR, readOnly: true, copyUp: false }];
+  };
+}
+
+/** Fills a volume: the engine copies the image's folder into an empty volume when it creates a container. */
+async function fillVolume(docker: Docker, volume: string): Promise<void> {
+  try {
+    const container = await docker.createContainer({
+      Image: HALO_IMAGE,
+      Labels: { 'dev.halo': 'tools' },
+      HostConfig: { NetworkMode: 'none', Mounts: [{ Type: 'volume', Source: volume, Target: TOOLS_DIR }] },
+    });
+    await removeLabelledResource(docker, { kind: 'container', name: container.id });
+  } catch (error) {
+    throw toDockerError(error, 'fill the volume of tools');
+  }
 }

@@ -1,12 +1,10 @@
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { findImage, ensureImage, type BuildOptions } from './ensure-image.ts';
-import { fetchPackage } from './image-packages.ts';
-import { readSandboxRecipe, SANDBOX_DIR } from './image-recipe.ts';
-import { HALO_IMAGE } from './halo-image.ts';
+import { ensureImage, findImage, type BuildOptions } from './ensure-image.ts';
+import { fetchPackage, HALO_IMAGE, readSandboxRecipe, SANDBOX_DIR } from './image-recipe.ts';
 
-export type ImageStatus = 'current' | 'outdated' | 'missing';
+type ImageStatus = 'current' | 'outdated' | 'missing';
 
 /**
  * Builds `halo-sandbox` from this version's recipe unless it is current. Returns the image's id.

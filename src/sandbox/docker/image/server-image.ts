@@ -6,8 +6,7 @@ import { readIfExists } from '../../../lib/fs.ts';
 import { PACKAGE_ROOT } from '../../../lib/version.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { ensureImage, type BuildOptions } from './ensure-image.ts';
-import { fetchPackage } from './image-packages.ts';
-import { DOCKER_DIR, hashOf, readSandboxRecipe } from './image-recipe.ts';
+import { DOCKER_DIR, fetchPackage, hashOf, readSandboxRecipe } from './image-recipe.ts';
 
 export const SERVER_IMAGE = 'halo-server';
 const DEBIAN = ['ca-certificates', 'git', 'redis-server'];

@@ -1,8 +1,9 @@
 import type Docker from 'dockerode';
-import { defined } from '../../../lib/guards.ts';
-import type { LabelledResource } from '../../sandbox.ts';
-import { EXPIRY_LABEL, LABEL } from '../container-spec.ts';
-import { engineStatus, toDockerError } from '../docker-errors.ts';
+import { defined } from '../../lib/guards.ts';
+import { isOrphaned, MAX_FOREIGN_CHECK_MS, processMark } from '../../lib/process-identity.ts';
+import { PROCESS_OWNED, type LabelledResource } from '../sandbox.ts';
+import { EXPIRY_LABEL, LABEL } from './container-spec.ts';
+import { engineStatus, toDockerError } from './docker-client.ts';
 
 /** Lists the containers and volumes of attempts of one HALO_HOME by their labels; containers first. */
 export async function listLabelledResources(docker: Docker, home: string): Promise<LabelledResource[]> {
@@ -11,7 +12,7 @@ export async function listLabelledResources(docker: Docker, home: string): Promi
 }
 
 /** A container or volume with all of its labels. */
-export interface FoundResource {
+interface FoundResource {
   kind: LabelledResource['kind'];
   name: string;
   labels: Record<string, string>;
@@ -20,7 +21,7 @@ export interface FoundResource {
 }
 
 /** Lists the containers and volumes with a label (`name=value`); containers first. Throws DOCKER_FAILED, DOCKER_UNAVAILABLE. */
-export async function listByLabel(docker: Docker, label: string): Promise<FoundResource[]> {
+async function listByLabel(docker: Docker, label: string): Promise<FoundResource[]> {
   const filters = { label: [label] };
   const listed = Promise.all([
     docker.listContainers({ all: true, filters }),
@@ -74,4 +75,31 @@ function toLabelledResource(
     phase: labels[`${LABEL}.phase`] ?? '',
     ...defined({ expiresAt: labels[EXPIRY_LABEL] }),
   };
+}
+
+/** The process that a sandbox or volume belongs to. */
+const PROCESS_LABEL = `${LABEL}.process`;
+
+/** Label of every sandbox and volume, except those of snapshots: identifies those whose process has died. */
+export const processLabel = (): Record<string, string> => ({ [PROCESS_LABEL]: processMark() });
+
+/** What belongs to a process and not to a run: probes and other one-off sandboxes; checks. */
+const OWNED = [
+  { label: `${LABEL}.run=probe`, maxAgeMs: undefined },
+  { label: `${LABEL}.home=${PROCESS_OWNED}`, maxAgeMs: MAX_FOREIGN_CHECK_MS },
+];
+
+/** Lists containers and volumes of probes and checks whose process has died; containers first. */
+export async function listOrphans(docker: Docker): Promise<Pick<LabelledResource, 'kind' | 'name'>[]> {
+  const listed = await Promise.all(
+    OWNED.map(async ({ label, maxAgeMs }) =>
+      (await listByLabel(docker, label)).filter(({ labels, madeMs }) =>
+        isOrphaned(labels[PROCESS_LABEL] ?? '', madeMs, maxAgeMs),
+      ),
+    ),
+  );
+  const dead = listed.flat();
+  const ofKind = (wanted: LabelledResource['kind']) =>
+    dead.flatMap(({ kind, name }) => (kind === wanted ? [{ kind, name }] : []));
+  return [...ofKind('container'), ...ofKind('volume')];
 }
