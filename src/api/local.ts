@@ -2,7 +2,7 @@ import type { User } from '../core/access/access.ts';
 import { processEnv } from '../config/environment/host.ts';
 import type { Config, Host } from '../config/config.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { closeOnError } from '../lib/cleanup.ts';
+import { closeOnError } from '../lib/async.ts';
 import { transcribe } from '../core/transcript/transcript.ts';
 import { openBreakerStore } from '../store/breaker-files.ts';
 import { openStore, type Store } from '../store/store.ts';

@@ -4,8 +4,7 @@ import { safeLine } from '../core/text/safe-text.ts';
 import { doubledDelay, sleep } from '../lib/async.ts';
 import { isRecord } from '../lib/guards.ts';
 import { openConnections, type Connections } from '../lib/network/connections.ts';
-import { parseRetryAfter } from '../lib/network/retry-after.ts';
-import { sendRequest } from '../lib/network/send-request.ts';
+import { parseRetryAfter, sendRequest } from '../lib/network/send-request.ts';
 import { tryParseJson } from '../lib/parse-json.ts';
 
 /** A request that an adapter may make, as in `GET /repos/{owner}/{repo}`. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Transform } from 'node:stream';
-import { awaitResponse } from '../lib/network/await-response.ts';
+import { awaitResponse } from '../lib/network/send-request.ts';
 import { pinnedLookup, type ResolvedAddresses } from './egress/addresses.ts';
 import { trackUpstreamSocket, type EgressContext } from './egress/egress-rules.ts';
 import type { Endpoint } from './egress/host-port.ts';

@@ -90,7 +90,7 @@ export function keyedQueue(): <T>(key: string, work: () => Promise<T>) => Promis
 /** Ignores a result or an error: `promise.catch(ignore)`. */
 export function ignore(): undefined {}
 
-export interface RetryOptions {
+interface RetryOptions {
   /** The delays in ms before further calls; their number limits the calls. */
   delaysMs: readonly number[];
   /** Whether another call can help after this error; default: always. */
@@ -109,4 +109,27 @@ export async function retry<T>(work: () => Promise<T>, options: RetryOptions): P
     if (delayMs > 0) await sleep(delayMs);
   }
   return work();
+}
+
+/** Runs all close functions in reverse order, even if some fail. Throws the first error. */
+export async function closeAll(opened: (() => unknown)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const close of opened.splice(0).reverse()) {
+    try {
+      await close();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Runs `work` and closes the resource if it fails. Throws what `work` throws. */
+export async function closeOnError<T>(opened: { close(): unknown }, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
 }

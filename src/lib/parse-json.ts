@@ -34,7 +34,7 @@ export function exceedsJsonLimits(text: string): boolean {
 }
 
 /** `{`, `}`, `[`, `]`, `,`, or a string with its quotes, as written in the text. */
-export type JsonToken = string;
+type JsonToken = string;
 
 /**
  * Yields the brackets, commas and strings of a possibly invalid JSON text in one pass, without a stack. Stops at an

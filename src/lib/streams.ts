@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { ignore } from './async.ts';
 
 /** A growing buffer. Unlike an array of chunks it needs little memory for many tiny chunks. */
-export interface ByteBuffer {
+interface ByteBuffer {
   add(piece: Uint8Array): void;
   length(): number;
   /** Returns all bytes and empties the buffer. */

@@ -3,8 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describeNonPublic } from '../lib/ip-range.ts';
 import type { Connections } from '../lib/network/connections.ts';
-import { parseRetryAfter } from '../lib/network/retry-after.ts';
-import { sendRequest } from '../lib/network/send-request.ts';
+import { parseRetryAfter, sendRequest } from '../lib/network/send-request.ts';
 import { DeliveryError } from './sink.ts';
 
 export interface PostOptions {

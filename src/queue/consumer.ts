@@ -1,19 +1,17 @@
-import { hostname } from 'node:os';
 import { randomBytes } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import { hostname } from 'node:os';
 import { UnrecoverableError, WaitingError, Worker, type Job } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { sleep } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
-import { openSchedulerClient, type SchedulerClient, SlotClient, TICK_MS } from './scheduler/scheduler-client.ts';
-import { addDeadLetter } from './dead-letters.ts';
-import { renewJobLocks } from './renew-job-locks.ts';
-import { queueName, parseJob, type JobRef } from './job.ts';
-import { isReplyError, openRedisClient, toRedisError } from './redis/redis-client.ts';
-import type { RedisLink } from './redis/connect-redis.ts';
-import { pauseOnOom, PauseSwitch } from './pause-worker.ts';
 import { haloVersion } from '../lib/version.ts';
-import { NO_LIMITS, type FleetLimits } from '../core/run/fleet-limit.ts';
+import { addDeadLetter } from './dead-letters.ts';
+import { parseJob, queueName, type JobRef } from './job.ts';
+import type { RedisLink } from './redis/connect-redis.ts';
+import { isReplyError, openRedisClient, toRedisError } from './redis/redis-client.ts';
+import { openSchedulerClient, SlotClient, TICK_MS, type SchedulerClient } from './scheduler/scheduler-client.ts';
 import { TAKEOVER_MS } from './scheduler/scheduler.ts';
 
 export interface ConsumerOptions {
@@ -41,9 +39,9 @@ export interface ConsumerOptions {
 }
 
 /** `again`: the same job is queued again after that time. `rejected`: it is not a job of this home: a dead letter. */
-export type JobResult = { kind: 'done' } | { kind: 'again'; afterMs: number } | { kind: 'rejected'; reason: string };
+type JobResult = { kind: 'done' } | { kind: 'again'; afterMs: number } | { kind: 'rejected'; reason: string };
 
-export interface JobContext {
+interface JobContext {
   /** The id built by `jobIdOf`. */
   jobId: string;
   lastTry: boolean;
@@ -185,4 +183,87 @@ export class JobConsumer {
     await job.moveToWait(token);
     throw new WaitingError();
   }
+}
+
+/** Why a worker takes no jobs: Redis fails, an operator drains the worker, or it closes. */
+type PauseReason = 'failing' | 'drain' | 'close';
+
+/** The only place that pauses and resumes a worker: it takes jobs while there is no reason against it. */
+class PauseSwitch {
+  readonly #worker: Worker<unknown>;
+  readonly #reasons = new Set<PauseReason>();
+
+  constructor(worker: Worker<unknown>) {
+    this.#worker = worker;
+  }
+
+  /** Adds or removes a reason. Resolves when the worker fetches no more jobs, or fetches jobs again. */
+  async set(reason: PauseReason, holds: boolean): Promise<void> {
+    const wasPaused = this.#reasons.size > 0;
+    if (holds) this.#reasons.add(reason);
+    else this.#reasons.delete(reason);
+    const isPaused = this.#reasons.size > 0;
+    if (isPaused !== wasPaused) await (isPaused ? this.#worker.pause(true) : this.#worker.resume());
+  }
+}
+
+const PAUSE_MS = 3000;
+
+/**
+ * Pauses a worker for three seconds whenever Redis replies with an error. A server without free memory fails
+ * immediately, and bullmq would repeat the command thousands of times a second.
+ */
+function pauseOnOom(worker: Worker<unknown>, pauses: PauseSwitch): void {
+  let timer: NodeJS.Timeout | undefined;
+  worker.on('error', (error) => {
+    if (timer !== undefined || !isReplyError(error)) return;
+    void pauses.set('failing', true);
+    timer = setTimeout(() => {
+      timer = undefined;
+      void pauses.set('failing', false);
+    }, PAUSE_MS).unref();
+  });
+}
+
+interface RenewLocksOptions {
+  client: Redis;
+  /** How long a lock lasts, in ms. */
+  takeoverMs: number;
+  /** The lock token of each job that the worker runs, by job id. */
+  tokens: ReadonlyMap<string, string>;
+}
+
+const RETRY_MS = 500;
+
+/**
+ * Cancels a job when its lock is lost, because another worker owns it then. A lock that expired because Redis had no
+ * memory to renew it is not lost, since no other worker could take it: it is acquired again as soon as Redis allows it.
+ */
+function renewJobLocks(worker: Worker<unknown>, { client, takeoverMs, tokens }: RenewLocksOptions): void {
+  const regaining = new Set<string>();
+  const regain = async (id: string): Promise<void> => {
+    const token = tokens.get(id) ?? '';
+    const take = async () => {
+      const isActive = (await client.lpos(worker.toKey('active'), id)) !== null;
+      return isActive && (await client.set(worker.toKey(`${id}:lock`), token, 'PX', takeoverMs, 'NX')) !== null;
+    };
+    while (tokens.get(id) === token) {
+      try {
+        if (await take()) return;
+        break;
+      } catch (error) {
+        if (!isReplyError(error)) throw error;
+        await sleep(RETRY_MS);
+      }
+    }
+    worker.cancelJob(id, 'lock lost');
+  };
+  worker.on('lockRenewalFailed', (ids) => {
+    for (const id of ids.filter((each) => !regaining.has(each))) {
+      regaining.add(id);
+      regain(id)
+        .catch(() => worker.cancelJob(id, 'lock lost'))
+        .finally(() => regaining.delete(id));
+    }
+  });
 }

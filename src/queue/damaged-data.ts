@@ -8,7 +8,7 @@ const REASON_FILE = 'why.txt';
 const REPORTED_FILE = 'told';
 
 /** Data with which the embedded server could not start. */
-export interface DamagedRedisData {
+interface DamagedRedisData {
   /** Absolute path of the folder that holds the data. */
   folder: string;
   /** The time and the error message of the server. */

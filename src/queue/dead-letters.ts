@@ -4,7 +4,7 @@ import { safeLine } from '../core/text/safe-text.ts';
 import type { RedisLink } from './redis/connect-redis.ts';
 
 /** A rejected job. Its content is untrusted: any client of Redis may have written it. */
-export interface DeadLetter {
+interface DeadLetter {
   /** ISO 8601 */
   at: string;
   reason: string;

@@ -1,21 +1,24 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, rmSync } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Artifact } from '../core/journal/events.ts';
 import { createFolders, readStream, writeAtomic } from '../lib/fs.ts';
-import { maskingSink } from '../lib/secrets/masking-sink.ts';
-import type { Masker } from '../lib/secrets/masker.ts';
-import { withDiskErrors } from './disk-errors.ts';
-import { openFileSink } from './file-sink.ts';
-import { followRawOutput, type FollowOutputOptions } from './journal/follow-run-files.ts';
-import { openArtifactFile, listArtifacts, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
-import { followLogSize, type FollowLogOptions } from './run/follow-log.ts';
-import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
-import { findContent, readChunks } from './run/stored-file.ts';
-import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
+import { maskingSink, type Masker } from '../lib/secrets/masker.ts';
+import { toDiskError, withDiskErrors } from './disk-errors.ts';
+import {
+  followLogSize,
+  followRawOutput,
+  type FollowLogOptions,
+  type FollowOutputOptions,
+} from './journal/follow-run-files.ts';
 import { artifactPath, runPaths, type AttemptLocation } from './run-layout.ts';
+import { listArtifacts, openArtifactFile, readArtifactEnd, readArtifactFile } from './run/artifacts.ts';
+import { emptyDebugBundle, writeDebugBundle, type BundleFacts } from './run/debug-bundle.ts';
+import { LogReader, type LogLines, type LogMatches } from './run/log-lines.ts';
 import { openRawOutput, type OnLines } from './run/raw-output.ts';
+import { findContent, readChunks } from './run/stored-file.ts';
 
 /** The files that attempts produce. Every function may throw DISK_FAILED, and RUN_NOT_FOUND for its run. */
 export interface ArtifactStore {
@@ -121,5 +124,35 @@ function writeInFolder(path: string, data: string | Uint8Array, durable = false)
   return withDiskErrors(path, async () => {
     await createFolders(dirname(path), 0o700);
     await writeAtomic(path, data, durable);
+  });
+}
+
+/**
+ * Opens a stream that writes a new file, readable by its owner only, and creates the folder. An existing file is
+ * unlinked, not overwritten: processes that have it open keep its content. The stream fails with DISK_FAILED, and with
+ * the error of `mayWrite`, which is called first.
+ */
+export function openFileSink(path: string, mayWrite?: () => Promise<void>): Writable {
+  let file: FileHandle | undefined;
+  const begin = async () => {
+    await mayWrite?.();
+    await createFolders(dirname(path), 0o700);
+    rmSync(path, { force: true });
+    return open(path, 'wx', 0o600);
+  };
+  const report = (done: (error?: Error | null) => void) => (error: unknown) => done(toDiskError(path, error) as Error);
+  return new Writable({
+    construct: (done) =>
+      void Promise.resolve()
+        .then(begin)
+        .then((opened) => {
+          file = opened;
+          done();
+        }, report(done)),
+    write: (chunk: Buffer, _encoding, done) =>
+      void file?.writeFile(chunk).then(() => {
+        done();
+      }, report(done)),
+    destroy: (error, done) => void Promise.resolve(file?.close()).then(() => done(error), report(done)),
   });
 }

@@ -7,7 +7,7 @@ import { withLock } from '../lib/lock.ts';
 import { isMissing, withDiskErrors } from './disk-errors.ts';
 
 /** A breaker shared by several runs, with its key: `repository:<mirror>` or `provider:<host>`. */
-export interface SharedBreaker extends Breaker {
+interface SharedBreaker extends Breaker {
   key: string;
 }
 

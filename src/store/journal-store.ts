@@ -5,6 +5,7 @@ import { keyedQueue } from '../lib/async.ts';
 import { withDiskErrors } from './disk-errors.ts';
 import {
   appendToRun,
+  maskEntry,
   readConstants,
   settleEndedRun,
   updateRunRecord,
@@ -12,10 +13,8 @@ import {
 } from './journal/append-events.ts';
 import { feedEvents, JournalFeed, type FedEvents } from './journal/journal-feed.ts';
 import { followJournal, followState, type FollowJournalOptions } from './journal/follow-run-files.ts';
-import { loadEvents, loadRun, type FoldedRun } from './journal/load-run.ts';
+import { EventCache, loadEvents, loadRun, type FoldedRun } from './journal/load-run.ts';
 import { JournalTails } from './journal/journal-tail.ts';
-import { maskEntry } from './journal/mask-event.ts';
-import { EventCache } from './journal/event-cache.ts';
 import { OpenRuns } from './open-runs.ts';
 import { RunIndex } from './run-index.ts';
 import { runPaths } from './run-layout.ts';
@@ -60,7 +59,7 @@ export interface JournalStore {
 }
 
 /** A run and when its journal changed last, ISO 8601. */
-export interface RecentRun {
+interface RecentRun {
   runId: string;
   changedAt: string;
 }

@@ -1,11 +1,10 @@
 import { stat } from 'node:fs/promises';
 import type { JournalEntry, JournalEvent } from '../core/journal/events.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
-import { maskEntry } from './journal/mask-event.ts';
+import { maskEntry, settleEndedRun } from './journal/append-events.ts';
 import type { RunCreated } from '../core/journal/run-created.ts';
 import { createRunFolders, publishRuns, type NewRun } from './run/create-run.ts';
-import { settleEndedRun } from './journal/append-events.ts';
-import { EventCache } from './journal/event-cache.ts';
+import { EventCache } from './journal/load-run.ts';
 import { OpenRuns, type OpenRun } from './open-runs.ts';
 import { RunIndex } from './run-index.ts';
 import type { RunFacts } from '../core/listing/run-facts.ts';

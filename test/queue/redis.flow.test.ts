@@ -19,7 +19,7 @@ import { sleep } from '../../src/lib/async.ts';
 import { findRedisProblems } from '../../src/queue/redis/redis-health.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
-import { parseRedisUrl } from '../../src/queue/redis/redis-address.ts';
+import { parseRedisUrl } from '../../src/queue/redis/redis-client.ts';
 import { buildSources, type Built } from '../support/halo/build.ts';
 import { tempDir } from '../support/temp-dir.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { PullFiles } from '../../src/store/forge/pull-files.ts';
+import { PullFiles } from '../../src/store/forge-files.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const RUN = '0tbq4m8k2dhe7w1';

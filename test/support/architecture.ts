@@ -95,7 +95,7 @@ const WORDS: { what: string; pattern: RegExp; allowed: string[]; isQuoted?: true
       'store/run/create-run.ts',
       'worker/repository/replace-file.ts',
       // Files that only people read, that are empty, or that belong to users.
-      'store/file-sink.ts',
+      'store/artifact-store.ts',
       'queue/damaged-data.ts',
       'api/compat/lever/run-folder.ts',
       'api/repository/',

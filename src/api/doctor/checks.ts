@@ -21,7 +21,7 @@ import { runIsolationScript } from '../../sandbox/isolation-check/check-isolatio
 import { probeCachePath } from '../../sandbox/probe-cache.ts';
 import type { DiskLimitMethod, EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import { openBreakerStore } from '../../store/breaker-files.ts';
-import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
+import { IssueReportFiles } from '../../store/forge-files.ts';
 import { SnapshotFiles } from '../../store/snapshot-files.ts';
 import { openStore } from '../../store/store.ts';
 import { readIssueSettings } from '../../worker/issues/open-issue-source.ts';

@@ -5,7 +5,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Forge, Issue } from '../../forge/forge.ts';
 import { mapConcurrent } from '../../lib/async.ts';
-import type { IssueRuns } from '../../store/forge/issue-runs.ts';
+import type { IssueRuns } from '../../store/forge-files.ts';
 import type { Store } from '../../store/store.ts';
 import { openIssueSource } from '../../worker/issues/open-issue-source.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';

@@ -7,7 +7,7 @@ import type { Config } from '../../config/config.ts';
 import type { Issue } from '../../forge/forge.ts';
 import { findOriginUrl } from '../../git/repository/inspect-repo.ts';
 import { isUrl, parseRemote } from '../../git/repository/repo-url.ts';
-import { IssueRuns } from '../../store/forge/issue-runs.ts';
+import { IssueRuns } from '../../store/forge-files.ts';
 import { readForges, readIssueSettings } from '../../worker/issues/open-issue-source.ts';
 import type { BatchRequest, IssuesRequest, Submitted } from '../operations/requests.ts';
 import { submitOnce } from '../submit/idempotent-submit.ts';

@@ -4,7 +4,7 @@ import { toPrunedError } from '../../core/retention/retention.ts';
 import { type RunState, storyOf } from '../../core/run/state.ts';
 import { sleep } from '../../lib/async.ts';
 import { defined } from '../../lib/guards.ts';
-import { PullFiles } from '../../store/forge/pull-files.ts';
+import { PullFiles } from '../../store/forge-files.ts';
 import type { Store } from '../../store/store.ts';
 import type { ListedRuns, ListQuery } from '../runs/limited-runs.ts';
 import { readTakers } from '../runs/read-takers.ts';

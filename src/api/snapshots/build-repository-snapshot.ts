@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { Host } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
-import { readHomeId } from '../../queue/redis/home-id.ts';
+import { readHomeId } from '../../queue/redis/connect-redis.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { prepareSnapshot, type PreparedSnapshot } from '../../worker/snapshot/prepare-snapshot.ts';
 import { readConfig } from '../repository/repo-config.ts';

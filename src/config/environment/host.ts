@@ -4,7 +4,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { parseFailpoints, type ArmedFault } from '../../core/failure/failpoint-names.ts';
 import { tryDecodeComponent } from '../../core/text/address-credentials.ts';
 import { parseDuration } from '../../lib/units.ts';
-import type { ProxySettings } from '../../lib/network/proxy-settings.ts';
+import type { ProxySettings } from '../../lib/network/connections.ts';
 import type { Host } from '../config.ts';
 
 export type Env = Record<string, string | undefined>;

@@ -1,7 +1,7 @@
 import { FILES_PLACEHOLDER } from '../../core/review/tests-first.ts';
 import { parseSize, parseDuration } from '../../lib/units.ts';
 import { findAllowedProblem } from '../../lib/secrets/allowed-rules.ts';
-import { compilePattern } from '../../lib/secrets/user-patterns.ts';
+import { compilePattern } from '../../lib/secrets/search.ts';
 import { isReportPath } from '../../core/test-report/test-report.ts';
 import { REGISTRIES } from '../../core/journal/egress-events.ts';
 import { z } from 'zod';

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { FailureCause } from '../../core/failure/failure.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { isRecord } from '../../lib/guards.ts';
-import { parseRetryAfter } from '../../lib/network/retry-after.ts';
+import { parseRetryAfter } from '../../lib/network/send-request.ts';
 import { parseUntrustedJson } from '../../lib/parse-json.ts';
 import type { GatewayProblem } from '../request-log.ts';
 import type { BudgetPort } from '../usage/budget-port.ts';

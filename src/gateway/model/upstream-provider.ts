@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HaloError } from '../../core/failure/errors.ts';
-import { awaitResponse } from '../../lib/network/await-response.ts';
+import { awaitResponse } from '../../lib/network/send-request.ts';
 import type { Connections } from '../../lib/network/connections.ts';
 import { mayReceiveCredential } from '../../lib/network/credential-target.ts';
 import { endpointOfUrl, type Endpoint } from '../egress/host-port.ts';

@@ -1,8 +1,7 @@
 import { collectHidden, type HiddenPlaces } from '../../core/text/hidden-places.ts';
 import { HiddenScan, type HiddenBudget, type HiddenLine } from '../../core/text/hidden-scan.ts';
 import { defined } from '../../lib/guards.ts';
-import { isSearched } from '../../lib/secrets/leak-rules.ts';
-import { NOT_SEARCHED, openLeakScan, type Leak, type LeakBudget } from '../../lib/secrets/leak-scan.ts';
+import { isSearched, NOT_SEARCHED, openLeakScan, type Leak, type LeakBudget } from '../../lib/secrets/leak-scan.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Match } from '../../lib/secrets/search.ts';
 import { ABSENT, type RawChange } from '../objects/trees.ts';

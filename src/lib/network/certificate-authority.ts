@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 
 /** A private key with its certificate, as PEM. */
-export interface Identity {
+interface Identity {
   key: string;
   cert: string;
 }

@@ -1,9 +1,9 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { LookupFunction } from 'node:net';
 import { Readable } from 'node:stream';
-import { awaitResponse } from './await-response.ts';
 import type { Connections } from './connections.ts';
 
-export interface SentRequest {
+interface SentRequest {
   method: string;
   headers: Record<string, string>;
   body?: string;
@@ -45,4 +45,33 @@ export async function sendRequest(
     status,
     headers,
   });
+}
+
+/**
+ * Waits for the response to a request that was sent. Its body has not been read. A protocol switch (status 101) or an
+ * invalid status is an error. Throws network errors.
+ */
+export function awaitResponse(outgoing: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const refuseResponse = (why: string) => {
+      outgoing.destroy();
+      reject(Object.assign(new Error(why), { code: 'EPROTO' }));
+    };
+    outgoing.once('response', (response: IncomingMessage) => {
+      const { statusCode = 0 } = response;
+      if (statusCode >= 200 && statusCode <= 599) resolve(response);
+      else refuseResponse(`status ${statusCode}`);
+    });
+    // Not removed: an abort during the response also emits an error on the request.
+    outgoing.on('error', reject);
+    // Node can close a request without an error.
+    outgoing.once('close', () => refuseResponse('no response'));
+  });
+}
+
+/** The wait that the header `Retry-After` asks for (seconds, or a date), in ms; undefined: none, or not readable. */
+export function parseRetryAfter(header: string | null | undefined, now = Date.now()): number | undefined {
+  if (header === null || header === undefined) return undefined;
+  const ms = /^\d+(\.\d+)?$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
 }

@@ -1,8 +1,8 @@
-import { Transform } from 'node:stream';
+import { Transform, Writable } from 'node:stream';
+import { WRITE_AHEAD_BYTES, writeAhead } from '../streams.ts';
 import { secretEncodings } from './encodings.ts';
 import { compileMatcher } from './multi-pattern-matcher.ts';
-import { openSearch, type Match, type Wanted } from './search.ts';
-import { compilePattern, type Pattern } from './user-patterns.ts';
+import { compilePattern, openSearch, type Match, type Pattern, type Wanted } from './search.ts';
 
 /**
  * Masks known secrets, in all common encodings, and text that looks like a secret. Own code instead of a library, because
@@ -28,7 +28,7 @@ export interface Masker {
   scan(): Scan;
 }
 
-export interface Scan {
+interface Scan {
   push(chunk: Buffer): void;
   /** The secrets that were found, without duplicates. */
   end(): Match[];
@@ -128,4 +128,28 @@ function maskValue(value: unknown, masking: Masking): unknown {
       masking.except?.has(key) === true ? [key, inner] : [masking.mask(key), maskValue(inner, masking)],
     ),
   );
+}
+
+/** A sink that masks secrets and writes to another sink, which it ends or destroys together with itself. */
+export function maskingSink(masker: Masker, sink: Writable): Writable {
+  const cleaner = masker.cleaner();
+  const pass = (bytes: Buffer, done: (error?: Error | null) => void) => {
+    if (bytes.length === 0) done();
+    else writeAhead(sink, bytes, done);
+  };
+  const masked = new Writable({
+    highWaterMark: WRITE_AHEAD_BYTES,
+    write: (chunk: Buffer, _encoding, done) => pass(cleaner.push(chunk), done),
+    final: (done) =>
+      pass(cleaner.end(), (error) => {
+        if (error) done(error);
+        else sink.end(done);
+      }),
+    destroy: (error, done) => {
+      sink.destroy();
+      done(error);
+    },
+  });
+  sink.on('error', (error) => masked.destroy(error));
+  return masked;
 }

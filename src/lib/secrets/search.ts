@@ -1,8 +1,10 @@
+import { isUtf8 } from 'node:buffer';
+import { createRequire } from 'node:module';
+import type * as Re2js from 're2js';
 import { defined } from '../guards.ts';
 import { joinBuffers } from '../streams.ts';
 import type { PatternMatcher } from './multi-pattern-matcher.ts';
-import { openPrivateKeyFinder, MAX_TOKEN_LENGTH, mayHoldShape, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
-import type { Pattern } from './user-patterns.ts';
+import { MAX_TOKEN_LENGTH, mayHoldShape, openPrivateKeyFinder, PRIVATE_KEY, TOKEN_PATTERNS } from './token-patterns.ts';
 
 /** What is searched for. */
 export interface Wanted {
@@ -23,7 +25,7 @@ export interface Match {
   id: string;
 }
 
-export interface Searched {
+interface Searched {
   /** What is done, in order, with asterisks in place of secrets. */
   bytes: Buffer;
   found: Match[];
@@ -115,4 +117,37 @@ function endOfDone(data: Buffer, { needles }: Wanted): number {
   const tail = data.toString('latin1', Math.max(0, sure - MAX_TOKEN_LENGTH), sure);
   const token = /(?<![\w-])[\w-]+$/.exec(tail)?.[0].length ?? 0;
   return token < tail.length ? sure - token : sure;
+}
+
+/** A user's pattern. Matching is linear in the text for any pattern (RE2). */
+export interface Pattern {
+  source: string;
+  /** `[from, to)` in bytes of each match. */
+  find(data: Buffer): [from: number, to: number][];
+}
+
+/** Throws an Error that explains what is wrong with a pattern, also with one that matches the empty string. */
+export function compilePattern(source: string): Pattern {
+  // Most processes have no pattern, and it takes long to load.
+  const { RE2JS } = createRequire(import.meta.url)('re2js') as typeof Re2js;
+  const compiled = RE2JS.compile(source, RE2JS.MULTILINE);
+  if (compiled.matcher('').find()) throw new Error('it matches the empty text');
+  return {
+    source,
+    find(data) {
+      const encoding = isUtf8(data) ? 'utf8' : 'latin1';
+      const text = data.toString(encoding);
+      const matcher = compiled.matcher(text);
+      const found: [number, number][] = [];
+      let [character, byte] = [0, 0];
+      const toByte = (to: number) => {
+        byte += Buffer.byteLength(text.slice(character, to), encoding);
+        character = to;
+        return byte;
+      };
+      while (matcher.find())
+        if (matcher.end() > matcher.start()) found.push([toByte(matcher.start()), toByte(matcher.end())]);
+      return found;
+    },
+  };
 }

@@ -40,7 +40,7 @@ export interface LedgerRequest {
 }
 
 /** A key that is not used for a model. `refused`: its provider does not accept it, so that no request waits for it. */
-export interface KeyBlock {
+interface KeyBlock {
   model: string;
   key: string;
   ms: number;
@@ -74,7 +74,7 @@ interface ReservedAmount {
   tokens: number;
 }
 
-export interface LedgerSettlement {
+interface LedgerSettlement {
   request: LedgerRequest;
   /** The actual cost. */
   charge: Charge;
@@ -83,7 +83,7 @@ export interface LedgerSettlement {
 }
 
 /** What a settlement has reached. */
-export interface Settled {
+interface Settled {
   /** A budget that is overdrawn. */
   over?: Overrun;
   /** Budgets of which four fifths have been spent by this request: each is reported once. */

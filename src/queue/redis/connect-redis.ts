@@ -1,20 +1,22 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { cannotWrite } from './cannot-write.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { createFileOnce } from '../../lib/fs.ts';
 import { LockBusyError, withLock } from '../../lib/lock.ts';
-import { readHomeId } from './home-id.ts';
 import {
-  locateEmbeddedRedis,
+  cannotWrite,
   ensureEmbeddedRedis,
+  locateEmbeddedRedis,
   waitUntilStopped,
   type EmbeddedRedisPaths,
   type RedisLauncher,
 } from './embedded-redis.ts';
-import { parseRedisUrl, type RedisAddress } from './redis-address.ts';
-import { connectRedisClient } from './redis-client.ts';
+import { connectRedisClient, parseRedisUrl, type RedisAddress } from './redis-client.ts';
 
-export interface RedisConfig {
+interface RedisConfig {
   /** HALO_HOME, absolute. */
   home: string;
   /** HALO_REDIS_URL, when set. */
@@ -120,5 +122,41 @@ async function locked<T>(paths: EmbeddedRedisPaths, work: () => Promise<T>): Pro
       hint,
       cause: error,
     });
+  });
+}
+
+const ID = /^[0-9a-f]{12}$/;
+
+/**
+ * The id of a HALO_HOME, created on first use. It is the same for all processes that share the folder, whatever its path.
+ * Throws DISK_FAILED, also for a damaged id file: containers labelled with the old id would not be found under a new one.
+ */
+export async function readHomeId(home: string): Promise<string> {
+  const file = join(home, 'id');
+  const id = await readOrCreate(file).catch((error: unknown) => {
+    throw unwritableHome(home, error);
+  });
+  if (ID.test(id)) return id;
+  throw new HaloError('DISK_FAILED', `The id file ${file} of this HALO_HOME is damaged.`, {
+    hint: 'Restore the file from a backup. Or stop halo, remove the file, and remove the containers and volumes with the old id (label dev.halo.home) yourself.',
+  });
+}
+
+async function readOrCreate(file: string): Promise<string> {
+  const read = async () => (await readFile(file, 'latin1')).trim();
+  try {
+    return await read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  await createFileOnce(file, `${randomBytes(6).toString('hex')}\n`);
+  return read();
+}
+
+function unwritableHome(home: string, error: unknown): HaloError {
+  const { message } = error as Error;
+  return new HaloError('DISK_FAILED', `Could not write to ${home}: ${message}.`, {
+    hint: 'Set HALO_HOME to a writable folder.',
+    cause: error,
   });
 }

@@ -2,13 +2,11 @@ import { spawn } from 'node:child_process';
 import { lstat, mkdtemp, readFile, readlink, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { cannotWrite } from './cannot-write.ts';
+import { sleep } from '../../lib/async.ts';
 import { ensurePrivateFolder, readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
-import { sleep } from '../../lib/async.ts';
 import { setAsideRedisData } from '../damaged-data.ts';
-import { socketAddress, type RedisAddress } from './redis-address.ts';
-import { findPingError } from './redis-client.ts';
+import { findPingError, socketAddress, type RedisAddress } from './redis-client.ts';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];
 /** Some systems limit the path of a unix socket to 103 bytes. */
@@ -24,7 +22,7 @@ export interface EmbeddedRedisPaths {
 }
 
 /** The parameters for a launcher, for machines without a server program. */
-export interface RedisLaunch {
+interface RedisLaunch {
   /** Folders that must be writable for the server at the same paths. */
   folders: string[];
   /** The server's arguments. */
@@ -32,7 +30,7 @@ export interface RedisLaunch {
 }
 
 /** Returns how the started server exited, as a sentence fragment, or undefined while it runs. */
-export type ExitProbe = () => string | undefined | Promise<string | undefined>;
+type ExitProbe = () => string | undefined | Promise<string | undefined>;
 
 /** Starts the server another way, such as in a container. The server must outlive this process. */
 export type RedisLauncher = (launch: RedisLaunch) => Promise<ExitProbe>;
@@ -203,4 +201,14 @@ async function shortFolder(dir: string): Promise<string> {
 async function isOwnFolder(path: string): Promise<boolean> {
   const found = await lstat(path).catch(() => undefined);
   return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
+}
+
+/** The error of a folder of the server that cannot be written to. Returns any other error of halo unchanged. */
+export function cannotWrite(folder: string, error: unknown): HaloError {
+  if (error instanceof HaloError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  const why = isFull ? 'the disk has no space or no inodes left' : message;
+  const hint = isFull ? 'Free disk space or remove files, then try again.' : 'Set HALO_HOME to a writable folder.';
+  return new HaloError('DISK_FAILED', `Could not write to ${folder}: ${why}.`, { hint, cause: error });
 }

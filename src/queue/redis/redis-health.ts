@@ -1,6 +1,6 @@
-import type { RedisLink } from './connect-redis.ts';
-import { sendsReadablePassword } from './redis-address.ts';
 import { isOlderVersion } from '../../lib/version.ts';
+import type { RedisLink } from './connect-redis.ts';
+import { connectRedisClient, sendsReadablePassword } from './redis-client.ts';
 
 /** A property of the server with which the queue cannot work (`bad`) or should not (`warn`). */
 export interface RedisProblem {
@@ -48,4 +48,43 @@ export async function findRedisProblems(link: Pick<RedisLink, 'client' | 'addres
 function parseInfo(text: string): Map<string, string> {
   const lines = text.split(/\r?\n/).filter((line) => line.includes(':'));
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+}
+
+/**
+ * The clock of the Redis server. Workers must use it for times that are stored by one and compared by another, because
+ * the clocks of their machines may differ or jump.
+ */
+interface RedisClock {
+  /** Milliseconds since 1970. Keeps running while the server is disconnected. */
+  now: () => number;
+  close(): void;
+}
+
+const MEASURE_INTERVAL_MS = 10_000;
+
+/** Opens a clock on its own connection. Throws REDIS_UNAVAILABLE. */
+export async function openRedisClock(link: Pick<RedisLink, 'address'>): Promise<RedisClock> {
+  const client = await connectRedisClient(link.address);
+  // From now on commands fail while the server is disconnected.
+  client.options.enableOfflineQueue = false;
+  /** The difference to the monotonic clock of this process, which is not affected by changes of the system time. */
+  const measure = async () => {
+    const before = performance.now();
+    const [seconds, micros] = await client.time();
+    return Number(seconds) * 1000 + Number(micros) / 1000 - (before + performance.now()) / 2;
+  };
+  let offset = await measure();
+  const timer = setInterval(() => {
+    measure().then(
+      (measured) => (offset = measured),
+      () => undefined,
+    );
+  }, MEASURE_INTERVAL_MS).unref();
+  return {
+    now: () => Math.round(offset + performance.now()),
+    close: () => {
+      clearInterval(timer);
+      client.disconnect();
+    },
+  };
 }

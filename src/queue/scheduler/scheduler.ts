@@ -49,7 +49,7 @@ export type JobEntry = z.infer<typeof JobEntry>;
 
 const Registration = z.object({ ...WorkerEntry.shape, lane: z.string(), lapses: z.number() });
 
-export interface JobOffer extends JobRank, StoryJob {
+interface JobOffer extends JobRank, StoryJob {
   id: string;
   attempt: number;
   delayMs: number;

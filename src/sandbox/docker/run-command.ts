@@ -5,7 +5,7 @@ import { openPipeReader, type PipeReader } from '../output-pipe.ts';
 import { engineStatus, toDockerError } from './docker-client.ts';
 import type { DiskLimitReason } from './disk/disk-limit.ts';
 import type { Command, SandboxExit } from '../sandbox.ts';
-import { sleep, withTimeout, ignore } from '../../lib/async.ts';
+import { ignore, sleep, withTimeout } from '../../lib/async.ts';
 import { discardSink } from '../../lib/streams.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { HaloError, isDiskFullMessage } from '../../core/failure/errors.ts';

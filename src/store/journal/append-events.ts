@@ -2,26 +2,33 @@ import { constants } from 'node:fs';
 import { appendFile, open, readFile, type FileHandle } from 'node:fs/promises';
 import { eventIs } from '../../core/journal/event-table.ts';
 import { JOURNAL_VERSION, type JournalEntry, type JournalEvent } from '../../core/journal/events.ts';
+import { historyText } from '../../core/report/history.ts';
 import { isOver } from '../../core/run/questions.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { writeAtomic } from '../../lib/fs.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
-import { historyText } from '../../core/report/history.ts';
-import { progressText } from '../run/progress-files.ts';
-import { toJson } from '../run/create-run.ts';
+import type { Masker } from '../../lib/secrets/masker.ts';
 import { isDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
-import { appendEvents } from './journal-file.ts';
-import type { RunPaths } from '../run-layout.ts';
-import { catchUp, checkpointText, foldEvents, loadRun, runNotFound, type FoldedRun } from './load-run.ts';
-import type { EventCache } from './event-cache.ts';
-import type { JournalFeed } from './journal-feed.ts';
-import { lockRun } from './lock-run.ts';
-import { buildRunRecord, type RunConstants } from '../run/run-record.ts';
 import type { OpenRuns } from '../open-runs.ts';
 import type { RunIndex } from '../run-index.ts';
+import type { RunPaths } from '../run-layout.ts';
+import { toJson } from '../run/create-run.ts';
+import { buildRunRecord, progressText, type RunConstants } from '../run/run-record.ts';
+import type { JournalFeed } from './journal-feed.ts';
+import { appendEvents } from './journal-file.ts';
+import {
+  catchUp,
+  checkpointText,
+  foldEvents,
+  loadRun,
+  lockRun,
+  runNotFound,
+  type EventCache,
+  type FoldedRun,
+} from './load-run.ts';
 
-export interface AppendResult<T> extends FoldedRun {
+interface AppendResult<T> extends FoldedRun {
   events: JournalEvent[];
   result: T;
 }
@@ -32,7 +39,7 @@ export interface JournalDecision<T> {
   result: T;
 }
 
-export interface AppendOptions<T> {
+interface AppendOptions<T> {
   /** Called with the current state while the run is locked. */
   decide: (state: RunState) => JournalDecision<T> | Promise<JournalDecision<T>>;
   /** The state that this process folded before, if any. */
@@ -61,7 +68,7 @@ export async function updateRunRecord(paths: RunPaths, change: RunConstants): Pr
 }
 
 /** What is derived from the journals of several runs. */
-export interface SettledFiles {
+interface SettledFiles {
   openRuns: OpenRuns;
   runIndex: RunIndex;
   eventCache: EventCache;
@@ -187,4 +194,16 @@ const MILESTONES = ['run.started', 'story.started', 'story.ended', 'run.ended'];
 function failpointsOf(event: JournalEvent): string[] {
   if (MILESTONES.includes(event.type)) return [event.type];
   return eventIs(event, 'command') ? ['command'] : [];
+}
+
+/** Keys whose values the fold depends on: names given by halo, the PRD or git. They are not masked. */
+const UNMASKED_KEYS: ReadonlySet<string> = new Set(
+  'type runId repo prdPath owner hash specHash dialect id storyKey dependsOn story phase base commit onto merged from to branch image log sha256 held at'.split(
+    ' ',
+  ),
+);
+
+/** Masks the secrets in a journal entry. */
+export function maskEntry<E extends JournalEntry>(masker: Masker, entry: E): E {
+  return masker.value(entry, UNMASKED_KEYS);
 }

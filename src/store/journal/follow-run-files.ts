@@ -1,9 +1,12 @@
 import { readdir } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import type { RunState } from '../../core/run/state.ts';
 import type { RunPaths } from '../run-layout.ts';
+import { locateArtifact, openArtifactFile } from '../run/artifacts.ts';
+import type { LogReader } from '../run/log-lines.ts';
 import { findContent, readChunks } from '../run/stored-file.ts';
 import { openJournal, type JournalTails } from './journal-tail.ts';
 import { catchUp, loadRun } from './load-run.ts';
@@ -101,4 +104,49 @@ async function attemptFiles(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => []);
   const attempts = names.map(Number).filter(Number.isInteger);
   return attempts.sort((a, b) => a - b).map((attempt) => join(dir, String(attempt), 'events.jsonl'));
+}
+
+interface LogPlaces {
+  paths: RunPaths;
+  logs: LogReader;
+}
+
+export interface FollowLogOptions {
+  follow: boolean;
+  signal?: AbortSignal;
+}
+
+/**
+ * Yields the size of a log now and, with `follow`, each time that it has grown, until the signal aborts. A file that does
+ * not exist yet is empty.
+ * Throws ARTIFACT_UNREADABLE for a path that no file has.
+ */
+export async function* followLogSize(
+  { paths, logs }: LogPlaces,
+  path: string,
+  { follow, signal }: FollowLogOptions,
+): AsyncGenerator<{ lines: number; bytes: number }> {
+  const { plain } = locateArtifact(paths, path);
+  const watching = follow ? watchFolder(dirname(plain), signal) : undefined;
+  try {
+    let seen = -1;
+    while (signal?.aborted !== true) {
+      const size = await measure({ paths, logs }, path);
+      if (size.bytes !== seen) yield size;
+      seen = size.bytes;
+      if (watching === undefined) return;
+      await watching.changed();
+    }
+  } finally {
+    watching?.close();
+  }
+}
+
+async function measure({ paths, logs }: LogPlaces, path: string): Promise<{ lines: number; bytes: number }> {
+  try {
+    return await logs.measure(await openArtifactFile(paths, path));
+  } catch (error) {
+    if (error instanceof HaloError && error.code === 'ARTIFACT_UNREADABLE') return { lines: 0, bytes: 0 };
+    throw error;
+  }
 }

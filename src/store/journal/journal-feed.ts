@@ -7,9 +7,8 @@ import { createFileOnce, pathExists, readFolder, writeAtomic } from '../../lib/f
 import { RUN_ID } from '../../lib/run-id.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
 import { runPaths, type RunPaths } from '../run-layout.ts';
-import { lockRun } from './lock-run.ts';
+import { loadRun, lockRun } from './load-run.ts';
 import { isActivity, readJournal } from './journal-file.ts';
-import { loadRun } from './load-run.ts';
 
 /** New events of a run, in the order of its journal. */
 export interface FedEvents {

@@ -5,7 +5,7 @@ import { isEventType } from '../../core/journal/event-table.ts';
 import { withDiskErrors } from '../disk-errors.ts';
 
 /** Events read from a journal, and the byte offset at which the last complete line ends. */
-export interface JournalPart {
+interface JournalPart {
   events: JournalEvent[];
   end: number;
 }
@@ -19,7 +19,7 @@ export interface ReadPart extends JournalPart {
 }
 
 /** Where to read from: the start of a line, and the number of the event before it, if known. */
-export interface JournalPlace {
+interface JournalPlace {
   from: number;
   seq?: number | undefined;
 }

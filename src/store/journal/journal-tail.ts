@@ -42,7 +42,7 @@ async function openTail(paths: RunPaths): Promise<JournalTail> {
 }
 
 /** A journal that is open for several followers. */
-export class JournalTail {
+class JournalTail {
   readonly #file: FileHandle;
   readonly #paths: RunPaths;
   readonly #closing = new AbortController();

@@ -2,7 +2,7 @@ import { watch, type FSWatcher } from 'node:fs';
 import { sleep } from '../../lib/async.ts';
 
 /** Wakes a reader when a folder may have changed. */
-export interface FolderWatch {
+interface FolderWatch {
   /** Resolves on the next change since the last call, after a poll interval without one, or on abort. */
   changed(): Promise<void>;
   close(): void;

@@ -6,8 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { syncPath, writeAtomic } from '../../lib/fs.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
-import { lockRun } from '../journal/lock-run.ts';
-import { loadRun } from '../journal/load-run.ts';
+import { loadRun, lockRun } from '../journal/load-run.ts';
 import { runPaths, type RunPaths } from '../run-layout.ts';
 import { findRanges, sizeOfRanges } from './output-ranges.ts';
 import {

@@ -11,13 +11,12 @@ import { createFolders, syncPath } from '../../lib/fs.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { processMark } from '../../lib/process-identity.ts';
 import { historyText } from '../../core/report/history.ts';
-import { progressText } from './progress-files.ts';
+import { buildRunRecord, progressText, type RunOrigin } from './run-record.ts';
 import { isDiskError, isMissing, withDiskErrors } from '../disk-errors.ts';
 import type { OpenRuns } from '../open-runs.ts';
 import type { RunLists } from './run-list.ts';
 import { pathsIn, type RunPaths } from '../run-layout.ts';
 import { checkpointText } from '../journal/load-run.ts';
-import { buildRunRecord, type RunOrigin } from './run-record.ts';
 
 export interface NewRun {
   created: RunCreated;

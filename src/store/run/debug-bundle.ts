@@ -1,21 +1,20 @@
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
 import { JOURNAL_VERSION } from '../../core/journal/events.ts';
 import { applyEvent } from '../../core/journal/fold-run.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import type { RunEnd } from '../../core/run/plan.ts';
 import { decisiveStory, type RunState } from '../../core/run/state.ts';
-import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
-import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
+import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { createFolders, readFolder, writeAtomic } from '../../lib/fs.ts';
-import { readConstants } from '../journal/append-events.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { withDiskErrors } from '../disk-errors.ts';
-import { buildRunRecord } from './run-record.ts';
-import type { RunPaths } from '../run-layout.ts';
+import { readConstants } from '../journal/append-events.ts';
 import { loadRun } from '../journal/load-run.ts';
-import { adviceForRefusal } from './failure-advice.ts';
+import type { RunPaths } from '../run-layout.ts';
+import { buildRunRecord } from './run-record.ts';
 
 /** What only the worker knows about a failure. */
 export interface BundleFacts {
@@ -146,3 +145,19 @@ async function tailOf(path: string): Promise<Uint8Array> {
     await file.close();
   }
 }
+
+/** What a user can do after a run was refused before it started; nothing of it can be continued. */
+function adviceForRefusal(reason: StopReason): string {
+  return ADVICE[reason] ?? 'Read the message, fix the cause, then start the run again.';
+}
+
+const ADVICE: Partial<Record<StopReason, string>> = {
+  MISSING_DEPENDENCY: 'Run `halo doctor`, which lists what is missing and how to install it, then start the run again.',
+  NOT_A_GIT_REPO: 'Use the path of a git repository, or create one with `git init` and a first commit.',
+  DIRTY_WORKTREE:
+    'Commit or stash the changes in the repository, or pass `--allow-dirty` to run without them, then start the run again.',
+  VALIDATION_FAILED: 'Fix the file at the position in the message, then start the run again.',
+  CANNOT_START: 'Read the message, which names the obstacle and how to remove it, then start the run again.',
+  INFRASTRUCTURE: 'Run `halo doctor`, fix what it reports, then start the run again.',
+  UNKNOWN_ERROR: 'Report it together with this folder: it is a bug in halo.',
+};

@@ -6,8 +6,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { readFolder, syncPath } from '../../lib/fs.ts';
 import { isMissing, withDiskErrors } from '../disk-errors.ts';
-import { lockRun } from '../journal/lock-run.ts';
-import { loadRun } from '../journal/load-run.ts';
+import { loadRun, lockRun } from '../journal/load-run.ts';
 import type { OpenRuns } from '../open-runs.ts';
 import { runPaths, runsFolder, type RunPaths } from '../run-layout.ts';
 
@@ -17,7 +16,7 @@ export const REMOVED = '.removed-';
 const PROOF = 'proof.json';
 
 /** The sizes of a run directory, in bytes. */
-export interface RunBytes {
+interface RunBytes {
   artifacts: number;
   other: number;
 }
@@ -58,7 +57,7 @@ export async function removeArtifacts(home: string, runId: string): Promise<bool
   });
 }
 
-export interface WholeRemoval {
+interface WholeRemoval {
   openRuns: OpenRuns;
   /** Decides under the lock of the run whether it may still be removed, and removes what depends on it. */
   release: (state: RunState) => Promise<boolean>;

@@ -6,7 +6,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { addToView } from '../../git/mirror/base-view.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { candidatePath, createScratch, removeScratch, viewPath } from '../../git/repository/scratch-repo.ts';
-import { closeAll } from '../../lib/cleanup.ts';
+import { closeAll } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { IsolationReport } from '../../sandbox/isolation-check/judge-isolation.ts';
 import { makeOutputPipe } from '../../sandbox/output-pipe.ts';

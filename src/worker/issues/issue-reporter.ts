@@ -11,7 +11,7 @@ import { doubledDelay, ignore } from '../../lib/async.ts';
 import { isDue } from '../../core/due.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
-import { IssueReportFiles, type SentReports } from '../../store/forge/issue-report-files.ts';
+import { IssueReportFiles, type SentReports } from '../../store/forge-files.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { openIssueSource, readIssueSettings, WORKER_PATIENCE, type ForgeContext } from './open-issue-source.ts';

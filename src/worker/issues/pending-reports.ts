@@ -1,7 +1,7 @@
 import type { Env } from '../../config/environment/host.ts';
 import { planReport } from '../../core/issues/issue-report.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
+import { IssueReportFiles } from '../../store/forge-files.ts';
 import { readIssueSettings } from './open-issue-source.ts';
 
 /** The issues of a run that do not show its progress yet. */

@@ -11,7 +11,7 @@ import { doubledDelay, withTimeout } from '../../lib/async.ts';
 import { isDue } from '../../core/due.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { ofIntactRun } from '../../store/disk-errors.ts';
-import { PullFiles } from '../../store/forge/pull-files.ts';
+import { PullFiles } from '../../store/forge-files.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
 import { readProof } from '../proof/proof-record.ts';

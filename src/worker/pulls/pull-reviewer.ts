@@ -15,7 +15,7 @@ import { doubledDelay, withTimeout } from '../../lib/async.ts';
 import { isDue } from '../../core/due.ts';
 import { defined } from '../../lib/guards.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
-import { PullFiles } from '../../store/forge/pull-files.ts';
+import { PullFiles } from '../../store/forge-files.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { giveFeedback } from '../control/give-feedback.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';

@@ -5,7 +5,7 @@ import { assertAllowed, canOpenPull, isApproved } from '../../core/run/actions.t
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
-import { PullFiles } from '../../store/forge/pull-files.ts';
+import { PullFiles } from '../../store/forge-files.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
 import { findContinuedRuns } from '../run/continued-runs.ts';
 import { assertPullTarget } from './open-pull-target.ts';

@@ -1,6 +1,6 @@
 import type { Host } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { closeOnError } from '../../lib/cleanup.ts';
+import { closeOnError } from '../../lib/async.ts';
 import { findRedisProblems, type RedisProblem } from '../../queue/redis/redis-health.ts';
 import { connectRedis, type RedisLink } from '../../queue/redis/connect-redis.ts';
 

@@ -4,7 +4,7 @@ import { inspectRunRepo } from '../repository/run-repository.ts';
 import { isOnOtherBranch } from '../../git/repository/unmerged-runs.ts';
 import { waitsForAnswer } from '../../core/run/questions.ts';
 import { currentDecision, type RunState } from '../../core/run/state.ts';
-import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
+import { IssueReportFiles } from '../../store/forge-files.ts';
 
 /** A run with the id of its directory: the journal of a copied run may name another one. */
 export interface IdentifiedRun {

@@ -4,7 +4,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { repackMirror } from '../../git/mirror/mirror-upkeep.ts';
 import { isIssueWithdrawn } from '../issues/check-issue.ts';
-import { IssueReportFiles } from '../../store/forge/issue-report-files.ts';
+import { IssueReportFiles } from '../../store/forge-files.ts';
 import type { JobRef } from '../../queue/job.ts';
 import type { EnqueueRequest } from '../../queue/queue.ts';
 import type { AttemptRequest } from '../attempt/open-attempt.ts';

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { CommandResult } from '../../core/journal/events.ts';
 import type { NetworkPhase } from '../../core/journal/egress-events.ts';
-import { maskingSink } from '../../lib/secrets/masking-sink.ts';
+import { maskingSink } from '../../lib/secrets/masker.ts';
 import type { SandboxExit } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { recordNetwork, wrapWithForwarder } from '../network/channel.ts';

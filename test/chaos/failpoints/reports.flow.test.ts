@@ -10,9 +10,8 @@ import { FORGES, type ForgeName } from '../../../src/core/issues/issue-source.ts
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openQueue } from '../../../src/queue/queue.ts';
-import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
-import { readHomeId } from '../../../src/queue/redis/home-id.ts';
-import { IssueReportFiles } from '../../../src/store/forge/issue-report-files.ts';
+import { connectRedis, readHomeId } from '../../../src/queue/redis/connect-redis.ts';
+import { IssueReportFiles } from '../../../src/store/forge-files.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';
 import { FULL, LEVEL } from '../../support/suite/level.ts';

@@ -10,7 +10,7 @@ import { historyText } from '../../../src/core/report/history.ts';
 import { summarizeRun } from '../../../src/core/report/run-summary.ts';
 import { effortsOf } from '../../../src/core/report/story-samples.ts';
 import { reviewRun } from '../../../src/core/review/review.ts';
-import { progressText } from '../../../src/store/run/progress-files.ts';
+import { progressText } from '../../../src/store/run/run-record.ts';
 import { addEvents, followNothing } from '../../../src/tui/top/followed-run.ts';
 import { paintPlain } from '../../../src/tui/paint.ts';
 import { runPanel } from '../../../src/tui/top/run-panel.ts';

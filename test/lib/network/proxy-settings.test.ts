@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { proxySecrets, readProxies } from '../../../src/config/environment/host.ts';
-import { findProxy } from '../../../src/lib/network/proxy-settings.ts';
+import { findProxy } from '../../../src/lib/network/connections.ts';
 
 describe('findProxy', () => {
   const env = { HTTPS_PROXY: 'http://proxy.example:3128', HTTP_PROXY: 'plain.example' };

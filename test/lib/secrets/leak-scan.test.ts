@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compileAllowed, findAllowedProblem } from '../../../src/lib/secrets/allowed-rules.ts';
-import { isSearched } from '../../../src/lib/secrets/leak-rules.ts';
-import { NOT_SEARCHED, openLeakScan } from '../../../src/lib/secrets/leak-scan.ts';
+import { isSearched, NOT_SEARCHED, openLeakScan } from '../../../src/lib/secrets/leak-scan.ts';
 
 // In parts, so that scanners of repositories do not take this file for a leak.
 const KEY = ['q7Zr2', 'XbN9w', 'Lp4Vt', 'Hs8Kd'].join('');

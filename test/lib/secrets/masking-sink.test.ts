@@ -1,7 +1,6 @@
 import { finished } from 'node:stream/promises';
 import { expect, test } from 'vitest';
-import { maskingSink } from '../../../src/lib/secrets/masking-sink.ts';
-import { openMasker } from '../../../src/lib/secrets/masker.ts';
+import { maskingSink, openMasker } from '../../../src/lib/secrets/masker.ts';
 import { tailSink } from '../../../src/lib/streams.ts';
 
 test.each([

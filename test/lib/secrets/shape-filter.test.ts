@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { compileShapeFilter } from '../../../src/lib/secrets/shape-filter.ts';
-import { mayHoldShape, TOKEN_PATTERNS } from '../../../src/lib/secrets/token-patterns.ts';
+import { compileShapeFilter, mayHoldShape, TOKEN_PATTERNS } from '../../../src/lib/secrets/token-patterns.ts';
 import { openRandom } from '../../support/faults/random.ts';
 
 const BEGINNINGS = TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings);

@@ -12,7 +12,7 @@ import { pushRefs } from '../../../src/git/repository/push-refs.ts';
 import { parseRemote } from '../../../src/git/repository/repo-url.ts';
 import { openConnections } from '../../../src/lib/network/connections.ts';
 import { mayReceiveCredential } from '../../../src/lib/network/credential-target.ts';
-import { parseRedisUrl, sendsReadablePassword } from '../../../src/queue/redis/redis-address.ts';
+import { parseRedisUrl, sendsReadablePassword } from '../../../src/queue/redis/redis-client.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { openSink } from '../../../src/worker/notify/open-sink.ts';
 import { tempDir } from '../../support/temp-dir.ts';

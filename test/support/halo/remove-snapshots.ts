@@ -1,4 +1,4 @@
-import { readHomeId } from '../../../src/queue/redis/home-id.ts';
+import { readHomeId } from '../../../src/queue/redis/connect-redis.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 
 /** Removes the snapshots of a HALO_HOME from the engine, which outlive the folder. */

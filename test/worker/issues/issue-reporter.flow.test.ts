@@ -8,7 +8,7 @@ import { sleep } from '../../../src/lib/async.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
-import { IssueReportFiles } from '../../../src/store/forge/issue-report-files.ts';
+import { IssueReportFiles } from '../../../src/store/forge-files.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { checkReports } from '../../../src/api/doctor/checks.ts';
 import { IssueReporter } from '../../../src/worker/issues/issue-reporter.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { removeSnapshots as removeByKey } from '../../../src/api/snapshots/snapshots.ts';
-import { readHomeId } from '../../../src/queue/redis/home-id.ts';
+import { readHomeId } from '../../../src/queue/redis/connect-redis.ts';
 import { openDockerEngine } from '../../../src/sandbox/docker/engine.ts';
 import { SnapshotFiles, type StoredSnapshot } from '../../../src/store/snapshot-files.ts';
 import { startWorker } from '../../../src/worker/main.ts';

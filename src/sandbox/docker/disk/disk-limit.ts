@@ -1,5 +1,5 @@
 import { HaloError } from '../../../core/failure/errors.ts';
-import { sleep, ignore } from '../../../lib/async.ts';
+import { ignore, sleep } from '../../../lib/async.ts';
 import { MAX_LEVELS, MIN_ENTRY_BYTES, type DiskSpace, type VolumeMeasurement } from './disk-meter.ts';
 
 /** `disk`: the volume exceeds its size or depth limit. `disk-floor`: too little is free on the engine's disk. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type Docker from 'dockerode';
 import { HaloError } from '../../../core/failure/errors.ts';
-import { closeAll } from '../../../lib/cleanup.ts';
+import { closeAll } from '../../../lib/async.ts';
 import { runOneOffSandbox } from '../../one-off-sandbox.ts';
 import {
   SNAPSHOT_GROUP,

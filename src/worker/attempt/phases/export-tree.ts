@@ -5,7 +5,7 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import { listFiles } from '../../../git/objects/trees.ts';
 import { tailSink } from '../../../lib/streams.ts';
 import type { Sandbox } from '../../../sandbox/sandbox.ts';
-import { openFileSink } from '../../../store/file-sink.ts';
+import { openFileSink } from '../../../store/artifact-store.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { runInHelper, startHelper } from '../../workspace/helper-sandbox.ts';
 import { VIEW, WORKSPACE } from '../../workspace/sandbox-paths.ts';

@@ -1,6 +1,6 @@
 import { formatAnswer } from '../../../agents/answer.ts';
 import { NO_USAGE, type AgentAnswer, type Usage } from '../../../core/agent.ts';
-import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
+import { maskingSink } from '../../../lib/secrets/masker.ts';
 import { defined } from '../../../lib/guards.ts';
 import { tailSink } from '../../../lib/streams.ts';
 import type { Sandbox } from '../../../sandbox/sandbox.ts';
