@@ -9,7 +9,7 @@ import { parseConfigFile } from '../../../src/config/load/config-file.ts';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { readTests } from '../../../src/core/test-report/formats/read-tests.ts';
-import { parseStrictJson } from '../../../src/gateway/model/strict-json.ts';
+import { parseStrictJson } from '../../../src/gateway/model/read-model-request.ts';
 import { commitMessage } from '../../../src/git/commit/commit-message.ts';
 import { findProtected } from '../../../src/git/protect/protected-paths.ts';
 import { mirrorName } from '../../../src/git/repository/repo-url.ts';

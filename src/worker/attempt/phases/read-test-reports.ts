@@ -1,6 +1,6 @@
 import { type TestCase, collectTests } from '../../../core/test-report/formats/collect-tests.ts';
 import { readTests } from '../../../core/test-report/formats/read-tests.ts';
-import { maskingSink } from '../../../lib/secrets/masking-sink.ts';
+import { maskingSink } from '../../../lib/secrets/masker.ts';
 import { tailSink, discardSink } from '../../../lib/streams.ts';
 import type { SandboxContext } from '../open-attempt.ts';
 import { startHelper, runInHelper } from '../../workspace/helper-sandbox.ts';
