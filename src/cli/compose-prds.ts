@@ -2,7 +2,7 @@ import type { ListImport, ListImportRequest } from '../api/repository/import-lis
 import type { DocumentImport, ImportDocumentRequest } from '../api/repository/import-document.ts';
 import type { PlanRequest, PlanSession } from '../api/repository/open-plan.ts';
 import type { PrdSearch } from '../api/repository/discover-prd.ts';
-import type { BatchEntry, IssuesRequest } from '../api/operations/requests.ts';
+import type { BatchEntry, IssuesRequest } from '../api/operations/schemas.ts';
 import type { FolderResult } from '../api/prd-folder/folder-queue.ts';
 import type { QueuedPrd } from '../api/prd-folder/list-folder.ts';
 import type { FolderRequest } from '../api/prd-folder/run-folder-queue.ts';

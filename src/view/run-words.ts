@@ -1,4 +1,5 @@
-import type { RunView, WorkerView } from '../api/operations/requests.ts';
+import type { RunView } from '../api/operations/runs.ts';
+import type { WorkerView } from '../api/operations/schemas.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import { stateText } from '../core/listing/state-text.ts';

@@ -51,13 +51,15 @@ export async function measureThroughput({ rounds, json }: { rounds: number; json
 
 async function timeHalo(halo: TestHalo, roots: string[]): Promise<number> {
   const started = performance.now();
-  const submitted = await halo.operations.submit({
-    prd: prdOf([{ id: 'S-1' }]),
-    repos: roots,
-    profile: undefined,
-    set: scripted(`date +%N > file; ${OK}`, ['true']),
-    allowDirty: false,
-  });
+  const submitted = (
+    await halo.operations.submit({
+      prd: prdOf([{ id: 'S-1' }]),
+      repos: roots,
+      profile: undefined,
+      set: scripted(`date +%N > file; ${OK}`, ['true']),
+      allowDirty: false,
+    })
+  ).runs;
   for (const { runId } of submitted) {
     const { stopReason, detail } = await halo.untilEnd(runId);
     if (stopReason !== 'SUCCESS') throw new Error(`halo ended with ${stopReason}: ${detail}`);

@@ -200,7 +200,7 @@ describe('halo run', () => {
     const worker = playing(() => undefined);
     const broken = {
       ...operations,
-      get: () => Promise.reject(new HaloError('RUN_UNREADABLE', 'The journal is torn.')),
+      getRun: () => Promise.reject(new HaloError('RUN_UNREADABLE', 'The journal is torn.')),
     };
     expect((await halo(['run', 'prd.json'], { ...worker, operations: broken })).code).toBe(1);
     expect(worker.isClosed()).toBe(true);
@@ -676,7 +676,7 @@ describe('halo network', () => {
 describe('halo diff and halo land', () => {
   it('print the diff unchanged into a pipe', async () => {
     operations.addRun(succeeded('r1'));
-    expect((await halo(['diff', 'r1'])).stdout).toBe((await operations.diff('r1', undefined)).toString());
+    expect((await halo(['diff', 'r1'])).stdout).toBe((await operations.readDiff({ runId: 'r1' })).toString());
   });
 
   it('show and label the work of attempts at a story that has not landed', async () => {
@@ -703,7 +703,7 @@ describe('halo diff and halo land', () => {
 
   it('names the attempt to look at if nothing has landed, and does not say that nothing was changed', async () => {
     operations.addRun([created('r1', 1), ...failed('US-001')]);
-    const empty = { ...operations, diff: () => Promise.resolve(Buffer.alloc(0)) };
+    const empty = { ...operations, readDiff: () => Promise.resolve(Buffer.alloc(0)) };
     expect(await halo(['diff', 'r1'], { operations: empty })).toMatchObject({
       code: 0,
       stderr: 'nothing landed; changes of US-001: halo diff r1 --story US-001\n',
@@ -895,7 +895,7 @@ describe('halo approve and halo reject', () => {
     operations.answerNext('approve', refusal);
     const stderr = expect.stringContaining('error[LAND_REFUSED]: Story US-002 is not waiting') as string;
     expect(await halo(['approve', 'r1', '--story', 'US-002'])).toMatchObject({ code: 6, stdout: '', stderr });
-    operations.answerNext('rejectRun', refusal);
+    operations.answerNext('reject', refusal);
     expect((await halo(['reject', 'r1'])).code).toBe(6);
   });
 
@@ -906,14 +906,17 @@ describe('halo approve and halo reject', () => {
       stdout: `approved  r2  up to ${COMMIT.slice(0, 7)}\n`,
       stderr: 'US-001  Story number 1: no criteria\n  ! It adds no test.\nNext: halo land r2\n',
     });
-    operations.answerNext('approveRun', { runId: 'r2', changed: false, tip: COMMIT });
+    operations.answerNext('approve', { runId: 'r2', changed: false, tip: COMMIT });
     expect((await halo(['approve', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
     expect(await halo(['reject', 'r2', '--reason', 'no'])).toMatchObject({
       stdout: `rejected  r2  up to ${COMMIT.slice(0, 7)}\n`,
     });
-    operations.answerNext('rejectRun', { runId: 'r2', changed: false, tip: COMMIT });
+    operations.answerNext('reject', { runId: 'r2', changed: false, tip: COMMIT });
     expect((await halo(['reject', 'r2'])).stdout).toBe(`as before  r2  up to ${COMMIT.slice(0, 7)}\n`);
-    expect((await operations.get('r2')).state.decision).toMatchObject({ verdict: 'rejected', reason: 'no' });
+    expect((await operations.getRun({ runId: 'r2' })).state.decision).toMatchObject({
+      verdict: 'rejected',
+      reason: 'no',
+    });
   });
 });
 
@@ -926,7 +929,9 @@ describe('halo answer', () => {
       stdout: 'answered  r1  Done.\n',
       stderr: expect.stringContaining('no worker is running') as string,
     });
-    expect((await operations.get('r1')).state.stories[0]!.answered).toMatchObject([{ text: 'Use 8080.' }]);
+    expect((await operations.getRun({ runId: 'r1' })).state.stories[0]!.answered).toMatchObject([
+      { text: 'Use 8080.' },
+    ]);
   });
 
   it('needs a text', async () => {
@@ -980,7 +985,8 @@ describe('halo pause, resume, cancel and retry', () => {
   ])('report what they did: %s %j', async (command, more, stdout, type) => {
     expect(await halo([command, 'r1', ...more])).toMatchObject({ code: 0, stdout });
     const types = [];
-    for await (const event of operations.follow('r1', { after: 0, follow: false })) types.push(event.type);
+    for await (const { event } of await operations.followEvents({ runId: 'r1', after: 0, follow: false }))
+      types.push(event.type);
     expect(types.at(-1)).toBe(type);
   });
 

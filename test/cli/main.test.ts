@@ -13,7 +13,7 @@ function halo(words: string[], terminal = {}) {
 }
 
 function failing(error: Error, terminal = {}) {
-  const operations = { ...openMemory(), listSome: () => Promise.reject(error) };
+  const operations = { ...openMemory(), listRuns: () => Promise.reject(error) };
   return runCli(['ls'], { operations, terminal });
 }
 

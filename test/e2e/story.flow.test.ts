@@ -95,7 +95,7 @@ describe('a story that passes', () => {
   it('leaves a complete run directory', async () => {
     const state = await run(newRepository(), scripted(`echo "I work."; echo x > x; ${OK}`, ['cat x']));
     const read = (path: string) => halo.readFile(state.runId, path);
-    const { record } = await halo.operations.get(state.runId);
+    const { record } = await halo.operations.getRun({ runId: state.runId });
     expect(record).toMatchObject({ stopReason: 'SUCCESS', exitStatus: 0 });
     expect(JSON.parse(read('run.json'))).toEqual(record);
     expect(read('agent.log')).toContain('I work.');
@@ -260,14 +260,14 @@ describe('an attempt that was overtaken', () => {
     const repository = newRepository();
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`echo x > x; ${HOLD}; ${OK}`));
     runIds.push(runId);
-    for await (const event of halo.operations.follow(runId, { after: 0, follow: true })) {
+    for await (const { event } of await halo.operations.followEvents({ runId, after: 0, follow: true })) {
       if (event.type === 'phase.started' && event.phase === 'agent') break;
     }
     const elsewhere = openStore(halo.home, { transcribe });
     await elsewhere.append(runId, [{ type: 'run.ended', stopReason: 'USER_ABORT', detail: 'stopped elsewhere' }]);
     await vi.waitFor(async () => expect(await leftovers()).toEqual([]), PATIENCE);
     expect(repository.git('branch', '--list', 'halo/*')).toBe('');
-    expect((await halo.operations.get(runId)).state).toMatchObject({ stopReason: 'USER_ABORT' });
+    expect((await halo.operations.getRun({ runId })).state).toMatchObject({ stopReason: 'USER_ABORT' });
   });
 });
 

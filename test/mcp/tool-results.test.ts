@@ -103,7 +103,7 @@ describe('results of tools', () => {
 
   it('a result of a long diff come page by page, which together are the diff', async () => {
     const repository = await home.addLandedRun(RUN);
-    const whole = (await home.operations.diff(RUN, undefined)).toString();
+    const whole = (await home.operations.readDiff({ runId: RUN })).toString();
     const { value } = await call('halo_diff', { runId: RUN });
     expect(value).toMatchObject({ text: whole, total: whole.length });
     expect(value).not.toHaveProperty('next');

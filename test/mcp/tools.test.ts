@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { ALL_OPERATIONS } from '../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../src/api/operations.ts';
 import { pathKeys } from '../../src/api/operations/operation.ts';
 import { describeTool } from '../../src/mcp/mcp-server.ts';
 import { isDeciding, isReadOnly } from '../../src/mcp/tool.ts';

@@ -48,14 +48,16 @@ afterAll(async () => {
 });
 
 test('a story that is submitted to the services lands in the repository', async () => {
-  const [submitted] = await operations.submit({
-    prd: prdOf([{ id: 'US-001' }]),
-    repos: [repository.root],
-    profile: undefined,
-    set: remotelyScripted(`echo hello > hello.txt; ${OK}`, ['test -f hello.txt']),
-    allowDirty: false,
-  });
-  for await (const event of operations.follow(submitted!.runId, { after: 0, follow: true })) {
+  const [submitted] = (
+    await operations.submit({
+      prd: prdOf([{ id: 'US-001' }]),
+      repos: [repository.root],
+      profile: undefined,
+      set: remotelyScripted(`echo hello > hello.txt; ${OK}`, ['test -f hello.txt']),
+      allowDirty: false,
+    })
+  ).runs;
+  for await (const { event } of await operations.followEvents({ runId: submitted!.runId, after: 0, follow: true })) {
     if (event.type === 'run.ended') expect(event).toMatchObject({ stopReason: 'SUCCESS' });
   }
   expect(repository.git('show', `halo/${submitted!.runId}:hello.txt`)).toBe('hello');
@@ -68,17 +70,19 @@ test(
   'hazard 41: two workers share the queue, and one that is killed is replaced by the other',
   skipFor(belowFull()),
   async () => {
-    await expect.poll(async () => (await operations.workers()).length).toBe(2);
+    await expect.poll(async () => (await operations.listWorkers()).workers.length).toBe(2);
     const script = `date +%N > "$(grep -oE 'Story [A-Z]' | head -n 1)"; sleep 5; ${OK}`;
-    const [submitted] = await operations.submit({
-      prd: prdOf([{ id: 'A' }, { id: 'B' }]),
-      repos: [repository.root],
-      profile: undefined,
-      set: remotelyScripted(script, ['true']),
-      allowDirty: false,
-    });
+    const [submitted] = (
+      await operations.submit({
+        prd: prdOf([{ id: 'A' }, { id: 'B' }]),
+        repos: [repository.root],
+        profile: undefined,
+        set: remotelyScripted(script, ['true']),
+        allowDirty: false,
+      })
+    ).runs;
     const landed: string[] = [];
-    for await (const event of operations.follow(submitted!.runId, { after: 0, follow: true })) {
+    for await (const { event } of await operations.followEvents({ runId: submitted!.runId, after: 0, follow: true })) {
       if (event.type === 'agent.launched' && event.story === 'A') await compose(...KILL_ONE);
       if (event.type === 'story.ended' && event.verdict === 'passed') landed.push(`${event.story} ${event.attempt}`);
     }

@@ -86,8 +86,10 @@ describe('hazard 10: Redis may forget', () => {
     const repository = newRepository();
     const operations = openLocal({ host });
     const request = { repos: [repository.root], set: scripted(OK), profile: undefined, allowDirty: false };
-    await expect(operations.submit({ ...request, prd: prdOf([{ id: 'A' }]) })).rejects.toMatchObject(refusal);
-    expect(await operations.list()).toEqual([]);
+    await expect(
+      operations.submit({ ...request, prd: prdOf([{ id: 'A' }]) }).then(({ runs }) => runs),
+    ).rejects.toMatchObject(refusal);
+    expect((await operations.listRuns()).runs).toEqual([]);
     await operations.close();
   });
 

@@ -28,7 +28,7 @@ let name: string;
 beforeEach(async () => {
   home = openScriptedHome();
   await home.addRun([created(RUN, 1), { type: 'run.started' }, ...failed('US-001')]);
-  const { key } = (await home.operations.get(RUN)).state.stories[0]!;
+  const { key } = (await home.operations.getRun({ runId: RUN })).state.stories[0]!;
   name = `${key}/1/events.jsonl`;
   path = join(home.host.home, 'runs', RUN, 'artifacts', name);
   await home.writeRaw(RUN, key, TEXT);
@@ -39,13 +39,16 @@ afterEach(() => home.remove());
 const loseOutput = () => writeFileSync(join(home.host.home, 'runs', RUN, 'events.jsonl'), 'other output\n');
 const compress = () => compressOutput(home.host.home, RUN);
 async function raw(follow = false): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const part of home.operations.raw(RUN, { storyId: 'US-001', follow })) parts.push(part);
+  const parts: Buffer[] = [];
+  for await (const { raw } of await home.operations.followRaw({ runId: RUN, story: 'US-001', follow }))
+    parts.push(Buffer.from(raw, 'base64'));
   return Buffer.concat(parts).toString();
 }
-const read = async () => (await home.operations.artifact(RUN, name)).toString();
-const end = async () => (await home.operations.artifact(RUN, name, { last: 100 })).toString();
-const listed = async () => (await home.operations.artifacts(RUN)).map(({ path, bytes }) => ({ path, bytes }));
+const read = async () => (await home.operations.readArtifact({ runId: RUN, path: name, whole: false })).toString();
+const end = async () =>
+  (await home.operations.readArtifact({ runId: RUN, path: name, last: 100, whole: false })).toString();
+const listed = async () =>
+  (await home.operations.listArtifacts({ runId: RUN })).artifacts.map(({ path, bytes }) => ({ path, bytes }));
 
 describe('the raw output of an attempt', () => {
   it('stays as it is until the run has ended', async () => {
@@ -76,7 +79,7 @@ describe('the raw output of an attempt', () => {
   });
 
   it('is kept for stories that ran at the same time, whose lines alternate in the output of the run', async () => {
-    const { key } = (await home.operations.get(RUN)).state.stories[0]!;
+    const { key } = (await home.operations.getRun({ runId: RUN })).state.stories[0]!;
     const parts = { 1: '', 2: '' };
     let shared = 'an earlier line\n';
     for (let line = 0; line < 4_000; line += 1) {
@@ -96,18 +99,20 @@ describe('the raw output of an attempt', () => {
     expect(await compress()).toBeGreaterThan(0);
     expect(existsSync(join(path, '..', '..', '2', 'events.jsonl.ranges'))).toBe(true);
     for (const attempt of [1, 2] as const)
-      expect((await home.operations.artifact(RUN, `${key}/${attempt}/events.jsonl`)).toString()).toBe(
-        `${parts[attempt]}the end`,
-      );
+      expect(
+        (
+          await home.operations.readArtifact({ runId: RUN, path: `${key}/${attempt}/events.jsonl`, whole: false })
+        ).toString(),
+      ).toBe(`${parts[attempt]}the end`);
     expect(await raw()).toBe(`${parts[1]}the end${parts[2]}the end`);
   });
 
   it('is complete for a follower that has read half of it when it is compressed', async () => {
-    const parts: Uint8Array[] = [];
+    const parts: Buffer[] = [];
     const stop = new AbortController();
-    const following = home.operations.raw(RUN, { storyId: 'US-001', follow: true, signal: stop.signal });
-    for await (const part of following) {
-      parts.push(part);
+    const following = await home.operations.followRaw({ runId: RUN, story: 'US-001', follow: true }, stop.signal);
+    for await (const { raw } of following) {
+      parts.push(Buffer.from(raw, 'base64'));
       if (parts.length === 2) {
         await home.append(RUN, END);
         await compress();
@@ -141,7 +146,7 @@ describe('the raw output of an attempt', () => {
     await expect(raw()).rejects.toMatchObject(damaged);
     await expect(read()).rejects.toMatchObject(damaged);
     await expect(end()).rejects.toMatchObject(damaged);
-    expect((await home.operations.get(RUN)).state.status).toBe('ended');
+    expect((await home.operations.getRun({ runId: RUN })).state.status).toBe('ended');
   });
 
   it('is named in an error if its place in the output of the run is damaged or lost', async () => {
@@ -194,10 +199,12 @@ describe('other files of an attempt', () => {
     expect(await listed()).toEqual(before);
     const of = (file: string) => name.replace('events.jsonl', file);
     for (const file of files.slice(0, 3)) {
-      expect((await home.operations.artifact(RUN, of(file))).toString()).toBe(TEXT);
-      expect((await home.operations.artifact(RUN, of(file), { last: 100 })).toString()).toBe(TEXT.slice(-100));
+      expect((await home.operations.readArtifact({ runId: RUN, path: of(file), whole: false })).toString()).toBe(TEXT);
+      expect(
+        (await home.operations.readArtifact({ runId: RUN, path: of(file), last: 100, whole: false })).toString(),
+      ).toBe(TEXT.slice(-100));
     }
-    const { key } = (await home.operations.get(RUN)).state.stories[0]!;
+    const { key } = (await home.operations.getRun({ runId: RUN })).state.stories[0]!;
     const location = { runId: RUN, storyKey: key, attempt: 1 };
     const store = openStore(home.host.home, { transcribe });
     expect(await store.readArtifact(location, 'gates/1.log')).toBe(TEXT);

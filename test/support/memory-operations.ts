@@ -2,15 +2,20 @@ import { assertConfirmed, landingStories } from '../../src/core/review/flags.ts'
 import { factsOf, matches } from '../../src/core/listing/run-facts.ts';
 import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
-import type { User } from '../../src/core/access/access.ts';
 import { AccessLog } from '../../src/store/access/access-log.ts';
-import { Users, type UserChange } from '../../src/api/access/users.ts';
+import { Users } from '../../src/api/access/users.ts';
 import { listDeliveries, listEndpoints, retryEndpoint, testEndpoint } from '../../src/api/notify/endpoints.ts';
 import { tempDir } from './temp-dir.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import type { ControlResult, RunDecisionResult, StoryDecisionResult } from '../../src/core/run/control-result.ts';
-import type { IssuesRequest, NewSettings, Submitted, SubmitRequest } from '../../src/api/operations/requests.ts';
-import type { Operations } from '../../src/api/operations.ts';
+import type { IssuesRequest, Submitted, SubmitRequest } from '../../src/api/operations/schemas.ts';
+import {
+  ALL_OPERATIONS,
+  type InputOf,
+  type OperationMethods,
+  type Operations,
+  type ResultOf,
+} from '../../src/api/operations.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { findLines } from '../../src/core/text/safe-text.ts';
@@ -29,7 +34,7 @@ export interface MemoryOperations extends Operations {
   /** Submits of issues. */
   readonly issueRequests: IssuesRequest[];
   /** Settings that came with `retry`. */
-  readonly amended: NewSettings[];
+  readonly amended: Partial<InputOf<'retry'>>[];
   /** PRDs that came with `resume`. */
   readonly replanned: SubmitRequest['prd'][];
   /** Adds a run with these events, one second apart from 2030 on; returns its id. */
@@ -40,20 +45,10 @@ export interface MemoryOperations extends Operations {
   /** How many followers wait for events at this moment. */
   followers(runId: string): number;
   /** The next call of this operation gets this answer or error. It changes no run. */
-  answerNext<K extends Answered>(name: K, answer: HaloError | Awaited<ReturnType<Operations[K]>>): void;
+  answerNext<K extends Answered>(name: K, answer: HaloError | ResultOf<K>): void;
 }
 
-type Answered =
-  | 'answer'
-  | 'land'
-  | 'requestPull'
-  | 'cancel'
-  | 'pause'
-  | 'approve'
-  | 'reject'
-  | 'giveFeedback'
-  | 'approveRun'
-  | 'rejectRun';
+type Answered = 'answer' | 'land' | 'requestPull' | 'cancel' | 'pause' | 'approve' | 'reject';
 
 interface Said {
   by: string;
@@ -70,7 +65,7 @@ export function openMemory(): MemoryOperations {
   const submitted: SubmitRequest[] = [];
   const issueRequests: IssuesRequest[] = [];
   const replanned: SubmitRequest['prd'][] = [];
-  const amended: NewSettings[] = [];
+  const amended: Partial<InputOf<'retry'>>[] = [];
   const answers = new Map<Answered, unknown[]>();
 
   /** Resolves with the answer that the test prepared, or else with what `work` returns. */
@@ -134,6 +129,7 @@ export function openMemory(): MemoryOperations {
   }
 
   const operations: MemoryOperations = {
+    ...notInMemory(),
     submitted,
     issueRequests,
     replanned,
@@ -149,8 +145,7 @@ export function openMemory(): MemoryOperations {
       for (const entry of entries) append(first.runId, entry);
       return first.runId;
     },
-    validatePrd: (prd) => attempt(() => parsePrd(prd.bytes, prd.path)),
-    estimatePrd: notInMemory,
+    validatePrd: ({ prd }) => attempt(() => ({ prd: parsePrd(prd.bytes, prd.path) })),
     previewPrompt: (request) =>
       attempt(() => {
         const prd = parsePrd(request.prd.bytes, request.prd.path);
@@ -168,36 +163,37 @@ export function openMemory(): MemoryOperations {
           new HaloError('PRD_INVALID', `${request.prd.path} is empty.`, { hint: 'Write a story.' }),
         );
       submitted.push(request);
-      return Promise.resolve(
-        request.repos.map((repo, index): Submitted => ({
-          runId: `new-${index + 1}`,
-          repo,
-          warnings: ['a warning'],
-          parallel: 1,
-        })),
-      );
+      const runs = request.repos.map((repo, index): Submitted => ({
+        runId: `new-${index + 1}`,
+        repo,
+        warnings: ['a warning'],
+        parallel: 1,
+      }));
+      return Promise.resolve({ runs });
     },
     submitIssues(request) {
       issueRequests.push(request);
-      return Promise.resolve([{ runId: 'new-1', repo: request.repo, parallel: 1, warnings: [] }]);
+      return Promise.resolve({ runs: [{ runId: 'new-1', repo: request.repo, parallel: 1, warnings: [] }] });
     },
     submitBatch({ members }) {
-      return Promise.resolve(
-        members.map(({ repo }, index): Submitted => ({
-          runId: `new-${index + 1}`,
-          repo,
-          parallel: 1,
-          batch: 'batch-1',
-          warnings: [],
-        })),
-      );
+      const runs = members.map(({ repo }, index): Submitted => ({
+        runId: `new-${index + 1}`,
+        repo,
+        parallel: 1,
+        batch: 'batch-1',
+        warnings: [],
+      }));
+      return Promise.resolve({ runs });
     },
-    list: () => Promise.resolve([...runs.values()].map(stateOf).reverse()),
-    async listSome({ open = Infinity, ended = Infinity, newest = Infinity, before, since = '', ...condition }) {
-      const all = (await operations.list()).filter(
-        (run) =>
-          (before === undefined || run.runId < before) && run.createdAt >= since && matches(factsOf(run), condition),
-      );
+    async listRuns({ open = Infinity, ended = Infinity, newest = Infinity, before, since = '', ...condition } = {}) {
+      await Promise.resolve();
+      const all = [...runs.values()]
+        .map(stateOf)
+        .reverse()
+        .filter(
+          (run) =>
+            (before === undefined || run.runId < before) && run.createdAt >= since && matches(factsOf(run), condition),
+        );
       const next = all.length > newest ? all[newest - 1]?.runId : undefined;
       const left = { open, ended };
       const listed = all.slice(0, newest).filter(({ status }) => left[status === 'ended' ? 'ended' : 'open']-- > 0);
@@ -205,82 +201,73 @@ export function openMemory(): MemoryOperations {
       const count = (isEnded: boolean) => omitted.filter(({ status }) => (status === 'ended') === isEnded).length;
       return { runs: listed, omitted: { open: count(false), ended: count(true) }, ...(next !== undefined && { next }) };
     },
-    get: (runId) =>
+    getRun: ({ runId }) =>
       attempt(() => {
         const state = stateOf(find(runId));
         const record = { runId: state.runId, status: state.status };
         return { state, record, dir: `/halo/runs/${state.runId}`, workers: 0 };
       }),
-    async *follow(runId, { after, follow, signal }) {
-      const run = find(runId);
-      for (let next = after; signal?.aborted !== true;) {
-        const event = run.events[next];
-        if (event !== undefined) {
-          next += 1;
-          yield event;
-        } else if (!follow || stateOf(run).status === 'ended') return;
-        else await change(run, signal);
-      }
-    },
-    async *raw(runId, { storyId }) {
-      const run = find(runId);
-      if (storyId !== undefined && !stateOf(run).stories.some((story) => story.id === storyId))
-        throw new HaloError('STORY_NOT_FOUND', `Run ${runId} has no story ${storyId}.`);
-      await Promise.resolve();
-      for (const { story, line } of run.raw)
-        if (storyId === undefined || story === storyId) yield new TextEncoder().encode(`${line}\n`);
-    },
-    diff: (runId, storyId) =>
+    followEvents: ({ runId, after, follow }, signal) => attempt(() => eventsOf(find(runId), { after, follow, signal })),
+    followRaw: ({ runId, story }) =>
+      attempt(() => {
+        const run = find(runId);
+        if (story !== undefined && !stateOf(run).stories.some(({ id }) => id === story))
+          throw new HaloError('STORY_NOT_FOUND', `Run ${runId} has no story ${story}.`);
+        const raw = run.raw.filter((each) => story === undefined || each.story === story);
+        return toStream(raw.map(({ line }) => ({ raw: Buffer.from(`${line}\n`).toString('base64') })));
+      }),
+    readDiff: ({ runId, story }) =>
       attempt(() =>
         Buffer.from(
-          `diff --git a/${stateOf(find(runId)).runId} b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new of ${storyId ?? 'all'}\n`,
+          `diff --git a/${stateOf(find(runId)).runId} b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new of ${story ?? 'all'}\n`,
         ),
       ),
-    artifacts: (runId) =>
-      attempt(() =>
-        [...find(runId).artifacts].map(([path, { length: bytes }]) => ({ path, bytes, changedAt: '2030-01-01' })),
-      ),
-    artifact: (runId, path, { last } = {}) =>
+    listArtifacts: ({ runId }) =>
+      attempt(() => {
+        const files = [...find(runId).artifacts];
+        return { artifacts: files.map(([path, { length: bytes }]) => ({ path, bytes, changedAt: '2030-01-01' })) };
+      }),
+    readArtifact: ({ runId, path, last }) =>
       attempt(() => {
         const found = fileOf(runId, path);
         return last === undefined ? found : found.subarray(-last);
       }),
-    logLines: (runId, path, { from, lines }) =>
+    readLog: ({ runId, path, from, lines }) =>
       attempt(() => {
         const all = logOf(runId, path);
         return { total: all.length, from, lines: all.slice(from, from + lines) };
       }),
-    searchLog: (runId, path, text) =>
+    searchLog: ({ runId, path, text }) =>
       attempt(() => {
         const lines = findLines(logOf(runId, path).join('\n'), text);
         return { count: lines.length, lines };
       }),
-    followLog: (runId, path) =>
+    followLog: ({ runId, path }) =>
       attempt(() => {
         const lines = logOf(runId, path);
         return toStream([{ lines: lines.length, bytes: fileOf(runId, path).length }]);
       }),
-    land: (runId, confirmation) =>
+    land: ({ runId, ...confirmation }) =>
       answer('land', () => {
         const state = stateOf(find(runId));
         const landing = { verb: 'land', runId, stories: landingStories(state), commit: state.tip } as const;
         if (state.landed === undefined) assertConfirmed(landing, confirmation);
         return { branch: 'main', from: state.repo.base, to: state.tip };
       }),
-    requestPull: (runId) =>
+    requestPull: ({ runId }) =>
       answer('requestPull', () => {
         const { pull, runId: id } = stateOf(find(runId));
         if (pull === undefined) append(id, { type: 'pull.requested', by: 'tester' });
         return { runId: id, changed: pull === undefined, ...(pull !== undefined && { pull }) };
       }),
-    pause: (runId, { now }) =>
+    pause: ({ runId, now }) =>
       answer('pause', () => say(runId, undefined, ({ by }) => ({ type: 'run.paused', by, now }))),
-    resume: (runId, { replan }) =>
+    resume: ({ runId, replan }) =>
       attempt(() => {
         if (replan?.prd !== undefined) replanned.push(replan.prd);
         return say(runId, undefined, ({ by }) => ({ type: 'run.resumed', by }));
       }),
-    cancel: (runId, storyId) =>
+    cancel: ({ runId, story: storyId }) =>
       answer('cancel', () =>
         say(runId, storyId, ({ by, story, attempt }) =>
           story === undefined
@@ -288,7 +275,7 @@ export function openMemory(): MemoryOperations {
             : { type: 'story.cancelled', by, story, attempt },
         ),
       ),
-    retry: (runId, storyId, settings = {}) =>
+    retry: ({ runId, story: storyId, ...settings }) =>
       attempt(() => {
         amended.push(settings);
         return say(runId, storyId, ({ by, story }) => ({
@@ -297,46 +284,39 @@ export function openMemory(): MemoryOperations {
           stories: story === undefined ? [] : [story],
         }));
       }),
-    answer: (runId, storyId, text) =>
+    answer: ({ runId, story: storyId, text = '', option }) =>
       answer('answer', () =>
         say(runId, storyId, ({ by, story = storyId, attempt }) => ({
           type: 'story.answered',
           by,
           story,
           attempt,
-          ...(typeof text === 'string' ? { text } : { text: `option ${text.option}`, option: text.option }),
+          ...(option === undefined ? { text } : { text: `option ${option}`, option }),
         })),
       ),
-    approveRun: (runId, confirmation) =>
-      answer('approveRun', () => {
+    approve: ({ runId, story, ...confirmation }) =>
+      answer('approve', (): StoryDecisionResult | RunDecisionResult => {
         const state = stateOf(find(runId));
-        assertConfirmed({ verb: 'approve', runId, stories: landingStories(state), commit: state.tip }, confirmation);
-        return decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }));
-      }),
-    rejectRun: (runId, reason = 'refused') =>
-      answer('rejectRun', () => decideRun(runId, (tip) => ({ type: 'run.rejected', by: 'tester', tip, reason }))),
-    approve: (runId, storyId, confirmation) =>
-      answer('approve', () => {
-        const stories = stateOf(find(runId)).stories.filter(({ id }) => id === storyId);
+        if (story === undefined) {
+          assertConfirmed({ verb: 'approve', runId, stories: landingStories(state), commit: state.tip }, confirmation);
+          return decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }));
+        }
+        const stories = state.stories.filter(({ id }) => id === story);
         const commit = stories[0]?.held?.commit ?? '';
-        assertConfirmed({ verb: 'approve', runId, stories, commit, story: storyId }, confirmation);
-        return decide(runId, storyId, (held) => ({ type: 'story.approved', by: 'tester', ...held }));
+        assertConfirmed({ verb: 'approve', runId, stories, commit, story }, confirmation);
+        return decide(runId, story, (held) => ({ type: 'story.approved', by: 'tester', ...held }));
       }),
-    reject: (runId, storyId, reason = 'refused') =>
-      answer('reject', () =>
-        decide(runId, storyId, (held) => ({ type: 'story.rejected', by: 'tester', reason, ...held })),
-      ),
-    giveFeedback: (runId, storyId, { feedback = '', comments = [] }) =>
-      answer('giveFeedback', () =>
-        decide(runId, storyId, (held) => ({
-          type: 'feedback.given',
-          by: 'tester',
-          text: feedback,
-          comments: comments.map(({ path, text }) => ({ path, side: 'new' as const, text })),
-          ...held,
-        })),
-      ),
-    replay: (runId, { storyId, attempt: number = 1 }) =>
+    reject: ({ runId, story, reason = 'refused', feedback, comments }) =>
+      answer('reject', (): StoryDecisionResult | RunDecisionResult => {
+        if (story === undefined)
+          return decideRun(runId, (tip) => ({ type: 'run.rejected', by: 'tester', tip, reason }));
+        if (feedback === undefined && comments === undefined)
+          return decide(runId, story, (held) => ({ type: 'story.rejected', by: 'tester', reason, ...held }));
+        const given = (comments ?? []).map(({ path, text }) => ({ path, side: 'new' as const, text }));
+        const said = { by: 'tester', text: feedback ?? '', comments: given };
+        return decide(runId, story, (held) => ({ type: 'feedback.given', ...said, ...held }));
+      }),
+    replay: ({ runId, story: storyId, attempt: number = 1 }) =>
       attempt(() => {
         const story = stateOf(find(runId)).stories.find(({ id }) => id === storyId);
         if (story === undefined) throw new HaloError('STORY_NOT_FOUND', `Run ${runId} has no story ${storyId}.`);
@@ -344,31 +324,22 @@ export function openMemory(): MemoryOperations {
         const image = `sha256:${'a'.repeat(64)}`;
         return { story: storyId, attempt: number, image, checks: [same] };
       }),
-    costs: notInMemory,
-    quality: notInMemory,
-    budgets: notInMemory,
-    settings: notInMemory,
-    doctor: notInMemory,
-    errors: notInMemory,
-    audit: notInMemory,
-    workers: () => Promise.resolve([]),
-    drainWorker: notInMemory,
-    resumeWorker: notInMemory,
-    breakers: () =>
-      Promise.resolve(
-        [...runs.values()].map(stateOf).flatMap(({ runId, breaker }) => {
+    listWorkers: () => Promise.resolve({ workers: [] }),
+    listBreakers: () =>
+      Promise.resolve({
+        breakers: [...runs.values()].map(stateOf).flatMap(({ runId, breaker }) => {
           if (breaker === undefined) return [];
           return [{ key: `run:${runId}`, status: 'open' as const, reason: breaker, until: null }];
         }),
-      ),
-    resetBreaker: (key) =>
+      }),
+    resetBreaker: ({ key }) =>
       attempt(() => {
         const { runId, breaker } = stateOf(find(key.replace('run:', '')));
         if (breaker === undefined) throw new HaloError('USAGE', `There is no open breaker "run:${runId}".`);
         append(runId, { type: 'breaker.reset', key: 'run' });
-        return `run:${runId}`;
+        return { key: `run:${runId}` };
       }),
-    snapshots: () => Promise.resolve([]),
+    listSnapshots: () => Promise.resolve({ snapshots: [] }),
     removeSnapshots: () => Promise.resolve({ removed: [], inUse: [] }),
     prune: () => Promise.resolve({ removed: [], bytes: 0, heldBack: [], failed: [], excessBytes: 0, hasLimits: false }),
     ...userOperations(),
@@ -377,9 +348,24 @@ export function openMemory(): MemoryOperations {
   return operations;
 }
 
-/** Reports read the journals of a HALO_HOME: see openScriptedHome. */
-function notInMemory(): Promise<never> {
-  return Promise.reject(new Error('Use openScriptedHome for reports.'));
+/** Reports, for example, read the journals of a HALO_HOME: see openScriptedHome. */
+function notInMemory(): OperationMethods {
+  const refuse = ({ name }: { name: string }) => [name, () => Promise.reject(new Error(`${name} is not in memory.`))];
+  return Object.fromEntries(ALL_OPERATIONS.map(refuse)) as OperationMethods;
+}
+
+async function* eventsOf(
+  run: MemoryRun,
+  { after, follow, signal }: { after: number; follow: boolean; signal: AbortSignal | undefined },
+): AsyncGenerator<{ event: JournalEvent }> {
+  for (let next = after; signal?.aborted !== true;) {
+    const event = run.events[next];
+    if (event !== undefined) {
+      next += 1;
+      yield { event };
+    } else if (!follow || stateOf(run).status === 'ended') return;
+    else await change(run, signal);
+  }
 }
 
 function stateOf(run: MemoryRun): RunState {
@@ -410,18 +396,18 @@ function userOperations() {
   const home = tempDir();
   const users = new Users(home);
   return {
-    users: () => users.list(),
-    addUser: (user: User) => users.add(user, who()),
-    changeUser: (name: string, change: UserChange) => users.change(name, change, who()),
-    removeUser: (name: string) => users.remove(name, who()).then(() => ({ name })),
-    createToken: (name: string, expiresAt: string | undefined) => users.createToken(name, expiresAt, who()),
-    endpoints: () => listEndpoints(home),
-    testEndpoint: (name: string) => testEndpoint(home, name, who().by).then(() => ({ delivered: true as const })),
-    retryEndpoint: (name: string) => retryEndpoint(home, name, new Date()),
-    deliveries: (limit: number) => listDeliveries(home, limit),
-    revokeToken: (id: string) => users.revokeToken(id, who()).then(({ user }) => ({ id, user })),
-    accessLog: (query: { since?: string | undefined; limit: number }) => new AccessLog(home).read(query),
-  };
+    listUsers: async () => ({ users: await users.list() }),
+    addUser: (user) => users.add(user, who()),
+    changeUser: ({ name, ...change }) => users.change(name, change, who()),
+    removeUser: ({ name }) => users.remove(name, who()).then(() => ({ name })),
+    createToken: ({ name, expiresAt }) => users.createToken(name, expiresAt, who()),
+    revokeToken: ({ id }) => users.revokeToken(id, who()).then(({ user }) => ({ id, user })),
+    readAccessLog: async (query) => ({ events: await new AccessLog(home).read(query) }),
+    listEndpoints: async () => ({ endpoints: await listEndpoints(home) }),
+    testEndpoint: ({ name }) => testEndpoint(home, name, who().by).then(() => ({ delivered: true as const })),
+    retryEndpoint: async ({ name }) => ({ notifications: await retryEndpoint(home, name, new Date()) }),
+    listDeliveries: async ({ limit = 100 } = {}) => ({ deliveries: await listDeliveries(home, limit) }),
+  } satisfies Partial<OperationMethods>;
 }
 
 async function* toStream<T>(values: readonly T[]): AsyncGenerator<T> {

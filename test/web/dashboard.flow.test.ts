@@ -58,13 +58,13 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.keyboard.press('2');
     await page.getByRole('button', { name: 'Approve' }).waitFor();
     await page.keyboard.press('a');
-    expect((await home.operations.get('heldrun1')).state.stories, 'no entry is chosen').toMatchObject([
+    expect((await home.operations.getRun({ runId: 'heldrun1' })).state.stories, 'no entry is chosen').toMatchObject([
       { progress: 'needs_human' },
     ]);
     await page.keyboard.press('j');
     await page.keyboard.press('a');
     await page.getByRole('button', { name: 'Land' }).waitFor();
-    const { state } = await home.operations.get('heldrun1');
+    const { state } = await home.operations.getRun({ runId: 'heldrun1' });
     expect(state.stories).toMatchObject([{ progress: 'passed' }]);
   });
 
@@ -75,7 +75,7 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.getByLabel('Answer to US-001').fill('Euro');
     await page.getByRole('button', { name: 'Send the answer' }).click();
     await page.getByText('Nothing waits for you.').waitFor();
-    const { state } = await home.operations.get('asking01');
+    const { state } = await home.operations.getRun({ runId: 'asking01' });
     expect(state.stories[0]?.answered).toMatchObject([{ text: 'Euro' }]);
   });
 
@@ -98,7 +98,10 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await submit.click();
     const link = page.getByRole('link', { name: /^Open run/ });
     const runId = (await link.innerText()).replace('Open run ', '');
-    expect((await home.operations.get(runId)).state.stories.map(({ title }) => title)).toEqual(['Add ä', 'Add b']);
+    expect((await home.operations.getRun({ runId })).state.stories.map(({ title }) => title)).toEqual([
+      'Add ä',
+      'Add b',
+    ]);
     await link.click();
     await page.waitForURL(`**/#/run/${runId}`);
     // The browser reports the refused PRD as an error.

@@ -35,7 +35,7 @@ describe('the dashboard', skipFor(!hasChromium && 'chromium is missing'), () => 
     await page.getByRole('textbox', { name: 'Comment on line 1' }).fill('Use a name.');
     await page.getByRole('button', { name: /Send back with 1 comment/ }).click();
     await vi.waitFor(async () => {
-      const { state } = await home.operations.get('heldrun1');
+      const { state } = await home.operations.getRun({ runId: 'heldrun1' });
       expect(JSON.stringify(state.stories[0]?.feedback)).toContain('Use a name.');
     }, PATIENCE);
   });

@@ -26,7 +26,7 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await home.addRun([{ ...created(runId, 1), user: 'mina' }, { type: 'run.started' }, ...question]);
   }
 
-  const answersOf = async (runId: string) => (await home.operations.get(runId)).state.stories[0]?.answered;
+  const answersOf = async (runId: string) => (await home.operations.getRun({ runId })).state.stories[0]?.answered;
 
   it('chooses a proposed answer by its digit, and sends it only with the button', async () => {
     await addQuestion('asking01');

@@ -26,7 +26,7 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     await home.addRun([{ ...created(runId, 1), user: 'mina' }, { type: 'run.started' }, ...question]);
   }
 
-  const answersOf = async (runId: string) => (await home.operations.get(runId)).state.stories[0]?.answered;
+  const answersOf = async (runId: string) => (await home.operations.getRun({ runId })).state.stories[0]?.answered;
 
   it('shows repository, run, person, age and title of an entry, and the branch to land on', async () => {
     await addQuestion('asking01');

@@ -85,7 +85,7 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
     expect(response.status()).toBe(409);
     expect((await response.json()) as object).toMatchObject({ message: expect.stringContaining('US-001') as string });
     await bob.getByText('Nothing waits for you.').waitFor();
-    const { state } = await home.operations.get('asking01');
+    const { state } = await home.operations.getRun({ runId: 'asking01' });
     expect(state.stories[0]?.answered).toMatchObject([{ text: 'Euro', by: 'ada' }]);
     expect(takeProblems()).toEqual([expect.stringContaining('409')]);
   });

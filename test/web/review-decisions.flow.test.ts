@@ -35,7 +35,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await show('run/failed01/diff/US-002', 'Review US-002');
     await page.getByText('US-002 has not started.').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
-    await expect(home.operations.diff('failed01', 'US-002')).rejects.toThrow(
+    await expect(home.operations.readDiff({ runId: 'failed01', story: 'US-002' })).rejects.toThrow(
       'Story US-002 has not started, so it has no diff.',
     );
   });
@@ -57,13 +57,13 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     expect(found).toEqual([]);
     await page.keyboard.press('Escape');
     await question.waitFor({ state: 'detached' });
-    expect((await home.operations.get('heldrun1')).state.stories[0]?.held).toBeDefined();
+    expect((await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]?.held).toBeDefined();
     await page.keyboard.press('x');
     await question.getByRole('button', { name: 'Reject' }).click();
     await page.getByRole('status').getByText('US-001 is rejected.').waitFor();
     await page.getByText('US-001 was rejected.').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
-    expect((await home.operations.get('heldrun1')).state).toMatchObject({
+    expect((await home.operations.getRun({ runId: 'heldrun1' })).state).toMatchObject({
       stopReason: 'APPROVAL_DENIED',
       stories: [{ id: 'US-001', progress: 'failed' }],
     });
@@ -83,7 +83,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     expect(await page.locator('.diff-file, [role=alert]').count()).toBe(0);
 
     const ref = { story: 'US-001', attempt: 2 };
-    const run = (await home.operations.get('heldrun2')).state;
+    const run = (await home.operations.getRun({ runId: 'heldrun2' })).state;
     const { base, mirror } = run.repo;
     await home.append('heldrun2', { type: 'run.started' }, { type: 'story.started', ...ref, epoch: 2, base });
     await state.getByText('the next attempt is running').waitFor();

@@ -61,7 +61,7 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     await page.getByRole('button', { name: 'Approve' }).click();
     const question = page.getByRole('dialog', { name: 'Approve without your comment?' });
     await question.waitFor();
-    expect((await home.operations.get('heldrun3')).state.stories[0]?.held).toBeDefined();
+    expect((await home.operations.getRun({ runId: 'heldrun3' })).state.stories[0]?.held).toBeDefined();
     await question.getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('status').getByText('US-001 is approved').waitFor();
   });

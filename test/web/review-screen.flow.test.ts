@@ -37,7 +37,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
   }
 
   async function readFeedback(runId: string) {
-    return (await home.operations.get(runId)).state.stories[0]?.feedback?.at(-1);
+    return (await home.operations.getRun({ runId })).state.stories[0]?.feedback?.at(-1);
   }
 
   /** The lines of a file that is on the page, as they are drawn. */
@@ -139,7 +139,7 @@ describe('the review', skipFor(!hasChromium && 'chromium is missing'), () => {
     await page.keyboard.press('a');
     const question = page.getByRole('dialog', { name: 'Approve US-001 with what halo flags in it?' });
     await question.getByText('changes protected paths: .github/workflows/ci.yml').waitFor();
-    expect((await home.operations.get('approved1')).state.stories[0]?.held).toBeDefined();
+    expect((await home.operations.getRun({ runId: 'approved1' })).state.stories[0]?.held).toBeDefined();
     await question.getByRole('button', { name: 'Approve' }).click();
     await page
       .getByRole('status')

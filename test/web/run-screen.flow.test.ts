@@ -59,7 +59,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await show('run/failed01', 'shop');
     await page.getByRole('button', { name: 'Retry', exact: true }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
-    expect((await home.operations.get('failed01')).state.status).not.toBe('ended');
+    expect((await home.operations.getRun({ runId: 'failed01' })).state.status).not.toBe('ended');
   });
 
   it('lands what is not on the branch yet', async () => {
@@ -119,7 +119,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
 
   it('follows the log of a gate that is running, and its end', async () => {
     await home.addRun([created('running1', 2), { type: 'run.started' }, ...attempted('US-001')]);
-    const { state } = await home.operations.get('running1');
+    const { state } = await home.operations.getRun({ runId: 'running1' });
     const path = `${state.stories[0]!.key}/1/gates/1.log`;
     const lines = ['first'];
     home.writeArtifact('running1', path, 'first\n');

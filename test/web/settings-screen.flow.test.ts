@@ -33,7 +33,7 @@ describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), 
     expect(await table.getByRole('row', { name: /env\.TZ/ }).innerText()).toMatch(/hidden/);
     expect(await table.getByText('retry.attempts').count()).toBe(0);
     for (const secret of ['hunter2', 'secret-zone']) expect(await page.content()).not.toContain(secret);
-    const settings = await home.operations.settings();
+    const settings = (await home.operations.readSettings()).settings;
     expect(JSON.stringify(settings)).not.toMatch(/hunter2|secret-zone/);
     await page.getByLabel('all', { exact: true }).check();
     await page.getByLabel('Find settings').fill('retry.attempts');
@@ -44,7 +44,7 @@ describe('the screen Settings', skipFor(!hasChromium && 'chromium is missing'), 
     await show('settings', 'Settings');
     const checks = page.getByRole('region', { name: 'Checks of the server' });
     await checks.getByText(/GiB free at/).waitFor(PATIENCE);
-    const { findings, skipped } = await home.operations.doctor();
+    const { findings, skipped } = await home.operations.readDoctor();
     expect(findings.map(({ name }) => name)).toContain('git');
     expect(findings.map(({ name }) => name)).not.toContain('sandbox');
     expect(skipped).toContain('sandbox');

@@ -133,6 +133,6 @@ describe('the screens Spend and Failures', skipFor(!hasChromium && 'chromium is 
     await page.keyboard.press('j');
     await page.keyboard.press('r');
     await page.getByText('Nothing waits for you.').waitFor();
-    expect((await home.operations.get('stopped1')).state.status).not.toBe('ended');
+    expect((await home.operations.getRun({ runId: 'stopped1' })).state.status).not.toBe('ended');
   });
 });

@@ -36,7 +36,7 @@ describe('the screen Submit', skipFor(!hasChromium && 'chromium is missing'), ()
       .getByRole('link', { name: /^Open run/ })
       .nth(1)
       .waitFor();
-    const runs = (await home.operations.list()).filter(({ priority }) => priority === 7);
+    const runs = (await home.operations.listRuns()).runs.filter(({ priority }) => priority === 7);
     expect(runs.map(({ repo }) => repo.source).sort()).toEqual([...roots].sort());
     expect(await page.getByLabel('PRD', { exact: true }).inputValue()).toBe('');
     await page.reload();

@@ -23,7 +23,7 @@ async function openOtherHome() {
     const repository = newRepository();
     const set = scripted(`date +%N >> file; ${OK}`, ['test -s file']);
     const request = { prd: prdOf([{ id: 'A' }]), repos: [repository.root], profile: undefined };
-    const [submitted] = await operations.submit({ ...request, set, allowDirty: false });
+    const [submitted] = (await operations.submit({ ...request, set, allowDirty: false })).runs;
     return { runId: submitted!.runId, repository };
   }
 
@@ -41,7 +41,9 @@ async function openOtherHome() {
   const before = newer.map(({ runId }) => journalOf(runId));
 
   const worker = await startWorker({ host: hostOf(home), concurrency: 2, log: pino({ level: 'silent' }) });
-  for await (const { type } of operations.follow(lost.runId, { after: 0, follow: true }))
+  for await (const {
+    event: { type },
+  } of await operations.followEvents({ runId: lost.runId, after: 0, follow: true }))
     if (type === 'run.ended') break;
   await worker.close();
   return { operations, journalOf, lost, newer, before };
@@ -61,19 +63,19 @@ describe('hazard 38: a newer halo wrote the run', () => {
     [1, 'an event of a version', /event 2 has version 2, but this version of halo supports 1/],
   ])('run %i has %s that this one does not know: refused with a sentence, and unchanged', async (nth, _what, says) => {
     const { runId } = other.newer[nth]!;
-    await expect(operations.get(runId)).rejects.toMatchObject({
+    await expect(operations.getRun({ runId })).rejects.toMatchObject({
       code: 'RUN_UNREADABLE',
       message: expect.stringMatching(says) as string,
       hint: expect.stringContaining('another version of halo') as string,
     });
     expect(other.journalOf(runId)).toBe(other.before[nth]);
-    expect((await operations.list()).map((each) => each.runId)).toContain(other.lost.runId);
+    expect((await operations.listRuns()).runs.map((each) => each.runId)).toContain(other.lost.runId);
   });
 });
 
 it('a run that has lost its settings ends with the reason, and no unchecked commit lands', async () => {
   const { runId, repository } = other.lost;
-  const { state } = await operations.get(runId);
+  const { state } = await operations.getRun({ runId });
   expect(state).toMatchObject({ stopReason: 'INFRASTRUCTURE', tip: repository.git('rev-parse', 'main') });
   expect(state.detail).toContain('the settings of the run are gone');
   expect(repository.git('branch', '--list', 'halo/*')).toBe('');

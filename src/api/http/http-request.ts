@@ -1,4 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
+import type { PrdFile } from '../../core/prd/prd.ts';
+import { isRecord } from '../../lib/guards.ts';
+import { toWirePrd } from '../operations/schemas.ts';
 import { fromWireError } from './wire-error.ts';
 
 /** The URL of the API, e.g. http://127.0.0.1:7070, and its token. */
@@ -14,7 +17,7 @@ export const UNDECIDED_HEADER = 'halo-undecided';
 
 export interface RequestOptions {
   query?: Record<string, string>;
-  /** Makes it a POST with a JSON body. */
+  /** Makes it a POST with a JSON body, in which PRDs have their content in base64. */
   body?: unknown;
   signal?: AbortSignal;
 }
@@ -45,7 +48,11 @@ export async function request(server: Server, path: string, options: RequestOpti
       ...(server.undecided === true ? { [UNDECIDED_HEADER]: '1' } : {}),
       ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
     },
-    ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
+    ...(options.body === undefined
+      ? {}
+      : {
+          body: JSON.stringify(options.body, (_key, value: unknown) => (isPrdFile(value) ? toWirePrd(value) : value)),
+        }),
     signal: AbortSignal.any([late.signal, ...(options.signal === undefined ? [] : [options.signal])]),
     redirect: 'error',
   })
@@ -95,4 +102,8 @@ function notHalo(server: Server, cause: unknown): HaloError {
     hint: 'Check HALO_URL. It must have scheme, host and port, e.g. http://127.0.0.1:7070.',
     cause,
   });
+}
+
+function isPrdFile(value: unknown): value is PrdFile {
+  return isRecord(value) && value.bytes instanceof Uint8Array;
 }

@@ -30,7 +30,7 @@ import { OpenStreams } from './open-streams.ts';
 import type { TlsPair } from './tls-files.ts';
 import { chooseFormat, resumeQuery } from './event-stream.ts';
 import { streamFrames } from './http-stream.ts';
-import { ALL_OPERATIONS } from '../operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
 import { addMcpRoute, type McpEndpoint } from './mcp-route.ts';
 import { toWireError } from './wire-error.ts';

@@ -9,7 +9,7 @@ import { findOriginUrl } from '../../git/repository/inspect-repo.ts';
 import { isUrl, parseRemote } from '../../git/repository/repo-url.ts';
 import { IssueRuns } from '../../store/forge-files.ts';
 import { readForges, readIssueSettings } from '../../worker/issues/open-issue-source.ts';
-import type { BatchRequest, IssuesRequest, Submitted } from '../operations/requests.ts';
+import type { BatchRequest, IssuesRequest, Submitted } from '../operations/schemas.ts';
 import { submitOnce } from '../submit/idempotent-submit.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
 import { submitBatch } from '../submit/submit-runs.ts';

@@ -12,7 +12,7 @@ import { countNewerCommits } from '../../git/repository/unmerged-runs.ts';
 import type { ControlRequest } from '../../worker/control/control-run.ts';
 import { findChangedPrd } from '../../worker/control/replan-run.ts';
 import type { RunKeeper } from '../../worker/worker-context.ts';
-import type { NewSettings } from './requests.ts';
+import type { NewSettings } from './schemas.ts';
 import { reconfigure } from '../runs/reconfigure.ts';
 import type { OperationContext } from './operation-context.ts';
 import { rightsOfCaller } from './requested-options.ts';

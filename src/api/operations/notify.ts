@@ -1,100 +1,95 @@
-import type { Delivery } from '../../store/notification-outbox.ts';
-import type { EndpointView } from '../notify/endpoints.ts';
-import type { Operation } from './operation.ts';
-
-export const listEndpointsOperation: Operation<object, { endpoints: EndpointView[] }> = {
-  name: 'listEndpoints',
-  method: 'GET',
-  path: '/v1/notifications',
-  access: 'administer',
-  everywhere: true,
-  summary: 'Lists the endpoints of notifications, and how many notifications they have not received.',
-  input: (z) => z.strictObject({}),
-  output: {
-    kind: 'json',
-    schema: (z) =>
-      z.object({
-        endpoints: z.array(
-          z.object({
-            name: z.string(),
-            type: z
-              .enum(['webhook', 'slack', 'ntfy', 'mail', 'removed'])
-              .describe('`removed`: no longer configured, but it has not received everything.'),
-            host: z.string().optional().describe('Absent if the URL is a secret.'),
-            events: z.array(z.string()),
-            waiting: z.number().int(),
-            givenUp: z.number().int().describe('Not delivered within a day, or refused by the endpoint.'),
-            why: z.string().optional().describe('Why the last delivery failed.'),
-          }),
-        ),
-      }),
-  },
-  async run({ host }) {
-    const { listEndpoints } = await import('../notify/endpoints.ts');
-    return { endpoints: await listEndpoints(host.home) };
-  },
-};
-
-export const testEndpointOperation: Operation<{ name: string }, { delivered: true }> = {
-  name: 'testEndpoint',
-  method: 'POST',
-  path: '/v1/notifications/{name}/test',
-  access: 'administer',
-  everywhere: true,
-  summary: 'Sends a test message to an endpoint of notifications.',
-  output: { kind: 'json', schema: (z) => z.object({ delivered: z.literal(true) }) },
-  async run({ host, by }, { name }) {
-    const { testEndpoint } = await import('../notify/endpoints.ts');
-    await testEndpoint(host.home, name, by);
-    return { delivered: true };
-  },
-};
-
-export const retryEndpointOperation: Operation<{ name: string }, { notifications: number }> = {
-  name: 'retryEndpoint',
-  method: 'POST',
-  path: '/v1/notifications/{name}/retry',
-  access: 'administer',
-  everywhere: true,
-  summary: 'Lets workers send everything that an endpoint of notifications has not received, immediately.',
-  output: { kind: 'json', schema: (z) => z.object({ notifications: z.number().int() }) },
-  async run({ host }, { name }) {
-    const { retryEndpoint } = await import('../notify/endpoints.ts');
-    return { notifications: await retryEndpoint(host.home, name, new Date()) };
-  },
-};
+import { operation } from './operation.ts';
 
 const MAX_DELIVERIES = 1_000;
 
-export const listDeliveriesOperation: Operation<{ limit?: number | undefined }, { deliveries: Delivery[] }> = {
-  name: 'listDeliveries',
-  method: 'GET',
-  path: '/v1/notifications/deliveries',
-  access: 'administer',
-  everywhere: true,
-  summary: 'Returns the latest deliveries of notifications, the newest first.',
-  input: (z) =>
-    z.strictObject({ limit: z.coerce.number().int().min(1).max(MAX_DELIVERIES).optional().describe('Default: 100.') }),
-  example: { limit: 20 },
-  output: {
-    kind: 'json',
-    schema: (z) =>
-      z.object({
-        deliveries: z.array(
-          z.object({
-            at: z.string(),
-            endpoint: z.string(),
-            ids: z.array(z.string()).describe('Ids of the notifications: `<runId>-<seq>`.'),
-            type: z.string(),
-            run: z.string(),
-            result: z.enum(['delivered', 'failed', 'given up']),
-            why: z.string().optional(),
-          }),
-        ),
+export const notifyOperations = {
+  listEndpoints: operation({
+    method: 'GET',
+    path: '/v1/notifications',
+    access: 'administer',
+    everywhere: true,
+    summary: 'Lists the endpoints of notifications, and how many notifications they have not received.',
+    input: (z) => z.strictObject({}),
+    output: {
+      kind: 'json',
+      schema: (z) =>
+        z.object({
+          endpoints: z.array(
+            z.object({
+              name: z.string(),
+              type: z
+                .enum(['webhook', 'slack', 'ntfy', 'mail', 'removed'])
+                .describe('`removed`: no longer configured, but it has not received everything.'),
+              host: z.string().optional().describe('Absent if the URL is a secret.'),
+              events: z.array(z.string()),
+              waiting: z.number().int(),
+              givenUp: z.number().int().describe('Not delivered within a day, or refused by the endpoint.'),
+              why: z.string().optional().describe('Why the last delivery failed.'),
+            }),
+          ),
+        }),
+    },
+    async run({ host }) {
+      const { listEndpoints } = await import('../notify/endpoints.ts');
+      return { endpoints: await listEndpoints(host.home) };
+    },
+  }),
+  testEndpoint: operation({
+    method: 'POST',
+    path: '/v1/notifications/{name}/test',
+    access: 'administer',
+    everywhere: true,
+    summary: 'Sends a test message to an endpoint of notifications.',
+    output: { kind: 'json', schema: (z) => z.object({ delivered: z.literal(true) }) },
+    async run({ host, by }, { name }) {
+      const { testEndpoint } = await import('../notify/endpoints.ts');
+      await testEndpoint(host.home, name, by);
+      return { delivered: true };
+    },
+  }),
+  retryEndpoint: operation({
+    method: 'POST',
+    path: '/v1/notifications/{name}/retry',
+    access: 'administer',
+    everywhere: true,
+    summary: 'Lets workers send everything that an endpoint of notifications has not received, immediately.',
+    output: { kind: 'json', schema: (z) => z.object({ notifications: z.number().int() }) },
+    async run({ host }, { name }) {
+      const { retryEndpoint } = await import('../notify/endpoints.ts');
+      return { notifications: await retryEndpoint(host.home, name, new Date()) };
+    },
+  }),
+  listDeliveries: operation({
+    method: 'GET',
+    path: '/v1/notifications/deliveries',
+    access: 'administer',
+    everywhere: true,
+    summary: 'Returns the latest deliveries of notifications, the newest first.',
+    input: (z) =>
+      z.strictObject({
+        limit: z.coerce.number().int().min(1).max(MAX_DELIVERIES).optional().describe('Default: 100.'),
       }),
-  },
-  async run({ host }, { limit = 100 }) {
-    const { listDeliveries } = await import('../notify/endpoints.ts');
-    return { deliveries: await listDeliveries(host.home, limit) };
-  },
+    example: { limit: 20 },
+    output: {
+      kind: 'json',
+      schema: (z) =>
+        z.object({
+          deliveries: z.array(
+            z.object({
+              at: z.string(),
+              endpoint: z.string(),
+              ids: z.array(z.string()).describe('Ids of the notifications: `<runId>-<seq>`.'),
+              type: z.string(),
+              run: z.string(),
+              result: z.enum(['delivered', 'failed', 'given up']),
+              why: z.string().optional(),
+            }),
+          ),
+        }),
+    },
+    async run({ host }, { limit = 100 }) {
+      const { listDeliveries } = await import('../notify/endpoints.ts');
+      return { deliveries: await listDeliveries(host.home, limit) };
+    },
+  }),
 };

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { ERRORS } from '../../core/failure/errors.ts';
 import { haloVersion } from '../../lib/version.ts';
 import { STREAM_TYPE } from '../http/wire-error.ts';
-import { ALL_OPERATIONS } from './all-operations.ts';
+import { ALL_OPERATIONS } from '../operations.ts';
 import { pathKeys, type AnyOperation, type Schema } from './operation.ts';
 
 type Json = Record<string, unknown>;

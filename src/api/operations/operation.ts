@@ -13,7 +13,7 @@ export type Schema<T = unknown> = (z: Zod) => zod.ZodType<T>;
  * are derived from it.
  */
 export interface Operation<Input, Result> {
-  /** Unique; the operation id of the OpenAPI document. */
+  /** Its key in the table, and the operation id of the OpenAPI document. */
   name: string;
   method: 'GET' | 'POST';
   /** `{name}` is a key of the input; `{name*}` may contain slashes. */
@@ -35,12 +35,55 @@ export interface Operation<Input, Result> {
   /** An example of that part. */
   example?: Record<string, unknown>;
   output: Output;
+  /** Agents can call it over MCP as it is. */
+  tool?: OperationTool;
   /** Runs it in this process. `signal` interrupts long operations. */
   run(this: void, context: OperationContext, input: Input, signal?: AbortSignal): Promise<Result>;
 }
 
-/** The input of an operation. */
-export type InputOf<O> = O extends Operation<infer Input, unknown> ? Input : never;
+/** Keys of the input that are in the path. */
+type PathInput<Path extends string> = Path extends `${string}{${infer Key}}${infer Rest}`
+  ? Record<Key extends `${infer Name}*` ? Name : Key, string> & PathInput<Rest>
+  : unknown;
+
+/** A table of operations before they have their names. */
+export type Unnamed<O = AnyOperation> = Omit<O, 'name'>;
+
+/**
+ * Infers the types of an operation: the input from the path and the schema, the result from `run`. In this process, `run`
+ * may take more than a request may contain.
+ */
+export function operation<
+  const Path extends string,
+  Result,
+  Fields extends zod.ZodType = zod.ZodType<object>,
+  Input extends PathInput<Path> & zod.output<Fields> = PathInput<Path> & zod.output<Fields>,
+>(
+  described: Omit<Operation<Input, Result>, 'name' | 'path' | 'input'> & { path: Path; input?: (z: Zod) => Fields },
+): Unnamed<Operation<Input, Result>> {
+  return described;
+}
+
+/** What a schema returns for what it accepts. */
+export type Shape<S extends (z: Zod) => zod.ZodType> = zod.output<ReturnType<S>>;
+
+/** The same for fields of an object. */
+export type Fields<S extends (z: Zod) => zod.ZodRawShape> = zod.output<zod.ZodObject<ReturnType<S>>>;
+
+/** How agents call an operation: its name is that of the operation with `halo_`, unless there is another one. */
+export interface OperationTool {
+  name?: string;
+  /** For people. */
+  title: string;
+  /** For the agent, after the summary: when to call it. */
+  when?: string;
+  /** For the agent, instead of the summary. */
+  description?: string;
+  /** A second call with the same arguments changes nothing more. */
+  idempotent?: true;
+  /** What of the input agents may set, in addition to what is in the path; absent: all. */
+  input?: Schema;
+}
 
 /** An operation with any input and result. */
 export type AnyOperation = Operation<never, unknown>;

@@ -1,4 +1,4 @@
-import type { SubmitOptions } from './requests.ts';
+import type { SubmitOptions } from './schemas.ts';
 import { RIGHTS, rightsOf, type Right } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { defined } from '../../lib/guards.ts';

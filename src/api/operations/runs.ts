@@ -1,120 +1,257 @@
 import { Readable } from 'node:stream';
-import type { Artifact, JournalEvent } from '../../core/journal/events.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
 import { toPrunedError } from '../../core/retention/retention.ts';
 import { type RunState, storyOf } from '../../core/run/state.ts';
 import { sleep } from '../../lib/async.ts';
 import { defined } from '../../lib/guards.ts';
 import { PullFiles } from '../../store/forge-files.ts';
 import type { Store } from '../../store/store.ts';
-import type { ListedRuns, ListQuery } from '../runs/limited-runs.ts';
 import { readTakers } from '../runs/read-takers.ts';
 import { PASS_MS, type RunFrame } from '../runs/run-followers.ts';
 import type { OperationContext } from './operation-context.ts';
-import type { Operation, Zod } from './operation.ts';
-import type { RunView } from './requests.ts';
+import { operation, type Zod } from './operation.ts';
+import type { PendingReports } from '../../worker/issues/pending-reports.ts';
 import { flagSchema, runStateSchema } from './schemas.ts';
 
 const count = (z: Zod) => z.coerce.number().int().min(0).max(1_000_000).optional();
 
 const text = (z: Zod) => z.string().min(1).max(4_096).optional();
 
-export const listRunsOperation: Operation<ListQuery, ListedRuns> = {
-  name: 'listRuns',
-  method: 'GET',
-  path: '/v1/runs',
-  access: 'read',
-  summary: 'Returns the states of runs, newest first.',
-  input: (z) =>
-    z.strictObject({
-      open: count(z).describe(
-        'At most this many runs that have not ended: the newest that have started, then others. Default: all.',
-      ),
-      ended: count(z).describe('At most this many runs that have ended, the newest. Default: all.'),
-      newest: count(z).describe('At most this many runs, the newest, open or not.'),
-      before: z
-        .string()
-        .regex(/^[a-z0-9]{1,32}$/)
-        .optional()
-        .describe('Only runs that are older than this one, by id: `next` of the page before.'),
-      since: z.iso
-        .datetime({ offset: true })
-        .optional()
-        .describe('Only runs that were submitted at or after this time.'),
-      repo: text(z).describe('Only runs of this repository: its path or address, or the last part of it.'),
-      user: text(z).describe('Only runs of this user.'),
-      prd: text(z).describe('Only runs of the PRD file with this path.'),
-      batch: z
-        .string()
-        .max(64)
-        .optional()
-        .describe('Only runs of batches whose id contains this; empty: of any batch.'),
-      state: text(z).describe(
-        'Only runs that have ended like this: a stop reason, `ended`, `failed`, `landed`, `approved`, `rejected` or `waiting for approval`.',
-      ),
-    }),
-  example: { open: 50, ended: 20 },
-  output: {
-    kind: 'json',
-    schema: (z) =>
-      z.object({
-        runs: z.array(runStateSchema(z)),
-        omitted: z
-          .object({ open: z.number().int(), ended: z.number().int() })
+interface EventFrame {
+  event: JournalEvent;
+}
+
+interface RawFrame {
+  /** Base64. */
+  raw: string;
+}
+
+/** A run with what concerns it now. */
+export type RunView = Awaited<ReturnType<(typeof runOperations)['getRun']['run']>>;
+
+export const runOperations = {
+  listRuns: operation({
+    method: 'GET',
+    path: '/v1/runs',
+    access: 'read',
+    summary: 'Returns the states of runs, newest first.',
+    input: (z) =>
+      z.strictObject({
+        open: count(z).describe(
+          'At most this many runs that have not ended: the newest that have started, then others. Default: all.',
+        ),
+        ended: count(z).describe('At most this many runs that have ended, the newest. Default: all.'),
+        newest: count(z).describe('At most this many runs, the newest, open or not.'),
+        before: z
+          .string()
+          .regex(/^[a-z0-9]{1,32}$/)
           .optional()
-          .describe('Numbers of runs that the query left out.'),
-        next: z.string().optional().describe('`before` of the next page; absent if `newest` left no run out.'),
-        unreadable: z
-          .array(z.object({ runId: z.string(), reason: z.string() }))
+          .describe('Only runs that are older than this one, by id: `next` of the page before.'),
+        since: z.iso
+          .datetime({ offset: true })
           .optional()
-          .describe('Runs whose journal could not be read; absent if there are none.'),
+          .describe('Only runs that were submitted at or after this time.'),
+        repo: text(z).describe('Only runs of this repository: its path or address, or the last part of it.'),
+        user: text(z).describe('Only runs of this user.'),
+        prd: text(z).describe('Only runs of the PRD file with this path.'),
+        batch: z
+          .string()
+          .max(64)
+          .optional()
+          .describe('Only runs of batches whose id contains this; empty: of any batch.'),
+        state: text(z).describe(
+          'Only runs that have ended like this: a stop reason, `ended`, `failed`, `landed`, `approved`, `rejected` or `waiting for approval`.',
+        ),
       }),
-  },
-  run: ({ limitedRuns }, { since, ...query }) =>
-    limitedRuns.list({ ...query, ...(since !== undefined && { since: new Date(since).toISOString() }) }),
+    example: { open: 50, ended: 20 },
+    output: {
+      kind: 'json',
+      schema: (z) =>
+        z.object({
+          runs: z.array(runStateSchema(z)),
+          omitted: z
+            .object({ open: z.number().int(), ended: z.number().int() })
+            .optional()
+            .describe('Numbers of runs that the query left out.'),
+          next: z.string().optional().describe('`before` of the next page; absent if `newest` left no run out.'),
+          unreadable: z
+            .array(z.object({ runId: z.string(), reason: z.string() }))
+            .optional()
+            .describe('Runs whose journal could not be read; absent if there are none.'),
+        }),
+    },
+    run: ({ limitedRuns }, { since, ...query }) =>
+      limitedRuns.list({ ...query, ...(since !== undefined && { since: new Date(since).toISOString() }) }),
+  }),
+  getRun: operation({
+    method: 'GET',
+    path: '/v1/runs/{runId}',
+    access: 'read',
+    summary: 'Returns the state of a run, its run.json, its directory on the server and the number of its workers.',
+    output: {
+      kind: 'json',
+      schema: (z) =>
+        z.object({
+          state: runStateSchema(z),
+          heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits.'),
+          workers: z.number().int().describe('How many running workers would take its stories.'),
+          draining: z.number().int().optional().describe('How many would not, because they drain, if the run waits.'),
+          record: z.record(z.string(), z.unknown()).describe('The content of run.json.'),
+          dir: z.string(),
+          reports: z
+            .object({ stories: z.array(z.string()), why: z.string().optional(), retryAt: z.string().optional() })
+            .optional()
+            .describe('The issues that do not show the progress of their stories yet.'),
+          pull: z
+            .object({ why: z.string(), retryAt: z.string().optional() })
+            .optional()
+            .describe('Why its pull request is not as it should be, or cannot be read.'),
+          unused: z
+            .array(z.string())
+            .optional()
+            .describe('Why reviews and checks of its pull request are not used, a sentence each.'),
+        }),
+    },
+    async run(context, input) {
+      const { host, store, limitedRuns } = context;
+      const runId = await store.find(input.runId);
+      const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
+      const [takers, limited] = await Promise.all([readTakers(context, state), limitedRuns.of(state)]);
+      const reports = state.issues && (await readReports(host.home, state));
+      const pull = await readPullNotes(host.home, runId);
+      return { state, ...limited, ...defined({ reports }), ...pull, record, dir: store.runFolder(runId), ...takers };
+    },
+  }),
+  followRuns: operation({
+    method: 'GET',
+    path: '/v1/run-changes',
+    access: 'read',
+    summary:
+      'Streams the states of runs: all open and the newest ended runs, or those that have changed since the frame with this `after`; then with `follow` of each run that changes.',
+    input: (z) =>
+      z.strictObject({
+        ended: z.coerce.number().int().min(0).max(1_000).default(100),
+        follow: flagSchema(z),
+        after: z.string().max(100).optional(),
+      }),
+    example: { ended: 20, follow: true },
+    output: {
+      kind: 'stream',
+      schema: (z) => z.object({ runs: z.array(runStateSchema(z)), after: z.string() }),
+      resume: ({ after }: RunFrame) => ({ after }),
+    },
+    run: (context, input, signal) => Promise.resolve(readChanges(context, input, signal)),
+  }),
+  followEvents: operation({
+    method: 'GET',
+    path: '/v1/runs/{runId}/events',
+    access: 'read',
+    summary: 'Streams the events of the journal after a `seq`, with `follow` until the run ends.',
+    input: (z) =>
+      z.strictObject({
+        after: z.coerce.number().int().min(0).default(0),
+        follow: flagSchema(z),
+      }),
+    example: { after: 0, follow: true },
+    output: {
+      kind: 'stream',
+      schema: (z) =>
+        z.object({
+          event: z.looseObject({ v: z.number(), seq: z.number().int(), at: z.string(), type: z.string() }),
+        }),
+      resume: ({ event }: EventFrame) => ({ after: event.seq }),
+    },
+    async run({ store }, { runId, after, follow }, signal) {
+      return toFrames(store.follow(await store.find(runId), { after, follow, ...(signal && { signal }) }));
+    },
+  }),
+  followRaw: operation({
+    method: 'GET',
+    path: '/v1/runs/{runId}/raw',
+    access: 'read',
+    summary: 'Streams the output of the agents byte for byte, in base64; with `story` only that of one story.',
+    input: (z) => z.strictObject({ story: z.string().optional(), follow: flagSchema(z) }),
+    example: { story: 'US-001' },
+    output: { kind: 'stream', schema: (z) => z.object({ raw: z.base64() }) },
+    async run({ store }, input, signal) {
+      return readFrames(store, { ...input, runId: await store.find(input.runId) }, signal);
+    },
+  }),
+  readDiff: operation({
+    method: 'GET',
+    path: '/v1/runs/{runId}/diff',
+    access: 'read',
+    summary:
+      'Returns a unified diff of what a run or one of its stories landed, or of what an approval would land; for a story that has not landed, of its last attempt.',
+    input: (z) =>
+      z.strictObject({
+        story: z.string().optional(),
+        since: z.coerce
+          .number()
+          .int()
+          .min(1)
+          .optional()
+          .describe('With `story`: only what changed after the commit of this attempt, which was sent back.'),
+      }),
+    example: { story: 'US-001' },
+    output: { kind: 'bytes', mediaType: 'text/x-diff; charset=utf-8' },
+    async run({ host, store, masker, learnSecrets }, { story, since, ...input }) {
+      const runId = await store.find(input.runId);
+      const [state, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
+      if (state.refused !== undefined) return Buffer.alloc(0);
+      await learnSecrets(config);
+      const { diffRun } = await import('../runs/diff-run.ts');
+      return masker.known(await diffRun({ home: host.home, store }, state, { story, since }));
+    },
+  }),
+  listArtifacts: operation({
+    method: 'GET',
+    path: '/v1/runs/{runId}/artifacts',
+    access: 'read',
+    summary: 'Lists the files of the attempts and of the debug bundle (`debug_bundle/…`), sorted by path.',
+    output: {
+      kind: 'json',
+      schema: (z) => {
+        const artifact = z.object({ path: z.string(), bytes: z.number().int(), changedAt: z.string() });
+        return z.object({ artifacts: z.array(artifact) });
+      },
+    },
+    run: async ({ store }, { runId }) => ({ artifacts: await store.listArtifacts(await store.find(runId)) }),
+  }),
+  readArtifact: operation({
+    method: 'GET',
+    path: '/v1/runs/{runId}/artifacts/{path*}',
+    access: 'read',
+    summary:
+      'Returns a file of at most 16 MiB, or with `whole` of any size, or the `last` bytes of any file. Known secrets are masked; hidden characters are not.',
+    input: (z) => z.strictObject({ last: z.coerce.number().int().min(1).max(65_536).optional(), whole: flagSchema(z) }),
+    example: { last: 4096 },
+    // Containers wrote it: a browser must not interpret it.
+    output: { kind: 'bytes', mediaType: 'application/octet-stream' },
+    async run({ store, masker, learnSecrets }, { path, last, whole, ...input }) {
+      const runId = await store.find(input.runId);
+      const read = (): Promise<Buffer | AsyncIterable<Buffer>> => {
+        if (whole) return store.streamArtifact(runId, path);
+        return last === undefined ? store.readArtifactFile(runId, path) : store.readArtifactEnd(runId, path);
+      };
+      const [content, { config }] = await Promise.all([
+        read().catch(async (error: unknown) => {
+          throw toPrunedError(await store.readState(runId), error);
+        }),
+        store.readRecord(runId),
+      ]);
+      await learnSecrets(config);
+      // The server, which alone asks for the whole, masks and sends streams as well.
+      if (!Buffer.isBuffer(content)) return Readable.from(content) as unknown as Buffer;
+      // Text that looks like a secret was masked when the file was written, except in patches.
+      const masked = masker.known(content);
+      return last === undefined ? masked : masked.subarray(-last);
+    },
+  }),
 };
 
-export const getRunOperation: Operation<{ runId: string }, RunView> = {
-  name: 'getRun',
-  method: 'GET',
-  path: '/v1/runs/{runId}',
-  access: 'read',
-  summary: 'Returns the state of a run, its run.json, its directory on the server and the number of its workers.',
-  output: {
-    kind: 'json',
-    schema: (z) =>
-      z.object({
-        state: runStateSchema(z),
-        heldBy: z.string().optional().describe('The limit of `[fleet]` for which it waits.'),
-        workers: z.number().int().describe('How many running workers would take its stories.'),
-        draining: z.number().int().optional().describe('How many would not, because they drain, if the run waits.'),
-        record: z.record(z.string(), z.unknown()).describe('The content of run.json.'),
-        dir: z.string(),
-        reports: z
-          .object({ stories: z.array(z.string()), why: z.string().optional(), retryAt: z.string().optional() })
-          .optional()
-          .describe('The issues that do not show the progress of their stories yet.'),
-        pull: z
-          .object({ why: z.string(), retryAt: z.string().optional() })
-          .optional()
-          .describe('Why its pull request is not as it should be, or cannot be read.'),
-        unused: z
-          .array(z.string())
-          .optional()
-          .describe('Why reviews and checks of its pull request are not used, a sentence each.'),
-      }),
-  },
-  async run(context, input) {
-    const { host, store, limitedRuns } = context;
-    const runId = await store.find(input.runId);
-    const [state, record] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-    const [takers, limited] = await Promise.all([readTakers(context, state), limitedRuns.of(state)]);
-    const reports = state.issues && (await readReports(host.home, state));
-    const pull = await readPullNotes(host.home, runId);
-    return { state, ...limited, ...defined({ reports }), ...pull, record, dir: store.runFolder(runId), ...takers };
-  },
-};
-
-async function readPullNotes(home: string, runId: string): Promise<Pick<RunView, 'pull' | 'unused'>> {
+/** Why its pull request is not as it should be, and why its reviews and checks are not used. */
+async function readPullNotes(home: string, runId: string) {
   const [sending, reading] = await Promise.all([
     new PullFiles(home).read(runId),
     new PullFiles(home, 'pull-reviews').read(runId),
@@ -122,7 +259,7 @@ async function readPullNotes(home: string, runId: string): Promise<Pick<RunView,
   return defined({ pull: sending.failure ?? reading.failure, unused: reading.unused });
 }
 
-async function readReports(home: string, state: RunState): Promise<RunView['reports']> {
+async function readReports(home: string, state: RunState): Promise<PendingReports | undefined> {
   const [{ findPendingReports }, { processEnv }] = await Promise.all([
     import('../../worker/issues/pending-reports.ts'),
     import('../../config/environment/host.ts'),
@@ -130,39 +267,9 @@ async function readReports(home: string, state: RunState): Promise<RunView['repo
   return findPendingReports({ home, env: processEnv() }, state);
 }
 
-interface FollowRunsInput {
-  /** At most this many runs that have ended, the newest. */
-  ended: number;
-  follow: boolean;
-  /** The `after` of a frame: only runs that have changed since then. */
-  after?: string | undefined;
-}
-
-export const followRunsOperation: Operation<FollowRunsInput, AsyncIterable<RunFrame>> = {
-  name: 'followRuns',
-  method: 'GET',
-  path: '/v1/run-changes',
-  access: 'read',
-  summary:
-    'Streams the states of runs: all open and the newest ended runs, or those that have changed since the frame with this `after`; then with `follow` of each run that changes.',
-  input: (z) =>
-    z.strictObject({
-      ended: z.coerce.number().int().min(0).max(1_000).default(100),
-      follow: flagSchema(z),
-      after: z.string().max(100).optional(),
-    }),
-  example: { ended: 20, follow: true },
-  output: {
-    kind: 'stream',
-    schema: (z) => z.object({ runs: z.array(runStateSchema(z)), after: z.string() }),
-    resume: ({ after }: RunFrame) => ({ after }),
-  },
-  run: (context, input, signal) => Promise.resolve(readChanges(context, input, signal)),
-};
-
 async function* readChanges(
   { runTable, caller }: OperationContext,
-  { ended, follow, after }: FollowRunsInput,
+  { ended, follow, after }: { ended: number; follow: boolean; after?: string | undefined },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RunFrame> {
   const follower = runTable.follower({ ended, caller }, after);
@@ -174,168 +281,16 @@ async function* readChanges(
   }
 }
 
-interface FollowEventsInput {
-  runId: string;
-  /** Only events after this `seq`. */
-  after: number;
-  follow: boolean;
-}
-
-interface EventFrame {
-  event: JournalEvent;
-}
-
-export const followEventsOperation: Operation<FollowEventsInput, AsyncIterable<EventFrame>> = {
-  name: 'followEvents',
-  method: 'GET',
-  path: '/v1/runs/{runId}/events',
-  access: 'read',
-  summary: 'Streams the events of the journal after a `seq`, with `follow` until the run ends.',
-  input: (z) =>
-    z.strictObject({
-      after: z.coerce.number().int().min(0).default(0),
-      follow: flagSchema(z),
-    }),
-  example: { after: 0, follow: true },
-  output: {
-    kind: 'stream',
-    schema: (z) =>
-      z.object({
-        event: z.looseObject({ v: z.number(), seq: z.number().int(), at: z.string(), type: z.string() }),
-      }),
-    resume: ({ event }: EventFrame) => ({ after: event.seq }),
-  },
-  async run({ store }, { runId, after, follow }, signal) {
-    return toFrames(store.follow(await store.find(runId), { after, follow, ...(signal && { signal }) }));
-  },
-};
-
 async function* toFrames(events: AsyncIterable<JournalEvent>): AsyncGenerator<EventFrame> {
   for await (const event of events) yield { event };
 }
 
-interface FollowRawInput {
-  runId: string;
-  /** Id of a story; undefined: all. */
-  story: string | undefined;
-  follow: boolean;
-}
-
-interface RawFrame {
-  /** Base64. */
-  raw: string;
-}
-
-export const followRawOperation: Operation<FollowRawInput, AsyncIterable<RawFrame>> = {
-  name: 'followRaw',
-  method: 'GET',
-  path: '/v1/runs/{runId}/raw',
-  access: 'read',
-  summary: 'Streams the output of the agents byte for byte, in base64; with `story` only that of one story.',
-  input: (z) => z.strictObject({ story: z.string().optional(), follow: flagSchema(z) }),
-  example: { story: 'US-001' },
-  output: { kind: 'stream', schema: (z) => z.object({ raw: z.base64() }) },
-  async run({ store }, input, signal) {
-    return readFrames(store, { ...input, runId: await store.find(input.runId) }, signal);
-  },
-};
-
 async function* readFrames(
   store: Store,
-  { runId, story, follow }: FollowRawInput,
+  { runId, story, follow }: { runId: string; story?: string | undefined; follow: boolean },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<RawFrame> {
   const key = story === undefined ? {} : { storyKey: storyOf(await store.readState(runId), story).key };
   for await (const bytes of store.followRaw(runId, { ...key, follow, ...(signal && { signal }) }))
     yield { raw: Buffer.from(bytes).toString('base64') };
 }
-
-export const readDiffOperation: Operation<
-  { runId: string; story: string | undefined; since?: number | undefined },
-  Buffer
-> = {
-  name: 'readDiff',
-  method: 'GET',
-  path: '/v1/runs/{runId}/diff',
-  access: 'read',
-  summary:
-    'Returns a unified diff of what a run or one of its stories landed, or of what an approval would land; for a story that has not landed, of its last attempt.',
-  input: (z) =>
-    z.strictObject({
-      story: z.string().optional(),
-      since: z.coerce
-        .number()
-        .int()
-        .min(1)
-        .optional()
-        .describe('With `story`: only what changed after the commit of this attempt, which was sent back.'),
-    }),
-  example: { story: 'US-001' },
-  output: { kind: 'bytes', mediaType: 'text/x-diff; charset=utf-8' },
-  async run({ host, store, masker, learnSecrets }, { story, since, ...input }) {
-    const runId = await store.find(input.runId);
-    const [state, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-    if (state.refused !== undefined) return Buffer.alloc(0);
-    await learnSecrets(config);
-    const { diffRun } = await import('../runs/diff-run.ts');
-    return masker.known(await diffRun({ home: host.home, store }, state, { story, since }));
-  },
-};
-
-export const listArtifactsOperation: Operation<{ runId: string }, { artifacts: Artifact[] }> = {
-  name: 'listArtifacts',
-  method: 'GET',
-  path: '/v1/runs/{runId}/artifacts',
-  access: 'read',
-  summary: 'Lists the files of the attempts and of the debug bundle (`debug_bundle/…`), sorted by path.',
-  output: {
-    kind: 'json',
-    schema: (z) => {
-      const artifact = z.object({ path: z.string(), bytes: z.number().int(), changedAt: z.string() });
-      return z.object({ artifacts: z.array(artifact) });
-    },
-  },
-  run: async ({ store }, { runId }) => ({ artifacts: await store.listArtifacts(await store.find(runId)) }),
-};
-
-interface ReadArtifactInput {
-  runId: string;
-  /** As in the list of artifacts. */
-  path: string;
-  /** Number of bytes to read from its end, at most 65,536; absent: the whole file. */
-  last: number | undefined;
-  /** Streams the whole file, whatever its size. */
-  whole?: boolean;
-}
-
-export const readArtifactOperation: Operation<ReadArtifactInput, Buffer | Readable> = {
-  name: 'readArtifact',
-  method: 'GET',
-  path: '/v1/runs/{runId}/artifacts/{path*}',
-  access: 'read',
-  summary:
-    'Returns a file of at most 16 MiB, or with `whole` of any size, or the `last` bytes of any file. Known secrets are masked; hidden characters are not.',
-  input: (z) => z.strictObject({ last: z.coerce.number().int().min(1).max(65_536).optional(), whole: flagSchema(z) }),
-  example: { last: 4096 },
-  // Containers wrote it: a browser must not interpret it.
-  output: { kind: 'bytes', mediaType: 'application/octet-stream' },
-  async run({ store, masker, learnSecrets }, { path, last, whole = false, ...input }) {
-    const runId = await store.find(input.runId);
-    const read = (): Promise<Buffer | AsyncIterable<Buffer>> => {
-      if (whole) return store.streamArtifact(runId, path);
-      return last === undefined ? store.readArtifactFile(runId, path) : store.readArtifactEnd(runId, path);
-    };
-    const [content, { config }] = await Promise.all([
-      read().catch(async (error: unknown) => {
-        throw toPrunedError(await store.readState(runId), error);
-      }),
-      store.readRecord(runId),
-    ]);
-    await learnSecrets(config);
-    // The server masks streams.
-    if (!Buffer.isBuffer(content)) return Readable.from(content);
-    // Text that looks like a secret was masked when the file was written, except in patches.
-    const masked = masker.known(content);
-    return last === undefined ? masked : masked.subarray(-last);
-  },
-};

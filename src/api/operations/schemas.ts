@@ -1,3 +1,5 @@
+import type { Right } from '../../core/access/access.ts';
+import type { IssueSource } from '../../core/issues/issue-source.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { FLAGS } from '../../core/review/flags.ts';
 import type {
@@ -8,17 +10,24 @@ import type {
 } from '../../core/run/control-result.ts';
 import { isPriority } from '../../core/run/priority.ts';
 import { USER_NAME } from '../submit/user-name.ts';
-import type { Schema, Zod } from './operation.ts';
+import type { Fields, Schema, Shape, Zod } from './operation.ts';
 
 /** Runs of one submit. */
 export const MAX_RUNS_PER_SUBMIT = 1000;
 
 export const placeSchema = (z: Zod) => z.string().min(1).max(4096).describe('A path, or the URL of a repository.');
 
+/** A PRD: in a request, its content is in base64. */
 export const prdSchema = (z: Zod) =>
   z
     .strictObject({ path: z.string().min(1).max(4096), content: z.base64() })
+    .transform(({ path, content }): PrdFile => ({ path, bytes: new Uint8Array(Buffer.from(content, 'base64')) }))
     .describe('A PRD; `content` is the file in base64, `path` its name in messages.');
+
+/** The opposite: a PRD as requests have it. */
+export function toWirePrd({ path, bytes }: PrdFile): { path: string; content: string } {
+  return { path, content: Buffer.from(bytes).toString('base64') };
+}
 
 export const prioritySchema = (z: Zod) =>
   z.number().refine(isPriority, 'must be a priority').optional().describe('Lower values run first; 0 by default.');
@@ -59,11 +68,65 @@ export const submitOptions = (z: Zod) => ({
   user: z.string().regex(USER_NAME).optional().describe('Who submits; `api` by default.'),
 });
 
+/** Options of all runs of a submit; not all of them can be in a request. */
+export interface SubmitOptions extends Fields<typeof submitOptions> {
+  /** With `dryRun`: the agent plans stories. */
+  planning?: true;
+  /** The request came over the network: it must not name local files or servers, and may set less. */
+  remote?: true;
+  /** What the sender of such a request may cause; by default nothing. */
+  rights?: readonly Right[];
+  /** The repository is temporary and removed when the run ends: nothing can be landed. */
+  scratch?: true;
+  /** `halo task` submits it and records its result in the tasks file. */
+  task?: true;
+  /** The issues from which the PRD was made. */
+  issues?: IssueSource;
+}
+
+export interface SubmitRequest extends SubmitOptions {
+  prd: PrdFile;
+  /** Paths or URLs of repositories; each becomes a run. */
+  repos: string[];
+}
+
+/** One of several repositories, whose runs may run after others. */
+export const batchEntrySchema = (z: Zod) =>
+  z.strictObject({
+    name: z.string().min(1).describe('Unique in the batch.'),
+    repo: placeSchema(z),
+    prd: prdSchema(z),
+    deps: z.array(z.string()).describe('Names of members whose runs must end with SUCCESS first.'),
+    priority: prioritySchema(z),
+  });
+
+export type BatchEntry = Shape<typeof batchEntrySchema>;
+
+export interface BatchRequest extends SubmitOptions {
+  members: BatchEntry[];
+}
+
+/** Which issues a run gets, and where. */
+export const issuesFields = (z: Zod) => ({
+  source: z.string().min(1).max(1000).describe('`github:owner/repo`, `gitlab:group/project` or `gitea:owner/repo`.'),
+  label: z.string().max(100).optional().describe('The label of the issues; default: `issues.label`.'),
+  again: z.boolean().optional().describe('Include issues that a run works on or has landed.'),
+  repo: placeSchema(z),
+});
+
+/** A run whose stories are the open issues of a project. */
+export type IssuesRequest = Fields<typeof issuesFields> & Omit<SubmitOptions, 'issues'>;
+
 /** Changed settings of an existing run. */
 export const settingsSchema = (z: Zod) => ({
   set: givenSettings(z).optional().describe('Settings, as `key=value`.'),
   yes: z.boolean().optional().describe('Confirms changed gates or a changed image.'),
 });
+
+export interface NewSettings extends Fields<typeof settingsSchema> {
+  /** The request came over the network, with these rights of its sender: its rules apply. */
+  request?: readonly Right[];
+}
 
 /** A boolean in a query. */
 export const flagSchema = (z: Zod) =>
@@ -93,7 +156,7 @@ export const confirmationSchema = (z: Zod) => ({
 
 const OWNER = 'The worker that alone executes the run; absent: any worker does.';
 
-export const submittedSchema: Schema = (z) =>
+export const submittedSchema = (z: Zod) =>
   z.object({
     runs: z.array(
       z.object({
@@ -107,6 +170,8 @@ export const submittedSchema: Schema = (z) =>
       }),
     ),
   });
+
+export type Submitted = Shape<typeof submittedSchema>['runs'][number];
 
 /** The main fields of a run's state; journals of later versions may add others. */
 export const runStateSchema = (z: Zod) =>
@@ -188,16 +253,81 @@ export const unreadableSchema = (z: Zod) =>
     .array(z.object({ runId: z.string(), reason: z.string() }))
     .describe('Runs whose journal could not be read; the report lacks them.');
 
-/** A PRD in a request: its content is in base64. */
-export interface WirePrd {
-  path: string;
-  content: string;
-}
+/** A process that executes stories. */
+export const workerSchema = (z: Zod) =>
+  z.object({
+    id: z.string(),
+    takes: z.enum(['any', 'own']).describe('`own`: only the runs of a `halo run` process.'),
+    host: z.string(),
+    pid: z.number().int(),
+    since: z.string().optional().describe('When it started, in ISO 8601, if known.'),
+    seen: z.string().optional().describe('When it last renewed its registration, in ISO 8601.'),
+    version: z.string().optional().describe('The version of halo, if the queue knows the worker.'),
+    slots: z
+      .number()
+      .int()
+      .optional()
+      .describe('How many stories it may run in parallel, if the queue knows the worker.'),
+    busy: z.number().int().optional().describe('How many stories it runs.'),
+    draining: z.boolean().describe('It finishes the stories that it runs and takes no others.'),
+  });
 
-export function toWirePrd({ path, bytes }: PrdFile): WirePrd {
-  return { path, content: Buffer.from(bytes).toString('base64') };
-}
+export type WorkerView = Shape<typeof workerSchema>;
 
-export function fromWirePrd({ path, content }: WirePrd): PrdFile {
-  return { path, bytes: new Uint8Array(Buffer.from(content, 'base64')) };
-}
+/** A breaker that is not closed. */
+export const breakerSchema = (z: Zod) =>
+  z.object({
+    key: z.string().describe('`run:<runId>`, `repository:<mirror>` or `provider:<host>`.'),
+    status: z.enum(['open', 'half-open']),
+    reason: z.string(),
+    until: z.string().nullable().describe('When one story may try, in ISO 8601; null: only a reset closes it.'),
+  });
+
+export type BreakerView = Shape<typeof breakerSchema>;
+
+/** An attempt repeated from its cassette, compared with its record. */
+export const replayedSchema = (z: Zod) =>
+  z.object({
+    story: z.string(),
+    attempt: z.number().int(),
+    image: z.string(),
+    divergence: z.string().optional().describe('The first request of the agent that differed.'),
+    checks: z.array(
+      z.object({
+        what: z.string(),
+        recorded: z.string(),
+        found: z.string(),
+        ok: z.boolean().nullable().describe('null: informative only.'),
+      }),
+    ),
+  });
+
+export type Replayed = Shape<typeof replayedSchema>;
+
+/** A prompt before a run. */
+export const previewSchema = (z: Zod) =>
+  z.object({
+    story: z.string(),
+    agent: z.string(),
+    commit: z.string(),
+    text: z.string().describe('The prompt.'),
+    tokens: z.number().int().describe('An estimate: four bytes each.'),
+    testsFirst: z
+      .enum(['report', 'on'])
+      .optional()
+      .describe('The prompt is the one for the tests that are written first.'),
+    maxTokens: z.number().int().describe('0: no limit.'),
+    fits: z.boolean().describe('False if the parts that are never cut are longer than the limit.'),
+    sections: z.array(
+      z.object({
+        name: z.string(),
+        file: z.string().optional(),
+        tokens: z.number().int(),
+        cut: z.number().int().optional().describe('Tokens that are not in the prompt.'),
+      }),
+    ),
+    problems: z.array(z.string()).describe('Why a submit would refuse files of `[prompt]`, a sentence each.'),
+    warnings: z.array(z.string()),
+  });
+
+export type PreviewedPrompt = Shape<typeof previewSchema>;

@@ -7,7 +7,8 @@ import { isInside, pathExists, readRegularFile, writeAtomic } from '../../lib/fs
 import { sleep } from '../../lib/async.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
-import type { RunView, SubmitOptions, SubmitRequest } from '../operations/requests.ts';
+import type { RunView } from '../operations/runs.ts';
+import type { SubmitOptions, SubmitRequest } from '../operations/schemas.ts';
 import type { Operations } from '../operations.ts';
 import { archiveFile, chooseArchivePath, isEdited } from './archive-file.ts';
 import { describeFailedBefore, describeFailure, runFailureOf, notePathOf } from './failure-note.ts';
@@ -15,7 +16,7 @@ import { digestOf, type FolderRecord, type FolderRecords } from './folder-record
 import { scanFolder, WrittenFiles, type FolderFile } from './scan-folder.ts';
 
 export interface FolderQueueOptions {
-  operations: Pick<Operations, 'submit' | 'get'>;
+  operations: Pick<Operations, 'submit' | 'getRun'>;
   records: FolderRecords;
   /** The real path. */
   folder: string;
@@ -132,7 +133,7 @@ export class FolderQueue {
   async #stays(record: FolderRecord, bytes: Buffer): Promise<boolean> {
     const { name, runId, digest } = record;
     if (runId !== undefined) {
-      const view = await this.#with.operations.get(runId).catch(() => undefined);
+      const view = await this.#with.operations.getRun({ runId }).catch(() => undefined);
       if (view !== undefined && (view.state.status !== 'ended' || view.state.stopReason === 'SUCCESS')) {
         await this.#with.records.save({ ...record, state: 'running' });
         return false;
@@ -215,7 +216,7 @@ export class FolderQueue {
     await records.save(saved);
     const prd = { path: join(folder, name), bytes: new Uint8Array(Buffer.from(record.content, 'base64')) };
     try {
-      const [run] = await operations.submit({ ...(request as unknown as Omit<SubmitRequest, 'prd'>), prd });
+      const [run] = (await operations.submit({ ...(request as unknown as Omit<SubmitRequest, 'prd'>), prd })).runs;
       if (run === undefined) throw new HaloError('INTERNAL', 'The submit created no run.');
       // First: a record of a running PRD is not submitted again after a crash.
       if (at !== undefined) await records.saveLastRun({ runId: run.runId, head: at });
@@ -237,7 +238,7 @@ export class FolderQueue {
 
   /** The last run, if its result is not on the branch of the user yet. */
   async #buildsOn(runId: string): Promise<string | undefined> {
-    const view = await this.#with.operations.get(runId).catch(() => undefined);
+    const view = await this.#with.operations.getRun({ runId }).catch(() => undefined);
     return view?.state.stopReason === 'SUCCESS' && view.state.landed === undefined ? runId : undefined;
   }
 
@@ -245,7 +246,7 @@ export class FolderQueue {
   async #untilEnded({ runId = '' }: FolderRecord): Promise<RunState | undefined> {
     const { operations, signal, observe } = this.#with;
     for (;;) {
-      const view = await operations.get(runId);
+      const view = await operations.getRun({ runId });
       if (view.state.status === 'ended') return view.state;
       await observe?.(view);
       await sleep(this.#pollMs, signal);

@@ -1,6 +1,6 @@
 import { agentAdapter } from '../../agents/registry.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import type { Story } from '../../core/prd/prd.ts';
+import type { PrdFile, Story } from '../../core/prd/prd.ts';
 import { resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
 import { testGlobsOf } from '../../core/review/tests-first.ts';
 import { sortStories } from '../../core/run/story-order.ts';
@@ -10,7 +10,7 @@ import { isUrl } from '../../git/repository/repo-url.ts';
 import { listSome } from '../../lib/text.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { buildStoryPrompt } from '../../worker/prompt/story-prompt.ts';
-import type { PreviewedPrompt, PromptRequest } from '../operations/requests.ts';
+import type { PreviewedPrompt, SubmitOptions } from '../operations/schemas.ts';
 import { resolveSubmission } from '../submit/resolve-submission.ts';
 import { readInTurn } from '../access/read-in-turn.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
@@ -21,7 +21,12 @@ const NO_GATES = 'No gates are configured: halo run --prd runs without gates, an
 /** Builds the first prompt of the first attempt at a story (with tests first, the one for its tests) as a run of the checked-out commit would, without a run. */
 export async function previewPrompt(
   context: SubmitContext,
-  { prd: file, repo: source, story: storyId, ...options }: PromptRequest,
+  {
+    prd: file,
+    repo: source,
+    story: storyId,
+    ...options
+  }: SubmitOptions & { prd: PrdFile; repo: string; story?: string | undefined },
 ): Promise<PreviewedPrompt> {
   const prd = await readInTurn(context, () => parsePrd(file.bytes, file.path));
   assertFilledIn(prd, file.path);

@@ -12,7 +12,7 @@ import { escapesFolder } from '../../lib/fs.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { decodeDocument, MAX_DOCUMENT_BYTES } from './decode-document.ts';
 import { linkError, openTarget, readTarget } from './import-target.ts';
-import type { SubmitRequest } from '../operations/requests.ts';
+import type { SubmitRequest } from '../operations/schemas.ts';
 import { defined } from '../../lib/guards.ts';
 
 const DOCUMENT = 'document.md';

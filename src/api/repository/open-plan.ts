@@ -12,7 +12,7 @@ import { readPlanned } from '../../prd/read-planned.ts';
 import { assertUpdatable, updatePlan, writePlan, type UpdatedPlan } from '../../prd/update-plan.ts';
 import { decodeDocument } from './decode-document.ts';
 import { openTarget } from './import-target.ts';
-import type { SubmitRequest } from '../operations/requests.ts';
+import type { SubmitRequest } from '../operations/schemas.ts';
 
 /** All documents of a plan together. */
 const MAX_DOCUMENTS_BYTES = 1024 * 1024;

@@ -6,7 +6,7 @@ import type { RunState } from '../../core/run/state.ts';
 import type { BreakerStore } from '../../store/breaker-files.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
-import type { BreakerView } from '../operations/requests.ts';
+import type { BreakerView } from '../operations/schemas.ts';
 import { defined } from '../../lib/guards.ts';
 
 export interface BreakerKeeper {

@@ -3,7 +3,6 @@ import type { RunState } from '../../core/run/state.ts';
 import { withTimeout } from '../../lib/async.ts';
 import { countWorkersFor } from '../../worker/run/run-ownership.ts';
 import type { OperationContext } from '../operations/operation-context.ts';
-import type { RunView } from '../operations/requests.ts';
 import { readWorkers } from './read-workers.ts';
 
 /** A view of a run does not wait longer for Redis, which knows the draining workers. */
@@ -13,10 +12,10 @@ const REDIS_MS = 2_000;
 export async function readTakers(
   context: Pick<OperationContext, 'host' | 'openQueue'>,
   state: RunState,
-): Promise<Pick<RunView, 'workers' | 'draining'>> {
+): Promise<{ workers: number; draining?: number }> {
   const workers = await countWorkersFor(context.host.home, state);
   if (workers === 0 || !hasNothingRunning(state)) return { workers };
-  let takers: Pick<RunView, 'workers' | 'draining'> = { workers };
+  let takers: { workers: number; draining?: number } = { workers };
   await withTimeout(
     REDIS_MS,
     readWorkers(context).then((running) => (takers = countTakers(state, running))),

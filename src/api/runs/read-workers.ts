@@ -1,7 +1,7 @@
 import { defined } from '../../lib/guards.ts';
 import { listWorkers } from '../../store/process-registry.ts';
 import type { OperationContext } from '../operations/operation-context.ts';
-import type { WorkerView } from '../operations/requests.ts';
+import type { WorkerView } from '../operations/schemas.ts';
 
 /** The running workers, the oldest first, with what the queue knows of them. Without Redis, only what the home knows. */
 export async function readWorkers({

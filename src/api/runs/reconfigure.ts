@@ -10,7 +10,7 @@ import type { RunRepo } from '../../core/journal/run-created.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { readFileAt } from '../../git/repository/inspect-repo.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
-import type { NewSettings } from '../operations/requests.ts';
+import type { NewSettings } from '../operations/schemas.ts';
 import { readConfig } from '../repository/repo-config.ts';
 import { defined } from '../../lib/guards.ts';
 

@@ -21,14 +21,19 @@ import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { lastPrd } from '../../worker/run/read-run.ts';
 import { replayStory, type Recorded } from '../../worker/proof/replay-story.ts';
-import type { Replayed, ReplayOptions } from '../operations/requests.ts';
+import type { Replayed } from '../operations/schemas.ts';
 
 const CASSETTE = 'cassette.jsonl';
 
 /** Repeats an attempt from its cassette. Its files are written to a temporary folder. */
 export async function replayAttempt(
   host: Host,
-  { runId, storyId, attempt, signal = new AbortController().signal }: ReplayOptions & { runId: string },
+  {
+    runId,
+    storyId,
+    attempt,
+    signal = new AbortController().signal,
+  }: { runId: string; storyId: string; attempt?: number; signal?: AbortSignal },
 ): Promise<Replayed> {
   const store = openStore(host.home, { transcribe });
   const recorded = await readAttempt(store, runId, { storyId, attempt });

@@ -9,7 +9,7 @@ import { isUrl } from '../../git/repository/repo-url.ts';
 import { readRegularFile, readRegularText } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { discoverPrd } from '../repository/discover-prd.ts';
-import type { BatchEntry } from '../operations/requests.ts';
+import type { BatchEntry } from '../operations/schemas.ts';
 
 const NAME = z
   .string()

@@ -6,7 +6,7 @@ import { findCredentials, stripCredentials } from '../../core/text/address-crede
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { assertSelection } from '../../prd/assert-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
-import type { BatchEntry, BatchRequest, SubmitOptions } from '../operations/requests.ts';
+import type { BatchEntry, BatchRequest, SubmitOptions } from '../operations/schemas.ts';
 import type { ResolvedSubmission } from './resolve-submission.ts';
 
 /** One repository of a submit. */

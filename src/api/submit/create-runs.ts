@@ -1,7 +1,7 @@
 import type { RunCreated } from '../../core/journal/run-created.ts';
 import { defined } from '../../lib/guards.ts';
 import { haloVersion } from '../../lib/version.ts';
-import type { SubmitOptions } from '../operations/requests.ts';
+import type { SubmitOptions } from '../operations/schemas.ts';
 import type { ResolvedSubmission } from './resolve-submission.ts';
 import { linkRunFiles, type PrdOwnership } from './prd-ownership.ts';
 import type { Member } from './batch-members.ts';

@@ -6,7 +6,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { writeAtomic, readIfExists } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
 import { tryParseJson } from '../../lib/parse-json.ts';
-import type { BatchRequest, Submitted } from '../operations/requests.ts';
+import type { BatchRequest, Submitted } from '../operations/schemas.ts';
 import type { SubmitContext } from './submit-context.ts';
 
 /** The runs that were created for a key, and the fingerprint of the request. */

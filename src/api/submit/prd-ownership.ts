@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { folderOfNamedPrd, PRDS_GITIGNORE, RUN_FILES } from '../../core/prd/prd-names.ts';
 import { readRegularFile } from '../../lib/fs.ts';
-import type { SubmitRequest } from '../operations/requests.ts';
+import type { SubmitRequest } from '../operations/schemas.ts';
 
 /** What halo may do with the PRD file of a run, in addition to reading what was sent. */
 export interface PrdOwnership {

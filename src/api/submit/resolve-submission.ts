@@ -20,7 +20,7 @@ import { findUnfinishedOperation } from '../../git/repository/worktrees.ts';
 import { findPlaces, requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl, mirrorName, parseRemote, type RemoteAccess } from '../../git/repository/repo-url.ts';
 import { findGuarded } from './guarded-paths.ts';
-import type { SubmitOptions } from '../operations/requests.ts';
+import type { SubmitOptions } from '../operations/schemas.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { resolveRequestedRepo, type RequestedRepo } from './requested-repo.ts';
 import { findMarkedPrds } from '../../worker/repository/marked-prds.ts';

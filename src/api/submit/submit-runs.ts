@@ -16,7 +16,7 @@ import type { StoryQueue } from '../../queue/queue.ts';
 import { updateDependencies } from '../../worker/recovery/update-dependencies.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
 import { nextJobs } from '../../worker/run/next-jobs.ts';
-import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations/requests.ts';
+import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations/schemas.ts';
 import { requireUsablePrompts } from '../prompts/usable-prompts.ts';
 import { createRuns, type PlannedMember } from './create-runs.ts';
 import { submitOnce } from './idempotent-submit.ts';

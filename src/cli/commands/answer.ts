@@ -49,11 +49,11 @@ async function answer(
 ): Promise<void> {
   const result = await cli.withRun(runId, async (operations, id) => {
     const story = flags.story ?? (await requireAsking(operations, id));
-    return operations.answer(
-      id,
+    return operations.answer({
+      runId: id,
       story,
-      await readAnswerOf(text, flags, { cli, about: () => ask(operations, id, story) }),
-    );
+      ...(await readAnswerOf(text, flags, { cli, about: () => ask(operations, id, story) })),
+    });
   });
   await printControlResult(result, { word: 'answered', json: flags.json === true, cli });
 }
@@ -63,13 +63,13 @@ async function readAnswerOf(
   text: string | undefined,
   { option, file, edit }: Flags,
   { cli, about }: { cli: Cli; about: () => Promise<string> },
-): Promise<string | { option: number }> {
+): Promise<{ text: string } | { option: number }> {
   const given = await readMessage({ text, file, edit }, about, cli);
   if ((given === undefined) === (option === undefined))
     throw new HaloError('USAGE', 'An answer is either a text or an option.', {
       hint: 'Pass a text, --option, --file or --edit.',
     });
-  if (given !== undefined) return given;
+  if (given !== undefined) return { text: given };
   const chosen = Number(option);
   if (Number.isInteger(chosen) && chosen > 0) return { option: chosen };
   throw new HaloError('USAGE', `--option must be a number from 1, not ${safeLine(option ?? '')}.`);
@@ -77,14 +77,14 @@ async function readAnswerOf(
 
 /** The question of a story with its options. */
 async function ask(operations: Operations, runId: string, storyId: string): Promise<string> {
-  const { state } = await operations.get(runId);
+  const { state } = await operations.getRun({ runId });
   const story = storyOf(state, storyId);
   return [story.summary ?? '', ...questionLines(story)].join('\n');
 }
 
 /** The only story of the run that asks a question. Throws STEER_REFUSED if none does, and USAGE if several do. */
 async function requireAsking(operations: Operations, runId: string): Promise<string> {
-  const { state } = await operations.get(runId);
+  const { state } = await operations.getRun({ runId });
   const [asking, ...others] = state.stories.filter(isQuestion).map(({ id }) => id);
   if (asking === undefined)
     throw new HaloError('STEER_REFUSED', `No story of run ${runId} asks a question.`, {

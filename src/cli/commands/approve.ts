@@ -7,6 +7,7 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { noteIfNoWorker } from '../options/control-command.ts';
 import { noteReview, printFindings } from '../output/review-text.ts';
+import { describeDecided } from './reject.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 
 interface Flags {
@@ -44,36 +45,36 @@ async function approve(runId: string | undefined, flags: Flags, cli: Cli): Promi
   if (story === undefined) return approveRun(runId, flags, cli);
   const { decided, view } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli, story });
-    const before = (await operations.get(id)).state.stories;
+    const before = (await operations.getRun({ runId: id })).state.stories;
     const stories = before.filter((each) => each.id === story && each.held !== undefined);
     await printFindings(json ? [] : stories, cli);
     const [held] = stories.flatMap((each) => each.held ?? []);
     const asked = { stories, commit: held?.commit ?? '', verb: 'approve' as const, confirm };
     const confirmation = json || held === undefined ? { confirm } : await confirmFlags(asked, cli);
-    const decided = await operations.approve(id, story, confirmation);
-    return { decided, view: await operations.get(id) };
+    const decided = await operations.approve({ runId: id, story, ...confirmation });
+    return { decided, view: await operations.getRun({ runId: id }) };
   });
   if (json) return cli.printJson(decided);
   const word = decided.changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
-  await cli.print(`${word}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
-  await cli.note(whatNext(view.state, decided));
+  await cli.print(`${word}  ${describeDecided(decided)}`);
+  if ('story' in decided) await cli.note(whatNext(view.state, decided));
   await noteIfNoWorker(view, cli);
 }
 
 async function approveRun(runId: string | undefined, { json, confirm }: Flags, cli: Cli): Promise<void> {
   const { decided, next } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli });
-    const { state } = await operations.get(id);
+    const { state } = await operations.getRun({ runId: id });
     const stories = landingStories(state);
     await printFindings(json ? [] : stories, cli);
     const asked = { stories, commit: state.tip, verb: 'approve' as const, confirm };
     const confirmation = json ? { confirm } : await confirmFlags(asked, cli);
-    return { decided: await operations.approveRun(id, confirmation), next: commandOf(landingStep(state)) };
+    return { decided: await operations.approve({ runId: id, ...confirmation }), next: commandOf(landingStep(state)) };
   });
   if (json) return cli.printJson(decided);
-  const { tip, landed, changed } = decided;
-  const word = changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
-  await cli.print(`${word}  ${decided.runId}  up to ${tip.slice(0, 7)}`);
+  const word = decided.changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');
+  await cli.print(`${word}  ${describeDecided(decided)}`);
+  const landed = 'tip' in decided ? decided.landed : undefined;
   await cli.note(landed === undefined ? `Next: ${next}` : `Landed on ${safeLine(landed.branch)}.`);
 }
 

@@ -37,7 +37,7 @@ See also: halo logs, halo cost, halo verify`;
 
 async function audit({ by, type, limit, json, ...scope }: Flags, cli: Cli): Promise<void> {
   const query = { by, type, limit, ...reportScope(scope) };
-  const report = await cli.withOperations((operations) => operations.audit(query));
+  const report = await cli.withOperations((operations) => operations.reportAudit(query));
   if (json) return cli.printJson(report);
   if (report.entries.length === 0) await cli.note('No event matches.');
   else await cli.print(...auditTable(report.entries, cli));

@@ -30,7 +30,7 @@ See also: halo submit, halo status`;
 
 async function show(part: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
   const batches = groupRuns(
-    (await cli.withOperations((operations) => operations.listSome({ batch: part ?? '' }))).runs,
+    (await cli.withOperations((operations) => operations.listRuns({ batch: part ?? '' }))).runs,
   );
   if (part === undefined) {
     if (flags.json) return cli.printJson([...batches].map(([id, runs]) => toJson(id, runs)));

@@ -1,6 +1,6 @@
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { BreakerView } from '../../api/operations/requests.ts';
+import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { Cli, Define } from '../cli.ts';
 import { noteIfNoWorker } from '../options/control-command.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
@@ -56,7 +56,7 @@ Exit codes:
 See also: halo breaker list`;
 
 async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
-  const breakers = await cli.withOperations((operations) => operations.breakers());
+  const { breakers } = await cli.withOperations((operations) => operations.listBreakers());
   if (json) return cli.printJson(breakers);
   if (breakers.length === 0) return cli.note('No breaker is open.');
   const heading = ['BREAKER', 'STATE', 'UNTIL', 'WHY'].map((text) => ({ text }));
@@ -76,9 +76,12 @@ function untilText({ status, until }: BreakerView): string {
 }
 
 async function reset(key: string, { json }: { json?: true }, cli: Cli): Promise<void> {
-  const closed = await cli.withOperations((operations) => operations.resetBreaker(key));
+  const { key: closed } = await cli.withOperations((operations) => operations.resetBreaker({ key }));
   if (json) return cli.printJson({ key: closed });
   await cli.print(`${cli.paint('good', 'closed')}  ${safeLine(closed)}`);
   if (!closed.startsWith('run:')) return;
-  await noteIfNoWorker(await cli.withOperations((operations) => operations.get(closed.slice('run:'.length))), cli);
+  await noteIfNoWorker(
+    await cli.withOperations((operations) => operations.getRun({ runId: closed.slice('run:'.length) })),
+    cli,
+  );
 }

@@ -17,5 +17,5 @@ export const define = controlCommand({
   help: HELP,
   word: 'cancelled',
   all: { verb: 'cancel', select: () => ({ affects: () => true }) },
-  prepare: () => (operations, runId, story) => operations.cancel(runId, story),
+  prepare: () => (operations, runId, story) => operations.cancel({ runId, story }),
 });

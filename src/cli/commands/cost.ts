@@ -58,7 +58,7 @@ function parseBy(text: string): CostGroup[] {
 
 async function showCost({ by = ['run'], json, run, since }: Flags, cli: Cli): Promise<void> {
   const report = await cli.withOperations((operations) =>
-    operations.costs({ by: by.join(','), ...reportScope(defined({ run, since })) }),
+    operations.reportCosts({ by: by.join(','), ...reportScope(defined({ run, since })) }),
   );
   if (json) return cli.printJson(report);
   if (report.rows.length === 0) await cli.note('No attempt has used a model.');
@@ -71,7 +71,7 @@ async function showQuality({ by = ['repo'], json, run, since }: Flags, cli: Cli)
   if (group === undefined || more.length > 0)
     throw new HaloError('USAGE', `With --quality, --by must be one of ${QUALITY_GROUPS.join(', ')}.`);
   const report = await cli.withOperations((operations) =>
-    operations.quality({ by: group, ...reportScope(defined({ run, since })) }),
+    operations.reportQuality({ by: group, ...reportScope(defined({ run, since })) }),
   );
   if (json) return cli.printJson(report);
   if (report.rows.length === 0) await cli.note('No story has landed or failed.');

@@ -32,7 +32,9 @@ Examples:
 See also: halo logs, halo audit, halo breaker`;
 
 async function errors({ json, class: only, ...scope }: Flags, cli: Cli): Promise<void> {
-  const report = await cli.withOperations((operations) => operations.errors({ class: only, ...reportScope(scope) }));
+  const report = await cli.withOperations((operations) =>
+    operations.reportErrors({ class: only, ...reportScope(scope) }),
+  );
   if (json) return cli.printJson(report);
   if (report.errors.length === 0)
     await cli.note(only === undefined ? 'No attempt has failed.' : `No attempt has failed with the class ${only}.`);

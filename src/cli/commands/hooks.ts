@@ -86,7 +86,7 @@ interface Flags {
 }
 
 async function list({ json }: Flags, cli: Cli): Promise<void> {
-  const endpoints = await cli.withOperations((operations) => operations.endpoints());
+  const { endpoints } = await cli.withOperations((operations) => operations.listEndpoints());
   if (json) return cli.printJson(endpoints);
   if (endpoints.length === 0)
     return cli.note('There are no endpoints: add [notify.<name>] to config.toml of HALO_HOME.');
@@ -110,13 +110,13 @@ function endpointRow({ name, type, host, events, waiting, givenUp, why }: Endpoi
 }
 
 async function test(name: string, { json }: Flags, cli: Cli): Promise<void> {
-  const result = await cli.withOperations((operations) => operations.testEndpoint(name));
+  const result = await cli.withOperations((operations) => operations.testEndpoint({ name }));
   if (json) return cli.printJson(result);
   await cli.print(`${cli.paint('good', 'delivered')}  to ${name}`);
 }
 
 async function showLog({ json }: Flags, cli: Cli): Promise<void> {
-  const deliveries = await cli.withOperations((operations) => operations.deliveries(MAX_DELIVERIES));
+  const { deliveries } = await cli.withOperations((operations) => operations.listDeliveries({ limit: MAX_DELIVERIES }));
   if (json) return cli.printJson(deliveries);
   if (deliveries.length === 0) return cli.note('Nothing was sent yet.');
   await cli.print(...table([DELIVERY_HEADING, ...deliveries.toReversed().map(deliveryRow)], layoutOf(cli)));
@@ -137,7 +137,7 @@ function deliveryRow({ at, endpoint, ids, type, run, result, why }: DeliveryView
 }
 
 async function retry(name: string, { json }: Flags, cli: Cli): Promise<void> {
-  const notifications = await cli.withOperations((operations) => operations.retryEndpoint(name));
+  const { notifications } = await cli.withOperations((operations) => operations.retryEndpoint({ name }));
   if (json) return cli.printJson({ notifications });
   if (notifications === 0) return cli.note(`${name} has received everything.`);
   await cli.print(`${cli.paint('good', 'queued')}  ${notifications} for ${name}`);

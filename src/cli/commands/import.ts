@@ -112,22 +112,22 @@ async function saveImport(
   { operations, runId, end }: Followed,
   { imported, out, flags, cli }: ImportResult,
 ): Promise<void> {
-  const { state, dir } = await operations.get(runId);
+  const { state, dir } = await operations.getRun({ runId });
   if (end !== 'SUCCESS') {
     cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
     return cli.note(`${cli.paintErr('bad', 'FAILED')}  no PRD was written: ${safeLine(state.detail ?? '')}`, dir);
   }
   const { text, changed, stories, replaced } = await imported.read(state).catch(async (error: unknown) => {
-    await operations.rejectRun(runId, 'the agent wrote no valid PRD');
+    await operations.reject({ runId, reason: 'the agent wrote no valid PRD' });
     await cli.note(`${cli.paintErr('bad', 'FAILED')}  the agent wrote no valid PRD; nothing was written`, dir);
     throw error;
   });
   if (!changed) return cli.note(`The agent changed nothing; ${out} is unchanged.`);
-  await showDiff(await operations.diff(runId, undefined), cli);
+  await showDiff(await operations.readDiff({ runId }), cli);
   const answer = await ask({ count: countOf(stories), out, replaced }, flags, cli);
   if (answer !== 'yes') {
     cli.exitCode = exitCodeOf(answer === undefined ? 'USER_ABORT' : 'APPROVAL_DENIED');
-    await operations.rejectRun(runId, 'its PRD was not written');
+    await operations.reject({ runId, reason: 'its PRD was not written' });
     return cli.note('Nothing was written.');
   }
   await imported.save(text);

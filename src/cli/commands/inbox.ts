@@ -1,4 +1,4 @@
-import type { BreakerView } from '../../api/operations/requests.ts';
+import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
 import { commandOf } from '../../core/run/next-steps.ts';
@@ -38,8 +38,8 @@ interface Waiting {
 
 async function show({ json }: { json?: true }, cli: Cli): Promise<void> {
   const [runs, breakers] = await cli.withOperations(async (operations) => [
-    (await operations.listSome({ ended: MAX_ENDED })).runs,
-    await operations.breakers({ shared: true }),
+    (await operations.listRuns({ ended: MAX_ENDED })).runs,
+    (await operations.listBreakers({ shared: true })).breakers,
   ]);
   const waiting = [...runs.flatMap((run) => waitingIn(run, runs)), ...breakers.map(waitingBreaker)];
   if (json) return cli.printJson(waiting);

@@ -36,7 +36,10 @@ See also: halo show, halo diff, halo status`;
 async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const landed = await cli.withRun(runId, async (operations, id) => {
     if (!flags.json) await noteReview(operations, id, { cli });
-    return operations.land(id, await confirm((await operations.get(id)).state, flags, cli));
+    return operations.land({
+      runId: id,
+      ...(await confirm((await operations.getRun({ runId: id })).state, flags, cli)),
+    });
   });
   if (flags.json) return cli.printJson(landed);
   if (landed.from === landed.to) return cli.print(`${landed.branch} is already at ${landed.to.slice(0, 7)}`);

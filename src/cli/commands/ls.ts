@@ -74,7 +74,7 @@ async function readRuns(operations: Operations, { json, ...filter }: Flags, cli:
   const query = await toQuery(filter, cli);
   // The state of runs that have not ended is decided here.
   const isDecided = conditions.state === undefined || !isOpenState(conditions.state);
-  const listed = await operations.listSome({ ...query, ...(isDecided && { newest: most }) });
+  const listed = await operations.listRuns({ ...query, ...(isDecided && { newest: most }) });
   const matching = await filterRuns(listed.runs, filter, cli);
   if (isDecided || most === undefined || matching.length <= most) return { ...listed, runs: matching, isFiltered };
   const runs = matching.slice(0, most);

@@ -36,8 +36,9 @@ See also: halo logs, halo config show`;
 async function network(runId: string | undefined, { story, json }: Flags, cli: Cli): Promise<void> {
   const events = await cli.withRun(runId, async (operations, id) => {
     const all: JournalEvent[] = [];
-    for await (const event of operations.follow(id, { after: 0, follow: false })) all.push(event);
-    if (story !== undefined) storyOf((await operations.get(id)).state, story);
+    for await (const { event } of await operations.followEvents({ runId: id, after: 0, follow: false }))
+      all.push(event);
+    if (story !== undefined) storyOf((await operations.getRun({ runId: id })).state, story);
     return all;
   });
   const report = summarizeNetwork(events, story);

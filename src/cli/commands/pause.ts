@@ -42,7 +42,7 @@ See also: halo resume, halo cancel`;
 
 async function pause(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const { now = false, json = false } = flags;
-  const control = (operations: Operations, id: string) => operations.pause(id, { now });
+  const control = (operations: Operations, id: string) => operations.pause({ runId: id, now });
   assertAll(flags, { 'a run': runId });
   // With --now, a run that is already pausing is interrupted.
   const affects = ({ paused }: ListedRun) => paused === undefined || (now && !paused.now);

@@ -111,13 +111,17 @@ interface PlanResult {
 
 /** Shows the plan and writes it, if the user confirms. Throws PRD_INVALID if the agent gave no valid plan. */
 async function savePlan({ operations, runId, end }: Followed, { session, flags, cli }: PlanResult): Promise<void> {
-  const { state, dir } = await operations.get(runId);
+  const { state, dir } = await operations.getRun({ runId });
   const [story] = state.stories;
   if (end !== 'SUCCESS' || story === undefined) {
     cli.exitCode = exitCodeOf(end ?? 'USER_ABORT');
     return cli.note(`${cli.paintErr('bad', 'FAILED')}  no plan was written: ${safeLine(state.detail ?? '')}`, dir);
   }
-  const result = await operations.artifact(runId, `${story.key}/${story.attempts}/result.json`);
+  const result = await operations.readArtifact({
+    runId,
+    path: `${story.key}/${story.attempts}/result.json`,
+    whole: false,
+  });
   const proposed = await session.read(result).catch(async (error: unknown) => {
     await cli.note(`${cli.paintErr('bad', 'FAILED')}  the agent gave no valid plan; nothing was written`, dir);
     throw error;

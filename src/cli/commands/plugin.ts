@@ -88,7 +88,7 @@ function withoutOutput(cli: Cli): Cli {
 }
 
 async function describeRun(operations: Operations, runId: string, end: StopReason): Promise<PluginResult> {
-  const { state, dir } = await operations.get(runId);
+  const { state, dir } = await operations.getRun({ runId });
   const landed = state.stories.flatMap(({ id, progress, commit }) =>
     progress === 'passed' && commit !== undefined ? [{ story: id, commit }] : [],
   );

@@ -47,12 +47,12 @@ const EVERY_MS = 500;
 async function openPull(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const { wait, json } = flags;
   const { requested, opened, workers } = await cli.withRun(runId, async (operations, id) => {
-    const requested = await operations.requestPull(
-      id,
-      await confirmSecrets((await operations.get(id)).state, flags, cli),
-    );
+    const requested = await operations.requestPull({
+      runId: id,
+      ...(await confirmSecrets((await operations.getRun({ runId: id })).state, flags, cli)),
+    });
     if (requested.pull !== undefined) return { requested, opened: requested.pull, workers: 1 };
-    const { workers } = await operations.get(id);
+    const { workers } = await operations.getRun({ runId: id });
     return { requested, opened: wait && workers > 0 ? await waitForPull(operations, id) : undefined, workers };
   });
   if (json) return cli.printJson({ ...requested, ...(opened !== undefined && { pull: opened }) });
@@ -75,7 +75,7 @@ async function confirmSecrets(run: RunState, { confirm, json }: Flags, cli: Cli)
 /** Undefined: it is not open after a while. Throws FORGE_FAILED if a worker could not open it. */
 async function waitForPull(operations: Operations, runId: string): Promise<RunPull | undefined> {
   for (const end = Date.now() + WAIT_MS; Date.now() < end; await sleep(EVERY_MS)) {
-    const { state, pull } = await operations.get(runId);
+    const { state, pull } = await operations.getRun({ runId });
     if (state.pull !== undefined) return state.pull;
     if (pull !== undefined) {
       const next = pull.retryAt === undefined ? '' : `A worker tries again at ${pull.retryAt}; `;

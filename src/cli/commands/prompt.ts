@@ -1,4 +1,4 @@
-import type { PreviewedPrompt } from '../../api/operations/requests.ts';
+import type { PreviewedPrompt } from '../../api/operations/schemas.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';

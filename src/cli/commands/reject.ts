@@ -1,3 +1,4 @@
+import type { ResultOf } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { MAX_FEEDBACK_ROUNDS } from '../../core/review/feedback.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -49,22 +50,16 @@ async function reject(runId: string | undefined, flags: Flags, cli: Cli): Promis
   const { feedback, feedbackFile, edit, comment, comments } = flags;
   if ([feedback, feedbackFile, edit, comment, comments].some((each) => each !== undefined))
     return sendBack(runId, flags, cli);
-  if (story === undefined) return rejectRun(runId, { reason, json: json === true }, cli);
-  const decided = await cli.withRun(runId, (operations, runId) => operations.reject(runId, story, reason));
+  const decided = await cli.withRun(runId, (operations, runId) => operations.reject({ runId, story, reason }));
   if (json) return cli.printJson(decided);
   const word = decided.changed ? cli.paint('bad', 'rejected') : cli.paint('quiet', 'as before');
-  await cli.print(`${word}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`);
+  await cli.print(`${word}  ${describeDecided(decided)}`);
 }
 
-async function rejectRun(
-  runId: string | undefined,
-  { reason, json }: { reason: string | undefined; json: boolean },
-  cli: Cli,
-): Promise<void> {
-  const decided = await cli.withRun(runId, (operations, runId) => operations.rejectRun(runId, reason));
-  if (json) return cli.printJson(decided);
-  const word = decided.changed ? cli.paint('bad', 'rejected') : cli.paint('quiet', 'as before');
-  await cli.print(`${word}  ${decided.runId}  up to ${decided.tip.slice(0, 7)}`);
+/** What a decision is about. */
+export function describeDecided(decided: ResultOf<'approve'>): string {
+  if ('story' in decided) return `${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}`;
+  return `${decided.runId}  up to ${decided.tip.slice(0, 7)}`;
 }
 
 async function sendBack(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
@@ -72,16 +67,14 @@ async function sendBack(runId: string | undefined, flags: Flags, cli: Cli): Prom
   if (story === undefined || reason !== undefined)
     throw new HaloError('USAGE', 'Feedback needs --story, and no --reason: it starts the story again.');
   const { decided, view } = await cli.withRun(runId, async (operations, id) => {
-    const diff = async () => (await operations.diff(id, story)).toString('utf8');
+    const diff = async () => (await operations.readDiff({ runId: id, story })).toString('utf8');
     const given = await readFeedback(flags, diff, cli);
-    const decided = await operations.giveFeedback(id, story, given ?? { feedback: '', comments: undefined });
-    return { decided, view: await operations.get(id) };
+    const decided = await operations.reject({ runId: id, story, ...(given ?? { feedback: '' }) });
+    return { decided, view: await operations.getRun({ runId: id }) };
   });
   if (flags.json) return cli.printJson(decided);
   const word = decided.changed ? cli.paint('warn', 'sent back') : cli.paint('quiet', 'as before');
   const rounds = view.state.stories.find(({ id }) => id === story)?.feedback?.length ?? 1;
-  await cli.print(
-    `${word}  ${safeLine(decided.story)}  ${decided.commit.slice(0, 7)}  round ${rounds} of at most ${MAX_FEEDBACK_ROUNDS}`,
-  );
+  await cli.print(`${word}  ${describeDecided(decided)}  round ${rounds} of at most ${MAX_FEEDBACK_ROUNDS}`);
   await noteIfNoWorker(view, cli);
 }

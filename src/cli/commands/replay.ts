@@ -1,4 +1,4 @@
-import type { Replayed } from '../../api/operations/requests.ts';
+import type { Replayed } from '../../api/operations/schemas.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { formatChecks } from '../output/format-checks.ts';
@@ -36,9 +36,8 @@ Exit codes:
 See also: halo verify, halo logs`;
 
 async function replay(runId: string | undefined, { story, attempt, json }: Flags, cli: Cli): Promise<void> {
-  const which = attempt === undefined ? { storyId: story } : { storyId: story, attempt };
   const replayed = await stoppable(cli, (signal) =>
-    cli.withRun(runId, (operations, runId) => operations.replay(runId, { ...which, signal })),
+    cli.withRun(runId, (operations, runId) => operations.replay({ runId, story, attempt }, signal)),
   );
   const same = replayed.checks.every(({ ok }) => ok);
   if (!same) cli.exitCode = exitCodeOf('GATE_FAILED');

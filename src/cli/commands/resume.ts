@@ -1,8 +1,7 @@
-import type { Operations } from '../../api/operations.ts';
+import type { InputOf, Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { defined } from '../../lib/guards.ts';
 import { addAllOptions, assertAll, controlAll, printControlResult, type AllFlags } from '../options/control-command.ts';
-import type { ResumeOptions } from '../../api/operations/requests.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addSettings, settingsFor, type SettingsFlags } from '../options/run-options.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
@@ -49,16 +48,16 @@ async function resume(runId: string | undefined, flags: Flags, cli: Cli): Promis
     { 'a run': runId, '--replan': replan, '--config': config },
   );
   if (flags.all) {
-    const control = (operations: Operations, id: string) => operations.resume(id, {});
+    const control = (operations: Operations, id: string) => operations.resume({ runId: id });
     const affects = ({ paused }: ListedRun) => paused !== undefined;
     return controlAll(flags, { verb: 'resume', word: 'resumed', affects, control }, cli);
   }
   const options = { ...(await readOptions(replan, cli)), ...(await settingsFor(defined({ config, yes }), cli)) };
-  const result = await cli.withRun(runId, (operations, id) => operations.resume(id, options));
+  const result = await cli.withRun(runId, (operations, id) => operations.resume({ runId: id, ...options }));
   await printControlResult(result, { word: 'resumed', json, cli });
 }
 
-async function readOptions(replan: Flags['replan'], cli: Cli): Promise<ResumeOptions> {
+async function readOptions(replan: Flags['replan'], cli: Cli): Promise<Pick<InputOf<'resume'>, 'replan'>> {
   if (replan === undefined) return {};
   return { replan: replan === true ? {} : { prd: await readPrd(replan, cli) } };
 }

@@ -49,7 +49,7 @@ export const define = controlCommand<Flags>({
   prepare: async (flags, cli) => {
     const settings = await settingsFor(flags, cli);
     const options = { ...settings, ...(flags.newTests && { newTests: true }) };
-    return (operations, runId, story) => operations.retry(runId, story, options);
+    return (operations, runId, story) => operations.retry({ runId, story, ...options });
   },
 });
 

@@ -39,7 +39,7 @@ async function show(
   const { id, reviewed, pruned } = await cli.withRun(runId, async (operations, id) => {
     const wanted = story === undefined ? undefined : (review: { id: string }) => review.id === story;
     const reviewed = await readReview(operations, id, wanted);
-    const { state } = await operations.get(id);
+    const { state } = await operations.getRun({ runId: id });
     if (reviewed.length === 0 && story !== undefined) storyOf(state, story);
     return { id: state.runId, reviewed, pruned: state.pruned };
   });

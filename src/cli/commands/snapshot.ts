@@ -86,7 +86,7 @@ See also: halo snapshot ls`;
 const KEY_LENGTH = 12;
 
 async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
-  const snapshots = await cli.withOperations((operations) => operations.snapshots());
+  const { snapshots } = await cli.withOperations((operations) => operations.listSnapshots());
   if (json) return cli.printJson(snapshots);
   if (snapshots.length === 0) return cli.note('There are no snapshots.');
   const heading = ['KEY', 'REPOSITORY', 'SIZE', 'FILES', 'USED', 'SETUP'].map((text) => ({ text }));
@@ -139,7 +139,7 @@ async function remove(keys: string[], { all, json }: { all?: true; json?: true }
       hint: 'Run `halo snapshot ls` for the keys.',
     });
   }
-  const done = await cli.withOperations((operations) => operations.removeSnapshots(keys));
+  const done = await cli.withOperations((operations) => operations.removeSnapshots({ keys }));
   if (json) return cli.printJson(done);
   for (const key of done.removed) await cli.print(`${cli.paint('good', 'removed')}  ${key.slice(0, KEY_LENGTH)}`);
   for (const key of done.inUse) await cli.print(`${cli.paint('warn', 'in use')}   ${key.slice(0, KEY_LENGTH)}`);

@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { BreakerView } from '../../api/operations/requests.ts';
+import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { Operations } from '../../api/operations.ts';
 import type { ListedRun, ListedRuns } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -43,7 +43,7 @@ async function status(runId: string | undefined, { json, watch }: Flags, cli: Cl
   if (runId !== undefined) {
     return cli.withRun(runId, async (operations, id) => {
       const read = async () => {
-        const view = await operations.get(id);
+        const view = await operations.getRun({ runId: id });
         return { view, lines: statusPage(view, cli), last: view.state.status === 'ended' };
       };
       if (watch) return (await import('../output/status-page.ts')).watchPage(cli, read);
@@ -70,9 +70,9 @@ interface All extends ListedRuns {
 }
 
 async function readAll(operations: Operations): Promise<All> {
-  const [listed, breakers] = await Promise.all([
-    operations.listSome({ open: MAX_OPEN, ended: RECENT_RUNS }),
-    operations.breakers({ shared: true }),
+  const [listed, { breakers }] = await Promise.all([
+    operations.listRuns({ open: MAX_OPEN, ended: RECENT_RUNS }),
+    operations.listBreakers({ shared: true }),
   ]);
   return { ...listed, runs: openFirst(listed.runs), breakers };
 }

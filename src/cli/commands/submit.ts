@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { Submitted, SubmitOptions } from '../../api/operations/requests.ts';
+import type { Submitted, SubmitOptions } from '../../api/operations/schemas.ts';
 import type { Operations } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { parsePriority } from '../../core/run/priority.ts';
@@ -89,7 +89,7 @@ async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise
   // A dry run is a look before the run itself.
   const isLook = flags.dryRun === true && flags.story === undefined;
   const estimate = isLook && whole !== undefined ? await findEstimate({ ...whole, flags }, cli) : undefined;
-  const runs = await cli.withOperations(work);
+  const { runs } = await cli.withOperations(work);
   if (flags.json) return cli.printJson(runs.map((run) => ({ ...run, ...defined({ estimate }) })));
   if (estimate !== undefined) await cli.note(estimateLine(estimate));
   // Runs with the same PRD also share its warnings.
@@ -107,7 +107,7 @@ async function submit(file: string | undefined, flags: Flags, cli: Cli): Promise
 }
 
 interface Prepared {
-  submit: (operations: Operations) => Promise<Submitted[]>;
+  submit: (operations: Operations) => Promise<{ runs: Submitted[] }>;
   /** The PRD, if there is one for one repository. */
   whole?: { prd: PrdFile; repo: string };
 }

@@ -69,7 +69,7 @@ async function task(flags: Flags, cli: Cli): Promise<void> {
           local: true,
           begin,
           finish: async ({ operations, runId, end }) =>
-            finish({ operations, runId, end, view: await operations.get(runId) }),
+            finish({ operations, runId, end, view: await operations.getRun({ runId }) }),
         }),
     },
   );

@@ -196,7 +196,7 @@ async function add(name: string, flags: AddFlags, cli: Cli): Promise<void> {
       ...(repositories && { repositories }),
       ...(again && { again }),
     });
-    return { user, token: await operations.createToken(name, expiryOf(flags)) };
+    return { user, token: await operations.createToken({ name, expiresAt: expiryOf(flags) }) };
   });
   if (json) return cli.printJson({ user, token });
   await cli.note(`${cli.paintErr('good', 'added')}  ${safeLine(name)}, ${role}`);
@@ -211,7 +211,7 @@ async function printToken({ user, token, expiresAt }: CreatedToken, cli: Cli): P
 }
 
 async function list({ json }: Flags, cli: Cli): Promise<void> {
-  const users = await cli.withOperations((operations) => operations.users());
+  const { users } = await cli.withOperations((operations) => operations.listUsers());
   if (json) return cli.printJson(users);
   if (users.length === 0) return cli.note('There are no users: only the token of the server is accepted.');
   const layout = { paint: cli.paint, width: terminalColumns(cli) };
@@ -227,7 +227,7 @@ async function change(name: string, { role, repo, allRepos, json }: SetFlags, cl
     throw new HaloError('USAGE', '--repo and --all-repos exclude each other.', { hint: 'Pass one of them.' });
   const repositories = allRepos === true ? null : repo;
   const changed = await cli.withOperations((operations) =>
-    operations.changeUser(name, { ...(role && { role }), ...(repositories !== undefined && { repositories }) }),
+    operations.changeUser({ name, ...(role && { role }), ...(repositories !== undefined && { repositories }) }),
   );
   if (json) return cli.printJson(changed);
   const places = changed.repositories === undefined ? 'all repositories' : changed.repositories.join(' ');
@@ -235,26 +235,28 @@ async function change(name: string, { role, repo, allRepos, json }: SetFlags, cl
 }
 
 async function createToken(name: string, flags: TokenFlags, cli: Cli): Promise<void> {
-  const created = await cli.withOperations((operations) => operations.createToken(name, expiryOf(flags)));
+  const created = await cli.withOperations((operations) =>
+    operations.createToken({ name, expiresAt: expiryOf(flags) }),
+  );
   if (flags.json) return cli.printJson(created);
   await printToken(created, cli);
 }
 
 async function revoke(id: string, { json }: Flags, cli: Cli): Promise<void> {
-  const revoked = await cli.withOperations((operations) => operations.revokeToken(id));
+  const revoked = await cli.withOperations((operations) => operations.revokeToken({ id }));
   if (json) return cli.printJson(revoked);
   await cli.print(`${cli.paint('good', 'revoked')}  ${revoked.id}, a token of ${safeLine(revoked.user)}`);
 }
 
 async function remove(name: string, { json }: Flags, cli: Cli): Promise<void> {
-  const removed = await cli.withOperations((operations) => operations.removeUser(name));
+  const removed = await cli.withOperations((operations) => operations.removeUser({ name }));
   if (json) return cli.printJson(removed);
   await cli.print(`${cli.paint('good', 'removed')}  ${safeLine(name)}`);
 }
 
 async function showLog({ since, limit = MAX_EVENTS, json }: LogFlags, cli: Cli): Promise<void> {
   const from = since === undefined ? undefined : parseSince(since, new Date());
-  const events = await cli.withOperations((operations) => operations.accessLog({ since: from, limit }));
+  const { events } = await cli.withOperations((operations) => operations.readAccessLog({ since: from, limit }));
   if (json) return cli.printJson(events);
   if (events.length === 0) return cli.note('Nothing is recorded.');
   const layout = { paint: cli.paint, width: terminalColumns(cli) };

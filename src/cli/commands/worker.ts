@@ -1,4 +1,4 @@
-import type { WorkerView } from '../../api/operations/requests.ts';
+import type { WorkerView } from '../../api/operations/schemas.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { drainText } from '../../view/run-words.ts';
@@ -92,7 +92,7 @@ async function work(concurrency: number, cli: Cli): Promise<void> {
 }
 
 async function list({ json }: { json?: true }, cli: Cli): Promise<void> {
-  const workers = await cli.withOperations((operations) => operations.workers());
+  const { workers } = await cli.withOperations((operations) => operations.listWorkers());
   if (json) return cli.printJson(workers);
   if (workers.length === 0) return cli.note('No worker is running. Start one with `halo worker`.');
   const heading = ['WORKER', 'HOST', 'PID', 'STORIES', 'VERSION', 'UP', 'LAST CONTACT', 'STATE'];
@@ -124,7 +124,7 @@ function stateOf(worker: WorkerView): Cell {
 }
 
 async function drain(asked: string, { json }: { json?: true }, cli: Cli): Promise<void> {
-  const worker = await cli.withOperations((operations) => operations.drainWorker(asked));
+  const worker = await cli.withOperations((operations) => operations.drainWorker({ workerId: asked }));
   if (json) return cli.printJson(worker);
   const { id, busy = 0 } = worker;
   if (busy === 0) return cli.print(`${cli.paint('good', 'drained')}  ${safeLine(id)}`);
@@ -135,7 +135,7 @@ async function drain(asked: string, { json }: { json?: true }, cli: Cli): Promis
 }
 
 async function resume(asked: string, { json }: { json?: true }, cli: Cli): Promise<void> {
-  const worker = await cli.withOperations((operations) => operations.resumeWorker(asked));
+  const worker = await cli.withOperations((operations) => operations.resumeWorker({ workerId: asked }));
   if (json) return cli.printJson(worker);
   await cli.print(`${cli.paint('good', 'resumed')}  ${safeLine(worker.id)}`);
 }

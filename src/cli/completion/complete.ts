@@ -84,7 +84,10 @@ async function valuesOf(option: Option, { before, cli }: { before: string[]; cli
 /** For the run that the words before name, by default the newest one of this repository. */
 async function storyIds(before: readonly string[], cli: Cli): Promise<Completion[]> {
   const [, named] = before.filter((word) => !word.startsWith('-'));
-  const stories = await cli.withRun(named, async (operations, id) => (await operations.get(id)).state.stories);
+  const stories = await cli.withRun(
+    named,
+    async (operations, id) => (await operations.getRun({ runId: id })).state.stories,
+  );
   return stories.map(({ id, title }) => ({ word: id, meaning: title }));
 }
 
@@ -101,6 +104,6 @@ async function prdNames({ cwd }: Cli): Promise<Completion[]> {
 const MAX_RUNS = 200;
 
 async function runIds(cli: Cli): Promise<Completion[]> {
-  const { runs } = await cli.withOperations((operations) => operations.listSome({ newest: MAX_RUNS }));
+  const { runs } = await cli.withOperations((operations) => operations.listRuns({ newest: MAX_RUNS }));
   return runs.map((run) => ({ word: run.runId, meaning: `${run.stopReason ?? run.status}, ${run.project}` }));
 }

@@ -33,11 +33,12 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     throw new HaloError('USAGE', '--since needs --story, and cannot be combined with --attempt or --by-story.', {
       hint: 'Name the story as well, for example `halo diff --story US-002 --since 1`.',
     });
-  const { state } = await operations.get(runId);
-  if (since !== undefined) return { patches: [{ patch: await operations.diff(state.runId, id, since) }] };
+  const { state } = await operations.getRun({ runId });
+  if (since !== undefined)
+    return { patches: [{ patch: await operations.readDiff({ runId: state.runId, story: id, since }) }] };
   if (byStory) return patchesByStory(operations, state);
   if (id === undefined && attempt === undefined) {
-    const patch = await operations.diff(state.runId, undefined);
+    const patch = await operations.readDiff({ runId: state.runId });
     const stuck = state.stories.find(({ progress, attempts }) => progress === 'failed' && attempts > 0);
     if (patch.length > 0 || stuck === undefined) return { patches: [{ patch }] };
     const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${safeLine(stuck.id)}`;
@@ -46,7 +47,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
   const story = id === undefined ? attemptOf(state, wanted).story : storyOf(state, id);
   const landed = story.held?.commit ?? story.approved?.commit ?? story.commit;
   if (attempt === undefined && landed !== undefined)
-    return { patches: [{ patch: await operations.diff(state.runId, story.id) }] };
+    return { patches: [{ patch: await operations.readDiff({ runId: state.runId, story: story.id }) }] };
   const ref = attemptOf(state, { ...wanted, story: story.id });
   return { patches: [{ patch: await patchOf(operations, state, ref) }], note: describeAttempt(ref) };
 }
@@ -56,7 +57,7 @@ async function patchesByStory(operations: Operations, { runId, stories }: RunSta
   for (const { id, title, commit } of stories) {
     if (commit === undefined) continue;
     const heading = `${safeLine(id)}  ${safeLine(title)}  ${commit.slice(0, 7)}`;
-    patches.push({ patch: await operations.diff(runId, id), heading });
+    patches.push({ patch: await operations.readDiff({ runId, story: id }), heading });
   }
   return { patches };
 }
@@ -68,8 +69,8 @@ async function patchOf(
   { story, attempt }: StoryAttempt,
 ): Promise<Buffer> {
   const path = `${story.key}/${attempt}/diff.patch`;
-  if ((await operations.artifacts(runId)).some((artifact) => artifact.path === path))
-    return operations.artifact(runId, path);
+  if ((await operations.listArtifacts({ runId })).artifacts.some((artifact) => artifact.path === path))
+    return operations.readArtifact({ runId, path, whole: false });
   if (pruned !== undefined) throw new HaloError('ARTIFACT_UNREADABLE', prunedText({ runId, pruned }));
   const which = `Attempt ${attempt} at story ${story.id}`;
   throw new HaloError('ARTIFACT_UNREADABLE', `${which} left no diff: it did not reach the import phase.`, {

@@ -21,11 +21,11 @@ export async function namedRuns(
   cli: Cli,
 ): Promise<RunState[]> {
   const runs: RunState[] = [];
-  if (batch !== undefined) runs.push(...findBatch(groupRuns((await operations.listSome({ batch })).runs), batch)[1]);
-  else if (follow && references.length === 0) runs.push(...active((await operations.listSome({ ended: 0 })).runs));
+  if (batch !== undefined) runs.push(...findBatch(groupRuns((await operations.listRuns({ batch })).runs), batch)[1]);
+  else if (follow && references.length === 0) runs.push(...active((await operations.listRuns({ ended: 0 })).runs));
   const asked = runs.length === 0 && references.length === 0 ? [undefined] : references;
   for (const reference of asked) {
-    const { state } = await operations.get(await resolveRun(operations, reference, cli));
+    const { state } = await operations.getRun({ runId: await resolveRun(operations, reference, cli) });
     if (!runs.some(({ runId }) => runId === state.runId)) runs.push(state);
   }
   return runs;

@@ -66,15 +66,18 @@ export async function showEvents(options: ShowEvents, cli: Cli): Promise<void> {
 
 /** What the user can do about an ended run; on stderr, so that a file with the log contains only the log. */
 async function noteNextSteps(operations: Operations, runId: string, cli: Cli): Promise<void> {
-  const { state } = await operations.get(runId);
+  const { state } = await operations.getRun({ runId });
   if (state.status !== 'ended') return;
   const steps = stepLines(nextSteps(state), terminalColumns(cli) ?? Number.POSITIVE_INFINITY, cli.paintErr);
   if (steps.length > 0) await cli.note('', ...steps);
 }
 
 async function followOn(source: EventSource, { operations }: ShowEvents, signal: AbortSignal, cli: Cli): Promise<void> {
-  const following = operations.follow(source.run.runId, { after: source.seen, follow: true, signal });
-  for await (const event of following) await cli.print(...(await source.linesOf(event)));
+  const following = await operations.followEvents(
+    { runId: source.run.runId, after: source.seen, follow: true },
+    signal,
+  );
+  for await (const { event } of following) await cli.print(...(await source.linesOf(event)));
 }
 
 function keep(kept: { source: EventSource; line: string }[], source: EventSource, lines: string[], most: number): void {
@@ -96,7 +99,7 @@ async function* inOrder(
 ): AsyncGenerator<{ source: EventSource; event: JournalEvent }> {
   const heads = await Promise.all(
     sources.map(async (source) => {
-      const events = operations.follow(source.run.runId, { after: 0, follow: false, signal });
+      const events = await operations.followEvents({ runId: source.run.runId, after: 0, follow: false }, signal);
       const iterator = events[Symbol.asyncIterator]();
       return { source, iterator, next: await iterator.next() };
     }),
@@ -104,11 +107,11 @@ async function* inOrder(
   for (;;) {
     const open = heads.filter(({ next }) => next.done !== true);
     const head = open.reduce<(typeof heads)[number] | undefined>((best, each) => {
-      const at = ({ next }: typeof each) => (next.done === true ? '' : next.value.at);
+      const at = ({ next }: typeof each) => (next.done === true ? '' : next.value.event.at);
       return best === undefined || at(each) < at(best) ? each : best;
     }, undefined);
     if (head === undefined || head.next.done === true) return;
-    const event = head.next.value;
+    const { event } = head.next.value;
     head.source.seen = event.seq;
     yield { source: head.source, event };
     head.next = await head.iterator.next();
@@ -154,7 +157,11 @@ async function withWholeLog(event: JournalEvent, run: RunState, operations: Oper
   if (event.type !== 'gate.ended' && event.type !== 'setup.ended') return event;
   const key = run.stories.find(({ id }) => id === event.story)?.key;
   try {
-    const log = await operations.artifact(run.runId, `${key}/${event.attempt}/${event.log}`);
+    const log = await operations.readArtifact({
+      runId: run.runId,
+      path: `${key}/${event.attempt}/${event.log}`,
+      whole: false,
+    });
     const whole = { ...event, tail: log.toString('utf8') };
     if (whole.type === 'gate.ended') delete whole.failed;
     return whole;

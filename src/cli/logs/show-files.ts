@@ -17,15 +17,15 @@ export interface ShowFiles {
 
 /** Prints files of an attempt, with their names if there are several, and names the attempt on stderr. */
 export async function showFiles({ operations, runId, wanted, exact, tail }: ShowFiles, cli: Cli): Promise<void> {
-  const { state } = await operations.get(runId);
+  const { state } = await operations.getRun({ runId });
   const ref = attemptOf(state, wanted);
-  const artifacts = await operations.artifacts(runId);
+  const artifacts = (await operations.listArtifacts({ runId })).artifacts;
   if (state.pruned !== undefined && !artifacts.some(({ path }) => path.startsWith(`${ref.story.key}/${ref.attempt}/`)))
     throw new HaloError('ARTIFACT_UNREADABLE', prunedText({ runId, pruned: state.pruned }));
   const paths = pathsOf(ref, wanted, artifacts);
   await cli.note(cli.paintErr('quiet', `story ${ref.story.id}, attempt ${ref.attempt} of ${ref.story.attempts}`));
   for (const path of paths) {
-    const bytes = await operations.artifact(runId, path);
+    const bytes = await operations.readArtifact({ runId, path, whole: false });
     if (paths.length > 1) await cli.print(cli.paint('quiet', `==> ${path.split('/').slice(2).join('/')} <==`));
     if (exact && !cli.terminal.shown) await cli.writeExactly(lastLines(bytes, tail));
     else await cli.write(ended(safeOutput(lastLines(bytes, tail).toString('utf8'))));

@@ -13,14 +13,14 @@ export interface ShowRaw {
 
 /** Prints the agents' raw output: unchanged, or made safe if stdout is a terminal. */
 export async function showRaw({ operations, runId, story, follow, signal }: ShowRaw, cli: Cli): Promise<void> {
-  const { pruned } = (await operations.get(runId)).state;
+  const { pruned } = (await operations.getRun({ runId })).state;
   if (pruned !== undefined) await cli.note(prunedText({ runId, pruned }));
-  const chunks = operations.raw(runId, { storyId: story, follow, signal });
+  const frames = await operations.followRaw({ runId, story, follow }, signal);
   if (!cli.terminal.shown) {
-    for await (const chunk of chunks) await cli.writeExactly(chunk);
+    for await (const { raw } of frames) await cli.writeExactly(Buffer.from(raw, 'base64'));
     return;
   }
   const safe = openSafeStream();
-  for await (const chunk of chunks) await cli.write(safe.write(chunk));
+  for await (const { raw } of frames) await cli.write(safe.write(Buffer.from(raw, 'base64')));
   await cli.write(safe.end());
 }

@@ -16,7 +16,7 @@ export async function showSummaries(
 ): Promise<void> {
   for (const [index, runId] of runIds.entries()) {
     const events: JournalEvent[] = [];
-    for await (const event of operations.follow(runId, { after: 0, follow: false })) events.push(event);
+    for await (const { event } of await operations.followEvents({ runId, after: 0, follow: false })) events.push(event);
     const summary = summarizeRun(events, new Date().toISOString());
     if (json) await cli.printJson(summary);
     else await cli.print(...(index === 0 ? [] : ['']), ...summaryLines(summary, cli));

@@ -34,7 +34,7 @@ interface Asked {
   verb: keyof typeof WORDS;
   /** The flags that the decision is about; without it, all. */
   flags?: readonly Flag[];
-  confirm: readonly Flag[] | undefined;
+  confirm: Flag[] | undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Operations } from '../../api/operations.ts';
-import type { RunView } from '../../api/operations/requests.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { stateText, storyCount } from '../../core/listing/state-text.ts';
@@ -183,7 +183,7 @@ async function affectedRuns(
   { ended, affects, state }: Pick<ControlAll, 'ended' | 'affects' | 'state'>,
   cli: Cli,
 ): Promise<ListedRun[]> {
-  const { runs } = await operations.listSome(ended ? { open: 0, ...defined({ state }) } : { ended: 0 });
+  const { runs } = await operations.listRuns(ended ? { open: 0, ...defined({ state }) } : { ended: 0 });
   const affected = runs.filter((run) => (run.status === 'ended') === (ended === true) && affects(run));
   return state === undefined ? affected : filterRuns(affected, { state }, cli);
 }
@@ -244,7 +244,7 @@ export async function printControlResult(
   const what = changed ? cli.paint('good', word) : cli.paint('quiet', 'as before');
   await cli.print(`${what}  ${runId}  ${safeLine(says, LENGTH)}`);
   await cli.note(...warnings.map((text) => `${cli.paintErr('warn', 'warning:')} ${safeLine(text, LENGTH)}`));
-  await noteIfNoWorker(await cli.withOperations((operations) => operations.get(runId)), cli);
+  await noteIfNoWorker(await cli.withOperations((operations) => operations.getRun({ runId })), cli);
 }
 
 /** Prints a note if the run could continue but no worker is running. */

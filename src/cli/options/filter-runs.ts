@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import type { ReportQuery } from '../../api/operations/requests.ts';
+import type { ReportQuery } from '../../api/operations/reports.ts';
 import type { UnreadableRun } from '../../api/reports/read-reports.ts';
 import type { ListedRun, ListQuery } from '../../api/runs/limited-runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';

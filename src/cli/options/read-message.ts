@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import * as z from 'zod';
-import type { FeedbackInput } from '../../api/operations/control.ts';
+import type { InputOf } from '../../api/operations.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { readRegularFile, readStream } from '../../lib/fs.ts';
@@ -68,6 +68,7 @@ export interface FeedbackFlags {
   comments?: string;
 }
 
+type FeedbackInput = Pick<InputOf<'reject'>, 'feedback' | 'comments'>;
 type Comments = NonNullable<FeedbackInput['comments']>;
 
 /** The feedback of the command line; undefined if there is none. `diff`: what the editor shows. Throws USAGE. */
@@ -93,7 +94,7 @@ function parseComments(words: readonly string[]): Comments {
       hint: 'Use `--comment src/a.ts:12-14 "text"`, after the id of the run.',
     });
   return words.flatMap((place, index) =>
-    index % 2 === 0 ? [{ ...parsePlace(place), text: words[index + 1] ?? '' }] : [],
+    index % 2 === 0 ? [{ ...parsePlace(place), side: 'new', text: words[index + 1] ?? '' }] : [],
   );
 }
 
@@ -111,7 +112,7 @@ function parsePlace(place: string): Pick<Comments[number], 'path' | 'line' | 'en
 const Listed = z.array(
   z.strictObject({
     path: z.string().min(1),
-    side: z.enum(['new', 'old']).optional(),
+    side: z.enum(['new', 'old']).default('new'),
     line: z.int().min(1).optional(),
     endLine: z.int().min(1).optional(),
     text: z.string(),

@@ -79,12 +79,12 @@ const MAX_PAGE = 1_000;
  * that a caller that has not found any reads all of them in few requests.
  */
 async function* pageRuns(
-  operations: Pick<Operations, 'listSome'>,
+  operations: Pick<Operations, 'listRuns'>,
   range: Omit<ListQuery, 'open' | 'ended' | 'newest'> = {},
 ): AsyncGenerator<ListedRun[]> {
   let before = range.before;
   for (let size = FIRST_PAGE; ; size = Math.min(MAX_PAGE, size * 4)) {
-    const { runs, next } = await operations.listSome({ ...range, before, newest: size });
+    const { runs, next } = await operations.listRuns({ ...range, before, newest: size });
     yield runs;
     if (next === undefined) return;
     before = next;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import type { NewSettings } from '../../api/operations/requests.ts';
+import type { NewSettings } from '../../api/operations/schemas.ts';
 import { AGENT_IDS } from '../../core/agent.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

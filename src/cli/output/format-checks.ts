@@ -1,4 +1,4 @@
-import type { Replayed } from '../../api/operations/requests.ts';
+import type { Replayed } from '../../api/operations/schemas.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import { table, terminalColumns, type Cell } from './table.ts';

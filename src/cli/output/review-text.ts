@@ -22,11 +22,12 @@ export async function readReview(
   wanted?: (review: StoryReview) => boolean,
 ): Promise<ReviewedStory[]> {
   const events: JournalEvent[] = [];
-  for await (const event of operations.follow(runId, { after: 0, follow: false })) events.push(event);
+  for await (const { event } of await operations.followEvents({ runId, after: 0, follow: false })) events.push(event);
   const reviewed: ReviewedStory[] = [];
   for (const review of reviewRun(events)?.stories ?? []) {
     if (wanted?.(review) === false) continue;
-    const files = review.commit === undefined ? undefined : changedFiles(await operations.diff(runId, review.id));
+    const files =
+      review.commit === undefined ? undefined : changedFiles(await operations.readDiff({ runId, story: review.id }));
     reviewed.push({ review, files, doubts: files === undefined ? [] : findDoubts(review, files) });
   }
   return reviewed;

@@ -89,7 +89,9 @@ function startedText({ startedAt }: RunState, now: string): string {
 
 /** Prints a note if one of these runs could continue but no worker is running. */
 export async function noteMissingWorker(runIds: readonly string[], cli: Cli): Promise<void> {
-  const views = await cli.withOperations((operations) => Promise.all(runIds.map((runId) => operations.get(runId))));
+  const views = await cli.withOperations((operations) =>
+    Promise.all(runIds.map((runId) => operations.getRun({ runId }))),
+  );
   const [missing] = views.filter(({ state }) => canContinue(state)).flatMap((view) => missingWorker(view) ?? []);
   if (missing !== undefined) await cli.note(cli.paintErr('warn', missing));
 }

@@ -1,4 +1,4 @@
-import type { RunView } from '../../api/operations/requests.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
 import { HaloError } from '../../core/failure/errors.ts';

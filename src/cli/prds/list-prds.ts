@@ -38,7 +38,7 @@ async function list(flags: { json?: true }, cli: Cli): Promise<void> {
   await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: terminalColumns(cli) }));
 }
 
-async function look(prd: NamedPrd, operations: Pick<Operations, 'listSome'>, cli: Cli): Promise<Listed> {
+async function look(prd: NamedPrd, operations: Pick<Operations, 'listRuns'>, cli: Cli): Promise<Listed> {
   if (!isPrdName(prd.name)) return { ...prd, problem: `not a name of a PRD: ${NAME_RULE}` };
   return readPrdProgress(prd, operations, cli).catch((error: unknown) => ({
     ...prd,

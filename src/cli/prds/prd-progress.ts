@@ -28,7 +28,7 @@ export interface PrdFileProgress extends NamedPrd {
 /** Reads a PRD, and its newest run. Throws PRD_INVALID and PRD_UNREADABLE. */
 export async function readPrdProgress(
   { name, path }: NamedPrd,
-  operations: Pick<Operations, 'listSome'>,
+  operations: Pick<Operations, 'listRuns'>,
   cli: Cli,
 ): Promise<PrdFileProgress> {
   const { project, stories } = await cli.services.parsePrd({ ...(await readPrd(path, cli)), as: undefined });
@@ -46,10 +46,10 @@ export async function readPrdProgress(
 
 /** A run knows the path by which its file was submitted. */
 async function findNewestRun(
-  operations: Pick<Operations, 'listSome'>,
+  operations: Pick<Operations, 'listRuns'>,
   paths: ReadonlySet<string>,
 ): Promise<ListedRun | undefined> {
-  const found = await Promise.all([...paths].map((prd) => operations.listSome({ prd, newest: 1 })));
+  const found = await Promise.all([...paths].map((prd) => operations.listRuns({ prd, newest: 1 })));
   const runs = found.flatMap(({ runs }) => runs).filter(({ prdPath }) => paths.has(prdPath));
   return runs.sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))[0];
 }

@@ -12,21 +12,21 @@ import { noteReview, printFindings } from '../output/review-text.ts';
  */
 export async function askApproval(operations: Operations, runId: string, cli: Cli): Promise<boolean> {
   if (cli.ask === undefined) return false;
-  const { state } = await operations.get(runId);
+  const { state } = await operations.getRun({ runId });
   let decided = false;
   for (const story of state.stories.filter(({ held }) => held !== undefined)) {
     const { id, title } = story;
-    await showDiff(await operations.diff(runId, id), cli);
+    await showDiff(await operations.readDiff({ runId, story: id }), cli);
     await noteReview(operations, runId, { cli, story: id });
     await printFindings([story], cli);
     const what = `Land ${safeLine(id)} (${safeLine(title)})?`;
     switch (await decisionOf(`${what} [y]es, [n]o, anything else: later  `, cli)) {
       case 'yes':
         // The question comes after all that is confirmed.
-        await operations.approve(runId, id, { confirm: flagsOf([story]), commit: story.held?.commit });
+        await operations.approve({ runId, story: id, confirm: flagsOf([story]), commit: story.held?.commit });
         break;
       case 'no':
-        await operations.reject(runId, id, undefined);
+        await operations.reject({ runId, story: id });
         break;
       case 'later':
         await cli.note('Still waiting: use `halo approve` or `halo reject` at any time.');

@@ -33,12 +33,15 @@ export interface FollowRun {
  */
 export async function followRun(options: FollowRun): Promise<StopReason | undefined> {
   const { operations, runId, cli, json, after, signal } = options;
-  const { dir } = await operations.get(runId);
+  const { dir } = await operations.getRun({ runId });
   const drawn = !json && cli.terminal.drawable;
   const shown = json ? showJson(cli) : drawn ? showDrawn(options, dir) : showLines(options);
   let end: StopReason | undefined;
   try {
-    for await (const event of operations.follow(runId, { after: drawn ? 0 : after, follow: true, signal })) {
+    for await (const { event } of await operations.followEvents(
+      { runId, after: drawn ? 0 : after, follow: true },
+      signal,
+    )) {
       await shown.show(event);
       if (event.type === 'run.ended') end = event.stopReason;
     }
@@ -46,7 +49,7 @@ export async function followRun(options: FollowRun): Promise<StopReason | undefi
     await shown.close();
   }
   // The run may already have ended.
-  if (end === undefined && !signal.aborted) return (await operations.get(runId)).state.stopReason;
+  if (end === undefined && !signal.aborted) return (await operations.getRun({ runId })).state.stopReason;
   return end;
 }
 
@@ -64,7 +67,7 @@ const LAST_BYTES = 4096;
 
 function showDrawn({ operations, runId, cli, report, executed, onDrawn, notes }: FollowRun, dir: string): Show {
   const keys = executed ? 'Ctrl-C stops after this story, d detaches' : 'Ctrl-C stops following';
-  const readEnd = (path: string) => operations.artifact(runId, path, { last: LAST_BYTES });
+  const readEnd = (path: string) => operations.readArtifact({ runId, path, last: LAST_BYTES, whole: false });
   const { screen, paint } = cli;
   const progress = new ProgressDisplay({ screen, paint, dir, report, keys, notes, readEnd });
   onDrawn(progress.say);
@@ -80,7 +83,7 @@ function showLines({ operations, runId, cli, report, quiet = false }: FollowRun)
     show: (event) => (report || event.type !== 'run.ended' ? print(event) : undefined),
     async close() {
       if (!report) return;
-      const { state, dir } = await operations.get(runId);
+      const { state, dir } = await operations.getRun({ runId });
       const block = summaryLines({ state, width: 120, paint, dir });
       await say(...(state.status === 'ended' ? ['', ...block, ''] : []));
       await cli.print(dir);

@@ -1,4 +1,4 @@
-import type { IssuesRequest, SubmitRequest } from '../../api/operations/requests.ts';
+import type { IssuesRequest, SubmitRequest } from '../../api/operations/schemas.ts';
 import type { Operations } from '../../api/operations.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
@@ -36,7 +36,8 @@ export interface RunHere<T> {
 /** Submits one run, executes it in this process unless a server does, shows it until it ends and stops it on Ctrl-C. */
 export function runHere<T>(request: SubmitRequest | IssuesRequest, how: RunHere<T>): Promise<T> {
   return carryOut(async (operations, remote) => {
-    const [submitted] = await ('source' in request ? operations.submitIssues(request) : operations.submit(request));
+    const { runs } = await ('source' in request ? operations.submitIssues(request) : operations.submit(request));
+    const [submitted] = runs;
     if (submitted === undefined) throw new Error('the submit made no run');
     return { ...submitted, executed: !remote, after: 0 };
   }, how);
@@ -47,7 +48,7 @@ export interface Startable {
   runId: string;
   warnings: string[];
   parallel: number;
-  owner?: string;
+  owner?: string | undefined;
   /** Whether this process executes the run. */
   executed: boolean;
   /** The `seq` of the event after which lines begin. */

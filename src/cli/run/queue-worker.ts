@@ -1,5 +1,5 @@
 import type { LocalOperations } from '../../api/local.ts';
-import type { RunView } from '../../api/operations/requests.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
@@ -60,7 +60,7 @@ export class QueueWorker {
     await this.#worker?.close();
     // It may have ended, or its PRD may have changed: it then says so.
     if (this.#finished !== undefined && this.#runId !== undefined)
-      await this.#operations?.resume(this.#runId, {}).catch(() => undefined);
+      await this.#operations?.resume({ runId: this.#runId }).catch(() => undefined);
   }
 
   readonly #onStop = (signal?: NodeJS.Signals): void => {
@@ -82,7 +82,7 @@ export class QueueWorker {
 
   async #finishStories(runId: string): Promise<void> {
     if (this.#operations === undefined) return;
-    const { stories } = await this.#operations.pause(runId, { now: false });
+    const { stories } = await this.#operations.pause({ runId, now: false });
     const names = stories.map((id) => safeLine(id)).join(', ');
     await this.#cli.note(
       stories.length === 0

@@ -26,9 +26,9 @@ export interface ResumeRequest {
 export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<T> {
   const { cli } = how;
   return carryOut(async (operations, remote): Promise<Startable> => {
-    const { state, record } = await operations.get(
-      remote ? basename(request.run) : await resolveRunId(request.run, cli),
-    );
+    const { state, record } = await operations.getRun({
+      runId: remote ? basename(request.run) : await resolveRunId(request.run, cli),
+    });
     const { prd, repo, allowDirty } = request;
     await cli.services.assertResumable({ state, record, prd, repo: remote ? undefined : repo, allowDirty });
     const owned = await reopenIfLeft(operations, state);
@@ -47,7 +47,7 @@ export interface RefusedStart {
 export async function findRefusedRun(run: string, cli: Cli): Promise<RefusedStart | undefined> {
   if ((await cli.services.readHost()).apiUrl !== undefined) return undefined;
   const runId = await resolveRunId(run, cli);
-  const { state, record } = await cli.withOperations((operations) => operations.get(runId));
+  const { state, record } = await cli.withOperations((operations) => operations.getRun({ runId }));
   if (state.refused === undefined || state.prdPath === '-' || !Array.isArray(record.args)) return undefined;
   return { state, args: record.args.filter((arg): arg is string => typeof arg === 'string') };
 }
@@ -75,7 +75,7 @@ async function reopenIfLeft(
   const left = stories.some((story) => story.held === undefined && !isFinished(story));
   if (status === 'ended' && !left) return {};
   const { owner, warnings } =
-    status === 'ended' ? await operations.retry(runId, undefined) : await operations.resume(runId, {});
+    status === 'ended' ? await operations.retry({ runId }) : await operations.resume({ runId });
   return defined({ owner, warnings });
 }
 

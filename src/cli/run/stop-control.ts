@@ -117,7 +117,7 @@ export class StopControl {
   }
 
   private async cancel(runId: string): Promise<void> {
-    const done = this.options.operations.cancel(runId, undefined);
+    const done = this.options.operations.cancel({ runId });
     this.print('stopping: the running attempt is aborted, landed stories stay. Ctrl-C again exits immediately.');
     await done;
   }
@@ -125,13 +125,13 @@ export class StopControl {
   /** Pauses the run, so that no worker starts another story even if this process is killed, and cancels it afterwards. */
   private async finishStories(runId: string): Promise<void> {
     const { operations } = this.options;
-    const { stories } = await operations.pause(runId, { now: false });
+    const { stories } = await operations.pause({ runId, now: false });
     const names = stories.map((id) => safeLine(id)).join(', ');
     if (stories.length === 0) this.print('stopping: no story is running.');
     else this.print(`stopping after ${names}: no other story starts. ${KEYS_WHILE_STOPPING}`);
     void untilIdle(operations, runId, this.signal)
       .then(async () => {
-        if (this.intent === 'finish-stories') await operations.cancel(runId, undefined);
+        if (this.intent === 'finish-stories') await operations.cancel({ runId });
       })
       .catch(this.failUnlessEnded);
   }
@@ -156,7 +156,7 @@ export class StopControl {
     const { runId } = this.run;
     if (this.run.executed && (await cli.services.countWorkers()) === 0)
       return this.print('no worker can continue the run. Start `halo worker` in another terminal, then press d again.');
-    if (this.intent === 'finish-stories') await operations.resume(runId, {});
+    if (this.intent === 'finish-stories') await operations.resume({ runId });
     this.intent = 'detach';
     this.print(
       `left to the workers. \`halo logs ${runId} -f\` follows the run again, \`halo cancel ${runId}\` cancels it.`,
@@ -169,13 +169,13 @@ const KEYS_WHILE_STOPPING = 'Ctrl-C again stops it now, d leaves the run to the 
 
 /** Resolves when no attempt of the run is under way, or it has ended. */
 export async function untilIdle(
-  operations: Pick<Operations, 'get' | 'follow'>,
+  operations: Pick<Operations, 'getRun' | 'followEvents'>,
   runId: string,
   signal: AbortSignal,
 ): Promise<void> {
   let state: RunState | undefined;
-  const { seq } = (await operations.get(runId)).state;
-  for await (const event of operations.follow(runId, { after: 0, follow: true, signal })) {
+  const { seq } = (await operations.getRun({ runId })).state;
+  for await (const { event } of await operations.followEvents({ runId, after: 0, follow: true }, signal)) {
     state = applyEvent(state, event);
     if (state === undefined || state.seq < seq) continue;
     const under = state.stories.some(({ progress, waiting }) => progress === 'in_progress' && waiting === undefined);

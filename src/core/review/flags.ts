@@ -10,7 +10,7 @@ export type Flag = (typeof FLAGS)[number];
 
 /** What a person has seen and confirms. */
 export interface Confirmation {
-  confirm?: readonly Flag[] | undefined;
+  confirm?: Flag[] | undefined;
   /** The commit whose flags were shown; another one is refused. */
   commit?: string | undefined;
 }

@@ -1,10 +1,5 @@
 import * as z from 'zod';
-import {
-  followEventsOperation,
-  listArtifactsOperation,
-  readArtifactOperation,
-  readDiffOperation,
-} from '../../api/operations/runs.ts';
+import { OPERATIONS } from '../../api/operations.ts';
 import { safeOutput, truncate } from '../../core/text/safe-text.ts';
 import { transcribe } from '../../core/transcript/transcript.ts';
 import { defineTool, fieldOf, RUN_REFERENCE } from '../tool.ts';
@@ -21,10 +16,10 @@ export const logsTool = defineTool({
   title: 'Read the log of a run',
   description:
     'Returns the last lines of the log of a run, or of one story. For the whole output of a gate or an agent, use halo_files.',
-  uses: [followEventsOperation],
+  uses: [OPERATIONS.followEvents],
   input: z.strictObject({
     runId: RUN_REFERENCE,
-    story: fieldOf(readDiffOperation, 'story'),
+    story: fieldOf(OPERATIONS.readDiff, 'story'),
     lines: z.int().min(1).max(MAX_LINES).default(60),
   }),
   output: z.object({ text: z.string(), omittedLines: z.number().int().describe('Earlier lines.') }),
@@ -32,7 +27,7 @@ export const logsTool = defineTool({
     let kept: string[] = [];
     let total = 0;
     let startedAt: string | undefined;
-    for await (const event of operations.follow(runId, { after: 0, follow: false, signal })) {
+    for await (const { event } of await operations.followEvents({ runId, after: 0, follow: false }, signal)) {
       startedAt ??= event.at;
       if (story !== undefined && !('story' in event && event.story === story)) continue;
       const found = transcribe(event, startedAt).map((line) => truncate(line, MAX_LINE_LENGTH));
@@ -47,11 +42,11 @@ export const logsTool = defineTool({
 export const diffTool = defineTool({
   name: 'halo_diff',
   title: 'Read the diff of a run',
-  description: `${readDiffOperation.summary} At most ${PAGE} characters; \`next\` is the offset of the rest.`,
-  uses: [readDiffOperation],
+  description: `${OPERATIONS.readDiff.summary} At most ${PAGE} characters; \`next\` is the offset of the rest.`,
+  uses: [OPERATIONS.readDiff],
   input: z.strictObject({
     runId: RUN_REFERENCE,
-    story: fieldOf(readDiffOperation, 'story'),
+    story: fieldOf(OPERATIONS.readDiff, 'story'),
     offset: z.int().min(0).default(0),
   }),
   output: z.object({
@@ -60,7 +55,7 @@ export const diffTool = defineTool({
     next: z.number().int().optional(),
   }),
   async run(operations, { runId, story, offset }) {
-    const whole = (await operations.diff(runId, story)).toString('utf8');
+    const whole = (await operations.readDiff({ runId, story })).toString('utf8');
     const end = endOfPage(whole, offset);
     return { text: whole.slice(offset, end), total: whole.length, ...(end < whole.length && { next: end }) };
   },
@@ -82,7 +77,7 @@ export const filesTool = defineTool({
   title: 'Read the files of a run',
   description:
     'Without `path`, lists the files of all attempts: prompts, logs of setup and gates, patches. With `path`, reads the end of one.',
-  uses: [listArtifactsOperation, readArtifactOperation],
+  uses: [OPERATIONS.listArtifacts, OPERATIONS.readArtifact],
   input: z.strictObject({
     runId: RUN_REFERENCE,
     path: z.string().min(1).max(1000).optional().describe('A path from the list.'),
@@ -100,8 +95,10 @@ export const filesTool = defineTool({
   }),
   async run(operations, { runId, path, last }) {
     if (path !== undefined)
-      return { text: safeOutput((await operations.artifact(runId, path, { last })).toString('utf8')) };
-    const all = await operations.artifacts(runId);
+      return {
+        text: safeOutput((await operations.readArtifact({ runId, path, last, whole: false })).toString('utf8')),
+      };
+    const all = (await operations.listArtifacts({ runId })).artifacts;
     const files = all.slice(0, MAX_FILES).map((file) => ({ path: truncate(file.path, 300), bytes: file.bytes }));
     return { files, omittedFiles: all.length - files.length };
   },

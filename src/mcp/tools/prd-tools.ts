@@ -1,7 +1,5 @@
 import * as z from 'zod';
-import { estimatePrdOperation, validatePrdOperation } from '../../api/operations/prds.ts';
-import { getRunOperation } from '../../api/operations/runs.ts';
-import { submitOperation } from '../../api/operations/submit.ts';
+import { OPERATIONS } from '../../api/operations.ts';
 import { submittedSchema } from '../../api/operations/schemas.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -53,11 +51,11 @@ export const validateTool = defineTool({
   title: 'Validate a PRD',
   description:
     'Reads a PRD as halo_submit would, and stores nothing. Call it first. An error names the line and the rule of each problem.',
-  uses: [validatePrdOperation],
-  input: z.strictObject({ ...prdFields, as: fieldOf(validatePrdOperation, 'as') }),
+  uses: [OPERATIONS.validatePrd],
+  input: z.strictObject({ ...prdFields, as: fieldOf(OPERATIONS.validatePrd, 'as') }),
   output: validated,
   async run(operations, { as, ...file }) {
-    const { dialect, project, stories, warnings } = await operations.validatePrd(toPrdFile(file), as);
+    const { dialect, project, stories, warnings } = (await operations.validatePrd({ prd: toPrdFile(file), as })).prd;
     return {
       dialect,
       project: safeLine(project),
@@ -79,14 +77,14 @@ export const estimateTool = defineTool({
   title: 'Estimate a PRD',
   description:
     'Estimates cost and time of the open stories of a PRD, with ranges (10th, 50th and 90th percentile), from earlier runs of the repository, and stores nothing. `costUsd` and `minutes` are absent if too few earlier stories are known; `notes` says so.',
-  uses: [estimatePrdOperation],
+  uses: [OPERATIONS.estimatePrd],
   input: z.strictObject({
     ...prdFields,
-    repo: fieldOf(estimatePrdOperation, 'repo'),
-    agent: fieldOf(estimatePrdOperation, 'agent'),
-    model: fieldOf(estimatePrdOperation, 'model'),
+    repo: fieldOf(OPERATIONS.estimatePrd, 'repo'),
+    agent: fieldOf(OPERATIONS.estimatePrd, 'agent'),
+    model: fieldOf(OPERATIONS.estimatePrd, 'model'),
   }),
-  output: outputOf(estimatePrdOperation).omit({ unreadable: true }),
+  output: outputOf(OPERATIONS.estimatePrd).omit({ unreadable: true }),
   async run(operations, { repo, agent, model, ...file }) {
     const { unreadable, ...estimate } = await operations.estimatePrd({
       prd: toPrdFile(file),
@@ -106,7 +104,7 @@ export const submitTool = defineTool({
   title: 'Submit a PRD',
   description:
     'Creates a run of a PRD for each repository: all of them, or none. Name each repository by its absolute path or its URL. Then call halo_wait with the run id. Use `key` to be safe against repetition: a second submit with the same key returns the runs of the first.',
-  uses: [submitOperation, getRunOperation],
+  uses: [OPERATIONS.submit, OPERATIONS.getRun],
   input: z.strictObject({
     ...prdFields,
     repos: z.array(z.string().min(1).max(4096)).min(1).max(MAX_REPOS).describe('Absolute paths, or URLs.'),
@@ -118,12 +116,12 @@ export const submitTool = defineTool({
         'Settings of the runs, as `key=value`. They may be stricter than those of the owner and the repository, not looser; what weakens gates, opens the network or lands is refused.',
       ),
     allowDirty: z.boolean().default(false).describe('Accept uncommitted changes; they are not part of the run.'),
-    profile: fieldOf(submitOperation, 'profile'),
-    priority: fieldOf(submitOperation, 'priority'),
-    after: fieldOf(submitOperation, 'after'),
-    key: fieldOf(submitOperation, 'key'),
-    stories: fieldOf(submitOperation, 'stories'),
-    dryRun: fieldOf(submitOperation, 'dryRun'),
+    profile: fieldOf(OPERATIONS.submit, 'profile'),
+    priority: fieldOf(OPERATIONS.submit, 'priority'),
+    after: fieldOf(OPERATIONS.submit, 'after'),
+    key: fieldOf(OPERATIONS.submit, 'key'),
+    stories: fieldOf(OPERATIONS.submit, 'stories'),
+    dryRun: fieldOf(OPERATIONS.submit, 'dryRun'),
   }),
   output: z.object({
     runs: (submittedSchema(z) as z.ZodObject<{ runs: z.ZodArray<z.ZodObject> }>).shape.runs,
@@ -132,9 +130,9 @@ export const submitTool = defineTool({
   }),
   async run(operations, { prd, path, repos, set, allowDirty, profile, ...more }) {
     const request = { prd: toPrdFile({ prd, path }), repos, set, allowDirty, profile, ...defined(more) };
-    const runs = await operations.submit(request);
+    const runs = (await operations.submit(request)).runs;
     const first = runs[0]?.runId ?? '';
-    const { workers, draining = 0 } = await operations.get(first);
+    const { workers, draining = 0 } = await operations.getRun({ runId: first });
     const waiting = `Call halo_wait with runId "${first}".`;
     const advice =
       draining > 0

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { OPERATIONS } from '../../api/operations.ts';
 import { eventIs } from '../../core/journal/event-table.ts';
-import { followEventsOperation, getRunOperation, listRunsOperation } from '../../api/operations/runs.ts';
 import { defineTool, RUN_REFERENCE, type ToolOperations } from '../tool.ts';
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
@@ -17,7 +17,7 @@ export const listTool = defineTool({
   name: 'halo_runs',
   title: 'List runs',
   description: 'Lists runs, newest first.',
-  uses: [listRunsOperation],
+  uses: [OPERATIONS.listRuns],
   input: z.strictObject({
     status: z.enum(['open', 'ended', 'all']).default('all').describe('`open`: queued or running.'),
     repo: z.string().optional().describe('Only runs of this repository, by its path or URL.'),
@@ -25,7 +25,7 @@ export const listTool = defineTool({
   }),
   output: z.object({ runs: z.array(listedRunSchema), omitted: z.number().int().describe('Older runs.') }),
   async run(operations, { status, repo, limit }) {
-    const { runs, omitted } = await operations.listSome({ ...LISTED[status](limit), ...defined({ repo }) });
+    const { runs, omitted } = await operations.listRuns({ ...LISTED[status](limit), ...defined({ repo }) });
     const older = (status === 'ended' ? 0 : omitted.open) + (status === 'open' ? 0 : omitted.ended);
     return { runs: runs.map(toListedRun), omitted: older };
   },
@@ -35,10 +35,10 @@ export const statusTool = defineTool({
   name: 'halo_status',
   title: 'Show a run',
   description: 'Returns the state of a run and of each story, why it failed or waits, and what a person can do next.',
-  uses: [getRunOperation],
+  uses: [OPERATIONS.getRun],
   input: z.strictObject({ runId: RUN_REFERENCE }),
   output: runViewSchema,
-  run: async (operations, { runId }) => toRunView(await operations.get(runId)),
+  run: async (operations, { runId }) => toRunView(await operations.getRun({ runId })),
 });
 
 /** Why halo_wait returned. */
@@ -51,7 +51,7 @@ export const waitTool = defineTool({
   name: 'halo_wait',
   title: 'Wait for a run',
   description: `Waits, and returns the state of a run as halo_status does: when one of its stories ends, when the run ends, pauses or continues, or after \`seconds\`; a run takes minutes to hours. \`reason\` is \`ended\`, \`changed\` or \`timeout\`. Unless it is \`ended\`, call it again with \`after\` = \`seq\` of the result, or tell the user that the run continues without you.`,
-  uses: [getRunOperation, followEventsOperation],
+  uses: [OPERATIONS.getRun, OPERATIONS.followEvents],
   input: z.strictObject({
     runId: RUN_REFERENCE,
     seconds: z.int().min(1).max(MAX_WAIT_SECONDS).default(30),
@@ -59,7 +59,7 @@ export const waitTool = defineTool({
   }),
   output: z.object({ reason: z.enum(REASONS), ...runViewSchema.shape }),
   async run(operations, { runId, seconds, after }, signal) {
-    const { state } = await operations.get(runId);
+    const { state } = await operations.getRun({ runId });
     const from = after ?? state.seq;
     const isOver = state.status === 'ended' && from >= state.seq;
     const changed =
@@ -68,7 +68,7 @@ export const waitTool = defineTool({
         signal,
         AbortSignal.timeout(seconds * 1000),
       ]));
-    const view = await operations.get(state.runId);
+    const view = await operations.getRun({ runId: state.runId });
     const reason: (typeof REASONS)[number] = view.state.status === 'ended' ? 'ended' : changed ? 'changed' : 'timeout';
     return { reason, ...toRunView(view) };
   },
@@ -83,7 +83,7 @@ async function waitForChange(
   const done = new AbortController();
   const signal = AbortSignal.any([...signals, done.signal]);
   try {
-    for await (const event of operations.follow(runId, { after, follow: true, signal }))
+    for await (const { event } of await operations.followEvents({ runId, after, follow: true }, signal))
       if (eventIs(event, 'wakes')) return true;
     return false;
   } finally {

@@ -1,6 +1,6 @@
 import { isQuestion } from '../../core/run/questions.ts';
 import * as z from 'zod';
-import type { RunView } from '../../api/operations/requests.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import { runStateSchema } from '../../api/operations/schemas.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import { describeUnmetDependencies, isFinished, type RunState } from '../../core/run/state.ts';

@@ -197,38 +197,34 @@ export async function executeAction(
 ): Promise<string> {
   switch (name) {
     case 'approve': {
-      if (story === undefined) {
-        await operations.approveRun(runId, confirmation);
-        return `Approved the result of run ${runId}.`;
-      }
-      const { landed } = await operations.approve(runId, story, confirmation);
-      const then = landed ? 'It has landed.' : 'A worker merges it, runs the gates again and lands it.';
+      const decided = await operations.approve({ runId, story, ...confirmation });
+      if (story === undefined) return `Approved the result of run ${runId}.`;
+      const then = decided.landed ? 'It has landed.' : 'A worker merges it, runs the gates again and lands it.';
       return `Approved ${safeLine(story)}. ${then}`;
     }
     case 'reject':
-      if (story === undefined) await operations.rejectRun(runId, text);
-      else await operations.reject(runId, story, text);
+      await operations.reject({ runId, story, reason: text });
       return `Rejected ${story === undefined ? `the result of run ${runId}` : safeLine(story)}.`;
     case 'pause':
-      return says(operations, operations.pause(runId, { now: false }));
+      return says(operations, operations.pause({ runId, now: false }));
     case 'stop':
-      return says(operations, operations.pause(runId, { now: true }));
+      return says(operations, operations.pause({ runId, now: true }));
     case 'resume':
-      return says(operations, operations.resume(runId, {}));
+      return says(operations, operations.resume({ runId }));
     case 'answer':
-      return says(operations, operations.answer(runId, story ?? '', text ?? ''));
+      return says(operations, operations.answer({ runId, story: story ?? '', text: text ?? '' }));
     case 'reset': {
-      const key = await operations.resetBreaker(breaker ?? runId);
+      const key = (await operations.resetBreaker({ key: breaker ?? runId })).key;
       return `Closed the breaker of ${safeLine(breakerName(key), 100)}.`;
     }
     case 'replan':
-      return says(operations, operations.resume(runId, { replan: {} }));
+      return says(operations, operations.resume({ runId, replan: {} }));
     case 'retry':
-      return says(operations, operations.retry(runId, story));
+      return says(operations, operations.retry({ runId, story }));
     case 'cancel':
-      return says(operations, operations.cancel(runId, story));
+      return says(operations, operations.cancel({ runId, story }));
     case 'land': {
-      const { branch, to, pushedTo } = await operations.land(runId, confirmation);
+      const { branch, to, pushedTo } = await operations.land({ runId, ...confirmation });
       return `Landed: ${safeLine(branch)} is at ${to.slice(0, 7)}${pushedTo === undefined ? '' : `, pushed to ${safeLine(pushedTo)}`}.`;
     }
   }
@@ -237,7 +233,7 @@ export async function executeAction(
 /** The new state of the run, a note if no worker would continue it, and the warnings. */
 async function says(operations: Operations, result: ReturnType<Operations['pause']>): Promise<string> {
   const { says: text, runId, warnings = [] } = await result;
-  const view = await operations.get(runId);
+  const view = await operations.getRun({ runId });
   const isOpen = view.state.status !== 'ended' && view.state.paused === undefined;
   const missing = isOpen ? missingWorker(view) : undefined;
   return safeLine([text, ...(missing === undefined ? [] : [`But ${missing}.`]), ...warnings].join(' '), 600);

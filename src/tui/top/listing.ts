@@ -1,8 +1,8 @@
 import { storyCount } from '../../core/listing/state-text.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
-import type { BreakerView } from '../../api/operations/requests.ts';
+import type { BreakerView } from '../../api/operations/schemas.ts';
 import { inboxItems, inboxLabel } from '../../view/inbox.ts';
-import type { WorkerView } from '../../api/operations/requests.ts';
+import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { countTakers } from '../../core/run/fleet-limit.ts';

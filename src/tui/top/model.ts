@@ -1,4 +1,5 @@
-import type { BreakerView, RunView, WorkerView } from '../../api/operations/requests.ts';
+import type { BreakerView, WorkerView } from '../../api/operations/schemas.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { CostReport } from '../../core/report/cost-report.ts';

@@ -53,25 +53,27 @@ async function read(operations: Operations, needed: NeededSource, { prds, emit, 
   switch (source) {
     case 'runs':
       return poll(POLL_MS, signal, async () => {
-        const { runs, omitted } = await operations.listSome({ ended: MAX_ENDED });
+        const { runs, omitted } = await operations.listRuns({ ended: MAX_ENDED });
         emit({ type: 'listed', runs, older: omitted.ended });
       });
     case 'workers':
-      return poll(POLL_MS, signal, async () => emit({ type: 'workers-listed', workers: await operations.workers() }));
+      return poll(POLL_MS, signal, async () =>
+        emit({ type: 'workers-listed', workers: (await operations.listWorkers()).workers }),
+      );
     case 'breakers':
       return poll(VIEW_MS, signal, async () =>
-        emit({ type: 'breakers-listed', breakers: await operations.breakers({ shared: true }) }),
+        emit({ type: 'breakers-listed', breakers: (await operations.listBreakers({ shared: true })).breakers }),
       );
     case 'prds':
       return poll(VIEW_MS, signal, async () => emit({ type: 'prds-listed', prds: await prds.list() }));
     case 'costs':
       return poll(VIEW_MS, signal, async () =>
-        emit({ type: 'costs-reported', costs: await operations.costs({ by: 'day' }) }),
+        emit({ type: 'costs-reported', costs: await operations.reportCosts({ by: 'day' }) }),
       );
     case 'view':
-      return poll(VIEW_MS, signal, async () => emit({ type: 'viewed', view: await operations.get(runId) }));
+      return poll(VIEW_MS, signal, async () => emit({ type: 'viewed', view: await operations.getRun({ runId }) }));
     case 'diff':
-      return emit({ type: 'diff-read', runId, story, read: readDiff(await operations.diff(runId, story)) });
+      return emit({ type: 'diff-read', runId, story, read: readDiff(await operations.readDiff({ runId, story })) });
     case 'run':
       return followRunEvents(operations, needed, { emit, signal });
   }
@@ -102,7 +104,7 @@ async function followRunEvents(
     batch = [];
   };
   try {
-    for await (const event of operations.follow(runId, { after: needed.after, follow: true, signal })) {
+    for await (const { event } of await operations.followEvents({ runId, after: needed.after, follow: true }, signal)) {
       needed.after = event.seq;
       batch.push(event);
       if (batch.length >= MAX_BATCH) send();

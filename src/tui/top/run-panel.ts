@@ -1,6 +1,6 @@
 import { lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import { questionLines } from '../../core/run/questions.ts';
-import type { RunView } from '../../api/operations/requests.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import { plainReason } from '../../core/failure/plain-reason.ts';
 import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';

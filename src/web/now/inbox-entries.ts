@@ -1,4 +1,4 @@
-import type { BreakerView } from '../../api/operations/requests.ts';
+import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { inboxItems, type InboxKind } from '../../view/inbox.ts';

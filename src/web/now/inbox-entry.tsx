@@ -1,6 +1,6 @@
 import { inboxLabel } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
-import type { BreakerView } from '../../api/operations/requests.ts';
+import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { breakerName } from '../../core/failure/breaker.ts';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { BreakerView } from '../../api/operations/requests.ts';
+import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState, type Person } from '../page/page-parts.tsx';

@@ -1,7 +1,7 @@
 import { storyCount } from '../../core/listing/state-text.ts';
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import type { WorkerView } from '../../api/operations/requests.ts';
+import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { Submitted } from '../../api/operations/requests.ts';
+import type { Submitted } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { safeText } from '../../core/text/safe-text.ts';

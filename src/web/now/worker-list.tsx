@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { WorkerView } from '../../api/operations/requests.ts';
+import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { countTakers, hasNothingRunning } from '../../core/run/fleet-limit.ts';
 import { safeLine } from '../../core/text/safe-text.ts';

@@ -1,6 +1,6 @@
 import { storyCount } from '../../core/listing/state-text.ts';
 import type { JSX } from 'preact';
-import type { RunView } from '../../api/operations/requests.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { canRetry } from '../../core/run/actions.ts';

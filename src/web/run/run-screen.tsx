@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { RunView } from '../../api/operations/requests.ts';
+import type { RunView } from '../../api/operations/runs.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';

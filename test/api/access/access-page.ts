@@ -1,5 +1,5 @@
 import { grantOf, ROLES, type Grant } from '../../../src/core/access/access.ts';
-import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations.ts';
 import { formatTable } from '../http/api-reference.ts';
 
 const HEAD = `# Access

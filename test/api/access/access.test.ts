@@ -12,7 +12,7 @@ import { AccessLog } from '../../../src/store/access/access-log.ts';
 import { UserFiles } from '../../../src/store/access/user-files.ts';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
-import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations.ts';
 import { pathKeys, type AnyOperation } from '../../../src/api/operations/operation.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
@@ -48,7 +48,7 @@ afterAll(async () => {
 
 async function addUser(name: string, role: Role, repositories?: string[]): Promise<string> {
   await owner.addUser({ name, role, ...(repositories && { repositories }) });
-  return (await owner.createToken(name, undefined)).token;
+  return (await owner.createToken({ name })).token;
 }
 
 const as = (token: string) => openHttp({ url: served.url, token });
@@ -133,41 +133,47 @@ describe('a user with a list of repositories', () => {
   test.each(about.map((operation) => [operation.name, operation] as const))(
     '%s: a run of another repository does not exist',
     async (_name, operation) => {
-      const { token } = await owner.createToken(name, undefined);
+      const { token } = await owner.createToken({ name });
       expect(await send(operation, token, hidden)).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
     },
   );
 
   it('sees only runs of these in lists and reports', async () => {
-    expect((await limited.list()).map(({ runId }) => runId)).toContain(visible);
-    expect((await limited.list()).every(({ repo }) => repo.source === SITE)).toBe(true);
-    const newest = await limited.listSome({ newest: 1 });
+    expect((await limited.listRuns()).runs.map(({ runId }) => runId)).toContain(visible);
+    expect((await limited.listRuns()).runs.every(({ repo }) => repo.source === SITE)).toBe(true);
+    const newest = await limited.listRuns({ newest: 1 });
     expect(newest.runs.map(({ repo }) => repo.source)).toEqual([SITE]);
-    const reported = await limited.audit({ limit: 1000 });
+    const reported = await limited.reportAudit({ limit: 1000 });
     expect(new Set(reported.entries.map(({ repo }) => repo))).toEqual(new Set([SITE]));
   });
 
   it('cannot use operations that concern all repositories', async () => {
     const denied = { code: 'ACCESS_DENIED' };
-    await expect(limited.snapshots()).rejects.toMatchObject(denied);
-    await expect(limited.users()).rejects.toMatchObject(denied);
-    await expect(limited.resetBreaker('provider:api.openai.com')).rejects.toMatchObject(denied);
+    await expect(limited.listSnapshots().then(({ snapshots }) => snapshots)).rejects.toMatchObject(denied);
+    await expect(limited.listUsers().then(({ users }) => users)).rejects.toMatchObject(denied);
+    await expect(limited.resetBreaker({ key: 'provider:api.openai.com' }).then(({ key }) => key)).rejects.toMatchObject(
+      denied,
+    );
   });
 
   it('cannot submit, estimate or preview a run of another repository', async () => {
     const prd = { path: 'prd.json', bytes: Buffer.from('{"userStories":[{"id":"A","title":"A"}]}') };
     const options = { prd, profile: undefined, set: [], allowDirty: false };
-    await expect(limited.submit({ ...options, repos: [SHOP] })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    await expect(limited.submit({ ...options, repos: [SHOP] }).then(({ runs }) => runs)).rejects.toMatchObject({
+      code: 'ACCESS_DENIED',
+    });
     const request = { prd, profile: undefined, set: [], repo: SHOP, story: undefined };
     await expect(limited.previewPrompt(request)).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
     await expect(limited.estimatePrd({ prd, repo: SHOP })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
     expect(await limited.estimatePrd({ prd, repo: SITE })).toMatchObject({ stories: 1 });
-    await expect(limited.submit({ ...options, repos: [SITE] })).rejects.not.toMatchObject({ code: 'ACCESS_DENIED' });
+    await expect(limited.submit({ ...options, repos: [SITE] }).then(({ runs }) => runs)).rejects.not.toMatchObject({
+      code: 'ACCESS_DENIED',
+    });
   });
 
   it('sees all runs again when the list is removed', async () => {
-    await owner.changeUser(name, { repositories: null });
-    expect((await limited.list()).map(({ runId }) => runId)).toContain(hidden);
+    await owner.changeUser({ name, repositories: null });
+    expect((await limited.listRuns()).runs.map(({ runId }) => runId)).toContain(hidden);
   });
 });
 
@@ -197,32 +203,44 @@ test('the reason of a denial has no password of a URL', () => {
 describe('a token', () => {
   it('stops working immediately when it is revoked, its user is removed, or it expires', async () => {
     for (const [name, end] of [
-      ['eve', async (id: string) => owner.revokeToken(id)],
-      ['mal', async () => owner.removeUser('mal')],
+      ['eve', async (id: string) => owner.revokeToken({ id })],
+      ['mal', async () => owner.removeUser({ name: 'mal' })],
     ] as const) {
       await owner.addUser({ name, role: 'viewer' });
-      const { token, id } = await owner.createToken(name, undefined);
-      expect(await as(token).list()).toBeInstanceOf(Array);
+      const { token, id } = await owner.createToken({ name });
+      expect((await as(token).listRuns()).runs).toBeInstanceOf(Array);
       await end(id);
-      await expect(as(token).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+      await expect(
+        as(token)
+          .listRuns()
+          .then(({ runs }) => runs),
+      ).rejects.toMatchObject({ code: 'API_REFUSED' });
     }
     await owner.addUser({ name: 'old', role: 'viewer' });
-    const { token } = await owner.createToken('old', new Date(Date.now() - 1000).toISOString());
-    await expect(as(token).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+    const { token } = await owner.createToken({ name: 'old', expiresAt: new Date(Date.now() - 1000).toISOString() });
+    await expect(
+      as(token)
+        .listRuns()
+        .then(({ runs }) => runs),
+    ).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 
   it('does not work again when a user of the name of its removed owner is added', async () => {
     const token = await addUser('twin', 'viewer');
-    await owner.removeUser('twin');
+    await owner.removeUser({ name: 'twin' });
     await expect(addUser('twin', 'admin')).rejects.toMatchObject({ code: 'CONFLICT' });
     await owner.addUser({ name: 'twin', role: 'admin', again: true });
-    await expect(as(token).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+    await expect(
+      as(token)
+        .listRuns()
+        .then(({ runs }) => runs),
+    ).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 
   it('is stored only as a hash, and its last use is shown', async () => {
     const token = await addUser('seen', 'viewer');
-    await as(token).list();
-    const user = (await owner.users()).find(({ name }) => name === 'seen')!;
+    await as(token).listRuns();
+    const user = (await owner.listUsers()).users.find(({ name }) => name === 'seen')!;
     expect(user.tokens).toMatchObject([{ id: token.split('_')[1], usedAt: expect.any(String) as string }]);
     const stored = await readFile(`${home.host.home}/user-tokens/${user.tokens[0]!.id}.json`, 'utf8');
     expect(stored).not.toContain(token.slice(token.indexOf('_', token.indexOf('_') + 1) + 1));
@@ -236,19 +254,27 @@ describe('a token', () => {
   it('cannot act in the name of another user', async () => {
     const prd = { path: 'prd.json', bytes: Buffer.from('{"userStories":[{"id":"A","title":"A"}]}') };
     const request = { prd, profile: undefined, set: [], allowDirty: false, repos: ['/none'], user: 'admin' };
-    await expect(as(tokens.operator).submit(request)).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    await expect(
+      as(tokens.operator)
+        .submit(request)
+        .then(({ runs }) => runs),
+    ).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
   });
 });
 
 describe('the access log', () => {
   it('has changes of users, sign-ins, refused tokens and denied operations', async () => {
     const token = await addUser('logged', 'viewer');
-    await as(token).list();
+    await as(token).listRuns();
     const runId = await addRun('ada');
-    await expect(as(token).pause(runId, { now: false })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
-    await expect(as(`${token}x`).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
-    await owner.removeUser('logged');
-    const events = (await owner.accessLog({ limit: 100 })).filter(
+    await expect(as(token).pause({ runId, now: false })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    await expect(
+      as(`${token}x`)
+        .listRuns()
+        .then(({ runs }) => runs),
+    ).rejects.toMatchObject({ code: 'API_REFUSED' });
+    await owner.removeUser({ name: 'logged' });
+    const events = (await owner.readAccessLog({ limit: 100 })).events.filter(
       ({ user, token: id }) => user === 'logged' || id === token.split('_')[1],
     );
     expect(events.map(({ type }) => type).reverse()).toEqual([
@@ -392,7 +418,10 @@ describe('the limit of requests', () => {
     });
     try {
       const [one, two] = [await addUser('fast', 'viewer'), await addUser('slow', 'viewer')];
-      const list = (token: string) => openHttp({ url: limited.url, token }).list();
+      const list = (token: string) =>
+        openHttp({ url: limited.url, token })
+          .listRuns()
+          .then(({ runs }) => runs);
       for (let count = 0; count < 3; count += 1) await list(one);
       await expect(list(one)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
       await list(two);
@@ -406,11 +435,12 @@ describe('the limit of requests', () => {
     const codes = new Set<string>();
     for (let count = 0; count < 40; count += 1)
       await as('halo_aaaaaaaa_' + 'x'.repeat(43))
-        .list()
+        .listRuns()
+        .then(({ runs }) => runs)
         .catch(({ code }: { code: string }) => codes.add(code));
     expect(codes).toEqual(new Set(['API_REFUSED', 'TOO_MANY_REQUESTS']));
-    expect(await as(tokens.viewer).list()).toBeInstanceOf(Array);
-    const refused = (await owner.accessLog({ limit: 1000 })).filter(({ token }) => token === 'aaaaaaaa');
+    expect((await as(tokens.viewer).listRuns()).runs).toBeInstanceOf(Array);
+    const refused = (await owner.readAccessLog({ limit: 1000 })).events.filter(({ token }) => token === 'aaaaaaaa');
     expect(refused.length).toBeLessThanOrEqual(30);
   });
 });

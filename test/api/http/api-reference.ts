@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations.ts';
 import { buildOpenApi } from '../../../src/api/operations/openapi-document.ts';
 import { pathKeys, type AnyOperation } from '../../../src/api/operations/operation.ts';
 import { submitOptions } from '../../../src/api/operations/schemas.ts';

@@ -34,7 +34,7 @@ describe('serveApi', () => {
     try {
       expect(served.token).toBe(join(home, 'api-token'));
       const { token } = await ensureToken(home);
-      expect(await openHttp({ url: served.url, token }).list()).toEqual([]);
+      expect((await openHttp({ url: served.url, token }).listRuns()).runs).toEqual([]);
     } finally {
       await served.close();
     }

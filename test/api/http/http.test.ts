@@ -2,11 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import { ownerAccess } from '../../support/halo/owner-access.ts';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
-import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations.ts';
 import { buildApp } from '../../../src/api/http/http-server.ts';
 import type { CallOperation } from '../../../src/api/operations/operation.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
-import type { SubmitRequest } from '../../../src/api/operations/requests.ts';
+import type { SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import { errorOf } from '../../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created } from '../../support/journal.ts';
@@ -89,7 +89,7 @@ describe('the HTTP server', () => {
     const answer = await app.inject({ method: 'POST', url: '/v1/runs', headers, payload });
     expect(answer.statusCode).toBe(400);
     expect(answer.json()).toMatchObject({ code: 'USAGE' });
-    expect(await home.operations.list()).toEqual([]);
+    expect((await home.operations.listRuns()).runs).toEqual([]);
   });
 
   const withBody = ALL_OPERATIONS.filter(
@@ -103,7 +103,7 @@ describe('the HTTP server', () => {
       const answer = await app.inject({ method: 'POST', url: `${path}?story=US-001`, headers });
       expect(answer.statusCode).toBe(400);
       expect(answer.json()).toMatchObject({ code: 'USAGE' });
-      expect((await home.operations.get(RUN)).state.seq).toBe(1);
+      expect((await home.operations.getRun({ runId: RUN })).state.seq).toBe(1);
     },
   );
 
@@ -113,8 +113,8 @@ describe('the HTTP server', () => {
     const stop = new AbortController();
     const { signal } = stop;
     const following = (async () => {
-      const events = openHttp({ url, token: TOKEN }).follow(RUN, { after: 0, follow: true, signal });
-      for await (const { type } of events) seen.push(type);
+      const events = await openHttp({ url, token: TOKEN }).followEvents({ runId: RUN, after: 0, follow: true }, signal);
+      for await (const { event } of events) seen.push(event.type);
     })();
     await expect.poll(() => seen).toEqual(['run.created']);
     await app.close();
@@ -128,7 +128,9 @@ describe('the HTTP client', () => {
   it.each(['model.base_url=http://evil.example', 'model.key_command="id"', 'providers={openai={key_env="A"}}'])(
     'cannot choose the source or the destination of the server’s keys: -c %s',
     async (option) => {
-      const submitted = openHttp({ url, token: TOKEN }).submit({ ...REQUEST, set: [option] });
+      const submitted = openHttp({ url, token: TOKEN })
+        .submit({ ...REQUEST, set: [option] })
+        .then(({ runs }) => runs);
       await expect(submitted).rejects.toMatchObject({
         code: 'CONFIG_INVALID',
         message: expect.stringContaining('cannot be set from another machine') as string,
@@ -138,7 +140,11 @@ describe('the HTTP client', () => {
 
   it('reports the address when no server answers', async () => {
     await app.close();
-    const error = await errorOf(() => openHttp({ url, token: TOKEN }).list());
+    const error = await errorOf(() =>
+      openHttp({ url, token: TOKEN })
+        .listRuns()
+        .then(({ runs }) => runs),
+    );
     expect(error).toMatchObject({ code: 'API_UNREACHABLE', message: `The halo server at ${url} does not answer.` });
   });
 
@@ -146,8 +152,8 @@ describe('the HTTP client', () => {
     await home.addRun([created(RUN, 1)]);
     const seen: string[] = [];
     const following = (async () => {
-      const events = openHttp({ url, token: TOKEN }).follow(RUN, { after: 0, follow: true });
-      for await (const { type } of events) seen.push(type);
+      const events = await openHttp({ url, token: TOKEN }).followEvents({ runId: RUN, after: 0, follow: true });
+      for await (const { event } of events) seen.push(event.type);
     })();
     await expect.poll(() => seen).toEqual(['run.created']);
     await app.close();
@@ -159,7 +165,13 @@ describe('the HTTP client', () => {
   });
 
   it('distinguishes a wrong token from a missing server', async () => {
-    expect(await errorOf(() => openHttp({ url, token: 'wrong' }).list())).toMatchObject({ code: 'API_REFUSED' });
+    expect(
+      await errorOf(() =>
+        openHttp({ url, token: 'wrong' })
+          .listRuns()
+          .then(({ runs }) => runs),
+      ),
+    ).toMatchObject({ code: 'API_REFUSED' });
   });
 });
 

@@ -3,7 +3,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
-import { ALL_OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { ALL_OPERATIONS } from '../../../src/api/operations.ts';
 import { EXAMPLE_PRD } from '../../../src/api/operations/schemas.ts';
 import { buildOpenApi } from '../../../src/api/operations/openapi-document.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
@@ -39,7 +39,7 @@ it('GET /v1/openapi.json returns a valid OpenAPI 3.1 document', async () => {
 it('GET /v1/openapi.json needs the token', async () => {
   expect((await fetch(`${served.url}/v1/openapi.json`)).status).toBe(401);
   const wrong = openHttp({ url: served.url, token: 'wrong' });
-  await expect(wrong.list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+  await expect(wrong.listRuns().then(({ runs }) => runs)).rejects.toMatchObject({ code: 'API_REFUSED' });
 });
 
 it('the server has a route for each operation, which needs the token', async () => {

@@ -136,7 +136,7 @@ describe('the stream of runs', () => {
     const [live, broken] = [await follow({ ended: 1 }), await follow({ ended: 1 })];
     expect(live.ids()).toEqual([[NEW]]);
     broken.close();
-    await home.operations.retry(NEW, 'US-001', {});
+    await home.operations.retry({ runId: NEW, story: 'US-001' });
     await advanceUntil(() => expect(live.ids().slice(1).flat()).toEqual(expect.arrayContaining([OLD, NEW])));
     expect((await follow({ ended: 1, after: broken.lastId() })).ids()[0]?.sort()).toEqual([OLD, NEW]);
   });

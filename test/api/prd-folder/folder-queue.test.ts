@@ -13,7 +13,8 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { runFolderQueue, type FolderRequest } from '../../../src/api/prd-folder/run-folder-queue.ts';
-import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
+import type { RunView } from '../../../src/api/operations/runs.ts';
+import type { SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
 import { sleep } from '../../../src/lib/async.ts';
@@ -63,9 +64,9 @@ class FakeRuns {
         this.ends.set(runId, { stopReason: outcome, path: prd.path, status: 'ended' });
       }
       const { runId } = this.byKey.get(key)!;
-      return Promise.resolve([{ runId, repo: request.repos[0] ?? '', parallel: 1, warnings: [] }]);
+      return Promise.resolve({ runs: [{ runId, repo: request.repos[0] ?? '', parallel: 1, warnings: [] }] });
     },
-    get: (runId) => {
+    getRun: ({ runId }) => {
       const end = this.ends.get(runId);
       if (end === undefined) return Promise.reject(new HaloError('RUN_NOT_FOUND', 'No.'));
       if (end.status === 'ended') this.onEnd(end.path);
@@ -368,7 +369,7 @@ describe('the queue of a folder, after it was killed', () => {
 
   it('waits for the same run if it died while the run was executed', async () => {
     put('1.json', prd('first'));
-    await expect(work({ operations: { ...runs.operations, get: kill } })).rejects.toThrow(Killed);
+    await expect(work({ operations: { ...runs.operations, getRun: kill } })).rejects.toThrow(Killed);
     mark(join(folder, '1.json'));
     expect(await work()).toEqual({ done: 1, failed: 0 });
     expect(runs.submitted).toHaveLength(1);

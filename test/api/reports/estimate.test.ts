@@ -128,7 +128,8 @@ describe('the estimate before a run', () => {
       readAgent: () => Promise.resolve({ agent: 'codex', model: 'large' }),
       validatePrd: ({ bytes }: { bytes: Uint8Array }) => Promise.resolve(parsePrd(bytes, 'prd.json')),
     };
-    const submit = () => Promise.resolve([{ runId: 'new-1', repo: repository.root, warnings: [], parallel: 1 }]);
+    const submit = () =>
+      Promise.resolve({ runs: [{ runId: 'new-1', repo: repository.root, warnings: [], parallel: 1 }] });
     const operations = { ...home.operations, submit };
     return runCli(words, { operations, services, cwd: repository.root });
   }

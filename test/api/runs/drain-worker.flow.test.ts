@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { WorkerView } from '../../../src/api/operations/requests.ts';
+import type { WorkerView } from '../../../src/api/operations/schemas.ts';
 import { openHttp } from '../../../src/api/http/http-client.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
 import type { Operations } from '../../../src/api/operations.ts';
@@ -37,28 +37,30 @@ afterAll(async () => {
   await home.remove();
 });
 
-const as = async (name: string) =>
-  openHttp({ url: served.url, token: (await owner.createToken(name, undefined)).token });
+const as = async (name: string) => openHttp({ url: served.url, token: (await owner.createToken({ name })).token });
 const halo = (...words: string[]) => callHalo(words, { cwd: home.host.home, env: { HALO_HOME: home.host.home } });
-const shown = async () => (await owner.workers()).find(({ id }) => id === worker.id);
+const shown = async () => (await owner.listWorkers()).workers.find(({ id }) => id === worker.id);
 
 describe('draining a worker', () => {
   it('is done by an operator, shown to all, and recorded with the name of the operator', async () => {
     const olga = await as('olga');
     await worker.enqueue(RUN);
     await expect.poll(shown, PATIENCE).toMatchObject({ draining: false, slots: 2, busy: 1 });
-    expect(await olga.drainWorker(worker.id.slice(4, 12))).toMatchObject({ id: worker.id, draining: true });
+    expect(await olga.drainWorker({ workerId: worker.id.slice(4, 12) })).toMatchObject({
+      id: worker.id,
+      draining: true,
+    });
     expect(await shown()).toMatchObject({ draining: true, busy: 1 });
     // Repeated, it changes nothing, and is recorded once.
-    expect(await olga.drainWorker(worker.id)).toMatchObject({ draining: true });
+    expect(await olga.drainWorker({ workerId: worker.id })).toMatchObject({ draining: true });
     worker.finish(RUN);
     await worker.enqueue('abcdefgh02');
     await expect.poll(shown, PATIENCE).toMatchObject({ draining: true, busy: 0 });
     expect(worker.taken).toEqual([RUN]);
-    expect(await olga.resumeWorker(worker.id)).toMatchObject({ id: worker.id, draining: false });
+    expect(await olga.resumeWorker({ workerId: worker.id })).toMatchObject({ id: worker.id, draining: false });
     await expect.poll(() => worker.taken, PATIENCE).toEqual([RUN, 'abcdefgh02']);
     worker.finish('abcdefgh02');
-    const events = (await owner.accessLog({ limit: 100 })).filter(({ type }) => type.startsWith('worker.'));
+    const events = (await owner.readAccessLog({ limit: 100 })).events.filter(({ type }) => type.startsWith('worker.'));
     expect(events).toMatchObject([
       { type: 'worker.resumed', worker: worker.id, by: 'olga' },
       { type: 'worker.drained', worker: worker.id, by: 'olga' },
@@ -68,23 +70,23 @@ describe('draining a worker', () => {
   it('is denied to people whose role or repositories do not include it', async () => {
     for (const name of ['vera', 'sam']) {
       const person = await as(name);
-      await expect(person.drainWorker(worker.id)).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
-      await expect(person.resumeWorker(worker.id)).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+      await expect(person.drainWorker({ workerId: worker.id })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+      await expect(person.resumeWorker({ workerId: worker.id })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
     }
     expect(await shown()).toMatchObject({ draining: false });
   });
 
   it('is refused for a worker that does not exist, takes only its own run, or is not in the queue', async () => {
-    await expect(owner.drainWorker('any-0000')).rejects.toMatchObject({
+    await expect(owner.drainWorker({ workerId: 'any-0000' })).rejects.toMatchObject({
       code: 'USAGE',
       message: 'No worker "any-0000" is running.',
       hint: 'Run `halo worker ls` to list the running workers.',
     });
     const [own, other] = [await registerWorker(home.host.home, 'own'), await registerWorker(home.host.home, 'any')];
     try {
-      await expect(owner.drainWorker('any-')).rejects.toMatchObject({ code: 'USAGE' });
-      await expect(owner.drainWorker(own.id)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-      await expect(owner.drainWorker(other.id)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+      await expect(owner.drainWorker({ workerId: 'any-' })).rejects.toMatchObject({ code: 'USAGE' });
+      await expect(owner.drainWorker({ workerId: own.id })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+      await expect(owner.drainWorker({ workerId: other.id })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
     } finally {
       await own.leave();
       await other.leave();
@@ -93,14 +95,14 @@ describe('draining a worker', () => {
 
   it('is the reason why stories wait if no other worker is running', async () => {
     const runId = await home.addRun([created('waiting001', 1)]);
-    expect(await owner.get(runId)).toMatchObject({ workers: 1 });
-    await owner.drainWorker(worker.id);
+    expect(await owner.getRun({ runId })).toMatchObject({ workers: 1 });
+    await owner.drainWorker({ workerId: worker.id });
     // A view of a run waits only seconds for Redis.
-    await expect.poll(() => owner.get(runId)).toMatchObject({ workers: 0, draining: 1 });
+    await expect.poll(() => owner.getRun({ runId })).toMatchObject({ workers: 0, draining: 1 });
     const waits = 'all workers are draining: resume one with `halo worker resume`, or start another one';
     await expect.poll(async () => (await halo('status')).stderr).toContain(waits);
     await expect.poll(async () => (await halo('status', runId)).stdout).toContain('all workers are draining');
-    await owner.resumeWorker(worker.id);
+    await owner.resumeWorker({ workerId: worker.id });
     expect((await halo('status')).stderr).not.toContain('draining');
   });
 });

@@ -17,6 +17,10 @@ test('a story that was added by a later PRD of the run can be replayed', async (
   await store.append(run.runId, [{ type: 'run.started' }, replanned, ...passed('US-002')]);
   const operations = openLocal({ host: hostOf(home) });
   // As far as it gets without a cassette.
-  await expect(operations.replay(run.runId, { storyId: 'US-002' })).rejects.toMatchObject({ code: 'CASSETTE_MISSING' });
-  await expect(operations.replay(run.runId, { storyId: 'US-003' })).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+  await expect(operations.replay({ runId: run.runId, story: 'US-002' })).rejects.toMatchObject({
+    code: 'CASSETTE_MISSING',
+  });
+  await expect(operations.replay({ runId: run.runId, story: 'US-003' })).rejects.toMatchObject({
+    code: 'STORY_NOT_FOUND',
+  });
 });

@@ -12,7 +12,7 @@ it('hazard 55: a list names the runs whose journal cannot be read, and no folder
     const [readable, damaged] = [await scripted.addRun([created()]), await scripted.addRun([created()])];
     writeFileSync(join(host.home, 'runs', damaged, 'journal.jsonl'), 'x\n');
     mkdirSync(join(host.home, 'runs', '1ng62b2sfav2p35'));
-    const { runs, unreadable } = await operations.listSome({});
+    const { runs, unreadable } = await operations.listRuns({});
     expect(runs.map(({ runId }) => runId)).toEqual([readable]);
     expect(unreadable).toEqual([{ runId: damaged, reason: expect.stringContaining('journal.jsonl') as string }]);
     const listed = await runCli(['ls'], { operations });

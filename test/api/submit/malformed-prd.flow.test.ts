@@ -24,13 +24,15 @@ afterAll(async () => {
 });
 
 function submit(text: string | Uint8Array): Promise<unknown> {
-  return operations.submit({
-    prd: { path: PATH, bytes: Buffer.from(text) },
-    repos: [repository.root],
-    profile: undefined,
-    set: scripted('true'),
-    allowDirty: false,
-  });
+  return operations
+    .submit({
+      prd: { path: PATH, bytes: Buffer.from(text) },
+      repos: [repository.root],
+      profile: undefined,
+      set: scripted('true'),
+      allowDirty: false,
+    })
+    .then(({ runs }) => runs);
 }
 
 async function expectRefused(text: string | Uint8Array, ...says: string[]): Promise<void> {

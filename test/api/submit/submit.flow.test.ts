@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
-import type { BatchRequest, SubmitRequest } from '../../../src/api/operations/requests.ts';
+import type { BatchRequest, SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { readBatch } from '../../../src/api/submit/batch-file.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
@@ -54,7 +54,7 @@ test('a repository with a branch named halo is refused before a run is created',
   const repository = newRepository();
   repository.git('branch', 'halo');
   const message = expect.stringContaining('has a branch named halo') as string;
-  const submitting = operations.submit(request({ repos: [repository.root] }));
+  const submitting = operations.submit(request({ repos: [repository.root] })).then(({ runs }) => runs);
   await expect(submitting).rejects.toMatchObject({ code: 'LAND_REFUSED', message });
   expect(runFolders()).toEqual([]);
 });
@@ -69,7 +69,7 @@ test('what sandboxes cannot access is reported before the run is created', async
   repository.git('update-index', '--add', '--cacheinfo', `160000,${'1'.repeat(40)},vendor/lib`);
   repository.git('-c', 'user.name=T', '-c', 'user.email=t@example.com', 'commit', '-qm', 'submodule');
   const set = [...OPTIONS.set, 'setup=["npm ci"]'];
-  const [submitted] = await operations.submit(request({ repos: [repository.root], set }));
+  const [submitted] = (await operations.submit(request({ repos: [repository.root], set }))).runs;
   expect(submitted?.warnings).toEqual([
     'Setup downloads packages (npm), but nothing is reachable from setup; allow it with [network] registries = ["npm"].',
     expect.stringContaining('Submodules are not fetched (vendor/lib)') as string,
@@ -78,17 +78,19 @@ test('what sandboxes cannot access is reported before the run is created', async
 });
 
 test('a run records who submitted it, its priority and its dependencies', async () => {
-  const [first] = await operations.submit(request());
+  const [first] = (await operations.submit(request())).runs;
   const after = [first!.runId.slice(0, 12)];
-  const [second] = await operations.submit(request({ priority: -10, user: 'ann', after }));
-  expect((await operations.get(first!.runId)).state).toMatchObject({ priority: 0, needs: [] });
-  const { state, record } = await operations.get(second!.runId);
+  const [second] = (await operations.submit(request({ priority: -10, user: 'ann', after }))).runs;
+  expect((await operations.getRun({ runId: first!.runId })).state).toMatchObject({ priority: 0, needs: [] });
+  const { state, record } = await operations.getRun({ runId: second!.runId });
   expect(state).toMatchObject({ user: 'ann', priority: -10, needs: [{ run: first!.runId, now: 'open' }] });
   expect(record).toMatchObject({ user: 'ann', priority: -10, after: [first!.runId] });
 });
 
 test('an unknown dependency is refused, and no run is created', async () => {
-  await expect(operations.submit(request({ after: ['zzzzzzzz'] }))).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+  await expect(operations.submit(request({ after: ['zzzzzzzz'] })).then(({ runs }) => runs)).rejects.toMatchObject({
+    code: 'RUN_NOT_FOUND',
+  });
   expect(runFolders()).toEqual([]);
 });
 
@@ -96,38 +98,46 @@ test('a run can build on only one run of its repository', async () => {
   const { root } = newRepository();
   const ids: string[] = [];
   for (const id of ['A', 'B'])
-    ids.push((await operations.submit(request({ repos: [root], prd: prdOf([{ id }]) })))[0]!.runId);
-  await expect(operations.submit(request({ repos: [root], after: ids }))).rejects.toMatchObject({ code: 'USAGE' });
-  expect(await operations.submit(request({ after: ids }))).toHaveLength(1);
+    ids.push((await operations.submit(request({ repos: [root], prd: prdOf([{ id }]) }))).runs[0]!.runId);
+  await expect(
+    operations.submit(request({ repos: [root], after: ids })).then(({ runs }) => runs),
+  ).rejects.toMatchObject({ code: 'USAGE' });
+  expect((await operations.submit(request({ after: ids }))).runs).toHaveLength(1);
 });
 
 test('hazard 25: twenty concurrent submits with one key create one run, and all return its id', async () => {
   const same = request({ key: 'release 1' });
-  const answers = await Promise.all(Array.from({ length: 20 }, () => operations.submit(same)));
+  const answers = await Promise.all(Array.from({ length: 20 }, () => operations.submit(same).then(({ runs }) => runs)));
   expect(new Set(answers.map(([run]) => run!.runId)).size).toBe(1);
-  expect(await operations.submit(same)).toEqual(answers[0]);
-  expect(await operations.list()).toHaveLength(1);
+  expect((await operations.submit(same)).runs).toEqual(answers[0]);
+  expect((await operations.listRuns()).runs).toHaveLength(1);
 });
 
 test('a key that was used for other runs is refused, and one whose submit failed can be used again', async () => {
   const good = request({ key: 'k' });
-  await expect(operations.submit({ ...good, set: ['gates=1'] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
-  const [run] = await operations.submit(good);
-  await expect(operations.submit({ ...good, prd: prdOf([{ id: 'B' }]) })).rejects.toMatchObject({
+  await expect(operations.submit({ ...good, set: ['gates=1'] }).then(({ runs }) => runs)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+  });
+  const [run] = (await operations.submit(good)).runs;
+  await expect(
+    operations.submit({ ...good, prd: prdOf([{ id: 'B' }]) }).then(({ runs }) => runs),
+  ).rejects.toMatchObject({
     code: 'USAGE',
     hint: expect.stringContaining(run!.runId) as string,
   });
 });
 
 test('a batch creates its runs in order, each after its dependencies, and records the batch', async () => {
-  const submitted = await operations.submitBatch(
-    batch([
-      ['ui', ['api']],
-      ['api', ['core']],
-      ['core', []],
-    ]),
-  );
-  const states = await Promise.all(submitted.map(async ({ runId }) => (await operations.get(runId)).state));
+  const submitted = (
+    await operations.submitBatch(
+      batch([
+        ['ui', ['api']],
+        ['api', ['core']],
+        ['core', []],
+      ]),
+    )
+  ).runs;
+  const states = await Promise.all(submitted.map(async ({ runId }) => (await operations.getRun({ runId })).state));
   expect(states.map((state) => state.batch)).toEqual(
     ['core', 'api', 'ui'].map((name, place) => ({ id: submitted[0]!.batch, name, place })),
   );
@@ -143,12 +153,14 @@ test('no run of a batch is created if one repository is invalid or its order has
     ['b', []],
   ]);
   writeFileSync(join(dirty.members[1]!.repo, 'README.md'), 'changed');
-  await expect(operations.submitBatch(dirty)).rejects.toMatchObject({ code: 'DIRTY_WORKTREE' });
+  await expect(operations.submitBatch(dirty).then(({ runs }) => runs)).rejects.toMatchObject({
+    code: 'DIRTY_WORKTREE',
+  });
   const round = batch([
     ['a', ['b']],
     ['b', ['a']],
   ]);
-  await expect(operations.submitBatch(round)).rejects.toThrow('a → b → a');
+  await expect(operations.submitBatch(round).then(({ runs }) => runs)).rejects.toThrow('a → b → a');
   expect(runFolders()).toEqual([]);
 });
 
@@ -218,39 +230,39 @@ test('a checkout in the middle of a merge is refused, unless explicitly accepted
   repository.git('checkout', '-q', 'main');
   repository.git('merge', '-q', '--no-ff', '--no-commit', 'side');
   const asked = request({ repos: [repository.root] });
-  await expect(operations.submit(asked)).rejects.toMatchObject({
+  await expect(operations.submit(asked).then(({ runs }) => runs)).rejects.toMatchObject({
     code: 'DIRTY_WORKTREE',
     message: `${repository.root} is in the middle of a merge.`,
   });
-  expect(await operations.submit({ ...asked, allowDirty: true })).toHaveLength(1);
+  expect((await operations.submit({ ...asked, allowDirty: true })).runs).toHaveLength(1);
 });
 
 test('a halo.toml without gates is named in the hint', async () => {
   const repository = newRepository({ 'halo.toml': 'agent = "codex"\n' });
-  const refused = operations.submit(request({ repos: [repository.root], set: [] }));
+  const refused = operations.submit(request({ repos: [repository.root], set: [] })).then(({ runs }) => runs);
   await expect(refused).rejects.toMatchObject({ code: 'NO_GATES' });
   await expect(refused).rejects.toHaveProperty('hint', expect.stringContaining(join(repository.root, 'halo.toml')));
 });
 
 test('a run of a repository with another open run has a warning, unless it builds on that run', async () => {
   const { root } = newRepository();
-  const [first] = await operations.submit(request({ repos: [root] }));
+  const [first] = (await operations.submit(request({ repos: [root] }))).runs;
   expect(first?.warnings).toEqual([]);
-  const [second] = await operations.submit(request({ repos: [root], prd: prdOf([{ id: 'B' }]) }));
+  const [second] = (await operations.submit(request({ repos: [root], prd: prdOf([{ id: 'B' }]) }))).runs;
   expect(second?.warnings).toEqual([
     `Another run of this repository is not done yet: ${first!.runId} (queued). This one starts from main as it is now, so that only the first of them to land needs no merge; \`halo submit --after ${first!.runId}\` builds on that run instead.`,
   ]);
-  const [third] = await operations.submit(
-    request({ repos: [root], prd: prdOf([{ id: 'C' }]), after: [second!.runId] }),
-  );
+  const [third] = (
+    await operations.submit(request({ repos: [root], prd: prdOf([{ id: 'C' }]), after: [second!.runId] }))
+  ).runs;
   expect(third?.warnings).toEqual([]);
 });
 
 test('a run of stories that another open run works on has a warning that names them', async () => {
   const { root } = newRepository();
   const prd = prdOf([{ id: 'A' }, { id: 'B' }, { id: 'C', passes: true }]);
-  const [first] = await operations.submit(request({ repos: [root], prd }));
-  const [second] = await operations.submit(request({ repos: [root], prd }));
+  const [first] = (await operations.submit(request({ repos: [root], prd }))).runs;
+  const [second] = (await operations.submit(request({ repos: [root], prd }))).runs;
   expect(second?.warnings[1]).toBe(
     `Run ${first!.runId} already works on A, B: this run implements the same a second time.`,
   );

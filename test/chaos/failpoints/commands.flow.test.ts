@@ -91,7 +91,7 @@ function submission({ home }: World, { root }: TestRepository, key: string, more
 
 /** The only run of the repository. */
 async function onlyRun({ operations }: World, { root }: TestRepository): Promise<string> {
-  const runs = (await operations.list()).filter(({ repo }) => repo.source === root);
+  const runs = (await operations.listRuns()).runs.filter(({ repo }) => repo.source === root);
   expect(runs).toHaveLength(1);
   return runs[0]!.runId;
 }

@@ -31,14 +31,14 @@ describe.concurrent('hazard 1: halo prune with a fault is repeated, and leaves a
       const words = [...WORDS, await fill(home)];
       await pruneWith(home, { words, at, fault });
       // Nothing is damaged in between, whatever is already gone.
-      const between = await operations.list();
+      const between = (await operations.listRuns()).runs;
       expect(between.map(({ runId }) => runId)).toEqual(expect.arrayContaining([OPEN, NEW]));
       expect(await home.halo(words, { cwd: home.dir })).toMatchObject({ code: 0 });
-      expect((await operations.list()).map(({ runId }) => runId)).toEqual([OPEN, NEW]);
+      expect((await operations.listRuns()).runs.map(({ runId }) => runId)).toEqual([OPEN, NEW]);
       expect(readdirSync(join(home.dir, 'runs')).toSorted()).toEqual([NEW, OPEN]);
       expect(existsSync(join(home.dir, 'runs', NEW, 'artifacts/us-001/1/a.log'))).toBe(false);
       expect(existsSync(join(home.dir, 'runs', OPEN, 'artifacts/us-001/1/a.log'))).toBe(true);
-      const { state } = await operations.get(NEW);
+      const { state } = await operations.getRun({ runId: NEW });
       expect(state).toMatchObject({ status: 'ended', pruned: {} });
       const outcome = fault === 'delay' ? 'continues' : 'repeat safely';
       task.meta.chaos = [{ at, fault, outcome }];
@@ -62,12 +62,12 @@ describe('hazard 1: halo prune that is killed between two of its removals', () =
         const words = ['prune', '--yes', '--json', '--journals-older-than', '1d'];
         const killed = await home.halo(words, { cwd: home.dir, env: { HALO_FAILPOINT: `${at}:kill` } });
         expect(killed.code, killed.stderr).toBeNull();
-        const between = (await operations.list()).map(({ runId }) => runId);
+        const between = (await operations.listRuns()).runs.map(({ runId }) => runId);
         expect(between).toEqual(at === 'prune.before@2' ? [OPEN, NEW] : [OPEN]);
-        for (const runId of between) expect((await operations.get(runId)).state.runId).toBe(runId);
+        for (const runId of between) expect((await operations.getRun({ runId })).state.runId).toBe(runId);
         expect(await home.halo(words, { cwd: home.dir })).toMatchObject({ code: 0 });
         expect(readdirSync(join(home.dir, 'runs'))).toEqual([OPEN]);
-        expect((await operations.list()).map(({ runId }) => runId)).toEqual([OPEN]);
+        expect((await operations.listRuns()).runs.map(({ runId }) => runId)).toEqual([OPEN]);
       } finally {
         await operations.close();
         await home.close();

@@ -23,7 +23,9 @@ it(
   { timeout: 300_000 },
   async ({ halo, repository }) => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(AGENT));
-    for await (const { type } of halo.operations.follow(runId, { after: 0, follow: true })) {
+    for await (const {
+      event: { type },
+    } of await halo.operations.followEvents({ runId, after: 0, follow: true })) {
       if (type !== 'story.ended') continue;
       damageMirror(halo.home);
       break;
@@ -31,7 +33,7 @@ it(
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS' });
     expect(landedBy(repository, runId)).toEqual([`${runId} A`, `${runId} B`]);
     damageMirror(halo.home);
-    expect((await halo.operations.diff(runId, 'B')).toString()).toContain('StoryB');
+    expect((await halo.operations.readDiff({ runId, story: 'B' })).toString()).toContain('StoryB');
     damageMirror(halo.home);
     expect(await halo.run(repository.root, [{ id: 'A' }], scripted(AGENT))).toMatchObject({ stopReason: 'SUCCESS' });
     expect(repository.git('fsck', '--strict', '--no-dangling', '--no-progress')).toBe('');

@@ -55,7 +55,7 @@ beforeAll(async () => {
   whole = tempDir('halo-durable');
   const halo = await openHalo();
   writeFileSync(join(halo.home, 'config.toml'), '[fleet]\nmax = 4\n[keep]\nartifacts = "30d"\n');
-  landed = (await halo.operations.submit(keyed()))[0]!.runId;
+  landed = (await halo.operations.submit(keyed())).runs[0]!.runId;
   await halo.untilEnd(landed);
   held = await halo.submit(repository.root, [{ id: 'B' }], [...SETTINGS, 'approval.mode="story"']);
   await halo.untilEnd(held);
@@ -168,11 +168,11 @@ const ASK: Record<string, (home: string, operations: Operations) => Promise<unkn
   'api-token': (home) => ensureToken(home),
   'users/*.json': (home) => new Users(home).list(),
   'user-tokens/*.json': (home) => identify(home),
-  'keys/*.json': (_home, operations) => operations.submit(keyed()),
+  'keys/*.json': (_home, operations) => operations.submit(keyed()).then(({ runs }) => runs),
   'folders/*/*.json': (home) => new FolderRecords(home, '/prds').all(),
-  'runs/<run>/journal.jsonl': (_home, operations) => operations.get(landed),
-  'runs/<run>/run.json': (_home, operations) => operations.land(landed),
-  'repos/<repository>/held.git/**': (_home, operations) => operations.diff(held, 'B'),
+  'runs/<run>/journal.jsonl': (_home, operations) => operations.getRun({ runId: landed }),
+  'runs/<run>/run.json': (_home, operations) => operations.land({ runId: landed }),
+  'repos/<repository>/held.git/**': (_home, operations) => operations.readDiff({ runId: held, story: 'B' }),
 };
 
 const REPORTED = DURABLE_FILES.filter(({ damaged }) => damaged === 'reported');
@@ -210,7 +210,9 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
           /\/([\w.-]+)(?:\/\*\*)?$/.exec(`/${name.replace('*.json', damaged[0]!.slice(5))}`)![1],
         );
       }
-      expect((await operations.get(held)).state.stories).toMatchObject([{ id: 'B', progress: 'needs_human' }]);
+      expect((await operations.getRun({ runId: held })).state.stories).toMatchObject([
+        { id: 'B', progress: 'needs_human' },
+      ]);
     } finally {
       await operations.close();
     }
@@ -227,17 +229,21 @@ describe('hazard 50: a file of HALO_HOME is damaged', () => {
       );
       const worker = await startWorker({ host, concurrency: 2, log: pino({ level: 'silent' }) });
       try {
-        const shown = (await operations.list()).map(({ runId, status }) => [runId, status]);
+        const shown = (await operations.listRuns()).runs.map(({ runId, status }) => [runId, status]);
         expect(shown).toHaveLength(3);
-        const [submitted] = await operations.submit({ ...keyed(), key: undefined, fromHead: true });
+        const [submitted] = (await operations.submit({ ...keyed(), key: undefined, fromHead: true })).runs;
         const { runId } = submitted!;
-        for await (const { type } of operations.follow(runId, { after: 0, follow: true }))
+        for await (const {
+          event: { type },
+        } of await operations.followEvents({ runId, after: 0, follow: true }))
           if (type === 'run.ended') break;
-        const { state } = await operations.get(runId);
+        const { state } = await operations.getRun({ runId });
         expect(state.stopReason, state.detail).toBe('SUCCESS');
-        expect((await operations.get(landed)).state.stories).toMatchObject([{ id: 'A', progress: 'passed' }]);
-        expect((await operations.diff(landed, undefined)).length).toBeGreaterThan(0);
-        expect((await operations.diff(held, 'B')).length).toBeGreaterThan(0);
+        expect((await operations.getRun({ runId: landed })).state.stories).toMatchObject([
+          { id: 'A', progress: 'passed' },
+        ]);
+        expect((await operations.readDiff({ runId: landed })).length).toBeGreaterThan(0);
+        expect((await operations.readDiff({ runId: held, story: 'B' })).length).toBeGreaterThan(0);
       } finally {
         await worker.close();
         await operations.close();

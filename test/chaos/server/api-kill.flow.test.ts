@@ -51,9 +51,9 @@ describe(
           const cancelling = toCancel[round]!;
           const repository = world.addRepository();
           const asks = (operations: Operations) => ({
-            submitted: operations.submit(requestOf(round, repository)),
-            cancelled: operations.cancel(cancelling.runId, undefined),
-            approved: operations.approve(approving.runId, 'A'),
+            submitted: operations.submit(requestOf(round, repository)).then(({ runs }) => runs),
+            cancelled: operations.cancel({ runId: cancelling.runId }),
+            approved: operations.approve({ runId: approving.runId, story: 'A' }),
           });
           const server = await serve(world);
           const asked = asks(server.operations);
@@ -70,15 +70,15 @@ describe(
           const made = await runsOf(world, round);
           expect(made.length, 'runs of one submit').toBeLessThanOrEqual(1);
           if (submitted.answer !== undefined) expect(made).toEqual([submitted.answer[0]?.runId]);
-          const stateOf = async ({ runId }: Run) => (await world.operations.get(runId)).state;
+          const stateOf = async ({ runId }: Run) => (await world.operations.getRun({ runId })).state;
           if (cancelled.answer !== undefined) expect((await stateOf(cancelling)).stopReason).toBe('USER_ABORT');
           if (approved.answer !== undefined) expect((await stateOf(approving)).stories[0]?.progress).toBe('passed');
 
           // Asked again, it is as if it had been asked once.
-          const [again] = await world.operations.submit(requestOf(round, repository));
+          const [again] = (await world.operations.submit(requestOf(round, repository))).runs;
           if (made.length > 0) expect(again?.runId).toBe(made[0]);
           expect(await runsOf(world, round)).toEqual([again?.runId]);
-          await world.operations.cancel(cancelling.runId, undefined);
+          await world.operations.cancel({ runId: cancelling.runId });
           await approveAgain(world, approving);
           promised.push(
             { runId: again!.runId, repository, main: 'unchanged', landed: ['A'] },
@@ -136,13 +136,15 @@ function requestOf(round: number, { root }: TestRepository) {
 
 async function runsOf({ operations }: World, round: number): Promise<string[]> {
   const { path } = requestOf(round, { root: '' } as TestRepository).prd;
-  return (await operations.list()).filter(({ prdPath }) => prdPath === path).map(({ runId }) => runId);
+  return (await operations.listRuns()).runs.filter(({ prdPath }) => prdPath === path).map(({ runId }) => runId);
 }
 
 /** A user who is not sure approves again; that it has landed already is not an error. */
 async function approveAgain({ operations }: World, { runId }: Run): Promise<void> {
-  await operations.approve(runId, 'A').catch((error: unknown) => expect(toHaloError(error).code).toBe('LAND_REFUSED'));
-  expect((await operations.get(runId)).state).toMatchObject({ stories: [{ progress: 'passed' }] });
+  await operations
+    .approve({ runId, story: 'A' })
+    .catch((error: unknown) => expect(toHaloError(error).code).toBe('LAND_REFUSED'));
+  expect((await operations.getRun({ runId })).state).toMatchObject({ stories: [{ progress: 'passed' }] });
 }
 
 async function serve({ home }: World): Promise<{ process: HaloProcess; operations: Operations }> {

@@ -34,9 +34,9 @@ describe(
         const maker = world.startWorker();
         await world.untilEnded(runId);
         await stopWorker(maker);
-        expect(await world.operations.approve(runId, 'A')).toMatchObject({ landed: true });
-        expect(await world.operations.approve(runId, 'B')).toMatchObject({ landed: false });
-        expect(await world.operations.approve(runId, 'B')).toMatchObject({ landed: false });
+        expect(await world.operations.approve({ runId, story: 'A' })).toMatchObject({ landed: true });
+        expect(await world.operations.approve({ runId, story: 'B' })).toMatchObject({ landed: false });
+        expect(await world.operations.approve({ runId, story: 'B' })).toMatchObject({ landed: false });
         const killed = world.startWorker({ HALO_FAILPOINT: `${at}@1:kill` });
         await killed.ended;
         await world.expireLocks();
@@ -52,7 +52,7 @@ describe(
         const agents = events.filter((event) => event.type === 'phase.started' && event.phase === 'agent');
         expect(agents, 'agents').toHaveLength(2);
         expect(events.filter(({ type }) => type === 'approval.given')).toHaveLength(1);
-        const { state } = await world.operations.get(runId);
+        const { state } = await world.operations.getRun({ runId });
         expect(state.stories.map(({ attempts }) => attempts)).toEqual([1, 1]);
         await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A', 'B'] }]);
       },
@@ -89,7 +89,7 @@ describe('hazard 42: a halo run that is killed', { ...skipFor(belowLevel(FULL)),
       const run = world.home.start(['run', prd, ...settings], { cwd: repository.root, env });
       await run.ended;
       expect(run.process.signalCode, run.stderr()).toBe('SIGKILL');
-      const [state] = await world.operations.list();
+      const [state] = (await world.operations.listRuns()).runs;
       const runId = state?.runId ?? '';
       const worker = world.startWorker();
       await world.untilEnded(runId);

@@ -54,7 +54,13 @@ describe('hazard 59: a server that is killed while clients follow it', () => {
     const { openEvents } = (await import(READ_EVENTS)) as PageStreams;
     const command: number[] = [];
     const following = (async () => {
-      for await (const { seq } of openHttp({ url: urlOf(port), token }).follow(RUN, { after: 0, follow: true }))
+      for await (const {
+        event: { seq },
+      } of await openHttp({ url: urlOf(port), token }).followEvents({
+        runId: RUN,
+        after: 0,
+        follow: true,
+      }))
         command.push(seq);
     })();
     const page: number[] = [];

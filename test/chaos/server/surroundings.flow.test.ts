@@ -88,9 +88,9 @@ it(
     const runId = await world.submit(repository, STORIES);
     await world.startWorker({ HALO_FAILPOINT: 'mirror.after:kill' }).ended;
     await world.expireLocks();
-    const { says } = await world.operations.cancel(runId, undefined);
+    const { says } = await world.operations.cancel({ runId });
     expect(says).toContain(`landed stories are on halo/${runId}: A`);
-    const { state } = await world.operations.get(runId);
+    const { state } = await world.operations.getRun({ runId });
     expect(state).toMatchObject({
       stopReason: 'USER_ABORT',
       stories: [{ progress: 'passed' }, { progress: 'pending' }],

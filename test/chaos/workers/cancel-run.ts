@@ -19,7 +19,7 @@ export interface Cancelled {
 /** Cancels a run, and waits until nothing of it runs any more. */
 export async function cancelRun(world: World, runId: string, repository: TestRepository): Promise<Cancelled> {
   const asked = Date.now();
-  const said = await world.operations.cancel(runId, undefined);
+  const said = await world.operations.cancel({ runId });
   const answeredMs = Date.now() - asked;
   const branch = branchOf(repository, runId);
   expect(said).toMatchObject({ changed: true });
@@ -30,7 +30,7 @@ export async function cancelRun(world: World, runId: string, repository: TestRep
 /** One end, by that word alone, and nothing has landed since. */
 export async function expectCancelled(world: World, { runId, repository, branch }: Cancelled): Promise<void> {
   expect(branchOf(repository, runId), `the branch of ${runId}`).toBe(branch);
-  const { state } = await world.operations.get(runId);
+  const { state } = await world.operations.getRun({ runId });
   expect(state).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
   expect(world.journal(runId).filter(({ type }) => type === 'run.ended')).toHaveLength(1);
   expect(landed(state), `what the journal says of ${runId}`).toBe(branch);

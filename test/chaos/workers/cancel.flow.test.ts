@@ -38,7 +38,7 @@ async function hold(where: string, { settings, stories = [{ id: 'A' }], isThere 
   held.set(where, submitted);
   await vi.waitFor(
     async () => {
-      const { state } = await world.operations.get(submitted.runId);
+      const { state } = await world.operations.getRun({ runId: submitted.runId });
       expect(isThere(state), `${where}: ${JSON.stringify(state.stories)}`).toBe(true);
     },
     { timeout: 120_000, interval: 100 },
@@ -105,8 +105,8 @@ describe('hazard 21: a run is cancelled in each phase', { timeout: 400_000 }, ()
     const more = { settings: scripted(QUICK), isThere: () => true };
     await hold('is queued', more);
     await hold('is queued and paused', more);
-    await world.operations.pause(held.get('is queued and paused')!.runId, { now: false });
-    await world.operations.pause(held.get('is in setup')!.runId, { now: true });
+    await world.operations.pause({ runId: held.get('is queued and paused')!.runId, now: false });
+    await world.operations.pause({ runId: held.get('is in setup')!.runId, now: true });
     cancelled = await Promise.all(
       [...held.values()].map(({ runId, repository }) => cancelRun(world, runId, repository)),
     );

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { mapConcurrent } from '../../../src/lib/async.ts';
 import { openLocal } from '../../../src/api/local.ts';
-import { followRunsOperation } from '../../../src/api/operations/runs.ts';
+import { OPERATIONS } from '../../../src/api/operations.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { memoryOf } from '../../support/faults/memory-of.ts';
 import { ALL, LEVEL } from '../../support/suite/level.ts';
@@ -21,9 +21,9 @@ describe(`hazard 65: ${RUNS} queued runs`, () => {
       const runIds = await mapConcurrent(numbers, 8, submit);
       expect(new Set(runIds).size).toBe(RUNS);
       const isOfRuns = (list: readonly { runId: string }[]) => new Set(list.map(({ runId }) => runId)).size;
-      expect(isOfRuns(await world.operations.list())).toBe(RUNS);
+      expect(isOfRuns((await world.operations.listRuns()).runs)).toBe(RUNS);
       const server = openLocal({ host: hostOf(world.home.dir) });
-      const frames = await server.callRemotely()(followRunsOperation, { ended: 0, follow: false });
+      const frames = await server.callRemotely()(OPERATIONS.followRuns, { ended: 0, follow: false });
       for await (const { runs } of frames) expect(isOfRuns(runs)).toBe(RUNS);
       await server.close();
       const worker = world.startWorker({}, { concurrency: 2 });
@@ -37,7 +37,7 @@ describe(`hazard 65: ${RUNS} queued runs`, () => {
           .filter((event) => event.type === 'story.ended' && event.verdict === 'passed');
         expect(passed).toHaveLength(1);
       }
-      const open = (await world.operations.list()).filter(({ status }) => status !== 'ended');
+      const open = (await world.operations.listRuns()).runs.filter(({ status }) => status !== 'ended');
       expect(open.length).toBe(RUNS - ended().length);
     } finally {
       await world.close();

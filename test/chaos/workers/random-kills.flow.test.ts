@@ -59,14 +59,16 @@ async function submitRuns(world: World) {
   const runs = [];
   while (runs.length < RUNS) {
     const some = repositories.slice(0, RUNS - runs.length);
-    const submitted = await world.operations.submit({
-      prd: prdOf([{ id: 'A' }]),
-      repos: some.map(({ root }) => root),
-      profile: undefined,
-      // Chance may kill the same story again and again.
-      set: [...SETTINGS, 'retry.crashes=100'],
-      allowDirty: false,
-    });
+    const submitted = (
+      await world.operations.submit({
+        prd: prdOf([{ id: 'A' }]),
+        repos: some.map(({ root }) => root),
+        profile: undefined,
+        // Chance may kill the same story again and again.
+        set: [...SETTINGS, 'retry.crashes=100'],
+        allowDirty: false,
+      })
+    ).runs;
     runs.push(...submitted.map(({ runId }, index) => ({ runId, repository: some[index]! })));
   }
   return runs;

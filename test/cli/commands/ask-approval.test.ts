@@ -44,12 +44,14 @@ describe('halo run --ask-for-approval', () => {
     expect(result.stdout).toContain('+new of US-001');
     expect(result.code).toBe(0);
     expect(operations.submitted[0]?.set).toEqual(['approval.mode=story']);
-    expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ progress: 'passed' });
+    expect((await operations.getRun({ runId: 'new-1' })).state.stories[0]).toMatchObject({ progress: 'passed' });
   });
 
   it('ends when the user refuses', async () => {
     expect((await run('n', 'APPROVAL_DENIED')).code).toBe(4);
-    expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ stopReason: 'APPROVAL_DENIED' });
+    expect((await operations.getRun({ runId: 'new-1' })).state.stories[0]).toMatchObject({
+      stopReason: 'APPROVAL_DENIED',
+    });
   });
 
   it.each([
@@ -59,6 +61,6 @@ describe('halo run --ask-for-approval', () => {
     const result = await run(answer, 'SUCCESS');
     expect(result).toMatchObject({ code: 4, questions: { length: asked } });
     expect(result.stdout).toContain('halo approve new-1 --story US-001');
-    expect((await operations.get('new-1')).state.stories[0]).toMatchObject({ progress: 'needs_human' });
+    expect((await operations.getRun({ runId: 'new-1' })).state.stories[0]).toMatchObject({ progress: 'needs_human' });
   });
 });

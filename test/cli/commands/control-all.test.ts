@@ -17,7 +17,7 @@ function addRun(id: string, { user = 'ann', source = '/repos/shop' } = {}, ...th
 
 /** The runs that have ended, in the order of their ids. */
 async function ended(): Promise<string[]> {
-  const runs = await operations.list();
+  const runs = (await operations.listRuns()).runs;
   return runs
     .filter(({ status, stopReason }) => status === 'ended' && stopReason === 'USER_ABORT')
     .map(({ runId }) => runId)
@@ -114,7 +114,7 @@ describe('halo cancel --all', () => {
 
 describe('halo pause --all', () => {
   const paused = async () =>
-    (await operations.list())
+    (await operations.listRuns()).runs
       .flatMap(({ runId, paused }) => (paused === undefined ? [] : [`${runId}:${paused.now}`]))
       .sort();
 
@@ -136,7 +136,7 @@ describe('halo resume --all', () => {
     addRun('b2', { user: 'bob' }, paused);
     const { code, stdout } = await halo(['resume', '--all', '--yes']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'resumed  a3  Done.\n' });
-    const left = (await operations.list()).filter((run) => run.paused !== undefined);
+    const left = (await operations.listRuns()).runs.filter((run) => run.paused !== undefined);
     expect(left.map(({ runId }) => runId)).toEqual(['b2']);
     expect((await halo(['resume', '--all'])).stderr).toContain('There is no run to resume.');
   });
@@ -158,7 +158,7 @@ describe('halo retry --all', () => {
   const endedWith = (stopReason: 'INFRASTRUCTURE' | 'GATE_FAILED' | 'NEEDS_HUMAN') =>
     ({ type: 'run.ended', stopReason, detail: 'x' }) as const;
   const running = async () =>
-    (await operations.list())
+    (await operations.listRuns()).runs
       .filter(({ status }) => status !== 'ended')
       .map(({ runId }) => runId)
       .sort();

@@ -115,10 +115,10 @@ describe('halo ls with many runs', () => {
 
   it('asks only for the wanted rows', async () => {
     const queries: unknown[] = [];
-    const listSome = operations.listSome.bind(operations);
-    operations.listSome = (query) => {
+    const listRuns = operations.listRuns.bind(operations);
+    operations.listRuns = (query) => {
       queries.push(query);
-      return listSome(query);
+      return listRuns(query);
     };
     expect(idsOf(await ls('--user', 'bob', '--limit', '3'))).toEqual([290, 280, 270].map(idOf));
     expect(queries).toEqual([{ user: 'bob', newest: 3 }]);

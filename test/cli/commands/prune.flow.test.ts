@@ -12,7 +12,7 @@ beforeAll(async () => {
   home = openScriptedHome();
   const end = { type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'US-001 failed' } as const;
   await home.addRun([created(RUN, 1), { type: 'run.started' }, ...failed('US-001'), end]);
-  const { state } = await home.operations.get(RUN);
+  const { state } = await home.operations.getRun({ runId: RUN });
   home.writeArtifact(RUN, `${state.stories[0]!.key}/1/gates/1.log`, 'two tests failed\n');
   await home.addLandedRun(LANDED);
 });

@@ -13,9 +13,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function reject(words: string[], options: Partial<CliOptions> = {}) {
   const operations = openMemory();
   operations.addRun([created(RUN, 1), { type: 'run.started' }, ...held('US-001')]);
-  operations.diff = () => Promise.resolve(Buffer.from('+a line\n'));
+  operations.readDiff = () => Promise.resolve(Buffer.from('+a line\n'));
   const result = await runCli(['reject', RUN, '--story', 'US-001', ...words], { operations, ...options });
-  const { state } = await operations.get(RUN);
+  const { state } = await operations.getRun({ runId: RUN });
   return { ...result, story: state.stories[0]! };
 }
 

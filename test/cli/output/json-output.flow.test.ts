@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { OPERATIONS } from '../../../src/api/operations.ts';
 import { prdOf } from '../../support/halo/halo.ts';
 import { asked, created } from '../../support/journal.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';

@@ -43,7 +43,7 @@ function writePrd(stories: StoryFlags[]): void {
 async function run(settings: string[]) {
   const prd = { path: inPrd('prd.json'), bytes: new Uint8Array(readFileSync(inPrd('prd.json'))) };
   const request = { prd, repos: [repository.root], set: settings, profile: undefined, allowDirty: false };
-  const [submitted] = await halo.operations.submit(request);
+  const [submitted] = (await halo.operations.submit(request)).runs;
   return halo.untilEnd(submitted!.runId);
 }
 
@@ -110,7 +110,7 @@ describe('a run of a PRD with a name', () => {
     expect(lstatSync(inPrd('progress.md')).isSymbolicLink()).toBe(true);
     expect(readlinkSync(inPrd('progress.md'))).toContain(second.runId);
     repository.write('.halo/prds/cart/prd.md', 'more thoughts');
-    await halo.operations.land(second.runId);
+    await halo.operations.land({ runId: second.runId });
     expect(readFileSync(inPrd('prd.md'), 'utf8')).toBe('more thoughts');
     expect(repository.git('log', '-1', '--format=%s')).toBe('feat: [US-002] - Title of US-002');
   });

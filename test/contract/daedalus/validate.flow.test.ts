@@ -101,7 +101,9 @@ describe('halo prd validate <name>', () => {
     const home = join(repository.root, '..', 'home');
     const operations = openLocal({ host: hostOf(home) });
     const request = { repos: [repository.root], profile: undefined, set: scripted('true'), allowDirty: false };
-    await expect(operations.submit({ ...request, prd: { path, bytes: bytesOf(lax) } })).rejects.toMatchObject({
+    await expect(
+      operations.submit({ ...request, prd: { path, bytes: bytesOf(lax) } }).then(({ runs }) => runs),
+    ).rejects.toMatchObject({
       code: 'PRD_INVALID',
     });
     await operations.close();

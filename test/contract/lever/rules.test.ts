@@ -116,11 +116,11 @@ describe('the rate-limit cache', () => {
       at: at(second).toISOString(),
       usage,
     });
-    async function* events(): AsyncGenerator<JournalEvent> {
-      yield await Promise.resolve(used(0));
-      yield { v: 1, seq: 2, at: at(61).toISOString(), type: 'run.started' };
-      yield used(61);
-      yield used(100);
+    async function* events(): AsyncGenerator<{ event: JournalEvent }> {
+      yield { event: await Promise.resolve(used(0)) };
+      yield { event: { v: 1, seq: 2, at: at(61).toISOString(), type: 'run.started' } };
+      yield { event: used(61) };
+      yield { event: used(100) };
     }
     const requests = await recentRequests(events(), { model: 'm', now: at(120) });
     expect(requests).toEqual([request(61), request(100)]);

@@ -49,7 +49,7 @@ async function run(stories: SwansonStory[], settings: string[]) {
   repository.write('prds/001-FEAT-health.json', prdOf(stories));
   const prd = { path, bytes: new Uint8Array(readFileSync(path)) };
   const request = { prd, repos: [repository.root], profile: undefined, allowDirty: true };
-  const [submitted] = await halo.operations.submit({ ...request, set: settings });
+  const [submitted] = (await halo.operations.submit({ ...request, set: settings })).runs;
   return halo.untilEnd(submitted!.runId);
 }
 

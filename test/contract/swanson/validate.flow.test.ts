@@ -104,11 +104,13 @@ describe('prd.criteria = "required"', () => {
     const operations = openLocal({ host: hostOf(home) });
     const bytes = new TextEncoder().encode(text);
     const request = { repos: [repository.root], profile: undefined, set: scripted('true'), allowDirty: true };
-    await expect(operations.submit({ ...request, prd: { path, bytes } })).rejects.toMatchObject({
+    await expect(
+      operations.submit({ ...request, prd: { path, bytes } }).then(({ runs }) => runs),
+    ).rejects.toMatchObject({
       code: 'PRD_INVALID',
       message: expect.stringContaining(says) as string,
     });
-    expect(await operations.list()).toEqual([]);
+    expect((await operations.listRuns()).runs).toEqual([]);
     await operations.close();
     rmSync(home, { recursive: true, force: true });
   });

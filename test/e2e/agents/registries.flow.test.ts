@@ -29,7 +29,8 @@ const uses = (name: string) => `node -e 'process.exit(typeof require("${name}") 
 
 async function networkOf(runId: string): Promise<NetworkReport> {
   const events: JournalEvent[] = [];
-  for await (const event of halo.operations.follow(runId, { after: 0, follow: false })) events.push(event);
+  for await (const { event } of await halo.operations.followEvents({ runId, after: 0, follow: false }))
+    events.push(event);
   return summarizeNetwork(events, undefined);
 }
 

@@ -50,7 +50,7 @@ describe.each(casesAtLevel(['codex'], ['claude']))('an attempt of %s', (agent) =
     const { runId, stories } = await record(agent, GREET);
     expect(stories[0]).toMatchObject({ progress: 'passed' });
     const before = readFileSync(join(halo.home, 'runs', runId, 'journal.jsonl'), 'utf8');
-    const replayed = await halo.operations.replay(runId, { storyId: 'hello' });
+    const replayed = await halo.operations.replay({ runId, story: 'hello' });
     expect(replayed).toMatchObject({ story: 'hello', attempt: 1, image: expect.stringMatching(/^sha256:/) as string });
     expect(replayed.checks).toEqual([
       { what: 'ending', recorded: 'SUCCESS', found: 'SUCCESS', ok: true },
@@ -64,19 +64,19 @@ describe.each(casesAtLevel(['codex'], ['claude']))('an attempt of %s', (agent) =
     const cassette = join(halo.home, 'runs', runId, 'artifacts/hello/1/cassette.jsonl');
     const lines = readFileSync(cassette, 'utf8').split('\n');
     writeFileSync(cassette, [lines[0], lines[1], lines[3], lines[4], ''].join('\n'));
-    const diverged = await halo.operations.replay(runId, { storyId: 'hello' });
+    const diverged = await halo.operations.replay({ runId, story: 'hello' });
     expect(diverged.checks[0]).toEqual({ what: 'ending', recorded: 'SUCCESS', found: 'ENGINE_ERROR', ok: false });
     expect(diverged.divergence).toMatch(
       /^Replay: request 2 carries 1 tool results, but the cassette hello\.jsonl has 2 there; they differ first at /,
     );
 
     rmSync(cassette);
-    await expect(halo.operations.replay(runId, { storyId: 'hello' })).rejects.toMatchObject({
+    await expect(halo.operations.replay({ runId, story: 'hello' })).rejects.toMatchObject({
       code: 'CASSETTE_MISSING',
       hint: expect.stringContaining('model.mode=record') as string,
     });
-    for (const nothing of [{ storyId: 'other' }, { storyId: 'hello', attempt: 7 }])
-      await expect(halo.operations.replay(runId, nothing)).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+    for (const nothing of [{ story: 'other' }, { story: 'hello', attempt: 7 }])
+      await expect(halo.operations.replay({ runId, ...nothing })).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
   });
 });
 
@@ -84,7 +84,7 @@ describe('an attempt that failed', skipFor(belowFull()), () => {
   it('fails again with the same result', async () => {
     const { runId, stopReason } = await record('codex', GREET, ['gates=["exit 3"]']);
     expect(stopReason).toBe('GATE_FAILED');
-    const replayed = await halo.operations.replay(runId, { storyId: 'hello', attempt: 1 });
+    const replayed = await halo.operations.replay({ runId, story: 'hello', attempt: 1 });
     expect(replayed.checks.map(({ what, found, ok }) => [what, found, ok])).toEqual([
       ['ending', 'GATE_FAILED', true],
       ['answer', expect.stringContaining('exit 3'), true],

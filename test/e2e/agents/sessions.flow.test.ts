@@ -65,7 +65,7 @@ describe('the session of Claude Code, after an answer,', skipFor(belowFull()), (
     const settings = modelAt(server.url, [...SETTINGS, 'agents.claude.session="story"']);
     const { runId, stopReason } = await halo.run(repository.root, [{ id: 'hello' }], settings);
     expect(stopReason).toBe('NEEDS_HUMAN');
-    await halo.operations.answer(runId, 'hello', 'second');
+    await halo.operations.answer({ runId, story: 'hello', text: 'second' });
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS' });
     expect(server.requests[2]!.body).toContain('I remember the number 4711.');
   });

@@ -42,7 +42,7 @@ it('Codex writes the tests, then the code, and both are replayed from cassettes'
   expect(server.remaining()).toBe(0);
   await server.close();
 
-  const again = await halo.operations.replay(recorded.runId, { storyId: 'hello' });
+  const again = await halo.operations.replay({ runId: recorded.runId, story: 'hello' });
   expect(again.divergence).toBeUndefined();
   expect(again.checks.filter(({ ok }) => ok === false)).toEqual([]);
 

@@ -30,7 +30,7 @@ describe('a provider’s limit of hours', () => {
     const settings = modelAt(server.url, [`agent=${agent}`]);
     const runId = await halo.submit(halo.newRepository().root, [{ id: 'hello' }], settings);
     const story = await vi.waitFor(async () => {
-      const { state } = await halo.operations.get(runId);
+      const { state } = await halo.operations.getRun({ runId });
       expect(state.status).toBe('running');
       expect(state.stories[0]?.waiting).toBeDefined();
       return state.stories[0]!;
@@ -40,7 +40,7 @@ describe('a provider’s limit of hours', () => {
     const left = Date.parse(story.waiting!.notBefore) - Date.now();
     expect(Math.abs(left - FIVE_HOURS_S * 1_000)).toBeLessThan(120_000);
     expect(server.requests).toHaveLength(1);
-    await halo.operations.cancel(runId, undefined);
+    await halo.operations.cancel({ runId });
     await halo.untilEnd(runId);
   });
 });

@@ -16,8 +16,8 @@ describe('an answer to a question', () => {
     const asks = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(ASKS));
     expect(asks).toMatchObject({ stopReason: 'NEEDS_HUMAN', detail: 'A: Which port?' });
     const { runId } = asks;
-    await operations.actingAs('ann@desk').answer(runId, 'A', 'Use 8080.\nNot 80.');
-    await expect(operations.actingAs('bob@desk').answer(runId, 'A', 'Use 80.')).rejects.toMatchObject({
+    await operations.actingAs('ann@desk').answer({ runId, story: 'A', text: 'Use 8080.\nNot 80.' });
+    await expect(operations.actingAs('bob@desk').answer({ runId, story: 'A', text: 'Use 80.' })).rejects.toMatchObject({
       code: 'STEER_REFUSED',
       message: expect.stringMatching(/answered by ann@desk at \S+\.$/) as string,
     });

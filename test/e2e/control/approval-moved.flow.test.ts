@@ -41,9 +41,12 @@ describe('a story that is approved after another one has landed', () => {
       { gates: ['test ! -e stop'] },
     );
     const { operations } = halo;
-    expect(await operations.approve(runId, 'A')).toMatchObject({ landed: true, goesOn: false });
+    expect(await operations.approve({ runId, story: 'A' })).toMatchObject({ landed: true, goesOn: false });
     // C still waits, and the run has ended for it: B lands all the same.
-    expect(await operations.actingAs('ann@desk').approve(runId, 'B')).toMatchObject({ landed: false, goesOn: true });
+    expect(await operations.actingAs('ann@desk').approve({ runId, story: 'B' })).toMatchObject({
+      landed: false,
+      goesOn: true,
+    });
     const ended = await halo.untilEnd(runId);
     expect(ended).toMatchObject({
       stopReason: 'NEEDS_HUMAN',
@@ -66,21 +69,23 @@ describe('a story that is approved after another one has landed', () => {
     expect(agentsIn(events)).toBe(3);
     expect(events.filter(({ type }) => type === 'approval.given')).toHaveLength(1);
     expect(halo.readFile(runId, 'agent.log')).toMatch(/APPROVED .+ by ann@desk: to be merged onto/);
-    expect(await operations.approve(runId, 'B')).toMatchObject({ changed: false, landed: true });
-    await expect(operations.reject(runId, 'B', 'late')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    expect(await operations.approve({ runId, story: 'B' })).toMatchObject({ changed: false, landed: true });
+    await expect(operations.reject({ runId, story: 'B', reason: 'late' })).rejects.toMatchObject({
+      code: 'LAND_REFUSED',
+    });
   });
 
   it('is repeated on the landed result if both changed the same place, and waits for approval again', async () => {
     const { runId } = await heldRun({ A: 'echo a >> x', B: 'echo b >> x' });
     const { operations } = halo;
-    await operations.approve(runId, 'A');
-    await operations.approve(runId, 'B');
+    await operations.approve({ runId, story: 'A' });
+    await operations.approve({ runId, story: 'B' });
     const again = await halo.untilEnd(runId);
     expect(again).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{}, { attempts: 2, held: { paths: [] } }] });
-    expect((await operations.diff(runId, 'B')).toString()).toContain('+b');
+    expect((await operations.readDiff({ runId, story: 'B' })).toString()).toContain('+b');
     const prompt = halo.readFile(runId, `artifacts/${again.stories[1]!.key}/2/prompt.md`);
     expect(prompt).toContain('changed the same places');
-    expect(await operations.approve(runId, 'B')).toMatchObject({ landed: true });
+    expect(await operations.approve({ runId, story: 'B' })).toMatchObject({ landed: true });
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS' });
     expect(repository.git('show', `halo/${runId}:x`)).toBe('a\nb');
   });
@@ -91,23 +96,23 @@ describe('a story that is approved after another one has landed', () => {
       { A: 'echo a > a', B: 'test -e a && echo c > c || echo b > b' },
       { gates, more: ['retry.attempts=2'] },
     );
-    await halo.operations.approve(runId, 'A');
-    await halo.operations.approve(runId, 'B');
+    await halo.operations.approve({ runId, story: 'A' });
+    await halo.operations.approve({ runId, story: 'B' });
     const again = await halo.untilEnd(runId);
     expect(again.stories[1]).toMatchObject({ progress: 'needs_human', attempts: 2, failures: { gate: 1 } });
-    expect((await halo.operations.diff(runId, 'B')).toString()).toContain('+++ b/c');
+    expect((await halo.operations.readDiff({ runId, story: 'B' })).toString()).toContain('+++ b/c');
   });
 
   it('needs another approval if the merge changes a file that the user did not see', async () => {
     repository.write('old', Array.from({ length: 30 }, (_, line) => `line ${line}`).join('\n'));
     repository.commit('a file');
     const { runId } = await heldRun({ A: 'git mv old new', B: 'echo more >> old' });
-    await halo.operations.approve(runId, 'A');
-    await halo.operations.approve(runId, 'B');
+    await halo.operations.approve({ runId, story: 'A' });
+    await halo.operations.approve({ runId, story: 'B' });
     const again = await halo.untilEnd(runId);
     expect(again).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{}, { attempts: 1, held: { paths: [] } }] });
     expect(again.stories[1]?.summary).toContain('the merge moved it to new');
-    expect(await halo.operations.approve(runId, 'B')).toMatchObject({ landed: true });
+    expect(await halo.operations.approve({ runId, story: 'B' })).toMatchObject({ landed: true });
     expect(repository.git('show', `halo/${runId}:new`)).toContain('more');
   });
 
@@ -117,15 +122,15 @@ describe('a story that is approved after another one has landed', () => {
       { gates: ['test ! -e a || test ! -e b || sleep 30'] },
     );
     const { operations } = halo;
-    await operations.approve(runId, 'A');
-    await operations.approve(runId, 'B');
-    for await (const event of operations.follow(runId, { after: 0, follow: true }))
+    await operations.approve({ runId, story: 'A' });
+    await operations.approve({ runId, story: 'B' });
+    for await (const { event } of await operations.followEvents({ runId, after: 0, follow: true }))
       if (event.type === 'story.started' && event.epoch > 2) break;
-    await operations.cancel(runId, undefined);
+    await operations.cancel({ runId });
     const ended = await halo.untilEnd(runId);
     expect(ended).toMatchObject({ stopReason: 'USER_ABORT', stories: [{}, { progress: 'cancelled' }] });
     expect(ended.tip).toBe(ended.stories[0]?.commit);
     expect(repository.git('rev-parse', `halo/${runId}`)).toBe(ended.tip);
-    await expect(operations.approve(runId, 'B')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    await expect(operations.approve({ runId, story: 'B' })).rejects.toMatchObject({ code: 'LAND_REFUSED' });
   });
 });

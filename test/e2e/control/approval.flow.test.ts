@@ -17,9 +17,9 @@ describe('[approval] mode', () => {
     expect(held).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ held: { paths: [] } }, {}] });
     expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
     const decide = { code: 'STEER_REFUSED', hint: expect.stringContaining('`halo approve`') as string };
-    await expect(halo.operations.retry(held.runId, undefined)).rejects.toMatchObject(decide);
-    await expect(halo.operations.resume(held.runId, {})).rejects.toMatchObject(decide);
-    await halo.operations.actingAs('ann@desk').approve(held.runId, 'A');
+    await expect(halo.operations.retry({ runId: held.runId })).rejects.toMatchObject(decide);
+    await expect(halo.operations.resume({ runId: held.runId })).rejects.toMatchObject(decide);
+    await halo.operations.actingAs('ann@desk').approve({ runId: held.runId, story: 'A' });
     const next = await halo.untilEnd(held.runId);
     expect(next).toMatchObject({ stories: [{ progress: 'passed' }, { progress: 'needs_human' }] });
     const note = repository.git('notes', '--ref=halo', 'show', next.stories[0]!.commit!);
@@ -31,16 +31,16 @@ describe('[approval] mode', () => {
     const settings = scripted(QUICK, ['true'], ['approval.mode=run']);
     const { runId, tip } = await halo.run(repository.root, [{ id: 'A' }], settings);
     const { operations } = halo;
-    expect((await operations.get(runId)).state).toMatchObject({ needsApproval: true });
-    await expect(operations.land(runId)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
-    await operations.rejectRun(runId, 'not yet');
-    await expect(operations.land(runId)).rejects.toMatchObject({
+    expect((await operations.getRun({ runId })).state).toMatchObject({ needsApproval: true });
+    await expect(operations.land({ runId })).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    await operations.reject({ runId, reason: 'not yet' });
+    await expect(operations.land({ runId })).rejects.toMatchObject({
       message: expect.stringContaining('not yet') as string,
     });
-    expect(await operations.actingAs('ann@desk').approveRun(runId)).toEqual({ runId, changed: true, tip });
-    expect(await operations.approveRun(runId)).toEqual({ runId, changed: false, tip });
+    expect(await operations.actingAs('ann@desk').approve({ runId })).toEqual({ runId, changed: true, tip });
+    expect(await operations.approve({ runId })).toEqual({ runId, changed: false, tip });
     expect(JSON.parse(repository.git('notes', '--ref=halo', 'show', tip))).toMatchObject({ approvedBy: 'ann@desk' });
-    expect(await operations.land(runId)).toMatchObject({ branch: 'main', to: tip });
+    expect(await operations.land({ runId })).toMatchObject({ branch: 'main', to: tip });
   });
 });
 
@@ -53,19 +53,21 @@ describe('a PRD that has changed', () => {
       return { path, bytes };
     })
     .extend('pausedRun', ({ halo, repository, write }) => async (stories: TestStory[]) => {
-      const [submitted] = await halo.operations.submit({
-        prd: write(stories),
-        repos: [repository.root],
-        profile: undefined,
-        set: scripted(`test -e x || { ${HOLD}; }; ${QUICK}`),
-        allowDirty: false,
-      });
+      const [submitted] = (
+        await halo.operations.submit({
+          prd: write(stories),
+          repos: [repository.root],
+          profile: undefined,
+          set: scripted(`test -e x || { ${HOLD}; }; ${QUICK}`),
+          allowDirty: false,
+        })
+      ).runs;
       const { runId } = submitted!;
-      for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
+      for await (const { event } of await halo.operations.followEvents({ runId, after: 0, follow: true }))
         if (event.type === 'phase.started' && event.phase === 'agent') break;
-      await halo.operations.pause(runId, { now: false });
+      await halo.operations.pause({ runId, now: false });
       await release(runId);
-      for await (const event of halo.operations.follow(runId, { after: 0, follow: true }))
+      for await (const { event } of await halo.operations.followEvents({ runId, after: 0, follow: true }))
         if (event.type === 'story.ended') break;
       return runId;
     });
@@ -75,11 +77,11 @@ describe('a PRD that has changed', () => {
     async ({ halo, home, pausedRun, repository, write }) => {
       const runId = await pausedRun([{ id: 'A' }, { id: 'B' }, { id: 'C' }]);
       write([{ id: 'A', passes: true }, { id: 'B', title: 'Another' }, { id: 'D' }]);
-      await expect(halo.operations.resume(runId, {})).rejects.toMatchObject({
+      await expect(halo.operations.resume({ runId })).rejects.toMatchObject({
         code: 'STEER_REFUSED',
         message: expect.stringContaining('changed: B; new: D; gone: C') as string,
       });
-      expect(await halo.operations.resume(runId, { replan: {} })).toMatchObject({ stories: ['B', 'D'] });
+      expect(await halo.operations.resume({ runId, replan: {} })).toMatchObject({ stories: ['B', 'D'] });
       const ended = await halo.untilEnd(runId);
       const progress = ended.stories.map(({ id, title, progress }) => [id, title, progress]);
       expect(progress).toEqual([
@@ -89,9 +91,9 @@ describe('a PRD that has changed', () => {
         ['C', 'Story C', 'skipped'],
       ]);
       expect(Number(repository.git('rev-list', '--count', `main..halo/${runId}`))).toBe(3);
-      expect((await halo.operations.resume(runId, { replan: {} })).says).toContain('nothing to do');
+      expect((await halo.operations.resume({ runId, replan: {} })).says).toContain('nothing to do');
       rmSync(join(home, 'prd.json'));
-      await expect(halo.operations.resume(runId, { replan: {} })).rejects.toMatchObject({
+      await expect(halo.operations.resume({ runId, replan: {} })).rejects.toMatchObject({
         code: 'STEER_REFUSED',
         message: `The PRD ${join(home, 'prd.json')} is not on this machine.`,
       });
@@ -101,7 +103,7 @@ describe('a PRD that has changed', () => {
   changed('is the same when only progress was marked', async ({ halo, pausedRun, write }) => {
     const runId = await pausedRun([{ id: 'A' }, { id: 'B' }]);
     write([{ id: 'A', passes: true }, { id: 'B' }]);
-    await halo.operations.resume(runId, {});
+    await halo.operations.resume({ runId });
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS' });
   });
 });

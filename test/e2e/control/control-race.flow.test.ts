@@ -35,10 +35,10 @@ function commitsOf(runId: string): string[] {
 /** Cancels a run of one story a moment after its gates began, when it is about to land. */
 async function race(delayMs: number): Promise<string> {
   const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(`echo x >> x; ${OK}`));
-  for await (const event of person.follow(runId, { after: 0, follow: true }))
+  for await (const { event } of await person.followEvents({ runId, after: 0, follow: true }))
     if (event.type === 'phase.started' && event.phase === 'gates') break;
   await sleep(delayMs);
-  const cancelled = await person.cancel(runId, undefined).then(
+  const cancelled = await person.cancel({ runId }).then(
     () => true,
     (error: unknown) => {
       expect(toHaloError(error).code).toBe('STEER_REFUSED');
@@ -46,7 +46,7 @@ async function race(delayMs: number): Promise<string> {
     },
   );
   const shown = commitsOf(runId);
-  const { state } = await person.get(runId);
+  const { state } = await person.getRun({ runId });
   expect(state).toMatchObject({ status: 'ended', stopReason: cancelled ? 'USER_ABORT' : 'SUCCESS' });
   expect(state.stories[0]?.commit === undefined ? [] : [state.stories[0].commit]).toEqual(shown);
   return runId;
@@ -67,7 +67,9 @@ it(
     expect(ids.map(commitsOf)).toEqual(before);
     for (const runId of ids) {
       const ends = [];
-      for await (const { type } of person.follow(runId, { after: 0, follow: false }))
+      for await (const {
+        event: { type },
+      } of await person.followEvents({ runId, after: 0, follow: false }))
         if (type === 'run.ended') ends.push(type);
       expect(ends).toHaveLength(1);
     }

@@ -29,7 +29,7 @@ const QUICK = `echo x >> x; ${OK}`;
 const HELD = `test -e x || { ${HOLD}; }; ${QUICK}`;
 
 async function untilPhase(runId: string, phase: string): Promise<void> {
-  for await (const event of person.follow(runId, { after: 0, follow: true }))
+  for await (const { event } of await person.followEvents({ runId, after: 0, follow: true }))
     if (event.type === 'phase.started' && event.phase === phase) return;
 }
 
@@ -43,7 +43,7 @@ async function endOf(runId: string): Promise<RunState> {
 }
 
 async function stateOf(runId: string): Promise<RunState> {
-  return (await person.get(runId)).state;
+  return (await person.getRun({ runId })).state;
 }
 
 async function until(runId: string, isSo: (state: RunState) => boolean): Promise<RunState> {
@@ -69,33 +69,33 @@ describe('halo cancel', () => {
   it('ends a run while its agent runs, and removes its containers', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(HELD));
     await untilPhase(runId, 'agent');
-    expect(await person.cancel(runId, undefined)).toMatchObject({ changed: true, stories: ['A'] });
+    expect(await person.cancel({ runId })).toMatchObject({ changed: true, stories: ['A'] });
     expect(await stateOf(runId)).toMatchObject({ status: 'ended', stopReason: 'USER_ABORT' });
     await vi.waitFor(() => expect(containersOf(runId)).toBe(''), PATIENCE);
     expect(commitsOf(runId)).toBe(0);
     expect(progress(await stateOf(runId))).toEqual(['cancelled', 'pending']);
     expect(halo.readFile(runId, 'debug_bundle/summary.md')).toContain('cancelled by');
-    expect(await person.cancel(runId, undefined)).toMatchObject({ changed: false });
+    expect(await person.cancel({ runId })).toMatchObject({ changed: false });
   });
 
   it('removes one story, and the run continues without it', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(HELD));
     await untilPhase(runId, 'agent');
-    await person.cancel(runId, 'B');
-    expect(await person.cancel(runId, 'B')).toMatchObject({ changed: false });
-    expect((await person.cancel(runId, 'A')).says).toContain('the run has ended');
+    await person.cancel({ runId, story: 'B' });
+    expect(await person.cancel({ runId, story: 'B' })).toMatchObject({ changed: false });
+    expect((await person.cancel({ runId, story: 'A' })).says).toContain('the run has ended');
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'USER_ABORT' });
-    await expect(person.cancel(runId, 'C')).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+    await expect(person.cancel({ runId, story: 'C' })).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
   });
 
   it('reports that there is nothing to cancel', async () => {
     const { runId } = await halo.run(repository.root, [{ id: 'A' }], scripted(QUICK));
-    await expect(person.cancel(runId, undefined)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.cancel(runId, 'A')).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.pause(runId, { now: true })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.resume(runId, {})).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.retry(runId, undefined)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.retry(runId, 'A')).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.cancel({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.cancel({ runId, story: 'A' })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.pause({ runId, now: true })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.resume({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.retry({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.retry({ runId, story: 'A' })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
     expect(await stateOf(runId)).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
   });
 });
@@ -105,12 +105,12 @@ describe('halo pause', () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], scripted(HELD));
     await untilPhase(runId, 'agent');
     const says = expect.stringContaining('still running: A.') as string;
-    expect(await person.pause(runId, { now: false })).toMatchObject({ changed: true, stories: ['A'], says });
-    expect(await person.pause(runId, { now: false })).toMatchObject({ changed: false });
+    expect(await person.pause({ runId, now: false })).toMatchObject({ changed: true, stories: ['A'], says });
+    expect(await person.pause({ runId, now: false })).toMatchObject({ changed: false });
     await release(runId);
     const paused = await until(runId, ({ stories }) => stories[0]?.progress === 'passed');
     expect(paused).toMatchObject({ status: 'running', paused: { now: false } });
-    expect(await person.resume(runId, {})).toMatchObject({ changed: true });
+    expect(await person.resume({ runId })).toMatchObject({ changed: true });
     const ended = await halo.untilEnd(runId);
     expect(ended).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }, { attempts: 1 }] });
     expect(commitsOf(runId)).toBe(2);
@@ -119,10 +119,10 @@ describe('halo pause', () => {
   it('interrupts the story with --now without using up an attempt, and resume starts it again', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(HELD));
     await untilPhase(runId, 'agent');
-    await person.pause(runId, { now: true });
+    await person.pause({ runId, now: true });
     await vi.waitFor(() => expect(containersOf(runId)).toBe(''), PATIENCE);
     expect(await stateOf(runId)).toMatchObject({ status: 'running', stories: [{ progress: 'in_progress' }] });
-    await person.resume(runId, {});
+    await person.resume({ runId });
     const ended = await endOf(runId);
     expect(ended).toMatchObject({ stopReason: 'SUCCESS', epoch: 2, stories: [{ attempts: 1 }] });
   });
@@ -130,8 +130,8 @@ describe('halo pause', () => {
   it('can be undone while the story is being interrupted', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(HELD));
     await untilPhase(runId, 'agent');
-    await person.pause(runId, { now: true });
-    await person.resume(runId, {});
+    await person.pause({ runId, now: true });
+    await person.resume({ runId });
     expect(await endOf(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
     expect(commitsOf(runId)).toBe(1);
   });
@@ -145,11 +145,11 @@ describe('halo retry', () => {
     const ended = await halo.run(repository.root, stories, scripted(failing, gates));
     expect(progress(ended)).toEqual(['passed', 'failed', 'pending']);
     const { runId } = ended;
-    expect(await person.retry(runId, undefined)).toMatchObject({ changed: true, stories: ['B'] });
+    expect(await person.retry({ runId })).toMatchObject({ changed: true, stories: ['B'] });
     const again = await halo.untilEnd(runId);
     expect(again.stories.map(({ attempts }) => attempts)).toEqual([1, 2, 0]);
     expect(commitsOf(runId)).toBe(1);
-    await person.retry(runId, 'B');
+    await person.retry({ runId, story: 'B' });
     await halo.untilEnd(runId);
     expect(await stateOf(runId)).toMatchObject({ stories: [{}, { attempts: 3 }, {}] });
   });
@@ -160,18 +160,18 @@ describe('halo retry', () => {
     const ended = await halo.run(repository.root, stories, scripted(script, ['true'], ['run.on_failure=continue']));
     const { runId } = ended;
     expect(progress(ended)).toEqual(['failed', 'failed', 'pending']);
-    await person.retry(runId, 'B');
+    await person.retry({ runId, story: 'B' });
     expect((await halo.untilEnd(runId)).stories.map(({ attempts }) => attempts)).toEqual([1, 2, 0]);
     const hint = expect.stringContaining(`halo retry ${runId}`) as string;
-    await expect(person.retry(runId, 'C')).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
-    await expect(person.resume(runId, {})).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
+    await expect(person.retry({ runId, story: 'C' })).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
+    await expect(person.resume({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
   });
 
   it('continues a cancelled run', async () => {
     const runId = await halo.submit(repository.root, [{ id: 'A' }], scripted(HELD));
     await untilPhase(runId, 'agent');
-    await person.cancel(runId, undefined);
-    expect(await person.retry(runId, undefined)).toMatchObject({ changed: true, stories: ['A'] });
+    await person.cancel({ runId });
+    expect(await person.retry({ runId })).toMatchObject({ changed: true, stories: ['A'] });
     expect(await endOf(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 2 }] });
     expect(commitsOf(runId)).toBe(1);
   });

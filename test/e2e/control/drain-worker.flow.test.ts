@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { WorkerView } from '../../../src/api/operations/requests.ts';
+import type { WorkerView } from '../../../src/api/operations/schemas.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { openWorld, stopWorker, type World } from '../../support/faults/world.ts';
 import { OK, scripted } from '../../support/halo/halo.ts';
@@ -55,6 +55,6 @@ it('a drained worker lands its story, and others wait until there is another wor
   expect(await halo('worker', 'resume', id)).toMatchObject({ code: 0 });
   await world.untilEnded(third);
   for (const runId of [running, waiting, third])
-    expect((await world.operations.get(runId)).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
+    expect((await world.operations.getRun({ runId })).state).toMatchObject({ stopReason: 'SUCCESS', epoch: 1 });
   await stopWorker(old);
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { RunView } from '../../../src/api/operations/requests.ts';
+import type { RunView } from '../../../src/api/operations/runs.ts';
 import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { completedJobs } from '../../support/faults/completed-jobs.ts';
 import { belowLevel, FULL, LEVEL } from '../../support/suite/level.ts';
@@ -56,7 +56,7 @@ describe('hazard 23: SIGTERM, twice, and many deployments', { timeout: 400_000 }
     await untilAgent(runId, DEPLOYMENTS + 1);
     await release(runId);
     await world.untilEnded(runId);
-    const { state } = await world.operations.get(runId);
+    const { state } = await world.operations.getRun({ runId });
     const epoch = DEPLOYMENTS + 1;
     expect(state).toMatchObject({ stopReason: 'SUCCESS', epoch, stories: [{ attempts: 1, starts: 0 }] });
     // The job is done a moment after its run has ended. A reconciler that looks in between queues the end of the run.

@@ -17,9 +17,11 @@ describe('feedback on a commit', () => {
     const { runId } = held;
     expect(held).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
     const first = held.stories[0]!.held!.commit;
-    await operations.actingAs('ann@desk').giveFeedback(runId, 'A', {
+    await operations.actingAs('ann@desk').reject({
+      runId,
+      story: 'A',
       feedback: 'One line is not enough.',
-      comments: [{ path: 'work.txt', line: 1, text: 'Say more than this.' }],
+      comments: [{ path: 'work.txt', side: 'new', line: 1, text: 'Say more than this.' }],
     });
     const second = await halo.untilEnd(runId);
     expect(second).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ attempts: 2, held: {} }] });
@@ -30,17 +32,17 @@ describe('feedback on a commit', () => {
     expect(prompt).toContain('Lines of `work.txt`, line 1, at attempt 1:\n```\nline 0\n```\nann@desk commented on');
     // The diff of the attempt that was sent back stays, and so does its attempt.
     expect(halo.readFile(runId, `artifacts/${key}/1/diff.patch`)).toContain('+line 0');
-    expect((await operations.diff(runId, 'A')).toString()).toContain('+line 0\n+line 1');
+    expect((await operations.readDiff({ runId, story: 'A' })).toString()).toContain('+line 0\n+line 1');
     expect(next!.commit).not.toBe(first);
 
-    await operations.approve(runId, 'A');
+    await operations.approve({ runId, story: 'A' });
     const landed = await halo.untilEnd(runId);
     expect(landed).toMatchObject({ stopReason: 'SUCCESS', tip: next!.commit });
     const bob = operations.actingAs('bob@desk');
-    await bob.giveFeedback(runId, 'A', { feedback: 'A third line.', comments: undefined });
+    await bob.reject({ runId, story: 'A', feedback: 'A third line.', comments: undefined });
     const third = await halo.untilEnd(runId);
     expect(third).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ attempts: 3, commit: next!.commit }] });
-    await operations.approve(runId, 'A');
+    await operations.approve({ runId, story: 'A' });
     const done = await halo.untilEnd(runId);
     expect(done).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 3 }] });
     expect(repository.git('show', `halo/${runId}:work.txt`)).toBe('line 0\nline 1\nline 2');

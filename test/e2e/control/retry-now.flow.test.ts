@@ -12,18 +12,18 @@ it('halo retry --story immediately retries a story that waits for its next attem
     const runId = await world.submit(world.addRepository(), [{ id: 'A' }], settings);
     const until = (isSo: (state: RunState) => boolean) =>
       vi.waitFor(async () => {
-        const { state } = await operations.get(runId);
+        const { state } = await operations.getRun({ runId });
         expect(isSo(state), JSON.stringify(state.stories)).toBe(true);
       }, PATIENCE);
     const waits = ({ stories: [story] }: RunState) => story?.waiting !== undefined;
     // What is around the story fails once, then its agent does each time.
     world.startWorker({ HALO_FAILPOINT: 'prepare.after@1:throw' });
     await until((state) => waits(state) && state.stories[0]?.progress === 'in_progress');
-    expect(await operations.retry(runId, 'A')).toMatchObject({ changed: true, stories: ['A'] });
+    expect(await operations.retry({ runId, story: 'A' })).toMatchObject({ changed: true, stories: ['A'] });
     await until((state) => waits(state) && state.stories[0]?.progress === 'failed' && state.stories[0].attempts === 1);
-    await operations.retry(runId, 'A');
+    await operations.retry({ runId, story: 'A' });
     await until((state) => waits(state) && state.stories[0]?.attempts === 2);
-    await operations.cancel(runId, undefined);
+    await operations.cancel({ runId });
   } finally {
     await world.close();
   }

@@ -70,11 +70,15 @@ it('the diff of a failed story is that of its last attempt, and is available ove
   try {
     const remote = openHttp({ url: served.url, token: host.apiToken });
     for (const operations of [halo.operations, remote]) {
-      expect((await operations.diff(runId, 'A')).toString()).toContain('+++ b/tried.txt\n@@ -0,0 +1 @@\n+x\n');
-      await expect(operations.diff(runId, 'B')).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
+      expect((await operations.readDiff({ runId, story: 'A' })).toString()).toContain(
+        '+++ b/tried.txt\n@@ -0,0 +1 @@\n+x\n',
+      );
+      await expect(operations.readDiff({ runId, story: 'B' })).rejects.toMatchObject({ code: 'STORY_NOT_FOUND' });
       const shown = await runCli(['diff', runId, '--story', 'A', '--name-only'], { operations });
       expect(shown).toMatchObject({ code: 0, stdout: 'tried.txt\n' });
-      const summary = (await operations.artifact(runId, 'debug_bundle/summary.md')).toString();
+      const summary = (
+        await operations.readArtifact({ runId, path: 'debug_bundle/summary.md', whole: false })
+      ).toString();
       expect(summary).toContain('GATE_FAILED');
     }
   } finally {

@@ -128,7 +128,7 @@ describe('halo submit --source', () => {
     const end = await command(['submit', '--source', 'github', '-c', 'gates=[]']);
     expect(end.code, end.stderr).toBe(0);
     const operations = openLocal({ host: hostOf(haloHome.dir) });
-    const { state } = await operations.get(end.stdout.trim());
+    const { state } = await operations.getRun({ runId: end.stdout.trim() });
     await operations.close();
     expect(state).toMatchObject({ project: FAKE_PROJECT, stories: [{ id: '#3', progress: 'pending' }] });
   });

@@ -236,11 +236,15 @@ describe('halo plan with a real agent', () => {
         profile: undefined,
         set: modelAt(server.url, [`agent=${agent}`]),
       });
-      const [submitted] = await halo.operations.submit(session.request);
+      const [submitted] = (await halo.operations.submit(session.request)).runs;
       const state = await halo.untilEnd(submitted!.runId);
       expect(state).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: 2 } });
       const [story] = state.stories;
-      const result = await halo.operations.artifact(state.runId, `${story!.key}/1/result.json`);
+      const result = await halo.operations.readArtifact({
+        runId: state.runId,
+        path: `${story!.key}/1/result.json`,
+        whole: false,
+      });
       expect(await session.read(result)).toMatchObject({ added: ['US-002', 'US-003'] });
       expect(server.remaining()).toBe(0);
       if (agentAdapter(agent).hasAnswerSchema === true)

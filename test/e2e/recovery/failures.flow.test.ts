@@ -156,7 +156,9 @@ it('a temporary environment failure is retried, and uses up no attempt', async (
   rmSync(attempts, { recursive: true });
   writeFileSync(attempts, 'in the way');
   const runId = await halo.submit(root, [{ id: 'B' }], settings);
-  for await (const { type } of halo.operations.follow(runId, { after: 0, follow: true })) {
+  for await (const {
+    event: { type },
+  } of await halo.operations.followEvents({ runId, after: 0, follow: true })) {
     if (type === 'retry.scheduled') break;
     expect(type).not.toBe('run.ended');
   }
@@ -168,7 +170,7 @@ it('a temporary environment failure is retried, and uses up no attempt', async (
 });
 
 async function openBreaker(key: string) {
-  return (await halo.operations.breakers()).find((each) => each.key === key);
+  return (await halo.operations.listBreakers()).breakers.find((each) => each.key === key);
 }
 
 describe('a breaker', () => {
@@ -178,7 +180,9 @@ describe('a breaker', () => {
     const broken = await halo.run(root, [{ id: 'A' }], scripted('exit 9', ['true'], breaker));
     const key = `repository:${broken.repo.mirror}`;
     const until = async (runId: string, awaited: string) => {
-      for await (const { type } of halo.operations.follow(runId, { after: 0, follow: true }))
+      for await (const {
+        event: { type },
+      } of await halo.operations.followEvents({ runId, after: 0, follow: true }))
         if (type === awaited) return;
     };
     const trial = await halo.submit(root, [{ id: 'T' }], scripted(`${HOLD}; exit 9`, ['true'], breaker));
@@ -189,18 +193,18 @@ describe('a breaker', () => {
     await release(trial);
     expect(await halo.untilEnd(trial)).toMatchObject({ stories: [{ attempts: 1 }] });
     expect(halo.journal(trial).map(({ type }) => type)).not.toContain('breaker.held');
-    const { state } = await halo.operations.get(runId);
+    const { state } = await halo.operations.getRun({ runId });
     expect(state.stories[0]).toMatchObject({ attempts: 0, waiting: { breaker: key } });
     expect(await openBreaker(key)).toMatchObject({
       status: 'open',
       reason: expect.stringContaining('the trial failed') as string,
     });
     expect(halo.readFile(runId, 'agent.log')).toContain('(`halo breaker reset repository` closes it now)');
-    expect(await halo.operations.resetBreaker(key)).toBe(key);
+    expect((await halo.operations.resetBreaker({ key })).key).toBe(key);
     expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }] });
     expect(await openBreaker(key)).toBeUndefined();
     for (const unknown of [key, 'repo:nope'])
-      await expect(halo.operations.resetBreaker(unknown)).rejects.toMatchObject({
+      await expect(halo.operations.resetBreaker({ key: unknown }).then(({ key }) => key)).rejects.toMatchObject({
         code: 'USAGE',
         message: `There is no open breaker "${unknown}".`,
       });
@@ -212,7 +216,9 @@ describe('a breaker', () => {
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ failures: { provider: 2 } }] });
     const held = halo.journal(state.runId).flatMap((event) => (event.type === 'breaker.held' ? [event.why] : []));
     expect(held).toContain('the same failure 2 times in a row: provider-failed');
-    expect((await halo.operations.breakers()).filter((each) => each.key.startsWith('provider:'))).toEqual([]);
+    expect((await halo.operations.listBreakers()).breakers.filter((each) => each.key.startsWith('provider:'))).toEqual(
+      [],
+    );
   });
 
   it('a breaker of a run lets the run continue where it ended when a user closes it', async () => {
@@ -221,10 +227,10 @@ describe('a breaker', () => {
     const ended = await halo.run(newRepository().root, [{ id: 'A' }], settings);
     expect(ended).toMatchObject({ stopReason: 'CIRCUIT_OPEN' });
     expect(await openBreaker(`run:${ended.runId}`)).toMatchObject({ until: null });
-    await halo.operations.resetBreaker(ended.runId);
+    await halo.operations.resetBreaker({ key: ended.runId });
     await vi.waitFor(
       async () =>
-        expect((await halo.operations.get(ended.runId)).state).toMatchObject({
+        expect((await halo.operations.getRun({ runId: ended.runId })).state).toMatchObject({
           status: 'ended',
           stopReason: 'SUCCESS',
         }),
@@ -255,13 +261,15 @@ it.each([
       ['true'],
       ['retry.crashes=3', 'retry.infrastructure.backoff="10ms"'],
     );
-    const [submitted] = await operations.submit({
-      prd: prdOf([{ id: 'A' }]),
-      repos: [newRepository().root],
-      profile: undefined,
-      set: settings,
-      allowDirty: false,
-    });
+    const [submitted] = (
+      await operations.submit({
+        prd: prdOf([{ id: 'A' }]),
+        repos: [newRepository().root],
+        profile: undefined,
+        set: settings,
+        allowDirty: false,
+      })
+    ).runs;
     const { runId } = submitted!;
     const store = openStore(home, { transcribe });
     const base = (await store.readState(runId)).tip;
@@ -272,12 +280,14 @@ it.each([
     await store.append(runId, [{ type: 'run.started' }, started(1), started(2), returned, started(3), started(4)]);
     const worker = await startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
     try {
-      for await (const { type } of operations.follow(runId, { after: 0, follow: true }))
+      for await (const {
+        event: { type },
+      } of await operations.followEvents({ runId, after: 0, follow: true }))
         if (type === 'run.ended') break;
     } finally {
       await worker.close();
     }
-    const { state } = await operations.get(runId);
+    const { state } = await operations.getRun({ runId });
     expect(state).toMatchObject(end);
     if (end.stopReason !== 'SUCCESS')
       expect(state.detail).toContain('workers died in the middle of this story, 3 times in a row');

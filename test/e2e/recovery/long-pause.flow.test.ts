@@ -48,14 +48,14 @@ describe('a long pause of a model', () => {
     const settings = [...askingAgent(model.url, 1), IDLE, 'run.parallel=2'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
     const waiting = await vi.waitFor(async () => {
-      const { state } = await halo.operations.get(runId);
+      const { state } = await halo.operations.getRun({ runId });
       expect(state.stories.map((story) => story.waiting?.model)).toEqual(['m', 'm']);
       return state;
     }, PATIENCE);
     // The only worker is free for other runs.
     const other = await halo.run(newRepository().root, [{ id: 'C' }], scripted(`echo x > x; ${OK}`));
     expect(other.stopReason).toBe('SUCCESS');
-    await halo.operations.retry(runId, undefined);
+    await halo.operations.retry({ runId });
     const state = await halo.untilEnd(runId);
     expect(state).toMatchObject({
       stopReason: 'SUCCESS',
@@ -114,16 +114,21 @@ describe('a long pause of a model', () => {
     const operations = openLocal({ host });
     const settings = [...askingAgent(model.url, 1), IDLE];
     const request = { prd: prdOf([{ id: 'A' }]), repos: [newRepository().root], profile: undefined, set: settings };
-    const [submitted] = await operations.submit({ ...request, allowDirty: false });
+    const [submitted] = (await operations.submit({ ...request, allowDirty: false })).runs;
     const { runId } = submitted!;
-    for await (const { type } of operations.follow(runId, { after: 0, follow: true }))
+    for await (const {
+      event: { type },
+    } of await operations.followEvents({ runId, after: 0, follow: true }))
       if (type === 'story.postponed') break;
     await worker.close();
     await stopRedis(redis);
     redis = startRedis();
     worker = await open();
-    for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
-    const { state } = await operations.get(runId);
+    for await (const {
+      event: { type },
+    } of await operations.followEvents({ runId, after: 0, follow: true }))
+      if (type === 'run.ended') break;
+    const { state } = await operations.getRun({ runId });
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ progress: 'passed', attempts: 1 }] });
     const events = readJournal(home, runId);
     const held = events.find((event) => event.type === 'story.postponed');
@@ -147,7 +152,7 @@ describe('a rate per hour', () => {
     const settings = [...askingAgent(model.url, 2), IDLE, 'rate.m={rph=3}'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
     const waiting = await vi.waitFor(async () => {
-      const { state } = await halo.operations.get(runId);
+      const { state } = await halo.operations.getRun({ runId });
       expect(state.stories[1]!.waiting?.model).toBe('m');
       return state.stories[1]!.waiting!;
     }, PATIENCE);
@@ -155,8 +160,8 @@ describe('a rate per hour', () => {
     // The answer of Redis is counted twice.
     expect(Date.parse(waiting.notBefore) % 3_600_000).toBeLessThan(30_000);
     expect(model.times).toHaveLength(3);
-    expect((await halo.operations.get(runId)).state.stories[0]).toMatchObject({ progress: 'passed' });
-    await halo.operations.cancel(runId, undefined);
+    expect((await halo.operations.getRun({ runId })).state.stories[0]).toMatchObject({ progress: 'passed' });
+    await halo.operations.cancel({ runId });
     expect((await halo.untilEnd(runId)).stopReason).toBe('USER_ABORT');
   });
 

@@ -26,21 +26,23 @@ afterEach(async () => {
 
 it('hazard 8: finishes a run whose job was lost with the data of Redis', async () => {
   const operations = openLocal({ host });
-  const [submitted] = await operations.submit({
-    prd: prdOf([{ id: 'A' }, { id: 'B' }]),
-    repos: [repository.root],
-    profile: undefined,
-    set: scripted(`echo x >> x; ${OK}`),
-    allowDirty: false,
-  });
+  const [submitted] = (
+    await operations.submit({
+      prd: prdOf([{ id: 'A' }, { id: 'B' }]),
+      repos: [repository.root],
+      profile: undefined,
+      set: scripted(`echo x >> x; ${OK}`),
+      allowDirty: false,
+    })
+  ).runs;
   await redis.client.flushall();
   const worker = await startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) });
   try {
-    for await (const event of operations.follow(submitted!.runId, { after: 0, follow: true })) {
+    for await (const { event } of await operations.followEvents({ runId: submitted!.runId, after: 0, follow: true })) {
       // And once more between the two stories, where the next job has just been queued.
       if (event.type === 'story.ended' && event.story === 'A') await redis.client.flushall();
     }
-    const { state } = await operations.get(submitted!.runId);
+    const { state } = await operations.getRun({ runId: submitted!.runId });
     expect(state).toMatchObject({ stopReason: 'SUCCESS', epoch: 2 });
     expect(repository.git('log', '--format=%s', `main..halo/${state.runId}`).split('\n')).toHaveLength(2);
   } finally {

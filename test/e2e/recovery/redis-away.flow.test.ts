@@ -44,15 +44,17 @@ it(
     const host = hostOf(home, redisUrl);
     worker = await vi.waitFor(() => startWorker({ host, concurrency: 1, log: pino({ level: 'silent' }) }), PATIENCE);
     operations = openLocal({ host });
-    const [submitted] = await operations.submit({
-      prd: prdOf([{ id: 'A' }, { id: 'B' }]),
-      repos: [repository.root],
-      profile: undefined,
-      set: scripted(`echo x >> x; ${OK}`),
-      allowDirty: false,
-    });
+    const [submitted] = (
+      await operations.submit({
+        prd: prdOf([{ id: 'A' }, { id: 'B' }]),
+        repos: [repository.root],
+        profile: undefined,
+        set: scripted(`echo x >> x; ${OK}`),
+        allowDirty: false,
+      })
+    ).runs;
     const { runId } = submitted!;
-    for await (const event of operations.follow(runId, { after: 0, follow: true })) {
+    for await (const { event } of await operations.followEvents({ runId, after: 0, follow: true })) {
       if (event.type === 'phase.started' && event.phase === 'agent') {
         server.kill('SIGKILL');
         await once(server, 'exit');
@@ -61,13 +63,16 @@ it(
     }
     // In the full suite, longer than a worker waits for an answer.
     await sleep(LEVEL < FULL ? 2000 : 7000);
-    expect((await operations.get(runId)).state).toMatchObject({
+    expect((await operations.getRun({ runId })).state).toMatchObject({
       status: 'running',
       stories: [{ progress: 'passed' }, {}],
     });
     startServer();
-    for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
-    const { state } = await operations.get(runId);
+    for await (const {
+      event: { type },
+    } of await operations.followEvents({ runId, after: 0, follow: true }))
+      if (type === 'run.ended') break;
+    const { state } = await operations.getRun({ runId });
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 1 }, { attempts: 1 }] });
     expect(repository.git('log', '--format=%s', `main..halo/${runId}`).split('\n')).toEqual([
       'feat: [B] - Story B',

@@ -59,20 +59,22 @@ it(
     const repositories = prepared.map(({ repository }) => repository);
     const early = prepared.slice(0, Object.keys(BEFORE).length);
     for (const { repository, prepare } of early) prepare(repository);
-    const submitted = await halo.operations.submit({
-      prd: prdOf([{ id: 'A' }]),
-      repos: repositories.map(({ root }) => root),
-      profile: undefined,
-      set: scripted(`echo x > story.txt; ${OK}`, ['true'], ['land.mode="ff"']),
-      allowDirty: true,
-    });
+    const submitted = (
+      await halo.operations.submit({
+        prd: prdOf([{ id: 'A' }]),
+        repos: repositories.map(({ root }) => root),
+        profile: undefined,
+        set: scripted(`echo x > story.txt; ${OK}`, ['true'], ['land.mode="ff"']),
+        allowDirty: true,
+      })
+    ).runs;
     for (const { repository, prepare } of prepared.slice(early.length)) prepare(repository);
     const seen = repositories.map(look);
     for (const [index, { runId }] of submitted.entries()) {
       const repository = repositories[index]!;
       expect(await halo.untilEnd(runId)).toMatchObject({ stopReason: 'SUCCESS' });
       expect(repository.git('show', `halo/${runId}:story.txt`)).toBe('x');
-      await expect(halo.operations.land(runId)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+      await expect(halo.operations.land({ runId })).rejects.toMatchObject({ code: 'LAND_REFUSED' });
       expect(look(repository), Object.keys({ ...BEFORE, ...MEANWHILE })[index]).toEqual(seen[index]);
     }
   },

@@ -31,14 +31,16 @@ async function dryRun(agent: string, stories = STORIES, settings: string[] = [])
   const repository = newRepository({ 'prd.json': JSON.stringify({ project: 'Shop', userStories }) });
   const path = join(repository.root, 'prd.json');
   const before = readFileSync(path, 'utf8');
-  const [submitted] = await halo.operations.submit({
-    prd: { path, bytes: Buffer.from(before) },
-    repos: [repository.root],
-    set: scripted(agent, ['false'], ['setup=["false"]', 'land.mode="ff"', 'approval.mode="run"', ...settings]),
-    profile: undefined,
-    allowDirty: false,
-    dryRun: true,
-  });
+  const [submitted] = (
+    await halo.operations.submit({
+      prd: { path, bytes: Buffer.from(before) },
+      repos: [repository.root],
+      set: scripted(agent, ['false'], ['setup=["false"]', 'land.mode="ff"', 'approval.mode="run"', ...settings]),
+      profile: undefined,
+      allowDirty: false,
+      dryRun: true,
+    })
+  ).runs;
   const state = await halo.untilEnd(submitted!.runId);
   return { repository, state, unchanged: () => expect(readFileSync(path, 'utf8')).toBe(before) };
 }
@@ -74,9 +76,9 @@ describe('a dry run', () => {
     const read = (path: string) => JSON.parse(halo.readFile(runId, path)) as unknown;
     expect(read('run.json')).toMatchObject({ dry: true, landed: { commits: [] } });
     expect(read(`artifacts/${state.stories[0]!.key}/1/result.json`)).toMatchObject({ status: 'ok', dry: true });
-    for (const refused of ['land', 'approveRun'] as const)
-      await expect(halo.operations[refused](runId)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
-    await expect(halo.operations.rejectRun(runId, 'no')).rejects.toMatchObject({
+    for (const refused of ['land', 'approve'] as const)
+      await expect(halo.operations[refused]({ runId })).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    await expect(halo.operations.reject({ runId, reason: 'no' })).rejects.toMatchObject({
       code: 'LAND_REFUSED',
       message: `Run ${runId} is a dry run: there is nothing to approve or reject.`,
     });
@@ -96,17 +98,19 @@ describe('a dry run', () => {
         { json: { status: 'ok', summary: 'Adds greeting.txt.' }, expect: ['Read-only file system'] },
       ]);
       const repository = model.newRepository();
-      const [submitted] = await model.operations.submit({
-        prd: {
-          path: '/tmp/prd.json',
-          bytes: Buffer.from(JSON.stringify({ userStories: [{ id: 'hello', title: 'Hello' }] })),
-        },
-        repos: [repository.root],
-        set: modelAt(server.url, ['agent=codex']),
-        profile: undefined,
-        allowDirty: false,
-        dryRun: true,
-      });
+      const [submitted] = (
+        await model.operations.submit({
+          prd: {
+            path: '/tmp/prd.json',
+            bytes: Buffer.from(JSON.stringify({ userStories: [{ id: 'hello', title: 'Hello' }] })),
+          },
+          repos: [repository.root],
+          set: modelAt(server.url, ['agent=codex']),
+          profile: undefined,
+          allowDirty: false,
+          dryRun: true,
+        })
+      ).runs;
       const state = await model.untilEnd(submitted!.runId);
       expect(state).toMatchObject({ stopReason: 'SUCCESS', usage: { requests: 2 } });
       expect(state.stories[0]).toMatchObject({ summary: 'Adds greeting.txt.' });
@@ -127,10 +131,12 @@ it('a checkout with changes is not part of a dry run', async () => {
     profile: undefined,
     dryRun: true,
   };
-  await expect(halo.operations.submit({ ...request, allowDirty: false })).rejects.toMatchObject({
+  await expect(
+    halo.operations.submit({ ...request, allowDirty: false }).then(({ runs }) => runs),
+  ).rejects.toMatchObject({
     code: 'DIRTY_WORKTREE',
   });
-  const [submitted] = await halo.operations.submit({ ...request, allowDirty: true });
+  const [submitted] = (await halo.operations.submit({ ...request, allowDirty: true })).runs;
   const state = await halo.untilEnd(submitted!.runId);
   expect(state.stories[0]?.summary).toBe('committed');
   expect(execFileSync('cat', [join(repository.root, 'a.txt')], { encoding: 'utf8' })).toBe('changed');

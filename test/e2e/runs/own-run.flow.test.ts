@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { RunView } from '../../../src/api/operations/requests.ts';
+import type { RunView } from '../../../src/api/operations/runs.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { HOLD, releaseUntil } from '../../support/halo/hold.ts';

@@ -119,7 +119,7 @@ describe('the branch of a run', () => {
     const landed = commitTree('main^{tree}', '-p', 'main', '-m', message);
     const ref = `refs/heads/halo/${runId}`;
     repository.git('update-ref', ref, landed);
-    const { repo, stories: made } = (await halo.operations.get(runId)).state;
+    const { repo, stories: made } = (await halo.operations.getRun({ runId })).state;
     const mirror = join(halo.home, 'repos', repo.mirror, 'mirror.git');
     repository.git(`--git-dir=${mirror}`, 'fetch', '-q', repository.root, `${ref}:${ref}`);
     await release(runId, made[1]!.key);

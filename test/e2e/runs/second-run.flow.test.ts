@@ -38,15 +38,17 @@ function repositoryWithPrd(ids: string[], others: Record<string, string> = {}, o
     options: { fromHead?: boolean; settings?: string[]; path?: string; stories?: string[] } = {},
   ) => {
     const file = options.path ?? path;
-    const [submitted] = await operations.submit({
-      prd: { path: file, bytes: new Uint8Array(readFileSync(file)) },
-      repos: [repository.root],
-      set: scripted(agent, ['true'], options.settings),
-      profile: undefined,
-      allowDirty: false,
-      fromHead: options.fromHead,
-      stories: options.stories,
-    });
+    const [submitted] = (
+      await operations.submit({
+        prd: { path: file, bytes: new Uint8Array(readFileSync(file)) },
+        repos: [repository.root],
+        set: scripted(agent, ['true'], options.settings),
+        profile: undefined,
+        allowDirty: false,
+        fromHead: options.fromHead,
+        stories: options.stories,
+      })
+    ).runs;
     if (submitted === undefined) throw new Error('no run was made');
     return submitted;
   };
@@ -65,7 +67,7 @@ function repositoryWithPast(ids: string[]) {
   /** A run that has landed the first `landed` of its stories, and ended. */
   const ended = async (landed: number, options: Parameters<typeof submit>[1] = {}): Promise<RunState> => {
     const { runId } = await submit('true', options);
-    const { repo, stories } = (await past.operations.get(runId)).state;
+    const { repo, stories } = (await past.operations.getRun({ runId })).state;
     const gitDir = join(repository.root, '.git');
     await past.append(runId, { type: 'run.started' });
     let tip = repo.base;
@@ -84,13 +86,13 @@ function repositoryWithPast(ids: string[]) {
     await updateMirror({ home: past.host.home, name: repo.mirror, from: gitDir, commit: tip });
     await past.append(runId, { type: 'run.ended', stopReason: 'SUCCESS', detail: 'It ended.' });
     await markPrdProgress(keeper, await readRun(keeper, runId));
-    return (await past.operations.get(runId)).state;
+    return (await past.operations.getRun({ runId })).state;
   };
   /** Only what was submitted: the run is cancelled before it begins. */
   const plan = async (options: Parameters<typeof submit>[1] = {}) => {
     const { runId, warnings } = await submit('true', options);
-    await past.operations.cancel(runId, undefined);
-    const { state } = await past.operations.get(runId);
+    await past.operations.cancel({ runId });
+    const { state } = await past.operations.getRun({ runId });
     return { warnings, base: state.repo.base };
   };
   return { repository, path, ended, plan, submit: (options = {}) => submit('true', options) };
@@ -136,11 +138,12 @@ describe('a second run of a PRD', () => {
     const second = await halo.untilEnd(submitted.runId);
     expect(second).toMatchObject({ stopReason: 'SUCCESS', repo: { base: first.tip } });
     expect(files(`halo/${second.runId}`)).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
-    await halo.operations.land(second.runId);
+    await halo.operations.land({ runId: second.runId });
     expect(files('main')).toEqual(expect.arrayContaining(['S-1.txt', 'S-2.txt', 'S-3.txt']));
     // The first run has landed with it.
     const landed = { branch: 'main', to: second.tip };
-    for (const { runId } of [first, second]) expect((await halo.operations.get(runId)).state).toMatchObject({ landed });
+    for (const { runId } of [first, second])
+      expect((await halo.operations.getRun({ runId })).state).toMatchObject({ landed });
   });
 
   it('a second run after an unlanded success is refused if nothing is left, until the first one is landed', async () => {
@@ -150,7 +153,7 @@ describe('a second run of a PRD', () => {
       code: 'UNLANDED',
       hint: `Run \`halo land ${first.runId}\`, or merge halo/${first.runId} if your branch has moved.`,
     });
-    await past.operations.land(first.runId);
+    await past.operations.land({ runId: first.runId });
     expect((await plan()).base).toBe(first.tip);
     const prd = JSON.parse(readFileSync(path, 'utf8')) as { userStories: object[] };
     writeFileSync(path, JSON.stringify({ ...prd, userStories: [...prd.userStories, story('S-2')] }));
@@ -223,7 +226,7 @@ describe('a second run of a PRD', () => {
   it('is not built on a rejected result', async () => {
     const { submit, ended } = repositoryWithPast(['S-1', 'S-2']);
     const first = await ended(1, { settings: ['approval.mode=run'] });
-    await past.operations.rejectRun(first.runId, 'not like this');
+    await past.operations.reject({ runId: first.runId, reason: 'not like this' });
     await expect(submit()).rejects.toMatchObject({
       code: 'UNLANDED',
       message: expect.stringContaining('which is not approved') as string,

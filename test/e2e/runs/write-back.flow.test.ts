@@ -38,7 +38,7 @@ afterAll(async () => {
 async function run(repos: string[], settings: string[], stories?: string[]): Promise<string[]> {
   const prd = { path, bytes: new Uint8Array(readFileSync(path)) };
   const options = { profile: undefined, allowDirty: false, ...(stories && { stories }) };
-  const submitted = await halo.operations.submit({ prd, repos, set: settings, ...options });
+  const submitted = (await halo.operations.submit({ prd, repos, set: settings, ...options })).runs;
   const states = await Promise.all(submitted.map(({ runId }) => halo.untilEnd(runId)));
   return states.map(({ stopReason }) => stopReason ?? 'none');
 }
@@ -74,9 +74,9 @@ echo more >> log.txt; ${OK}`;
 it('lets a story mark itself, and lands it although halo has marked the file of the checkout as well', async () => {
   writeFileSync(path, TEXT);
   expect(await run([repository.root], scripted(MARK))).toEqual(['SUCCESS']);
-  const [last] = await halo.operations.list();
+  const [last] = (await halo.operations.listRuns()).runs;
   expect(readFileSync(path, 'utf8')).not.toContain('did US-003');
-  await halo.operations.land(last!.runId);
+  await halo.operations.land({ runId: last!.runId });
   const marked = TEXT.replaceAll('false', 'true').replace(/(US-002[^]*?"notes": ")/, '$1did US-002');
   expect(readFileSync(path, 'utf8')).toBe(marked.replace(/(US-003[^]*?"notes": ")/, '$1did US-003'));
   expect(repository.git('status', '--porcelain')).toBe('');

@@ -49,7 +49,7 @@ async function startTeam(home: HaloHome, forge: FakeForge) {
   const owner = openHttp({ url, token: ownerToken(home) });
   const addPerson = async (name: string, role: 'viewer' | 'submitter' | 'operator') => {
     await owner.addUser({ name, role });
-    const { token, id } = await owner.createToken(name, undefined);
+    const { token, id } = await owner.createToken({ name });
     return { operations: openHttp({ url, token }), id };
   };
   const [sam, olga, vera] = [
@@ -79,13 +79,15 @@ describe('the day of a team', () => {
     const { url, owner, sam, olga, vera } = await startTeam(home, forge);
 
     const submit = (by: Operations, root: string, title: string) =>
-      by.submit({
-        prd: { path: 'prd.json', bytes: prdOf([{ id: 'A', title }]).bytes },
-        repos: [root],
-        profile: undefined,
-        set: [],
-        allowDirty: false,
-      });
+      by
+        .submit({
+          prd: { path: 'prd.json', bytes: prdOf([{ id: 'A', title }]).bytes },
+          repos: [root],
+          profile: undefined,
+          set: [],
+          allowDirty: false,
+        })
+        .then(({ runs }) => runs);
     await expect(submit(vera.operations, shop.root, 'Pay')).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
     const titles = ['Choose a port', 'Write', 'Build'];
     const submitted = [
@@ -94,12 +96,14 @@ describe('the day of a team', () => {
     ];
     const runIds = submitted.map(([run]) => run?.runId ?? '');
     const [shopRun = '', siteRun = ''] = runIds;
-    const stateOf = async (runId: string) => (await vera.operations.get(runId)).state;
+    const stateOf = async (runId: string) => (await vera.operations.getRun({ runId })).state;
 
     // A question is answered by someone else, elsewhere; the person who submitted the run may not.
     await vi.waitFor(async () => expect((await stateOf(siteRun)).stopReason).toBe('NEEDS_HUMAN'), PATIENCE);
-    await expect(vera.operations.answer(siteRun, 'A', '80')).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
-    await olga.operations.answer(siteRun, 'A', 'Use 8080.');
+    await expect(vera.operations.answer({ runId: siteRun, story: 'A', text: '80' })).rejects.toMatchObject({
+      code: 'ACCESS_DENIED',
+    });
+    await olga.operations.answer({ runId: siteRun, story: 'A', text: 'Use 8080.' });
     await vi.waitFor(async () => expect((await stateOf(siteRun)).stopReason).toBe('SUCCESS'), PATIENCE);
 
     // The pull request is reviewed, reworked and merged.
@@ -119,7 +123,7 @@ describe('the day of a team', () => {
     await dead.close();
     const receiver = await startReceiver(undefined, Number(new URL(dead.url).port));
     onTestFinished(() => receiver.close());
-    await owner.retryEndpoint('team');
+    await owner.retryEndpoint({ name: 'team' });
     const ended = () =>
       receiver.received
         .map(({ body }) => JSON.parse(body) as { type: string; data: { run: string } })
@@ -146,10 +150,10 @@ describe('the day of a team', () => {
     await vi.waitFor(async () => expect(await metric('story_landed_total')).toBe(landed.length), PATIENCE);
 
     // Who did what is in the audit, with proven names.
-    const audit = await owner.audit({ limit: 100 });
+    const audit = await owner.reportAudit({ limit: 100 });
     expect(JSON.stringify(audit)).toContain('"olga"');
-    await owner.revokeToken(sam.id);
-    await expect(sam.operations.get(shopRun)).rejects.toMatchObject({ code: 'API_REFUSED' });
+    await owner.revokeToken({ id: sam.id });
+    await expect(sam.operations.getRun({ runId: shopRun })).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 });
 

@@ -55,7 +55,7 @@ async function addRun(
 }
 
 const land = (confirm: 'hidden'[] = []) =>
-  home.operations.land(SECOND, confirm.length > 0 ? { confirm, commit: commits[SECOND]! } : {});
+  home.operations.land({ runId: SECOND, ...(confirm.length > 0 ? { confirm, commit: commits[SECOND]! } : {}) });
 
 /** The files of the branch on which runs land. */
 const onMain = () => repository.git('ls-tree', '--name-only', 'main').split('\n');
@@ -73,7 +73,9 @@ describe('incident continued-run: a run that started from the result of another 
     expect(onMain()).not.toContain('evil.txt');
     repository.git('remote', 'add', 'origin', 'https://github.com/acme/shop.git');
     writeFileSync(join(home.host.home, 'config.toml'), '[forge.github]\ntoken_env = "TOKEN"\n');
-    await expect(home.operations.requestPull(SECOND)).rejects.toThrow(`ann rejected the result of run ${FIRST}.`);
+    await expect(home.operations.requestPull({ runId: SECOND })).rejects.toThrow(
+      `ann rejected the result of run ${FIRST}.`,
+    );
     await home.append(FIRST, { type: 'run.approved', by: 'ann', tip });
     await land();
     expect(onMain()).toEqual(expect.arrayContaining(['evil.txt', 'good.txt']));

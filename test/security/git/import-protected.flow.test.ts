@@ -69,7 +69,7 @@ describe('attack 38: an agent that changes files that run outside the sandbox', 
     });
     expect(branches(repository)).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
     expect(halo.readFile(state.runId, 'journal.jsonl')).toContain('"type":"gate.ended"');
-    expect((await halo.operations.diff(state.runId, 'P')).toString()).toContain('+evil');
+    expect((await halo.operations.readDiff({ runId: state.runId, story: 'P' })).toString()).toContain('+evil');
   });
 
   it.for(CHANGES)('waits for approval with %s', ([, , paths], { held }) => {
@@ -88,11 +88,13 @@ describe('attack 38: a story that waits for approval', () => {
     const other = repository.git('commit-tree', '-p', waiting.tip, '-m', 'foreign', `${waiting.tip}^{tree}`);
     repository.git('update-ref', branch, other);
     try {
-      await expect(halo.operations.approve(waiting.runId, 'P', { confirm: ['protected'] })).rejects.toMatchObject({
+      await expect(
+        halo.operations.approve({ runId: waiting.runId, story: 'P', confirm: ['protected'] }),
+      ).rejects.toMatchObject({
         code: 'CONFLICT',
       });
       expect(repository.git('rev-parse', branch)).toBe(other);
-      expect((await halo.operations.get(waiting.runId)).state.stories[1]!.held).toBeDefined();
+      expect((await halo.operations.getRun({ runId: waiting.runId })).state.stories[1]!.held).toBeDefined();
     } finally {
       repository.git('update-ref', branch, waiting.tip);
     }
@@ -102,7 +104,7 @@ describe('attack 38: a story that waits for approval', () => {
     const { repository, state: waiting } = between;
     const { commit } = waiting.stories[1]!.held!;
     expect(waiting.tip).toBe(waiting.stories[0]!.commit);
-    expect(await halo.operations.approve(waiting.runId, 'P', { confirm: ['protected'] })).toEqual({
+    expect(await halo.operations.approve({ runId: waiting.runId, story: 'P', confirm: ['protected'] })).toEqual({
       story: 'P',
       commit,
       changed: true,
@@ -120,17 +122,21 @@ describe('attack 38: a story that waits for approval', () => {
     );
     expect(log.split('\n')[1]).toBe(`${commit} halo P`);
     expect(log.split('\n')).toHaveLength(3);
-    const again = await halo.operations.approve(state.runId, 'P');
+    const again = await halo.operations.approve({ runId: state.runId, story: 'P' });
     expect(again).toEqual({ story: 'P', commit, changed: false, landed: true, goesOn: false });
-    await expect(halo.operations.reject(state.runId, 'P', undefined)).rejects.toMatchObject({ code: 'LAND_REFUSED' });
-    await expect(halo.operations.approve(state.runId, 'A')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    await expect(halo.operations.reject({ runId: state.runId, story: 'P' })).rejects.toMatchObject({
+      code: 'LAND_REFUSED',
+    });
+    await expect(halo.operations.approve({ runId: state.runId, story: 'A' })).rejects.toMatchObject({
+      code: 'LAND_REFUSED',
+    });
   });
 
   it('is dropped when it is rejected, and the run ends with that', async ({ halo, alone }) => {
     const { repository, state: waiting } = alone;
     const { commit } = waiting.stories[0]!.held!;
     const reason = 'no \u001b[31mway\u202e';
-    expect(await halo.operations.reject(waiting.runId, 'P', reason)).toEqual({
+    expect(await halo.operations.reject({ runId: waiting.runId, story: 'P', reason })).toEqual({
       story: 'P',
       commit,
       changed: true,
@@ -140,8 +146,13 @@ describe('attack 38: a story that waits for approval', () => {
     const state = await halo.untilEnd(waiting.runId);
     expect(state).toMatchObject({ stopReason: 'APPROVAL_DENIED', detail: 'P: no <U+001B>[31mway<U+202E>' });
     expect(branches(repository)).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
-    expect(await halo.operations.reject(state.runId, 'P', 'again')).toMatchObject({ commit, changed: false });
-    await expect(halo.operations.approve(state.runId, 'P')).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    expect(await halo.operations.reject({ runId: state.runId, story: 'P', reason: 'again' })).toMatchObject({
+      commit,
+      changed: false,
+    });
+    await expect(halo.operations.approve({ runId: state.runId, story: 'P' })).rejects.toMatchObject({
+      code: 'LAND_REFUSED',
+    });
   });
 
   it('lands without approval if the configuration excludes its path', ({ between: { repository, state } }) => {
@@ -162,13 +173,15 @@ describe('incident named-files: files that other programs execute although no li
 
   async function runHere(halo: TestHalo, repository: TestRepository, change: string): Promise<RunState> {
     const path = join(repository.root, 'plans/next.json');
-    const [run] = await halo.operations.submit({
-      prd: { path, bytes: readFileSync(path) },
-      repos: [repository.root],
-      profile: undefined,
-      set: scripted(`${change}; ${OK}`, [], ['prd.write_back=false']),
-      allowDirty: false,
-    });
+    const [run] = (
+      await halo.operations.submit({
+        prd: { path, bytes: readFileSync(path) },
+        repos: [repository.root],
+        profile: undefined,
+        set: scripted(`${change}; ${OK}`, [], ['prd.write_back=false']),
+        allowDirty: false,
+      })
+    ).runs;
     return halo.untilEnd(run!.runId);
   }
 

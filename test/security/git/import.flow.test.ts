@@ -98,7 +98,7 @@ describe('attack 21, incident git-hooks, hazard 28: a hostile .git', () => {
 
 describe('attack 22: filters and drivers configured on the host', () => {
   it('are not run for files of the story with any attributes', async ({ halo, landed }) => {
-    expect((await halo.operations.diff(landed.state.runId, '../../../etc')).toString()).toMatch(
+    expect((await halo.operations.readDiff({ runId: landed.state.runId, story: '../../../etc' })).toString()).toMatch(
       /^\+\+\+ b\/x\.evil\n.*\n\+x$/m,
     );
     expect(existsSync(landed.wires.host)).toBe(false);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { OPERATIONS } from '../../../src/api/operations/all-operations.ts';
+import { OPERATIONS } from '../../../src/api/operations.ts';
 import { Inspections } from '../../../src/api/access/inspections.ts';
 import { resolveSubmission } from '../../../src/api/submit/resolve-submission.ts';
 import type { SubmitContext } from '../../../src/api/submit/submit-context.ts';

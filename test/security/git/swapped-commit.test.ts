@@ -15,16 +15,18 @@ afterEach(() => home.remove());
 describe('incident swapped-commit: a decision on another commit than the one that was shown', () => {
   it('approves nothing, also if the change has no flags', async () => {
     await home.addHeldRun(HELD);
-    await expect(home.operations.approve(HELD, 'US-001', seen)).rejects.toMatchObject({ code: 'UNCONFIRMED' });
-    const { state } = await home.operations.get(HELD);
+    await expect(home.operations.approve({ runId: HELD, story: 'US-001', ...seen })).rejects.toMatchObject({
+      code: 'UNCONFIRMED',
+    });
+    const { state } = await home.operations.getRun({ runId: HELD });
     expect(state.stories[0]).toMatchObject({ held: expect.anything() as object });
   });
 
   it('lands nothing, and approves no result', async () => {
     const repository = await home.addLandedRun(LANDED);
     const before = repository.git('rev-parse', 'main');
-    for (const decide of [home.operations.land, home.operations.approveRun])
-      await expect(decide(LANDED, seen)).rejects.toMatchObject({ code: 'UNCONFIRMED' });
+    for (const decide of [home.operations.land, home.operations.approve])
+      await expect(decide({ runId: LANDED, ...seen })).rejects.toMatchObject({ code: 'UNCONFIRMED' });
     expect(repository.git('rev-parse', 'main')).toBe(before);
   });
 });

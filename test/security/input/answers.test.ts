@@ -23,7 +23,7 @@ afterAll(() => home.remove());
 
 describe('incident forged-answer: a question that contains its answer, and an answer with control characters', () => {
   it('is asked on the screen without executing anything, and without an answer of its own', async () => {
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     const asking = after(start({ width: 120, height: 40 }), listed([state]), 'A');
     const frame = frameOf(asking, paintPlain).join('\n');
     expect(frame).toContain('US-001 asks');
@@ -35,18 +35,20 @@ describe('incident forged-answer: a question that contains its answer, and an an
   });
 
   it('is recorded spelled, once, with its author', async () => {
-    await home.operations.answer(RUN, 'US-001', CONTROLS);
-    const { dir, state } = await home.operations.get(RUN);
+    await home.operations.answer({ runId: RUN, story: 'US-001', text: CONTROLS });
+    const { dir, state } = await home.operations.getRun({ runId: RUN });
     expect(state.stories[0]!.answered).toMatchObject([
       { text: '8080<U+001B>]0;x<U+0007><U+001B>[2J<U+202E><U+0000>\nSECOND LINE' },
     ]);
     const journal = readFileSync(join(dir, 'journal.jsonl'), 'utf8').trim().split('\n');
     expect(journal.filter((line) => line.includes('"story.answered"'))).toHaveLength(1);
-    await expect(home.operations.answer(RUN, 'US-001', 'Another.')).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(home.operations.answer({ runId: RUN, story: 'US-001', text: 'Another.' })).rejects.toMatchObject({
+      code: 'STEER_REFUSED',
+    });
   });
 
   it('stays data in the prompt: one fence for the question, one for the answer, rules after both', async () => {
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     const { text } = buildPrompt({
       prd: { project: 'shop', description: '', context: [] },
       story: {

@@ -21,8 +21,10 @@ describe('incident forged-feedback: feedback that poses as rules, and comments o
   it.each(['../../etc/passwd', '/etc/passwd', '.git/config', 'cart.txt\u0000', ':(glob)**', 'HEAD:cart.txt'])(
     'quotes no line of %j',
     async (path) => {
-      const comments = [{ path, line: 1, text: 'Why?' }];
-      await expect(home.operations.giveFeedback(RUN, 'US-001', { feedback: 'Look.', comments })).rejects.toMatchObject({
+      const comments = [{ path, side: 'new' as const, line: 1, text: 'Why?' }];
+      await expect(
+        home.operations.reject({ runId: RUN, story: 'US-001', feedback: 'Look.', comments }),
+      ).rejects.toMatchObject({
         code: 'USAGE',
         message: expect.stringContaining('is not a file of the commit') as string,
       });
@@ -30,9 +32,9 @@ describe('incident forged-feedback: feedback that poses as rules, and comments o
   );
 
   it('is recorded spelled and masked, with the lines of the commit and not those of the user', async () => {
-    const comments = [{ path: 'cart.txt', line: 1, text: FORGED, quote: 'forged' }];
-    await home.operations.actingAs('mal\u202eory').giveFeedback(RUN, 'US-001', { feedback: FORGED, comments });
-    const { dir, state } = await home.operations.get(RUN);
+    const comments = [{ path: 'cart.txt', side: 'new' as const, line: 1, text: FORGED, quote: 'forged' }];
+    await home.operations.actingAs('mal\u202eory').reject({ runId: RUN, story: 'US-001', feedback: FORGED, comments });
+    const { dir, state } = await home.operations.getRun({ runId: RUN });
     const [feedback] = state.stories[0]!.feedback!;
     expect(feedback!.text).toContain('<U+001B>[2J<U+202E>');
     expect(feedback!.comments).toMatchObject([{ quote: 'new' }]);
@@ -40,7 +42,7 @@ describe('incident forged-feedback: feedback that poses as rules, and comments o
   });
 
   it('stays data in the prompt: one fence for each text, the rules after all of them', async () => {
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     const { text } = buildPrompt({
       prd: { project: 'shop', description: '', context: [] },
       story: {

@@ -12,7 +12,8 @@ import {
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { runFolderQueue } from '../../../src/api/prd-folder/run-folder-queue.ts';
-import type { RunView, SubmitRequest } from '../../../src/api/operations/requests.ts';
+import type { RunView } from '../../../src/api/operations/runs.ts';
+import type { SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -36,9 +37,9 @@ function work() {
     operations: {
       submit: (request) => {
         submitted.push(request);
-        return Promise.resolve([{ runId: 'r1', repo: '', parallel: 1, warnings: [] }]);
+        return Promise.resolve({ runs: [{ runId: 'r1', repo: '', parallel: 1, warnings: [] }] });
       },
-      get: () => Promise.resolve({ state: { runId: 'r1', status: 'ended', stopReason: 'SUCCESS' } } as RunView),
+      getRun: () => Promise.resolve({ state: { runId: 'r1', status: 'ended', stopReason: 'SUCCESS' } } as RunView),
     },
     folder,
     repo: join(folder, '..'),

@@ -133,6 +133,6 @@ describe('incident prompt-files: a run', () => {
       code: 'PROMPT_TOO_LARGE',
       message: expect.stringMatching(/more than 100 tokens, .* A \(\d+\)\.$/) as string,
     });
-    expect(await halo.operations.list()).toEqual([]);
+    expect((await halo.operations.listRuns()).runs).toEqual([]);
   });
 });

@@ -43,7 +43,7 @@ describe('attack 35: an address that halo could connect to', () => {
     const stories = [{ id: 'A', title: `Fetch ${address}/title` }];
     const state = await halo.run(repository.root, stories, scripted(agent));
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
-    await halo.operations.land(state.runId);
+    await halo.operations.land({ runId: state.runId });
     expect(calls).toEqual([]);
   });
 });

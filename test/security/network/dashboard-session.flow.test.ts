@@ -59,7 +59,7 @@ describe(
     it.each(['owner', 'admin'])('gets no session of the %s that is worth anything', async (who) => {
       const { home, signIn } = dashboard;
       await home.operations.addUser({ name: 'ada', role: 'admin' });
-      await signIn(who === 'owner' ? undefined : (await home.operations.createToken('ada', undefined)).token);
+      await signIn(who === 'owner' ? undefined : (await home.operations.createToken({ name: 'ada' })).token);
       const cookies = await stolenCookies();
       expect(cookies.length).toBeGreaterThan(0);
       const cookie = cookies.map((pair) => pair.join('=')).join('; ');
@@ -69,7 +69,7 @@ describe(
       expect(await (await get('/', { cookie })).text()).not.toMatch(/ada|owner of/i);
       for (const [, value] of cookies)
         expect((await get('/v1/runs', { authorization: `Bearer ${value}` })).status).toBe(401);
-      const reasons = (await home.operations.accessLog({ limit: 50 })).map(({ reason }) => reason);
+      const reasons = (await home.operations.readAccessLog({ limit: 50 })).events.map(({ reason }) => reason);
       expect(reasons).toContain('a session without the key of its page');
       expect(reasons).toContain(who === 'owner' ? 'unknown' : 'the session of a browser is not a token');
     });

@@ -156,7 +156,9 @@ describe('attack 3, incident repository-settings: a repository that sends the ke
     const repository = newRepository({ 'halo.toml': `gates = ["true"]\n${toml(evil.url)}\n` });
     const request = { prd: PRD, repos: [repository.root], profile: undefined, allowDirty: false };
     const profile = toml('').includes('profiles') ? 'p' : undefined;
-    await expect(halo.operations.submit({ ...request, profile, set: [] })).rejects.toMatchObject({
+    await expect(
+      halo.operations.submit({ ...request, profile, set: [] }).then(({ runs }) => runs),
+    ).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('may not choose where a key comes from or goes to') as string,
     });

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { User } from '../../../src/core/access/access.ts';
-import { submitIssuesOperation } from '../../../src/api/operations/submit.ts';
+import { OPERATIONS } from '../../../src/api/operations.ts';
 import { FAKE_PROJECT, openFakeForge, type FakeForge } from '../../support/forge/fake-forge.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
@@ -30,7 +30,7 @@ afterAll(async () => {
 function submit(user: Omit<User, 'name'>, repo: string): Promise<string> {
   const call = home.operations.callFor({ name: 'lim', ...user });
   const options = { profile: undefined, set: [], allowDirty: true };
-  return call(submitIssuesOperation, { source: `github:${FAKE_PROJECT}`, repo, ...options }).then(
+  return call(OPERATIONS.submitIssues, { source: `github:${FAKE_PROJECT}`, repo, ...options }).then(
     () => 'submitted',
     ({ code }: { code: string }) => code,
   );

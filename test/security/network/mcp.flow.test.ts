@@ -110,7 +110,7 @@ describe('incident mcp-approve: an agent approves its own story', () => {
       for (const { name } of TOOLS.filter(isDeciding))
         await expect(mcp.call(name, { runId: HELD, story: 'US-001' })).rejects.toThrow(/not found/);
     });
-    const { state } = await scripted.operations.get(HELD);
+    const { state } = await scripted.operations.getRun({ runId: HELD });
     expect(state.stories[0]).toMatchObject({ held: expect.anything() as object });
   });
 
@@ -122,7 +122,7 @@ describe('incident mcp-approve: an agent approves its own story', () => {
       await expect(mcp.call('halo_answer', answer)).rejects.toThrow(/not found/);
       expect(await mcp.call('halo_status', { runId: ASKING })).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
     });
-    const { state } = await scripted.operations.get(ASKING);
+    const { state } = await scripted.operations.getRun({ runId: ASKING });
     expect(state.stories[0]).toMatchObject({ progress: 'needs_human' });
     expect(state.stories[0]).not.toHaveProperty('answered');
   });
@@ -141,7 +141,7 @@ describe('incident mcp-approve: an agent approves its own story', () => {
     } finally {
       repository.remove();
     }
-    expect(await scripted.operations.list()).toHaveLength(2);
+    expect((await scripted.operations.listRuns()).runs).toHaveLength(2);
   });
 
   it('is recorded with its way in where the owner allows it', async () => {
@@ -199,7 +199,7 @@ describe('incident unconfirmed: a client approves or lands a change without what
         });
       }
     await mcp.close();
-    const { state } = await scripted.operations.get(FLAGGED);
+    const { state } = await scripted.operations.getRun({ runId: FLAGGED });
     expect(state.stories[0]).toMatchObject({ held: expect.anything() as object });
   });
 });

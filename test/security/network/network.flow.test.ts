@@ -160,7 +160,8 @@ describe('incident setup-way-out: an agent whose install script sends what the a
     expect(repository.git('show', `halo/${runId}:answers.json`)).toBe('["","",""]');
     expect(other.reached()).toBe(0);
     const events: JournalEvent[] = [];
-    for await (const event of halo.operations.follow(runId, { after: 0, follow: false })) events.push(event);
+    for await (const { event } of await halo.operations.followEvents({ runId, after: 0, follow: false }))
+      events.push(event);
     const { rows } = summarizeNetwork(events, undefined);
     expect(rows.map(({ phase, target, outcome }) => [phase, target, outcome])).toEqual([
       ['gates', host(allowed.port), 'served'],

@@ -40,19 +40,21 @@ afterAll(async () => {
 const PRD = Buffer.from(prdOf([{ id: 'A' }]).bytes);
 
 function submit(operations: Operations, { prd = '/none/prd.json', repo = mine.root, set = [] as string[] }) {
-  return operations.submit({
-    prd: { path: prd, bytes: new Uint8Array(PRD) },
-    repos: [repo],
-    profile: undefined,
-    set: ['agent=command', 'agents.command.run=true', 'gates=["true"]', ...set],
-    allowDirty: true,
-  });
+  return operations
+    .submit({
+      prd: { path: prd, bytes: new Uint8Array(PRD) },
+      repos: [repo],
+      profile: undefined,
+      set: ['agent=command', 'agents.command.run=true', 'gates=["true"]', ...set],
+      allowDirty: true,
+    })
+    .then(({ runs }) => runs);
 }
 
 /** Whether a run that was submitted so marks in that file what lands, and reads it again. */
 async function marks(operations: Operations, prd: string): Promise<{ marks: boolean; reads: boolean; warned: string }> {
   const [run] = await submit(operations, { prd });
-  const { state, record } = await local.get(run!.runId);
+  const { state, record } = await local.getRun({ runId: run!.runId });
   const { config } = record as { config: { prd: { writeBack: boolean } } };
   return {
     marks: config.prd.writeBack,
@@ -94,10 +96,10 @@ describe('incident foreign-prd: a run on one repository marks the PRD of another
   it('is not possible with another PRD for an existing run', async () => {
     const own = join(mine.root, 'tasks/prd.json');
     const [run] = await submit(remote, { prd: own });
-    await remote.pause(run!.runId, { now: false });
+    await remote.pause({ runId: run!.runId, now: false });
     const foreign = { path: join(theirs.root, 'prd.json'), bytes: new Uint8Array(PRD) };
-    await remote.resume(run!.runId, { replan: { prd: foreign } });
-    expect((await local.get(run!.runId)).state.prdPath).toBe(own);
+    await remote.resume({ runId: run!.runId, replan: { prd: foreign } });
+    expect((await local.getRun({ runId: run!.runId })).state.prdPath).toBe(own);
   });
 });
 
@@ -123,18 +125,18 @@ describe('incident request-options: settings of a request that only the operator
 });
 
 describe('incident retry-options: other settings for an existing run', () => {
-  const configOf = async (runId: string) => (await local.get(runId)).record['config'] as Record<string, unknown>;
+  const configOf = async (runId: string) => (await local.getRun({ runId })).record['config'] as Record<string, unknown>;
 
   it('apply from then on, with the user who changed them, and no other setting changes', async () => {
     const [run] = await submit(local, { set: ['limits.idle=3m', 'retry.backoff=7s'] });
     const { runId } = run!;
-    await local.cancel(runId, undefined);
+    await local.cancel({ runId });
     const before = await configOf(runId);
     writeFileSync(join(home, 'config.toml'), '[limits]\ncpus = 1\n');
     try {
       const set = ['limits.wall=2h', 'retry.attempts=5', 'retry.gate.rule=halt', 'budget.story_tokens=9000'];
-      await local.actingAs('ann@desk').retry(runId, undefined, { set });
-      const { state, record } = await local.get(runId);
+      await local.actingAs('ann@desk').retry({ runId, set });
+      const { state, record } = await local.getRun({ runId });
       expect(state).toMatchObject({ status: 'queued', maxAttempts: 5, reconfigured: [{ by: 'ann@desk', set }] });
       expect(record).toMatchObject({ reconfigured: [{ by: 'ann@desk', set }] });
       const { limits, retry, budget, ...others } = await configOf(runId);
@@ -152,20 +154,20 @@ describe('incident retry-options: other settings for an existing run', () => {
   it('follow the rules of a request over the network, and need a confirmation for gates and image', async () => {
     const [run] = await submit(remote, {});
     const { runId } = run!;
-    await local.cancel(runId, undefined);
+    await local.cancel({ runId });
     const before = await configOf(runId);
     const refuses = (set: string, code: string, yes = false) =>
-      expect(remote.retry(runId, undefined, { set: [set], yes })).rejects.toMatchObject({ code });
+      expect(remote.retry({ runId, set: [set], yes })).rejects.toMatchObject({ code });
     await refuses('budget.story_usd=100', 'CONFIG_INVALID');
     await refuses('limits.memory="1000g"', 'CONFIG_INVALID');
     await refuses('image="other-project"', 'CONFIG_INVALID', true);
     await refuses('gates=["true", "true"]', 'USAGE');
     await refuses('model.base_url="http://127.0.0.1:1"', 'CONFIG_INVALID');
     await refuses('secrets.added="allow"', 'CONFIG_INVALID');
-    await expect(local.resume(runId, { set: ['agent=codex'] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    await expect(local.resume({ runId, set: ['agent=codex'] })).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     expect(await configOf(runId)).toEqual(before);
-    expect((await local.get(runId)).state).toMatchObject({ status: 'ended' });
-    await remote.retry(runId, undefined, { set: ['gates=["true", "true"]', 'limits.wall=1m'], yes: true });
+    expect((await local.getRun({ runId })).state).toMatchObject({ status: 'ended' });
+    await remote.retry({ runId, set: ['gates=["true", "true"]', 'limits.wall=1m'], yes: true });
     expect(await configOf(runId)).toMatchObject({ gates: ['true', 'true'], limits: { wallMs: 60_000 } });
   });
 });
@@ -273,7 +275,7 @@ describe('incident artifact-paths: a path to a log that leads to another file, o
   });
 
   it('the debug bundle is served like a log', async () => {
-    const bytes = await remote.artifact(runId, 'debug_bundle/summary.md');
+    const bytes = await remote.readArtifact({ runId, path: 'debug_bundle/summary.md', whole: false });
     expect(bytes.toString()).toBe(LOG.replace(TOKEN, '*'.repeat(TOKEN.length)));
   });
 
@@ -284,7 +286,7 @@ describe('incident artifact-paths: a path to a log that leads to another file, o
     expect(answer.headers.get('content-type')).toBe('application/octet-stream');
     expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
     expect(await answer.text()).toBe(LOG.replace(TOKEN, '*'.repeat(TOKEN.length)));
-    expect((await remote.artifacts(runId)).map(({ path }) => path)).toEqual([
+    expect((await remote.listArtifacts({ runId })).artifacts.map(({ path }) => path)).toEqual([
       'debug_bundle/summary.md',
       PATH,
       'us-001/1/huge.log',

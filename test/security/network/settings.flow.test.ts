@@ -37,7 +37,7 @@ beforeAll(async () => {
   const owner = openHttp({ url, token: tokens.owner });
   for (const role of ['submitter', 'operator', 'admin'] as const) {
     await owner.addUser({ name: role, role });
-    tokens[role] = (await owner.createToken(role, undefined)).token;
+    tokens[role] = (await owner.createToken({ name: role })).token;
   }
   repository = newRepository(Object.fromEntries(FILES.map((path) => [path, '# Tests\n'])));
   repository.write('prd.json', PRD);
@@ -55,7 +55,9 @@ const overHttp =
   async (set) => {
     const prd = { path: PATH(), bytes: Buffer.from(PRD) };
     const operations = openHttp({ url, token: tokens[name]! });
-    const [run] = await operations.submit({ prd, repos: [repository.root], set, profile: undefined, allowDirty: true });
+    const [run] = (
+      await operations.submit({ prd, repos: [repository.root], set, profile: undefined, allowDirty: true })
+    ).runs;
     return run!.runId;
   };
 
@@ -65,7 +67,7 @@ const asBatch =
     const prd = { path: PATH(), bytes: Buffer.from(PRD) };
     const operations = openHttp({ url, token: tokens[name]! });
     const members = [{ name: 'only', repo: repository.root, prd, deps: [] }];
-    const [run] = await operations.submitBatch({ members, set, profile: undefined, allowDirty: true });
+    const [run] = (await operations.submitBatch({ members, set, profile: undefined, allowDirty: true })).runs;
     return run!.runId;
   };
 
@@ -225,10 +227,12 @@ describe('incident request-options, incident mcp-approve: the rules of the owner
   it('a submitter needs gates; an operator may submit a run without', async () => {
     writeFileSync(join(home.dir, 'config.toml'), 'agent = "command"\nagents.command.run = "true"\n');
     const without = (name: string) =>
-      openHttp({ url, token: tokens[name]! }).submit({
-        prd: { path: PATH(), bytes: Buffer.from(PRD) },
-        ...{ repos: [repository.root], set: [], profile: undefined, allowDirty: true, withoutGates: true },
-      });
+      openHttp({ url, token: tokens[name]! })
+        .submit({
+          prd: { path: PATH(), bytes: Buffer.from(PRD) },
+          ...{ repos: [repository.root], set: [], profile: undefined, allowDirty: true, withoutGates: true },
+        })
+        .then(({ runs }) => runs);
     await expect(without('submitter')).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
     await expect(without('operator')).resolves.toHaveLength(1);
   });
@@ -237,8 +241,8 @@ describe('incident request-options, incident mcp-approve: the rules of the owner
     writeHome([], false, { gates: '["npm test"]' });
     const { retry, cancel } = openHttp({ url, token: tokens.submitter! });
     const runId = await overHttp('submitter')([]);
-    await cancel(runId, undefined);
-    const set = (gates: string) => retry(runId, undefined, { set: [`gates=${gates}`], yes: true });
+    await cancel({ runId });
+    const set = (gates: string) => retry({ runId, set: [`gates=${gates}`], yes: true });
     await expect(set('["true"]')).rejects.toThrow('a request needs the right to land');
     await expect(set('["npm test", "npm run lint"]')).resolves.toMatchObject({ runId });
   });
@@ -246,10 +250,12 @@ describe('incident request-options, incident mcp-approve: the rules of the owner
   it('a submitter cannot choose a profile of the server that lands', async () => {
     writeHome([], false, { 'profiles.release.land.mode': '"ff"' });
     const choose = (name: string) =>
-      openHttp({ url, token: tokens[name]! }).submit({
-        prd: { path: PATH(), bytes: Buffer.from(PRD) },
-        ...{ repos: [repository.root], set: [], profile: 'release', allowDirty: true },
-      });
+      openHttp({ url, token: tokens[name]! })
+        .submit({
+          prd: { path: PATH(), bytes: Buffer.from(PRD) },
+          ...{ repos: [repository.root], set: [], profile: 'release', allowDirty: true },
+        })
+        .then(({ runs }) => runs);
     await expect(choose('submitter')).rejects.toThrow('land.mode: a request needs the right to land');
     await expect(choose('operator')).resolves.toHaveLength(1);
   });
@@ -257,10 +263,12 @@ describe('incident request-options, incident mcp-approve: the rules of the owner
   it('a submitter gets a warning of what in the repository does not count', async () => {
     writeHome([], false);
     repository.write('halo.toml', 'land.mode = "ff"\n');
-    const [run] = await openHttp({ url, token: tokens.submitter! }).submit({
-      prd: { path: PATH(), bytes: Buffer.from(PRD) },
-      ...{ repos: [repository.root], set: [], profile: undefined, allowDirty: true },
-    });
+    const [run] = (
+      await openHttp({ url, token: tokens.submitter! }).submit({
+        prd: { path: PATH(), bytes: Buffer.from(PRD) },
+        ...{ repos: [repository.root], set: [], profile: undefined, allowDirty: true },
+      })
+    ).runs;
     repository.write('halo.toml', '');
     expect(run!.warnings.join()).toContain('land.mode does not count for this run');
   });

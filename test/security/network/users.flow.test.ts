@@ -53,7 +53,7 @@ let count = 0;
 async function addUser(role: 'viewer' | 'submitter' | 'operator' | 'admin', repositories?: string[]) {
   const name = `user-${(count += 1)}`;
   await owner.addUser({ name, role, ...(repositories && { repositories }) });
-  const { token, id } = await owner.createToken(name, undefined);
+  const { token, id } = await owner.createToken({ name });
   return { name, token, id, operations: openHttp({ url, token }) };
 }
 
@@ -113,7 +113,9 @@ describe('incident borrowed-repository: a repository of a user has files of anot
     const repo = join(folder, 'x');
     borrow(repo, shop);
     const { operations } = await addUser('submitter', [`${folder}/*`]);
-    await expect(operations.submit({ ...submit, repos: [repo] })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+    await expect(operations.submit({ ...submit, repos: [repo] }).then(({ runs }) => runs)).rejects.toMatchObject({
+      code: 'ACCESS_DENIED',
+    });
     expect(shop.git('branch', '--list', 'halo/*')).toBe('');
   });
 
@@ -124,7 +126,10 @@ describe('incident borrowed-repository: a repository of a user has files of anot
       const repo = join(folder, String(index));
       mkdirSync(repo);
       writeFileSync(join(repo, '.git'), `gitdir: ${target}\n`);
-      return operations.submit({ ...submit, repos: [repo] }).catch(({ message }: Error) => message.replace(target, ''));
+      return operations
+        .submit({ ...submit, repos: [repo] })
+        .then(({ runs }) => runs)
+        .catch(({ message }: Error) => message.replace(target, ''));
     });
     expect(new Set(await Promise.all(messages)).size).toBe(1);
   });
@@ -134,12 +139,14 @@ describe('incident user-access: a user of a server reaches for what belongs to o
   it('part of the id of a hidden run, and of all ids, finds only visible runs', async () => {
     const { operations } = await addUser('admin', [site.root]);
     for (const part of [HIDDEN, HIDDEN.slice(0, 6), '0tbq1'])
-      await expect(operations.get(part)).rejects.toMatchObject({
+      await expect(operations.getRun({ runId: part })).rejects.toMatchObject({
         code: 'RUN_NOT_FOUND',
         message: `No run matches "${part}".`,
       });
-    for (const part of [OWN, '0tbq']) expect((await operations.get(part)).state.runId).toBe(OWN);
-    await expect(operations.submit({ ...submit, repos: [site.root], after: [HIDDEN] })).rejects.toMatchObject({
+    for (const part of [OWN, '0tbq']) expect((await operations.getRun({ runId: part })).state.runId).toBe(OWN);
+    await expect(
+      operations.submit({ ...submit, repos: [site.root], after: [HIDDEN] }).then(({ runs }) => runs),
+    ).rejects.toMatchObject({
       code: 'RUN_NOT_FOUND',
     });
   });
@@ -150,10 +157,15 @@ describe('incident user-access: a user of a server reaches for what belongs to o
     mkdirSync(join(folder, 'sub'));
     const { operations } = await addUser('submitter', [`${folder}/*`, site.root]);
     for (const repo of [join(folder, 'link'), `${site.root}/../${shop.root.split('/').at(-1)!}`, shop.root])
-      await expect(operations.submit({ ...submit, repos: [repo] })).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
+      await expect(operations.submit({ ...submit, repos: [repo] }).then(({ runs }) => runs)).rejects.toMatchObject({
+        code: 'ACCESS_DENIED',
+      });
     const messages = await Promise.all(
       ['/root/.ssh', '/root/none'].map((repo) =>
-        operations.submit({ ...submit, repos: [repo] }).catch(({ message }: Error) => message.replace(repo, '')),
+        operations
+          .submit({ ...submit, repos: [repo] })
+          .then(({ runs }) => runs)
+          .catch(({ message }: Error) => message.replace(repo, '')),
       ),
     );
     expect(new Set(messages).size, 'what exists looks like what does not').toBe(1);
@@ -162,9 +174,9 @@ describe('incident user-access: a user of a server reaches for what belongs to o
   it('the idempotency key of another user returns nothing of their runs', async () => {
     const [one, two] = [await addUser('submitter'), await addUser('submitter')];
     const request = { ...submit, repos: [shop.root], key: 'nightly' };
-    const [first] = await one.operations.submit(request);
-    const [second] = await two.operations.submit(request);
-    const [again] = await one.operations.submit(request);
+    const [first] = (await one.operations.submit(request)).runs;
+    const [second] = (await two.operations.submit(request)).runs;
+    const [again] = (await one.operations.submit(request)).runs;
     expect(second?.runId).not.toBe(first?.runId);
     expect(again?.runId).toBe(first?.runId);
   });
@@ -172,9 +184,9 @@ describe('incident user-access: a user of a server reaches for what belongs to o
   it('a submit in the name of another user, and a role change by oneself, are denied', async () => {
     const { operations, name } = await addUser('operator');
     for (const work of [
-      () => operations.submit({ ...submit, repos: [shop.root], user: 'ada' }),
-      () => operations.changeUser(name, { role: 'admin' }),
-      () => operations.createToken(name, undefined),
+      () => operations.submit({ ...submit, repos: [shop.root], user: 'ada' }).then(({ runs }) => runs),
+      () => operations.changeUser({ name, role: 'admin' }),
+      () => operations.createToken({ name }),
     ])
       await expect(work()).rejects.toMatchObject({ code: 'ACCESS_DENIED' });
   });
@@ -203,7 +215,7 @@ describe('incident user-access: a user of a server reaches for what belongs to o
       path,
       JSON.stringify({ ...record, config: { ...record.config, approval: { mode: 'story', by: 'others' } } }),
     );
-    await expect(operations.approve(runId, 'US-001')).rejects.toMatchObject({
+    await expect(operations.approve({ runId, story: 'US-001' })).rejects.toMatchObject({
       code: 'LAND_REFUSED',
       message: expect.stringContaining('approval.by = "others"') as string,
     });
@@ -215,23 +227,23 @@ describe.concurrent('incident user-token: open streams of former users', () => {
   it('an open stream ends when its token is revoked', async ({ expect }) => {
     const { operations, id } = await addUser('viewer');
     const stop = new AbortController();
-    const events = operations.follow(OWN, { after: 0, follow: true, signal: stop.signal });
+    const events = await operations.followEvents({ runId: OWN, after: 0, follow: true }, stop.signal);
     expect((await events.next()).done).toBe(false);
     const end = (async () => {
       for await (const event of events) void event;
     })();
-    await owner.revokeToken(id);
+    await owner.revokeToken({ id });
     await expect(end).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 
   it('an open stream ends when its user may no longer use the repository', async ({ expect }) => {
     const { name, operations } = await addUser('viewer');
-    const events = operations.follow(OWN, { after: 0, follow: true });
+    const events = await operations.followEvents({ runId: OWN, after: 0, follow: true });
     expect((await events.next()).done).toBe(false);
     const end = (async () => {
       for await (const event of events) void event;
     })();
-    await owner.changeUser(name, { repositories: [shop.root] });
+    await owner.changeUser({ name, repositories: [shop.root] });
     await expect(end).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
@@ -245,8 +257,8 @@ describe.concurrent('incident user-token: open streams of former users', () => {
     const wait = mcp.call('halo_wait', { runId, seconds: 50 });
     const ended = wait.then(String, String);
     // The request has arrived before the token is revoked.
-    await owner.list();
-    await owner.revokeToken(id);
+    await owner.listRuns();
+    await owner.revokeToken({ id });
     expect(await ended).toContain('Error');
     expect(await ended).not.toContain('API token');
     expect(performance.now() - began).toBeLessThan(40_000);
@@ -259,22 +271,25 @@ describe('incident user-token: strangers and former users with a token', () => {
     const secret = 'q7-x';
     const repo = `https://ada:${secret}@1.1.1.1/team/shop.git`;
     for (const call of [
-      () => operations.submit({ ...submit, repos: [repo] }),
+      () => operations.submit({ ...submit, repos: [repo] }).then(({ runs }) => runs),
       () => operations.previewPrompt({ prd, profile: undefined, set: [], repo, story: undefined }),
     ]) {
       const error = await call().catch((thrown: unknown) => String(thrown));
       expect(error).toContain('1.1.1.1/team/shop.git is not one of the repositories');
       expect(error).not.toContain(secret);
     }
-    const [denied] = (await owner.accessLog({ limit: 50 })).filter(({ user }) => user === name);
+    const [denied] = (await owner.readAccessLog({ limit: 50 })).events.filter(({ user }) => user === name);
     expect(denied).toMatchObject({ type: 'operation.denied' });
     expect(readFileSync(join(home.host.home, 'access.jsonl'), 'utf8')).not.toContain(secret);
   });
 
   it('no file of the home contains a token, and an answer that repeats one is masked', async () => {
     const { token, operations } = await addUser('submitter');
-    await operations.list();
-    const text = await operations.submit({ ...submit, repos: [`/srv/${token}`] }).catch(String);
+    await operations.listRuns();
+    const text = await operations
+      .submit({ ...submit, repos: [`/srv/${token}`] })
+      .then(({ runs }) => runs)
+      .catch(String);
     expect(text).not.toContain(token);
     const files = readdirSync(home.host.home, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
     for (const { parentPath, name } of files)
@@ -296,31 +311,43 @@ describe('incident user-token: strangers and former users with a token', () => {
 
   it('the name of a removed user, to which runs belong, is given to no other by mistake', async () => {
     const { name } = await addUser('submitter');
-    await owner.removeUser(name);
+    await owner.removeUser({ name });
     await expect(owner.addUser({ name, role: 'viewer' })).rejects.toMatchObject({ code: 'CONFLICT' });
     await owner.addUser({ name, role: 'viewer', again: true });
-    expect((await owner.users()).find((user) => user.name === name)).toMatchObject({ role: 'viewer', tokens: [] });
+    expect((await owner.listUsers()).users.find((user) => user.name === name)).toMatchObject({
+      role: 'viewer',
+      tokens: [],
+    });
   });
 
   it('an address that a client claims for itself is not believed', async () => {
     const headers = { authorization: 'Bearer halo_forged00_x', 'x-forwarded-for': '203.0.113.9' };
     const response = await fetch(`${url}/v1/runs`, { headers });
     expect([response.status, response.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="halo"']);
-    expect((await owner.accessLog({ limit: 1 }))[0]).toMatchObject({ type: 'token.refused', from: '127.0.0.1' });
+    expect((await owner.readAccessLog({ limit: 1 })).events[0]).toMatchObject({
+      type: 'token.refused',
+      from: '127.0.0.1',
+    });
   });
 
   it('a damaged token file and a whole token in place of its id do not keep tokens from being revoked', async () => {
     const [damaged, other] = [await addUser('viewer'), await addUser('viewer')];
     writeFileSync(join(home.host.home, 'user-tokens', `${damaged.id}.json`), 'damaged');
-    expect((await owner.users()).map(({ name }) => name)).toEqual(expect.arrayContaining([damaged.name, other.name]));
-    await owner.removeUser(damaged.name);
-    expect(await owner.revokeToken(other.token)).toEqual({ id: other.id, user: other.name });
-    await expect(other.operations.list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+    expect((await owner.listUsers()).users.map(({ name }) => name)).toEqual(
+      expect.arrayContaining([damaged.name, other.name]),
+    );
+    await owner.removeUser({ name: damaged.name });
+    expect(await owner.revokeToken({ id: other.token })).toEqual({ id: other.id, user: other.name });
+    await expect(other.operations.listRuns().then(({ runs }) => runs)).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 
   it('the secret of one token with the id of another is refused', async () => {
     const [one, two] = [await addUser('viewer'), await addUser('admin')];
     const forged = one.token.replace(one.id, two.id);
-    await expect(openHttp({ url, token: forged }).list()).rejects.toMatchObject({ code: 'API_REFUSED' });
+    await expect(
+      openHttp({ url, token: forged })
+        .listRuns()
+        .then(({ runs }) => runs),
+    ).rejects.toMatchObject({ code: 'API_REFUSED' });
   });
 });

@@ -130,7 +130,7 @@ describe(
         { type: 'pull.opened', number: 1, url: 'javascript:window.pwned=1' },
         { type: 'run.ended', stopReason: 'PARTIAL', detail: XSS },
       ]);
-      const key = (await home.operations.get('hostile4')).state.stories[0]!.key;
+      const key = (await home.operations.getRun({ runId: 'hostile4' })).state.stories[0]!.key;
       for (const name of ['gates/1.log', 'prompt.md', 'diff.patch', 'cassette.jsonl'])
         home.writeArtifact('hostile4', `${key}/1/${name}`, `diff --git a/${XSS} b/${XSS}\n+++ b/${XSS}\n${log}\n`);
       await signIn();

@@ -36,7 +36,7 @@ async function patchOf(files: Files, before: Record<string, string> = { 'a.js': 
 async function shown(patch: Buffer, words: string[] = [], terminal = {}) {
   const memory = openMemory();
   memory.addRun([created('r1', 1)]);
-  const operations = { ...memory, diff: () => Promise.resolve(patch) };
+  const operations = { ...memory, readDiff: () => Promise.resolve(patch) };
   return runCli(['diff', 'r1', ...words], { operations, terminal });
 }
 
@@ -94,7 +94,7 @@ describe('incident hidden-code, attack 32: code between escapes, directions and 
     writeFileSync(join(folder, 'prd.json'), '{}');
     operations.addRun([created('new-1', 1), { type: 'run.started' }, ...held('US-001')]);
     const result = await runCli(['run', 'prd.json', '--ask-for-approval'], {
-      operations: { ...operations, diff: () => Promise.resolve(patch) },
+      operations: { ...operations, readDiff: () => Promise.resolve(patch) },
       services: { startWorker: () => Promise.resolve({ close: () => Promise.resolve() }) },
       cwd: folder,
       ask: () => Promise.resolve('later'),
@@ -176,10 +176,13 @@ describe('incident hostile-server: a server whose text contains terminal sequenc
   it('completes no word that a shell would execute', async () => {
     const memory = openMemory();
     memory.addRun([created('r1', 1)]);
-    const [run] = await memory.list();
-    const list = () =>
-      Promise.resolve(['$(id)', '`id`', 'a;id', 'a b', "a'", 'a\nid', 'r1'].map((runId) => ({ ...run!, runId })));
-    const { stdout } = await runCli(['__complete', 'status', ''], { operations: { ...memory, list } });
+    const [run] = (await memory.listRuns()).runs;
+    const listRuns = () =>
+      Promise.resolve({
+        runs: ['$(id)', '`id`', 'a;id', 'a b', "a'", 'a\nid', 'r1'].map((runId) => ({ ...run!, runId })),
+        omitted: { open: 0, ended: 0 },
+      });
+    const { stdout } = await runCli(['__complete', 'status', ''], { operations: { ...memory, listRuns } });
     expect(stdout).toMatch(/^r1\t[^\n]*\n$/);
   });
 
@@ -188,13 +191,13 @@ describe('incident hostile-server: a server whose text contains terminal sequenc
     async (...words) => {
       const memory = openMemory();
       memory.addRun([created('r1', 1), { type: 'run.ended', stopReason: 'SUCCESS', detail: evil }]);
-      const { state, ...view } = await memory.get('r1');
+      const { state, ...view } = await memory.getRun({ runId: 'r1' });
       const repo = { ...state.repo, source: evil, branch: evil };
       const said = { ...state, stopReason: evil as 'SUCCESS', repo, tip: evil, landed: { branch: evil, to: evil } };
       const operations = {
         ...memory,
-        listSome: () => Promise.resolve({ runs: [said], omitted: { open: 0, ended: 0 } }),
-        get: () => Promise.resolve({ ...view, state: said, dir: evil }),
+        listRuns: () => Promise.resolve({ runs: [said], omitted: { open: 0, ended: 0 } }),
+        getRun: () => Promise.resolve({ ...view, state: said, dir: evil }),
         land: () => Promise.resolve({ branch: evil, from: evil, to: evil }),
         approve: () => Promise.reject(new HaloError('LAND_REFUSED', evil, { hint: evil })),
       };

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { RunView } from '../../../src/api/operations/requests.ts';
+import type { RunView } from '../../../src/api/operations/runs.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { stringWidth } from '../../../src/lib/string-width.ts';
 import { Canvas, type Screen } from '../../../src/tui/canvas.ts';

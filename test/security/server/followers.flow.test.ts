@@ -97,7 +97,7 @@ const numbers = (upTo: number) => Array.from({ length: upTo }, (_, index) => ind
 describe('incident follower-flood: a thousand clients follow one run', () => {
   it('get every event once and in order, while others are answered, and leave nothing in the server', async () => {
     await home.addRun([created(RUN, 5), { type: 'run.started' }]);
-    await owner.get(RUN);
+    await owner.getRun({ runId: RUN });
     const before = resources();
     const followers = numbers(1000).map(() => follow(RUN));
     expect(new Set(await Promise.all(followers.map(({ status }) => status)))).toEqual(new Set([200]));
@@ -105,7 +105,7 @@ describe('incident follower-flood: a thousand clients follow one run', () => {
     const answering = (async () => {
       for (let index = 0; index < 20; index += 1) {
         const begin = performance.now();
-        await owner.get(RUN);
+        await owner.getRun({ runId: RUN });
         slowest = Math.max(slowest, performance.now() - begin);
       }
     })();
@@ -129,16 +129,18 @@ describe('incident follower-flood: a thousand clients follow one run', () => {
   it('a user may hold 250 streams, whatever the number of tokens, and gets others when these have ended', async () => {
     await owner.addUser({ name: 'ann', role: 'viewer' });
     await owner.addUser({ name: 'bob', role: 'viewer' });
-    const tokens = [await owner.createToken('ann', undefined), await owner.createToken('ann', undefined)];
+    const tokens = [await owner.createToken({ name: 'ann' }), await owner.createToken({ name: 'ann' })];
     const first = numbers(250).map((index) => follow(RUN, tokens[index % 2]!.token));
     expect(new Set(await Promise.all(first.map(({ status }) => status)))).toEqual(new Set([200]));
     const ann = openHttp({ url, token: tokens[0]!.token });
-    await expect(ann.follow(RUN, { after: 0, follow: true }).next()).rejects.toMatchObject({
+    await expect(
+      ann.followEvents({ runId: RUN, after: 0, follow: true }).then((events) => events.next()),
+    ).rejects.toMatchObject({
       code: 'TOO_MANY_REQUESTS',
       message: 'User ann has 250 open streams, which is the maximum.',
     });
-    await expect(ann.get(RUN)).resolves.toMatchObject({ state: { runId: RUN } });
-    const bob = follow(RUN, (await owner.createToken('bob', undefined)).token);
+    await expect(ann.getRun({ runId: RUN })).resolves.toMatchObject({ state: { runId: RUN } });
+    const bob = follow(RUN, (await owner.createToken({ name: 'bob' })).token);
     expect(await bob.status).toBe(200);
     for (const { request: asked } of [...first, bob]) asked.destroy();
     await expect.poll(() => resources().runFiles).toBe(0);

@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => home.close());
 afterEach(async () => {
-  expect(await openHttp({ url, token }).list()).toEqual([]);
+  expect((await openHttp({ url, token }).listRuns()).runs).toEqual([]);
 });
 
 const memory = () => 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);

@@ -4,7 +4,7 @@ import { FairSlots } from '../../../src/api/access/fair-slots.ts';
 import { MAX_SESSIONS } from '../../../src/api/sign-in/sessions.ts';
 import { serveApi, type Served, type ServeOptions } from '../../../src/api/http/serve-api.ts';
 import type { CallOperation } from '../../../src/api/operations/operation.ts';
-import { replayOperation } from '../../../src/api/operations/control.ts';
+import { OPERATIONS } from '../../../src/api/operations.ts';
 import type { OidcProvider } from '../../../src/api/sign-in/oidc-provider.ts';
 import { openMcpEndpoint } from '../../../src/mcp/serve-http.ts';
 import { ToolRunner } from '../../../src/mcp/tool-runner.ts';
@@ -41,7 +41,7 @@ async function serve(options: Partial<ServeOptions> = {}): Promise<void> {
 
 async function addUser(name: string, role: 'viewer' | 'submitter' = 'viewer'): Promise<string> {
   await home.operations.addUser({ name, role });
-  return (await home.operations.createToken(name, undefined)).token;
+  return (await home.operations.createToken({ name })).token;
 }
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
@@ -50,7 +50,7 @@ const get = async (path: string, headers: Record<string, string>) => (await fetc
 describe('incident user-limits: a user who makes more tokens and sessions', () => {
   it('may send no more requests than with one', async () => {
     await serve({ rules: { requestsPerMinute: 20 } });
-    const tokens = [await addUser('ann'), (await home.operations.createToken('ann', undefined)).token];
+    const tokens = [await addUser('ann'), (await home.operations.createToken({ name: 'ann' })).token];
     const browser = new Browser();
     // A sign-in is a request as well.
     await browser.post(`${url}/sign-in`, { token: tokens[0]!, return: '/' });
@@ -108,7 +108,9 @@ describe('incident user-token: a guess of a token', () => {
     }
     expect(new Set(statuses.slice(0, 30))).toEqual(new Set([401]));
     expect(statuses.slice(30)).toEqual([429, 429]);
-    const [refused] = (await home.operations.accessLog({ limit: 5 })).filter(({ type }) => type === 'token.refused');
+    const [refused] = (await home.operations.readAccessLog({ limit: 5 })).events.filter(
+      ({ type }) => type === 'token.refused',
+    );
     expect(refused).toMatchObject({ reason: 'unknown', token: '00000000' });
   });
 
@@ -188,7 +190,7 @@ describe('incident user-limits: sign-ins of strangers through a provider', () =>
       statuses.push((await stranger.open(callback)).status);
     }
     expect(statuses.slice(-3)).toEqual([403, 429, 429]);
-    expect((await home.operations.accessLog({ limit: 1 }))[0]).toMatchObject({ type: 'session.refused' });
+    expect((await home.operations.readAccessLog({ limit: 1 })).events[0]).toMatchObject({ type: 'session.refused' });
   });
 });
 
@@ -222,7 +224,7 @@ describe('incident user-limits: a user with slow requests', () => {
     const callFor: typeof operations.callFor = (user, by) =>
       user.name === 'ann' ? () => new Promise<never>(() => undefined) : operations.callFor(user, by);
     await serve({ operations: { ...operations, callFor } });
-    const tokens = [await addUser('ann'), (await operations.createToken('ann', undefined)).token];
+    const tokens = [await addUser('ann'), (await operations.createToken({ name: 'ann' })).token];
     const ask = async (token: string, signal: AbortSignal) =>
       (await fetch(`${url}/v1/runs`, { headers: bearer(token), signal })).status;
     const leave = new AbortController();
@@ -297,7 +299,7 @@ describe('incident user-limits: a user with slow requests', () => {
         caller,
         replayTurns,
       };
-      return replayOperation
+      return OPERATIONS.replay
         .run(context as never, { runId, story: 'none', attempt: undefined })
         .catch((error: unknown) => error);
     };

@@ -115,13 +115,15 @@ export function openWorld({
       const { bytes } = prdOf(stories);
       const path = join(folder, 'prd.json');
       writeFileSync(path, bytes);
-      const [submitted] = await operations.submit({
-        prd: { path, bytes },
-        repos: [repository.root],
-        profile: undefined,
-        set: [...SETTINGS, 'setup=["true"]', ...settings],
-        allowDirty: false,
-      });
+      const [submitted] = (
+        await operations.submit({
+          prd: { path, bytes },
+          repos: [repository.root],
+          profile: undefined,
+          set: [...SETTINGS, 'setup=["true"]', ...settings],
+          allowDirty: false,
+        })
+      ).runs;
       return submitted!.runId;
     },
     startWorker(env = {}, { concurrency = 1, via = [] } = {}) {

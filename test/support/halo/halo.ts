@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
-import type { SubmitRequest } from '../../../src/api/operations/requests.ts';
+import type { SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import type { Host } from '../../../src/config/config.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
@@ -93,21 +93,26 @@ export async function openHalo({ concurrency = 2, isProbed = true } = {}): Promi
   const worker = await startWorker({ host, concurrency, log: pino({ level: 'silent' }) });
   const operations = openLocal({ host });
   const submit = async (repo: string, stories: TestStory[], settings: string[]) => {
-    const [submitted] = await operations.submit({
-      prd: prdOf(stories),
-      repos: [repo],
-      profile: undefined,
-      set: settings,
-      allowDirty: false,
-    });
+    const [submitted] = (
+      await operations.submit({
+        prd: prdOf(stories),
+        repos: [repo],
+        profile: undefined,
+        set: settings,
+        allowDirty: false,
+      })
+    ).runs;
     return submitted!.runId;
   };
   const untilEnd = async (runId: string) => {
-    for await (const { type } of operations.follow(runId, { after: 0, follow: true })) if (type === 'run.ended') break;
+    for await (const {
+      event: { type },
+    } of await operations.followEvents({ runId, after: 0, follow: true }))
+      if (type === 'run.ended') break;
     // The files that are made from the journal follow it within moments.
     const record = join(home, 'runs', runId, 'run.json');
     while ((JSON.parse(readFileSync(record, 'utf8')) as { endTime: unknown }).endTime === null) await sleep(5);
-    return (await operations.get(runId)).state;
+    return (await operations.getRun({ runId })).state;
   };
   return {
     home,

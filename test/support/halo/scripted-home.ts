@@ -147,7 +147,7 @@ export function openScriptedHome(redisUrl?: string): ScriptedHome {
       const { prd, ...first } = created(runId, 1);
       const stories = prd.stories.map((each) => ({ ...each, acceptance, title }));
       await addRun([{ ...first, prd: { ...prd, stories }, repo }, { type: 'run.started' }, ...story]);
-      const { state } = await operations.get(runId);
+      const { state } = await operations.getRun({ runId });
       const mirrorDir = join(home, 'repos', repo.mirror, 'mirror.git');
       await holdCommit({ candidateDir: gitDir, mirrorDir, runId, storyKey: state.stories[0]!.key, commit });
       repository.git('branch', '-qD', 'candidate');

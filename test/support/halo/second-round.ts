@@ -12,7 +12,7 @@ const FIRST = { 'src/cart.ts': 'one\nsecond\n', 'src/total.ts': 'total\n' };
  */
 export async function addSecondRound(home: ScriptedHome, other?: Record<string, string>): Promise<string> {
   const repository = await home.addHeldRun('heldrun1', { base: { 'src/cart.ts': 'one\n' }, files: FIRST });
-  const run = (await home.operations.get('heldrun1')).state;
+  const run = (await home.operations.getRun({ runId: 'heldrun1' })).state;
   const { key, held } = run.stories[0]!;
   const feedback = { commit: held!.commit, text: 'Name it.', comments: [], by: 'lena' };
   await home.append('heldrun1', { type: 'feedback.given', story: 'US-001', attempt: 1, ...feedback });

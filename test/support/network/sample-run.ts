@@ -44,7 +44,7 @@ export async function addSampleRun(home: ScriptedHome, runId: string): Promise<S
     ...attempt('US-005', 1, 0),
     { type: 'run.ended', stopReason: 'PARTIAL', detail: '3 of 5 stories landed; US-003 failed.' },
   ]);
-  const { state } = await home.operations.get(runId);
+  const { state } = await home.operations.getRun({ runId });
   const write: SampleRun['write'] = (story, number, name, content) => {
     const key = state.stories.find(({ id }) => id === story)?.key;
     home.writeArtifact(runId, `${key}/${number}/${name}`, content);

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { RunView } from '../../../src/api/operations/requests.ts';
+import type { RunView } from '../../../src/api/operations/runs.ts';
 import type { ListedRun } from '../../../src/api/runs/limited-runs.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { groupCosts } from '../../../src/core/report/cost-report.ts';

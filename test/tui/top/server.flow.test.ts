@@ -63,7 +63,7 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
     await tmux.shows('Start checkout: 1 story (US-001) in', 'y yes, n no');
     tmux.press('y');
     await tmux.shows('✓ Started run');
-    const runs = () => halo.operations.list();
+    const runs = () => halo.operations.listRuns().then(({ runs }) => runs);
     const [run] = await vi.waitFor(async () => {
       expect(await runs()).toMatchObject([{ stopReason: 'NEEDS_HUMAN' }]);
       return runs();
@@ -79,7 +79,7 @@ describe('halo top and a server', skipFor(!hasTmux && 'tmux is missing'), () => 
     await halo.untilEnd(run!.runId);
     tmux.press('1', 'Enter');
     await tmux.shows('SUCCESS', 'halo land');
-    expect((await halo.operations.get(run!.runId)).state).toMatchObject({
+    expect((await halo.operations.getRun({ runId: run!.runId })).state).toMatchObject({
       stopReason: 'SUCCESS',
       stories: [{ answered: [{ text: 'Use 8080.', by: 'api-token' }] }],
     });

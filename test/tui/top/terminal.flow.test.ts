@@ -72,14 +72,17 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     await tmux.shows(`Pause run ${runId} after its running stories?`, 'y yes, n no');
     tmux.press('y');
     await tmux.shows('✓');
-    await vi.waitFor(async () => expect((await halo.operations.get(runId)).state.paused?.now).toBe(false), PATIENCE);
+    await vi.waitFor(
+      async () => expect((await halo.operations.getRun({ runId })).state.paused?.now).toBe(false),
+      PATIENCE,
+    );
     tmux.press('X');
     await tmux.shows('y yes, n no');
     tmux.press('n');
     await tmux.shows('Nothing was changed.');
     tmux.press('q');
     await isRestored();
-    await halo.operations.cancel(runId, undefined);
+    await halo.operations.cancel({ runId });
   });
 
   it('lists open circuit breakers, and closes them after y', async () => {
@@ -94,7 +97,7 @@ describe('halo top in a terminal', skipFor(!hasTmux && 'tmux is missing'), () =>
     await tmux.shows('Close the breaker of repository', 'y yes, n no');
     tmux.press('y');
     await tmux.shows('✓ Closed the breaker of repository');
-    expect(await halo.operations.breakers({ shared: true })).toEqual([]);
+    expect((await halo.operations.listBreakers({ shared: true })).breakers).toEqual([]);
     tmux.type(`:reset ${runId}`);
     await tmux.shows(`Close the breaker of run ${runId}`);
     tmux.press('y');

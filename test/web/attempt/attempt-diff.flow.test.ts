@@ -80,7 +80,9 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
 
   it('is not compared with one that is not kept, or that is larger than the page can read', async () => {
     const story = await addRun('notkept1', undefined, HELP + ' '.repeat(16 * 1024 * 1024));
-    const { key } = (await dashboard.home.operations.get('notkept1')).state.stories.find(({ id }) => id === 'US-003')!;
+    const { key } = (await dashboard.home.operations.getRun({ runId: 'notkept1' })).state.stories.find(
+      ({ id }) => id === 'US-003',
+    )!;
     rmSync(join(dashboard.home.host.home, 'runs/notkept1/artifacts', key, '1/diff.patch'));
     await show(`${story}/compare/1/2`, 'US-003');
     await page.getByText('The diff of attempt 1 is not kept, or has more than 16 MiB.').waitFor();

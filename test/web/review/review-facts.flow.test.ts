@@ -28,7 +28,7 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
   it('have the time of the attempt, without the time in which it waited for a person', async () => {
     const used = { type: 'model.used', ...ATTEMPT, model: 'gpt-5', told: 'all', usage: USAGE, tokens: 1000 } as const;
     await home.addHeldRun('heldrun1', { files: { 'cart.txt': 'new\n' }, events: [used] });
-    const { commit } = (await home.operations.get('heldrun1')).state.stories[0]!.held!;
+    const { commit } = (await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]!.held!;
     home.setTime(new Date(Date.UTC(2030, 0, 1, 3)));
     await home.append('heldrun1', { type: 'story.approved', ...ATTEMPT, commit, by: 'lena' });
     await dashboard.signIn();
@@ -55,7 +55,7 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
 
   it('are followed by the summary of the agent, without its control characters', async () => {
     await home.addHeldRun('heldrun1');
-    const { key } = (await home.operations.get('heldrun1')).state.stories[0]!;
+    const { key } = (await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]!;
     const answer = { status: 'done', summary: 'I rounded it.\u202e\u001b[2J <b>All</b> tests pass.' };
     home.writeArtifact('heldrun1', `${key}/1/result.json`, JSON.stringify(answer));
     await dashboard.signIn();

@@ -37,7 +37,7 @@ describe('the facts of a review', skipFor(!hasChromium && 'chromium is missing')
   it('are not touched by the boxes around them', async () => {
     await home.addHeldRun('heldrun1');
     await home.addLandedRun('landed01');
-    const { commit } = (await home.operations.get('heldrun1')).state.stories[0]!.held!;
+    const { commit } = (await home.operations.getRun({ runId: 'heldrun1' })).state.stories[0]!.held!;
     const feedback = { commit, text: 'Round it.', comments: [], by: 'lena' };
     await home.append('heldrun1', { type: 'feedback.given', ...ATTEMPT, ...feedback });
     await dashboard.signIn();

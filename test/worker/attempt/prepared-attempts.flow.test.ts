@@ -39,17 +39,20 @@ describe.concurrent('the next story of a run', () => {
       [{ id: 'A' }, { id: 'B', dependsOn: ['A'] }],
       scripted(`ls; if ls work-*; then sleep 1; fi; ${WORK}`, [`${IN_A} || exit 0; sleep 2`]),
     );
-    const { stories } = (await halo.operations.get(runId)).state;
+    const { stories } = (await halo.operations.getRun({ runId })).state;
     const ids = await vi.waitFor(async () => {
       const found = await agentSandboxes(halo, runId, stories[1]!.key);
       expect(found).toHaveLength(1);
       return found;
     }, PATIENCE);
-    expect((await halo.operations.get(runId)).state.stories[0]).toMatchObject({ progress: 'in_progress' });
-    await vi.waitFor(async () => expect((await halo.operations.get(runId)).state.stories[1]!.phase).toBe('agent'), {
-      ...PATIENCE,
-      interval: 20,
-    });
+    expect((await halo.operations.getRun({ runId })).state.stories[0]).toMatchObject({ progress: 'in_progress' });
+    await vi.waitFor(
+      async () => expect((await halo.operations.getRun({ runId })).state.stories[1]!.phase).toBe('agent'),
+      {
+        ...PATIENCE,
+        interval: 20,
+      },
+    );
     expect(await agentSandboxes(halo, runId, stories[1]!.key), 'the same one').toEqual(ids);
     const state = await halo.untilEnd(runId);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
@@ -62,7 +65,7 @@ describe.concurrent('the next story of a run', () => {
   it('is not begun, and what was prepared is removed, if the gates fail', SLOW, async ({ halo, repository }) => {
     const settings = scripted(WORK, ['sleep 2; false'], ['run.on_failure="stop"']);
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
-    const { stories } = (await halo.operations.get(runId)).state;
+    const { stories } = (await halo.operations.getRun({ runId })).state;
     await vi.waitFor(async () => expect(await agentSandboxes(halo, runId, stories[1]!.key)).toHaveLength(1), PATIENCE);
     const state = await halo.untilEnd(runId);
     expect(state.stories.map(({ attempts }) => attempts)).toEqual([1, 0]);
@@ -72,9 +75,9 @@ describe.concurrent('the next story of a run', () => {
   it('follows a PRD that was changed after it was prepared', SLOW, async ({ halo, repository }) => {
     const settings = scripted(`cat; ${WORK}`, [`${IN_A} || exit 0; sleep 4`]);
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B', title: 'Old title' }], settings);
-    const { stories } = (await halo.operations.get(runId)).state;
+    const { stories } = (await halo.operations.getRun({ runId })).state;
     await vi.waitFor(async () => expect(await agentSandboxes(halo, runId, stories[1]!.key)).toHaveLength(1), PATIENCE);
-    await halo.operations.resume(runId, { replan: { prd: prdOf([{ id: 'A' }, { id: 'B', title: 'New title' }]) } });
+    await halo.operations.resume({ runId, replan: { prd: prdOf([{ id: 'A' }, { id: 'B', title: 'New title' }]) } });
     const state = await halo.untilEnd(runId);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     expect(halo.journal(runId).filter(({ type }) => type === 'story.disturbed')).toEqual([]);

@@ -99,7 +99,7 @@ describe('the baseline', () => {
     const repairs = 'if grep -q "^Repair it"; then ls file && echo good > tests; else echo x > file; fi';
     const asked = await run(broken, repairs, [TAP_GATE], ['tests.broken_base=ask']);
     expect(asked).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ question: { cause: 'base-broken' } }] });
-    await halo.operations.answer(asked.runId, 'A', { option: 1 });
+    await halo.operations.answer({ runId: asked.runId, story: 'A', option: 1 });
     const { stopReason, stories } = await halo.untilEnd(asked.runId);
     expect({ stopReason, attempts: stories[0]!.attempts }).toEqual({ stopReason: 'SUCCESS', attempts: 2 });
     const changed = broken.git('diff', '--name-only', 'HEAD', `halo/${asked.runId}`);

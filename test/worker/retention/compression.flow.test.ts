@@ -20,16 +20,19 @@ it(
     await vi.waitFor(() => expect([existsSync(path), existsSync(`${path}.ranges`)]).toEqual([false, true]), PATIENCE);
     const text = readFileSync(join(halo.home, 'runs', runId, 'events.jsonl'), 'utf8');
     expect(text.split('\n').filter((line) => line.includes('output of the agent')).length).toBeGreaterThan(10_000);
-    const parts: Uint8Array[] = [];
-    for await (const part of halo.operations.raw(runId, { storyId: 'A', follow: false })) parts.push(part);
+    const parts: Buffer[] = [];
+    for await (const { raw } of await halo.operations.followRaw({ runId, story: 'A', follow: false }))
+      parts.push(Buffer.from(raw, 'base64'));
     expect(Buffer.concat(parts).toString()).toBe(text);
-    const log = (await halo.operations.artifacts(runId)).find(
+    const log = (await halo.operations.listArtifacts({ runId })).artifacts.find(
       ({ path, bytes }) => path.includes('gates/') && bytes > 65_536,
     );
     await vi.waitFor(
       () => expect(existsSync(join(halo.home, 'runs', runId, 'artifacts', `${log?.path}.gz`))).toBe(true),
       100_000,
     );
-    expect((await halo.operations.artifact(runId, log?.path ?? '')).toString()).toContain('gate\ngate\n');
+    expect((await halo.operations.readArtifact({ runId, path: log?.path ?? '', whole: false })).toString()).toContain(
+      'gate\ngate\n',
+    );
   },
 );

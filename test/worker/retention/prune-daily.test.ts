@@ -46,7 +46,7 @@ describe('daily retention', () => {
     configure('[keep]\nruns = 0\n');
     await daily();
     expect(existsSync(artifact())).toBe(false);
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     expect(state.pruned).toMatchObject({ by: 'retention' });
     home.writeArtifact(RUN, 'us-001/1/a.log', 'text');
     await daily();
@@ -96,7 +96,7 @@ describe('daily retention', () => {
 
   it('hazard 33: removes nothing for a day if the clock is far ahead of everything that the home has recorded', async () => {
     configure('[keep]\nartifacts = "30d"\n');
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     const ahead = Date.parse(state.endedAt!) + 400 * DAY_MS;
     for (const now of [ahead, ahead + DAY_MS / 2, ahead - 399 * DAY_MS, ahead]) await daily(now);
     expect(existsSync(artifact())).toBe(true);
@@ -105,7 +105,7 @@ describe('daily retention', () => {
   });
 
   it('removes nothing by age then at a command either, but by number', async () => {
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     const ahead = Date.parse(state.endedAt!) + 400 * DAY_MS;
     const prune = (now: number, limits: PruneRequest) =>
       reportPrune({ home: dir, store: openStore(dir, { transcribe }), by: 'ann', now: () => now }, limits);
@@ -124,7 +124,7 @@ describe('daily retention', () => {
     ['a removal and an open run', { at: 6 }],
   ])('removes immediately what ended 400 days ago if the home has recorded %s since', async (_what, { at: days }) => {
     configure('[keep]\nartifacts = "30d"\n');
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     const now = Date.parse(state.endedAt!) + 400 * DAY_MS;
     const at = new Date(now - days * DAY_MS).toISOString();
     writeFileSync(join(dir, 'retention.json'), JSON.stringify({ v: 1, at }));

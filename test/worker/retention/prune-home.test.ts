@@ -63,13 +63,16 @@ describe('artifacts of an ended run', () => {
 
   it('leave a sentence in the state, the log and the error of those who look for them', async () => {
     await prune(ARTIFACTS);
-    const { state } = await home.operations.get(RUN);
+    const { state } = await home.operations.getRun({ runId: RUN });
     expect(state.pruned).toMatchObject({ by: 'tess' });
     const error = /^Retention removed the artifacts of run 0tbq1aaaaaaaaaaa on \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\.$/;
-    await expect(home.operations.artifact(RUN, 'us-001/1/gates/1.log')).rejects.toThrow(error);
-    await expect(home.operations.diff(RUN, 'US-001')).rejects.toThrow(error);
+    await expect(
+      home.operations.readArtifact({ runId: RUN, path: 'us-001/1/gates/1.log', whole: false }),
+    ).rejects.toThrow(error);
+    await expect(home.operations.readDiff({ runId: RUN, story: 'US-001' })).rejects.toThrow(error);
     const events = [];
-    for await (const event of home.operations.follow(RUN, { after: 0, follow: false })) events.push(event);
+    for await (const { event } of await home.operations.followEvents({ runId: RUN, after: 0, follow: false }))
+      events.push(event);
     expect(events.at(-1)).toMatchObject({ type: 'run.pruned', by: 'tess' });
   });
 
@@ -92,7 +95,7 @@ describe('a whole run', () => {
     const repository = await home.addLandedRun(RUN);
     const tip = repository.git('rev-parse', `halo/${RUN}`);
     await home.append(RUN, { type: 'run.landed', branch: 'main', from: tip, to: tip });
-    const { mirror } = (await home.operations.get(RUN)).state.repo;
+    const { mirror } = (await home.operations.getRun({ runId: RUN })).state.repo;
     const mirrorDir = join(home.host.home, 'repos', mirror, 'mirror.git');
     repository.git('--git-dir', mirrorDir, 'update-ref', `refs/heads/halo/${RUN}`, tip);
     const { removals } = await prune(ALL);
@@ -100,13 +103,13 @@ describe('a whole run', () => {
     expect(readdirSync(join(home.host.home, 'runs'))).toEqual([]);
     expect(repository.git('rev-parse', `halo/${RUN}`)).toBe(tip);
     expect(repository.git('--git-dir', mirrorDir, 'for-each-ref', 'refs/heads/')).toBe('');
-    await expect(home.operations.get(RUN)).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
+    await expect(home.operations.getRun({ runId: RUN })).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 
   it('is not listed any more', async () => {
     await home.addRun(failedRun(RUN));
     await prune(ALL);
-    expect(await home.operations.list()).toEqual([]);
+    expect((await home.operations.listRuns()).runs).toEqual([]);
   });
 });
 
@@ -116,7 +119,7 @@ describe('retention leaves', () => {
   it('a run whose commits are only on its branch, until a branch of the user has them', async () => {
     const repository = await home.addLandedRun(RUN);
     const commit = repository.git('rev-parse', `halo/${RUN}`);
-    const events = await home.operations.get(RUN);
+    const events = await home.operations.getRun({ runId: RUN });
     expect(events.state.stories[0]!.commit).toBe(commit);
     expect(await why()).toEqual([{ runId: RUN, why: 'its commits have not landed on your branch' }]);
     expect(await prune(ALL)).toMatchObject({ removals: [] });
@@ -166,7 +169,7 @@ describe('a mirror', () => {
 
   it('goes when no run uses it and no process used it for a day', async () => {
     const repository = await home.addLandedRun(RUN);
-    const { mirror } = (await home.operations.get(RUN)).state.repo;
+    const { mirror } = (await home.operations.getRun({ runId: RUN })).state.repo;
     const named = 'shop-0123abcd';
     repository.git('clone', '-q', '--bare', repository.root, join(home.host.home, 'repos', named, 'mirror.git'));
     expect((await planPrune({ ...context(), now: () => new Date() }, {})).mirrors).toEqual([]);

@@ -312,7 +312,7 @@ describe('a repeated check of a snapshot', () => {
       const run = await halo.run(root, STORY, tree);
       expect(uses(journal(run.runId))).toEqual(['A setup overlay', 'A gates overlay']);
       expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
-      expect(await halo.operations.breakers()).toEqual([]);
+      expect((await halo.operations.listBreakers()).breakers).toEqual([]);
     },
   );
 
@@ -322,8 +322,8 @@ describe('a repeated check of a snapshot', () => {
     expect(run.stopReason).toBe('SUCCESS');
     const refused = journal(run.runId).flatMap((event) => (event.type === 'snapshot.refused' ? [event.reason] : []));
     expect(refused).toEqual([expect.stringMatching(/^setup no longer makes what it made at /)]);
-    const [breaker] = await halo.operations.breakers();
+    const [breaker] = (await halo.operations.listBreakers()).breakers;
     expect(breaker).toMatchObject({ key: expect.stringMatching(/^snapshot:/) as string, status: 'open' });
-    await halo.operations.resetBreaker(breaker!.key);
+    await halo.operations.resetBreaker({ key: breaker!.key });
   });
 });

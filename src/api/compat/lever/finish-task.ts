@@ -5,7 +5,7 @@ import type { StoryState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import type { StopReason } from '../../../core/failure/stop-reason.ts';
 import type { RepoInfo } from '../../../git/repository/inspect-repo.ts';
-import type { RunView } from '../../operations/requests.ts';
+import type { RunView } from '../../operations/runs.ts';
 import type { Operations } from '../../operations.ts';
 import type { RunnableTask } from './runnable-task.ts';
 import { judgeEnd, type Judged } from './task-outcome.ts';
@@ -30,7 +30,7 @@ interface Finishing {
   folder: RunFolder;
   places: { tasks: string };
   repo: RepoInfo;
-  confirm: readonly Flag[] | undefined;
+  confirm: Flag[] | undefined;
   log: (line: string) => Promise<void>;
 }
 
@@ -92,7 +92,7 @@ interface Test {
 
 async function readTests({ operations, runId }: EndedRun): Promise<Test[]> {
   const tests: Test[] = [];
-  for await (const event of operations.follow(runId, { after: 0, follow: false }))
+  for await (const { event } of await operations.followEvents({ runId, after: 0, follow: false }))
     if (event.type === 'gate.ended') tests.push({ command: event.command, exitCode: event.exitCode, log: event.log });
   return tests;
 }

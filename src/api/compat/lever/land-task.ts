@@ -16,7 +16,7 @@ export interface TaskLanding {
   /** The tasks file. It stores progress and is not changed by landing. */
   tasksFile: string;
   /** What the result may be flagged for. */
-  confirm: readonly Flag[] | undefined;
+  confirm: Flag[] | undefined;
   log: (line: string) => Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export async function landTask({
   const stash = await stashChanges(repo.root, { except, message });
   if (stash !== undefined) await log(`uncommitted changes are put aside: git stash, ${stash.commit.slice(0, 7)}`);
   try {
-    const landed = await operations.land(runId, { confirm, commit });
+    const landed = await operations.land({ runId, confirm, commit });
     await log(`${landed.branch} is at ${landed.to.slice(0, 7)}`);
   } finally {
     if (stash !== undefined && !(await restoreStash(stash)))

@@ -7,7 +7,7 @@ import { sleep } from '../../../lib/async.ts';
 import { LockBusyError, withLock } from '../../../lib/lock.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import type { Flag } from '../../../core/review/flags.ts';
-import type { SubmitRequest } from '../../operations/requests.ts';
+import type { SubmitRequest } from '../../operations/schemas.ts';
 import type { Operations } from '../../operations.ts';
 import { readConfig } from '../../repository/repo-config.ts';
 import { requireRunnableTask, type RunnableTask } from './runnable-task.ts';
@@ -36,7 +36,7 @@ export interface TaskOptions extends Where {
   /** Start from the beginning, as if the task had never run. */
   reset: boolean;
   /** What the result may be flagged for and still land. */
-  confirm?: readonly Flag[] | undefined;
+  confirm?: Flag[] | undefined;
 }
 
 /** Executes one run on this machine; `begin` is called before its first step, `finish` after its end. */
@@ -195,17 +195,16 @@ function executeTask(task: RunnableTask, { places, repo, rate, request, world, c
           });
         } catch (error) {
           // Otherwise a worker would execute it later, and its result would be lost.
-          await operations.cancel(runId, undefined).catch(() => undefined);
+          await operations.cancel({ runId }).catch(() => undefined);
           throw error;
         }
-        const raw = operations.raw(runId, { storyId: undefined, follow: true, signal: stop.signal });
-        logging = folder.keepLog(raw);
+        logging = folder.keepLog(await operations.followRaw({ runId, follow: true }, stop.signal));
       },
       async finish(run) {
         if (folder === undefined) throw new HaloError('INTERNAL', `Run ${run.runId} ended before it began.`);
         await logging;
         const now = new Date();
-        const events = run.operations.follow(run.runId, { after: 0, follow: false });
+        const events = await run.operations.followEvents({ runId: run.runId, after: 0, follow: false });
         const requests = await recentRequests(events, { model: task.model, now });
         await writeRateCache(rate.path, addRequests(await readRateCache(rate.path), requests, now));
         return finishTask({ task: { ...task, runAttempts }, run, folder, places, repo, confirm, log: world.log });

@@ -11,7 +11,7 @@ import { appendFile, copyFile, writeFile } from 'node:fs/promises';
 export interface RunFolder {
   dir: string;
   /** Appends the frames to `codex.jsonl` until they end. Never rejects, because the run directory has the same data. */
-  keepLog(lines: AsyncIterable<Uint8Array>): Promise<void>;
+  keepLog(frames: AsyncIterable<{ raw: string }>): Promise<void>;
   /** `prompt.md`, copied from the worker's artifacts; missing if the agent was not started. */
   keepPrompt(from: string): Promise<void>;
   keepResult(result: object): Promise<void>;
@@ -33,11 +33,11 @@ export async function openRunFolder(
   await writeAtomic(snapshot, `${JSON.stringify(task, null, 2)}\n`).catch(cannotWrite(snapshot));
   return {
     dir,
-    async keepLog(lines) {
+    async keepLog(frames) {
       const path = join(dir, 'codex.jsonl');
       try {
         await writeFile(path, '');
-        for await (const chunk of lines) await appendFile(path, chunk);
+        for await (const { raw } of frames) await appendFile(path, Buffer.from(raw, 'base64'));
       } catch {
         return;
       }

@@ -71,12 +71,12 @@ export function delayFor(
 
 /** The requests of a run to its model in the last minute. */
 export async function recentRequests(
-  events: AsyncIterable<JournalEvent>,
+  frames: AsyncIterable<{ event: JournalEvent }>,
   { model, now }: { model: string; now: Date },
 ): Promise<CountedRequest[]> {
   const since = now.getTime() - WINDOW_SECONDS * 1000;
   const requests: CountedRequest[] = [];
-  for await (const event of events) {
+  for await (const { event } of frames) {
     if (event.type !== 'model.used' || Date.parse(event.at) <= since) continue;
     const { inputTokens, outputTokens } = event.usage;
     requests.push({ ts: Date.parse(event.at) / 1000, model, tokens: inputTokens + outputTokens });

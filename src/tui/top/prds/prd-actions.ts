@@ -72,9 +72,9 @@ export async function executePrdAction(
     case 'submit': {
       const [file, { repo }] = await Promise.all([files.read(prd), files.list()]);
       const request = { prd: file, repos: [repo], profile: undefined, set: [], allowDirty: false };
-      const [submitted] = await operations.submit(request);
+      const [submitted] = (await operations.submit(request)).runs;
       const runId = submitted?.runId ?? '';
-      const missing = missingWorker(await operations.get(runId));
+      const missing = missingWorker(await operations.getRun({ runId }));
       const warnings = submitted?.warnings.map((each) => ` Warning: ${each}`).join('') ?? '';
       return safeLine(`Started run ${runId}.${missing === undefined ? '' : ` But ${missing}.`}${warnings}`, 400);
     }

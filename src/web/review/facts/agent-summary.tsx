@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { RunView } from '../../../api/operations/requests.ts';
+import type { RunView } from '../../../api/operations/runs.ts';
 import type { Artifact } from '../../../core/journal/events.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import { readJson, readText, runPath, useLoaded } from '../../page/read-server.ts';

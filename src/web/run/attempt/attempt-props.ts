@@ -1,4 +1,4 @@
-import type { RunView } from '../../../api/operations/requests.ts';
+import type { RunView } from '../../../api/operations/runs.ts';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import type { Person } from '../../page/page-parts.tsx';
 import type { AttemptRecord } from '../../../core/journal/attempts.ts';

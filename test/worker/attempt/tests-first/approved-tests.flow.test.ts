@@ -24,12 +24,12 @@ async function approveAll(halo: TestHalo) {
   const stories = [{ id: 'A' }, { id: 'B' }, { id: 'C' }];
   const { runId, stories: held } = await halo.run(repository.root, stories, scripted(PARALLEL, ['true'], settings));
   expect(held.map(({ progress }) => progress)).toEqual(['needs_human', 'needs_human', 'needs_human']);
-  expect(await halo.operations.approve(runId, 'A')).toMatchObject({ landed: true });
+  expect(await halo.operations.approve({ runId, story: 'A' })).toMatchObject({ landed: true });
   for (const id of ['B', 'C']) {
-    expect(await halo.operations.approve(runId, id)).toMatchObject({ landed: false, goesOn: true });
+    expect(await halo.operations.approve({ runId, story: id })).toMatchObject({ landed: false, goesOn: true });
     await halo.untilEnd(runId);
   }
-  return { repository, state: (await halo.operations.get(runId)).state };
+  return { repository, state: (await halo.operations.getRun({ runId })).state };
 }
 
 const it = base.extend('approved', { scope: 'file' }, ({ halo }) => approveAll(halo));

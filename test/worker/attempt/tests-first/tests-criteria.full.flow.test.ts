@@ -98,7 +98,7 @@ test('prints', () => { assert.match(execFileSync('node', ['src/cli.js', 'Ada'], 
   const settings = scripted(agent, ['npm test'], ['tests.first="on"', TESTS_COMMAND]);
   const bytes = new Uint8Array(readFileSync(join(folder, 'prd.json')));
   const request = { prd: { path: join(folder, 'prd.json'), bytes }, repos: [folder], profile: undefined };
-  const [submitted] = await halo.operations.submit({ ...request, set: settings, allowDirty: false });
+  const [submitted] = (await halo.operations.submit({ ...request, set: settings, allowDirty: false })).runs;
   const state = await halo.untilEnd(submitted!.runId);
   expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ locked: { holding: ['greets all'] } }, {}] });
   const log = spawnSync('git', ['log', '--format=%s', `main..halo/${state.runId}`], { cwd: folder, encoding: 'utf8' });

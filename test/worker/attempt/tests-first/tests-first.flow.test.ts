@@ -102,7 +102,7 @@ elif grep -q 'last attempt failed' /tmp/prompt; then ${ADD_SUM} echo > sum.test.
   const command = 'tests.command="node --test --test-reporter=tap --test-reporter-destination=report.tap {files}"';
   const settings = scripted(agent, ['node --test --test-reporter=tap'], [...reports, command]);
   const ended = await halo.run(repository.root, [{ id: 'A', acceptanceCriteria: CRITERIA }], settings);
-  await halo.operations.retry(ended.runId, undefined);
+  await halo.operations.retry({ runId: ended.runId });
   const state = await halo.untilEnd(ended.runId);
   const path = join(halo.home, 'runs', state.runId, 'artifacts', state.stories[0]!.key, '3/proof.json');
   return {

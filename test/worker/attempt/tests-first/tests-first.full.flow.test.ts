@@ -55,7 +55,7 @@ describe('another attempt at a story whose tests are locked', () => {
     const code = `if grep -q 'last attempt failed' /tmp/prompt; then ${ADD_SUM} else touch other; fi`;
     const state = await run(repository, testsFirstAgent(HONEST_TESTS, code));
     expect(state).toMatchObject({ stopReason: 'GATE_FAILED', stories: [{ keptTests: { attempt: 1 } }] });
-    await halo.operations.retry(state.runId, undefined, { newTests: true });
+    await halo.operations.retry({ runId: state.runId, newTests: true });
     const ended = await halo.untilEnd(state.runId);
     expect(ended).toMatchObject({ stopReason: 'SUCCESS', stories: [{ keptTests: { attempt: 2 } }] });
     expect(phasesOf(halo.journal(state.runId), 2)).toEqual(expect.arrayContaining(['tests', 'red']));
