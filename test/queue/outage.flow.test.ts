@@ -15,7 +15,7 @@ import { openHome } from '../support/halo/halo-process.ts';
 import { expectOneError } from '../support/halo/refusal.ts';
 import { PATIENCE } from '../support/patience.ts';
 import { openRedisServer } from '../support/redis/redis-server.ts';
-import { openWorkerOnRedis, type WorkerOnRedis } from '../support/redis/worker-on-redis.ts';
+import { openWorkerOnRedis, withSilence, type WorkerOnRedis } from '../support/redis/worker-on-redis.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 import { skipFor } from '../support/skip.ts';
 import { ALL, belowLevel, FULL } from '../support/suite/level.ts';
@@ -26,8 +26,8 @@ vi.setConfig({ maxConcurrency: 20 });
 
 /** Longer than the pauses after which a client, or the queue's own watchdog, may give a connection up. */
 const OUTAGES = [
-  { seconds: 3, level: FULL },
-  { seconds: 10, level: 0 },
+  { seconds: 3, level: 0 },
+  { seconds: 10, level: FULL },
   { seconds: 60, level: ALL },
 ];
 
@@ -230,51 +230,64 @@ describe.concurrent('a server that does not answer', () => {
   });
 
   it('is REDIS_UNAVAILABLE if it answers once and never again, and no connection stays open', async ({ expect }) => {
-    const server = await openRedisServer();
-    const near = new Set<Socket>();
-    let connections = 0;
-    const door = createServer((socket) => {
-      near.add(socket);
-      socket.once('close', () => near.delete(socket));
-      if (connections++ === 0) socket.pipe(connect(server.socket)).pipe(socket);
-      else socket.resume();
+    const { port, near, close } = await openDoor(1);
+    const opening = connectRedisClient({
+      options: { host: '127.0.0.1', port, socketTimeout: 1_000 },
+      name: 'the door',
     });
-    door.listen(0, '127.0.0.1');
-    await once(door, 'listening');
-    const { port } = door.address() as AddressInfo;
-    const opening = connectRedisClient({ options: { host: '127.0.0.1', port }, name: 'the door' });
     await expect(opening).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
     await expect.poll(() => near.size).toBe(0);
-    door.close();
-    await server.close();
+    await close();
+  });
+
+  it('is REDIS_UNAVAILABLE if it answers the connections of a command and not those of the queue', async () => {
+    const { port, close } = await openDoor(2);
+    const link = await connectRedis({ home: tempDir('halo-stalled'), redisUrl: `redis://127.0.0.1:${port}` });
+    await expect(openQueue(withSilence(link, 1_000))).rejects.toMatchObject({
+      code: 'REDIS_UNAVAILABLE',
+      message: expect.stringContaining('Could not connect to Redis') as string,
+    });
+    await link.close();
+    await close();
   });
 });
 
+/** A server that answers on `count` connections and on no more. */
+async function openDoor(count: number) {
+  const server = await openRedisServer();
+  const near = new Set<Socket>();
+  let connections = 0;
+  const door = createServer((socket) => {
+    near.add(socket);
+    socket.on('error', () => undefined).once('close', () => near.delete(socket));
+    if (connections++ < count) socket.pipe(connect(server.socket)).pipe(socket);
+    else socket.resume();
+  });
+  door.listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  const { port } = door.address() as AddressInfo;
+  const close = () => {
+    door.close();
+    return server.close();
+  };
+  return { port, near, close };
+}
+
 it.concurrent.for([2, 3])(
   'submit ends with an error if Redis answers on %i connections and on no more',
-  { timeout: 300_000 },
+  { timeout: 300_000, ...skipFor(belowLevel(FULL)) },
   async (count, { onTestFinished }) => {
     const home = openHome();
-    const server = await openRedisServer();
     const repository = newRepository();
     const side = tempDir('halo-stalled');
-    let connections = 0;
-    const door = createServer((near) => {
-      near.on('error', () => undefined);
-      if (connections++ < count) near.pipe(connect(server.socket)).pipe(near);
-      else near.resume();
-    });
-    door.listen(0, '127.0.0.1');
-    await once(door, 'listening');
+    const { port, close } = await openDoor(count);
     onTestFinished(async () => {
       await home.close();
-      door.close();
-      await server.close();
+      await close();
     });
     const prd = join(side, 'prd.json');
     writeFileSync(prd, prdOf([{ id: 'A' }]).bytes);
     const settings = scripted(OK).flatMap((setting) => ['-c', setting]);
-    const { port } = door.address() as AddressInfo;
     const ended = await home.halo(['submit', prd, '--repo', repository.root, ...settings], {
       cwd: side,
       env: { HALO_REDIS_URL: `redis://127.0.0.1:${port}` },

@@ -35,7 +35,7 @@ export async function connectRedisClient(address: RedisAddress, options: RedisOp
   if (failure !== undefined) throw unavailable(address, failure);
   const client = openRedisClient(address, options);
   try {
-    await assertAnswers(client.ping(), SILENCE_TIMEOUT_MS);
+    await assertAnswers(client.ping(), client.options.socketTimeout ?? SILENCE_TIMEOUT_MS);
     return client;
   } catch (error) {
     client.disconnect();

@@ -28,6 +28,14 @@ export interface WorkerOnRedis {
   close(): Promise<void>;
 }
 
+/** Longer than the five seconds for which a worker blocks that knows of no later job. */
+const SILENCE_MS = 7_000;
+
+/** With connections that are dead when they had no reply for this time. */
+export function withSilence(link: RedisLink, ms: number): RedisLink {
+  return { ...link, address: { ...link.address, options: { ...link.address.options, socketTimeout: ms } } };
+}
+
 /** The maximum time until a worker continues after Redis is available again. */
 const BACK_MS = 30_000;
 
@@ -37,7 +45,7 @@ export async function openWorkerOnRedis(): Promise<WorkerOnRedis> {
   const link = await vi.waitFor(() => connectRedis({ home, redisUrl: server.url }), PATIENCE);
   const queue = await openQueue(link);
   const proxy = await openTcpProxy(server.socket);
-  const near = await connectRedis({ home, redisUrl: `redis://127.0.0.1:${proxy.port}` });
+  const near = withSilence(await connectRedis({ home, redisUrl: `redis://127.0.0.1:${proxy.port}` }), SILENCE_MS);
   const taken: string[] = [];
   let finish = (): void => undefined;
   const finished = new Promise<void>((resolve) => (finish = resolve));
