@@ -19,6 +19,7 @@ import { sleep } from '../../src/lib/async.ts';
 import { findRedisProblems } from '../../src/queue/redis/redis-health.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { locateEmbeddedRedis, waitUntilStopped } from '../../src/queue/redis/embedded-redis.ts';
 import { parseRedisUrl } from '../../src/queue/redis/redis-client.ts';
 import { buildSources, type Built } from '../support/halo/build.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -188,6 +189,31 @@ describe('the embedded server', () => {
     expect(serverPid()).not.toBe(pid);
     expect(isAlive(pid)).toBe(false);
     await link.close();
+  });
+
+  test('does not stop the server of another home that got the process id of its own after a restart', async () => {
+    const other = await connectRedis({ home: tempDir('halo-redis'), redisUrl: undefined });
+    const [, pid] = /process_id:(\d+)/.exec(await other.client.info('server')) ?? [];
+    mkdirSync(join(home, 'redis'), { mode: 0o700 });
+    writeFileSync(join(home, 'redis/redis.pid'), `${pid}\n`);
+    const link = await embedded();
+    expect(serverPid()).not.toBe(Number(pid));
+    expect(isAlive(Number(pid))).toBe(true);
+    await link.close();
+    await other.close();
+  });
+
+  test('has stopped when a process has waited for its end', async () => {
+    const link = await embedded();
+    const paths = await locateEmbeddedRedis(home);
+    let isOver = false;
+    const waiting = waitUntilStopped(paths).then(() => (isOver = true));
+    await link.client.ping();
+    expect(isOver).toBe(false);
+    link.client.disconnect();
+    process.kill(serverPid());
+    await waiting;
+    expect(isRunning()).toBe(false);
   });
 
   test('has its socket elsewhere if the path of the home is too long', async () => {
