@@ -11,15 +11,13 @@ import { PROCESS_OWNED } from '../sandbox/sandbox.ts';
 import { openBreakerStore } from '../store/breaker-files.ts';
 import { SnapshotFiles } from '../store/snapshot-files.ts';
 import { openStore } from '../store/store.ts';
-import { openRoutes } from './network/registry-routes.ts';
-import { openProviderKeys } from './network/provider-keys.ts';
-import { openRegistryCredentials } from './network/registry-credentials.ts';
-import { openSecretReader } from './network/secret-reader.ts';
+import { openRegistryCredentials, openRoutes } from './network/registry-routes.ts';
+import { openProviderKeys, openSecretReader } from './network/secret-reader.ts';
 import { openProcessMasker } from './process-masker.ts';
 import { learnSecrets } from './learn-secrets.ts';
 import type { WorkerContext } from './worker-context.ts';
 
-export interface WorkerParts {
+interface WorkerParts {
   host: Host;
   homeId: string;
   log: Logger;

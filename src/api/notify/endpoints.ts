@@ -7,7 +7,7 @@ import { defined } from '../../lib/guards.ts';
 import { openMasker } from '../../lib/secrets/masker.ts';
 import { DeliveryError } from '../../notify/sink.ts';
 import { NotificationOutbox, type Delivery } from '../../store/notification-outbox.ts';
-import { openSink } from '../../worker/notify/open-sink.ts';
+import { openSink } from '../../worker/notify/deliver.ts';
 import { openSecretReader } from '../../worker/network/secret-reader.ts';
 import { openMachineConnections } from '../../worker/network/machine-connections.ts';
 

@@ -261,7 +261,7 @@ async function readPullNotes(home: string, runId: string) {
 
 async function readReports(home: string, state: RunState): Promise<PendingReports | undefined> {
   const [{ findPendingReports }, { processEnv }] = await Promise.all([
-    import('../../worker/issues/pending-reports.ts'),
+    import('../../worker/issues/issue-reporter.ts'),
     import('../../config/environment/host.ts'),
   ]);
   return findPendingReports({ home, env: processEnv() }, state);

@@ -2,8 +2,7 @@ import { buildPlanPrompt, buildPrompt } from '../../agents/prompt/build-prompt.t
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Prd } from '../../core/prd/prd.ts';
 import { listSome } from '../../lib/text.ts';
-import { filesOfSession, readPromptFiles } from '../../worker/prompt/read-prompt-files.ts';
-import { maxTokensOf } from '../../worker/prompt/story-prompt.ts';
+import { filesOfSession, maxTokensOf, readPromptFiles } from '../../worker/story-prompt.ts';
 import type { ResolvedSubmission } from '../submit/resolve-submission.ts';
 
 const MAX_NAMED = 5;

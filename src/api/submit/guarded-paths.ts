@@ -5,7 +5,7 @@ import type { ProtectedPath } from '../../core/journal/run-created.ts';
 import type { Config } from '../../config/config.ts';
 import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
 import { listFiles } from '../../git/objects/trees.ts';
-import { namedFiles } from '../../worker/prompt/read-prompt-files.ts';
+import { namedFiles } from '../../worker/story-prompt.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 
 export interface GuardQuery {

@@ -1,20 +1,15 @@
 import type { Config } from '../../config/config.ts';
-import { NETWORK_UNREACHABLE, describeUnreachable } from '../../core/command-needs.ts';
-import { failureSign, type BrokenBaseMode } from '../../core/failure/broken-base.ts';
+import { describeUnreachable, NETWORK_UNREACHABLE } from '../../core/command-needs.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
-import { describeRestored, type Restored } from '../../core/review/restored-paths.ts';
-import { describeFailedTests, failedTestsLines, type FailedTests } from '../../core/test-report/failed-tests.ts';
 import { formatConfigDuration } from '../../lib/units.ts';
-import type { GateResults } from './gate-results.ts';
 import type { EndedCommand } from '../workspace/run-commands.ts';
 import {
-  describeExit,
-  attemptFailed,
-  withCause,
-  programMissing,
-  findMissingProgram,
   assertExited,
-  AttemptEnded,
+  attemptFailed,
+  describeExit,
+  findMissingProgram,
+  programMissing,
+  withCause,
 } from './attempt-outcome.ts';
 
 type Failed = Pick<EndedCommand, 'kind' | 'command' | 'exit' | 'tail' | 'egress'>;
@@ -38,56 +33,6 @@ export function assertCommandPassed(config: Config, ended: Failed, { touched }: 
   const refusals = [...(egress?.channel.refusals ?? [])].slice(0, MAX_REASONS);
   const why = [...unreached, `${kind} ${describeExit(exit, config.limits, tail)}`, ...refusals].join('; ');
   throw attemptFailed('GATE_FAILED', `${why}: \`${command}\``, tail);
-}
-
-/** What is known about a gate in addition to its exit. */
-export interface GateHistory {
-  /** The failed tests, if its output names them. */
-  failed: FailedTests | undefined;
-  /** What was undone before this and earlier gates. */
-  restored: Restored | undefined;
-  /** The results of the gates on the commit that the story builds on; undefined if they are not known. */
-  onBase: GateResults | undefined;
-  /** What happens if the gate fails there in the same way. */
-  brokenBase: BrokenBaseMode;
-}
-
-const MAY_REPAIR = 'Is the agent to repair it? Otherwise cancel the story, and start a new run after repairing it.';
-/** What a person can answer, if the gate fails on the base commit. */
-const REPAIRS = ['Repair it as part of this story.', 'Do not repair it: what made the gate fail is fixed already.'];
-
-/** The failure of a gate that exited with another code than 0 on the work of a story. */
-export function gateFailed(
-  { limits, image }: Pick<Config, 'limits' | 'image'>,
-  { command, exit, tail }: Pick<Failed, 'command' | 'exit' | 'tail'>,
-  { failed, restored, onBase, brokenBase }: GateHistory,
-): AttemptEnded {
-  const what = `gate \`${command}\``;
-  const base = onBase?.gates.find((gate) => gate.command === command);
-  const program = findMissingProgram(exit, tail);
-  // If the base has the program, the story removed it.
-  if (program !== undefined && base?.exitCode === 127) return programMissing(program, { what, image, tail });
-  const isBroken = base !== undefined && base.exitCode !== 0;
-  const sign = failureSign({ exitCode: exit.exitCode, failed, tail });
-  const isAlike = isBroken && sign !== undefined && sign === base.sign;
-  const before = restored === undefined ? '' : `; halo had ${describeRestored(restored)}`;
-  const tests = failed === undefined ? '' : `${describeFailedTests(failed)}; `;
-  // The command comes last, because it may be long.
-  const why = `${tests}gate ${describeExit(exit, limits, tail)}${describeBase()}${before}: \`${command}\``;
-  const log = failed === undefined ? tail : `${failedTestsLines(failed).join('\n')}\n\n${tail}`;
-  const end = attemptFailed('GATE_FAILED', why, log);
-  if (!isBroken) return end;
-  if (!isAlike || brokenBase === 'retry') return withCause('base-fails', end);
-  if (brokenBase === 'stop') return withCause('base-broken', end);
-  const question = `${why}. The base commit is broken. ${MAY_REPAIR}`;
-  const asks = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: question, options: REPAIRS } as const;
-  return withCause('base-broken', new AttemptEnded({ ...end.outcome, ...asks }));
-
-  function describeBase(): string {
-    if (onBase?.setupFailed === true) return '; on the base commit not even setup works';
-    if (!isBroken) return '';
-    return `; it fails on the base commit as well${isAlike || sign === undefined ? '' : ', in another way'}`;
-  }
 }
 
 /** The distinct reasons why requests of the command failed. */

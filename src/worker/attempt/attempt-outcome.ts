@@ -143,7 +143,7 @@ export function toOutcome(error: unknown): AttemptOutcome {
 }
 
 /** A command of an attempt: its display name, such as "gate `npm test`", and the limits that it ran under. */
-export interface LimitedCommand {
+interface LimitedCommand {
   what: string;
   limits: Config['limits'];
   /** The cause to report if it exceeds the output or disk limit. */

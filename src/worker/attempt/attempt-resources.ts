@@ -1,28 +1,35 @@
+import { createHash } from 'node:crypto';
+import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Snapshot } from '../../core/snapshot/snapshot.ts';
-import type { StoredSnapshot } from '../../store/snapshot-files.ts';
 import type { Config, Transport } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import { addToView } from '../../git/mirror/base-view.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { candidatePath, createScratch, removeScratch, viewPath } from '../../git/repository/scratch-repo.ts';
 import { closeAll } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import { defined } from '../../lib/guards.ts';
 import type { IsolationReport } from '../../sandbox/isolation-check/judge-isolation.ts';
 import { makeOutputPipe } from '../../sandbox/output-pipe.ts';
-import type { Mount, OutputPipe, Sandbox, SandboxLabels, SandboxSpec } from '../../sandbox/sandbox.ts';
+import {
+  AGENT_HOME,
+  type Mount,
+  type OutputPipe,
+  type Sandbox,
+  type SandboxLabels,
+  type SandboxSpec,
+} from '../../sandbox/sandbox.ts';
+import type { StoredSnapshot } from '../../store/snapshot-files.ts';
 import { makeRoom, trimForAttempt } from '../snapshot/trim-snapshots.ts';
 import type { ChannelKind, WorkerContext } from '../worker-context.ts';
-import { mountAccounts } from '../workspace/mount-accounts.ts';
 import { CANDIDATE, OUTPUT_PIPE, VIEW } from '../workspace/sandbox-paths.ts';
-import { allocateUserId } from '../workspace/user-id.ts';
 import type { AttemptIdentity } from './attempt-identity.ts';
-import { defined } from '../../lib/guards.ts';
 
 /** The maximum number of pseudo-terminals of a sandbox. A machine has 3072 for all sandboxes by default. */
 const MAX_PTYS = 64;
 
-export interface ResourceOptions {
+interface ResourceOptions {
   config: Config;
   /** The name of the repository's mirror. */
   mirror: string;
@@ -233,4 +240,72 @@ function mountRepositories(viewDir: string, candidateDir: string): Mount[] {
     { kind: 'bind', source: viewDir, target: VIEW, readOnly: true },
     { kind: 'bind', source: candidateDir, target: CANDIDATE, readOnly: true },
   ];
+}
+
+/** User ids that no account of a common system has. */
+const FIRST = 20_000;
+const COUNT = 40_000;
+
+/** The owner of each id in this process, and how many attempts of it hold the id. */
+const taken = new Map<number, { owner: string; holders: number }>();
+
+/**
+ * Allocates a user id that no other attempt uses, because kernel quotas (processes, watches, keys) count per user across
+ * containers. The search starts at a hash of `owner`, the id of the attempt, so that workers on different hosts rarely
+ * collide. If the owner is a story, its attempts have the same id, also while the previous one is being closed. `inUse`: the
+ * ids of existing sandboxes. The caller releases the id when the attempt closes.
+ */
+export function allocateUserId(owner: string, inUse: ReadonlySet<number>): { user: number; release: () => void } {
+  const start = createHash('sha256').update(owner).digest().readUInt32BE(0) % COUNT;
+  for (let step = 0; step < COUNT; step++) {
+    const user = FIRST + ((start + step) % COUNT);
+    const holder = taken.get(user);
+    if (holder?.owner !== owner && (holder !== undefined || inUse.has(user))) continue;
+    taken.set(user, { owner, holders: (holder?.holders ?? 0) + 1 });
+    return { user, release: () => release(user) };
+  }
+  return { user: FIRST + start, release: () => undefined };
+}
+
+function release(user: number): void {
+  const holder = taken.get(user);
+  if (holder === undefined) return;
+  if (holder.holders === 1) taken.delete(user);
+  else holder.holders -= 1;
+}
+
+/** The user name in every sandbox. */
+const NAME = 'agent';
+
+/** What Docker Engine writes for a container without a network. */
+const HOSTS = `127.0.0.1\tlocalhost
+::1\tlocalhost ip6-localhost ip6-loopback
+`;
+
+/**
+ * Writes an image's /etc/passwd and /etc/group, plus an entry for the sandbox's user, and /etc/hosts into `dir` and returns
+ * their mounts. Programs such as ssh, initdb and whoami refuse a user without an entry.
+ */
+async function mountAccounts(
+  worker: Pick<WorkerContext, 'accounts'>,
+  { image, user, dir }: { image: string; user: number; dir: string },
+): Promise<Mount[]> {
+  const { passwd, group } = await worker.accounts(image);
+  const files = [
+    ['passwd', `${endLine(passwd)}${NAME}:x:${user}:${user}::${AGENT_HOME}:/bin/sh\n`],
+    ['group', `${endLine(group)}${NAME}:x:${user}:\n`],
+    ['hosts', HOSTS],
+  ] as const;
+  return Promise.all(
+    files.map(async ([name, text]): Promise<Mount> => {
+      const source = join(dir, name);
+      await writeFile(source, text);
+      await chmod(source, 0o644);
+      return { kind: 'bind', source, target: `/etc/${name}`, readOnly: true };
+    }),
+  );
+}
+
+function endLine(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }

@@ -2,13 +2,12 @@ import type { Config } from '../../config/config.ts';
 import { failureSign } from '../../core/failure/broken-base.ts';
 import { findFailedTests } from '../../core/test-report/failed-tests.ts';
 import { defined } from '../../lib/guards.ts';
-import type { Attempt } from './open-attempt.ts';
+import { onLayer, type Attempt } from './open-attempt.ts';
 import { openGateResults, type GateResults } from './gate-results.ts';
 import { runCommands, setupAndGates, type NextCommand } from '../workspace/run-commands.ts';
 import { VIEW } from '../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../workspace/step-plan.ts';
 import { readTestReports } from './phases/read-test-reports.ts';
-import { onLayer } from '../snapshot/snapshot-layer.ts';
 import { findLayer } from '../snapshot/open-layer.ts';
 import { Workspace } from '../workspace/workspace.ts';
 

@@ -8,13 +8,11 @@ import type { LockedTests } from '../../core/review/tests-first.ts';
 import { storyOf, type Approval, type RunState } from '../../core/run/state.ts';
 import { AGENT_HOME } from '../../sandbox/sandbox.ts';
 import type { AttemptLocation } from '../../store/run-layout.ts';
-import type { SnapshotLayer } from '../snapshot/snapshot-layer.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { MODEL_PORT, SESSION } from '../workspace/sandbox-paths.ts';
 import { identifyAttempt, type AttemptIdentity } from './attempt-identity.ts';
-import { openAttemptJournal, type AttemptJournal } from './attempt-journal.ts';
+import { fenceArtifacts, openAttemptJournal, type AttemptJournal } from './attempt-journal.ts';
 import { AttemptResources } from './attempt-resources.ts';
-import { fenceArtifacts } from './fence.ts';
 
 /** What commands in sandboxes need. `halo check` and `halo verify` have only this: they belong to no run. */
 export interface SandboxContext {
@@ -61,7 +59,7 @@ export interface AttemptInputs {
   readonly startedAt: string;
 }
 
-export interface AttemptAgent {
+interface AttemptAgent {
   readonly adapter: AgentAdapter;
   readonly launch: AgentLaunch;
   /** The token that the agent authenticates to its gateway with. It is not the provider's key. */
@@ -156,4 +154,18 @@ export function agentAnswering(
 /** The approval of the story, if a person approved its commit but the commit could not land then. */
 export function approvalOf({ inputs }: Pick<Attempt, 'inputs'>): Approval | undefined {
   return storyOf(inputs.state, inputs.story.id).approved;
+}
+
+/** The snapshot that the workspaces of an attempt begin with. */
+export interface SnapshotLayer {
+  /** The volume; nothing may write to it. */
+  readonly volume: string;
+  readonly mode: 'overlay' | 'copy';
+  readonly key: string;
+  readonly digest: string;
+}
+
+/** The attempt whose workspaces begin with a layer, so that setup does not run; without one, the attempt itself. */
+export function onLayer<T extends { config: object }>(attempt: T, layer: SnapshotLayer | undefined): T {
+  return layer === undefined ? attempt : { ...attempt, layer, config: { ...attempt.config, setup: [] } };
 }

@@ -6,10 +6,9 @@ import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import { planWorkSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
 import { findLayer } from '../snapshot/open-layer.ts';
-import { onLayer } from '../snapshot/snapshot-layer.ts';
+import { onLayer, openRunAttempt, type Attempt, type AttemptRequest } from './open-attempt.ts';
 import { countWorkersFor } from '../run/run-ownership.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { openRunAttempt, type Attempt, type AttemptRequest } from './open-attempt.ts';
 
 /** How long a prepared attempt waits after the one before it has ended, in ms. */
 const KEEP_MS = 10_000;

@@ -10,12 +10,12 @@ import { updateBreakers } from '../run/shared-breakers.ts';
 import type { Attempt } from './open-attempt.ts';
 import { storyEnded, type AgentMeasurements, type AttemptOutcome } from './attempt-outcome.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { assertCurrent } from './fence.ts';
+import { assertCurrent } from './attempt-journal.ts';
 import { defined } from '../../lib/guards.ts';
 import { formatConfigDuration } from '../../lib/units.ts';
 
 /** The parts of an attempt that its outcome depends on. */
-export interface RecordedAttempt extends Pick<Attempt, 'identity' | 'inputs' | 'config' | 'journal' | 'signal'> {
+interface RecordedAttempt extends Pick<Attempt, 'identity' | 'inputs' | 'config' | 'journal' | 'signal'> {
   worker: Pick<WorkerContext, 'store' | 'breakers' | 'budgetLedger' | 'now' | 'log'>;
   resources: Pick<Attempt['resources'], 'mirrorDir'>;
 }

@@ -1,18 +1,19 @@
 import { classifyFailure } from '../../core/failure/failure.ts';
 import { recordProof } from '../proof/proof-record.ts';
 import { Measurements, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
+import { keepLeftWork } from './kept-work.ts';
 import { approvalOf, type Attempt } from './open-attempt.ts';
 import { holdForApproval, openApproved } from './phases/approval.ts';
 import { exportTree } from './phases/export-tree.ts';
 import { importCandidate } from './phases/import-candidate.ts';
-import { landCandidate } from './phases/land-candidate.ts';
-import { mergeOntoTip, mergeWork } from './phases/merge-candidate.ts';
+import { landCandidate, mergeOntoTip, mergeWork } from './phases/land-candidate.ts';
 import { prepareReadingWorkspace, prepareWorkspaces, type WorkAhead } from './phases/prepare-workspace.ts';
 import { runAgent } from './phases/run-agent.ts';
+import { runGates } from './phases/run-gates.ts';
 import { runSetup } from './phases/run-setup.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
 import { assertLayersIntact } from '../snapshot/open-layer.ts';
-import { runGatesAndRefactor } from './tests-first/refactor.ts';
+import { refactor, type GatedWork } from './tests-first/refactor.ts';
 import { writeTests } from './tests-first/write-tests.ts';
 import { hasChanges, newWork, type ImplementedWork, type Work } from './work.ts';
 
@@ -46,7 +47,7 @@ async function reachOutcome(attempt: Attempt, measured: Measurements, ahead: Wor
   if (approval !== undefined) return gateAndLand(attempt, await openApproved(attempt, approval), measured);
   const work = await implementStory(attempt, measured, ahead);
   if (hasChanges(work)) return gateAndLand(attempt, await mergeOntoTip(attempt, work), measured);
-  await runGatesAndRefactor(attempt, work, measured);
+  await gateWork(attempt, work, measured);
   return passed(work);
 }
 
@@ -77,11 +78,23 @@ export async function implementStory(
 /** Repeats from the merge if another story lands first. */
 async function gateAndLand(attempt: Attempt, first: Work, measured: Measurements): Promise<AttemptOutcome> {
   for (let next = first; ;) {
-    const { work, gates } = await runGatesAndRefactor(attempt, next, measured);
+    const { work, gates } = await gateWork(attempt, next, measured);
     await recordProof(attempt, work, gates);
     await holdForApproval(attempt, work);
     const landing = await landCandidate(attempt, work, gates.layer);
     if (landing.kind === 'landed') return landing.outcome;
     next = await mergeWork(attempt, work, landing.tip);
   }
+}
+
+/** Runs the gates. What has passed may be refactored, if the configuration asks for it. */
+export async function gateWork<W extends ImplementedWork>(
+  attempt: Attempt,
+  work: W,
+  measured: Measurements,
+): Promise<GatedWork<W>> {
+  const gates = await runGates(attempt, work).catch(async (error: unknown) => {
+    throw await keepLeftWork(attempt, error, work.candidate);
+  });
+  return refactor(attempt, { work, gates }, measured);
 }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
+import type { Env } from '../../config/environment/host.ts';
+import { isDue } from '../../core/due.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { issueNumber, planReport, type IssueReport } from '../../core/issues/issue-report.ts';
 import type { IssueStatus } from '../../core/issues/issue-source.ts';
@@ -8,7 +10,6 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { ForgeLimited, waitAfter } from '../../forge/forge-client.ts';
 import type { Forge } from '../../forge/forge.ts';
 import { doubledDelay, ignore } from '../../lib/async.ts';
-import { isDue } from '../../core/due.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { IssueReportFiles, type SentReports } from '../../store/forge-files.ts';
@@ -231,4 +232,32 @@ export class IssueReporter {
   #journal(runId: string, { id: story, attempts: attempt }: StoryState, status: IssueStatus | 'closed') {
     return this.#context.store.append(runId, [{ type: 'issue.reported', story, attempt, status }]);
   }
+}
+
+/** The issues of a run that do not show its progress yet. */
+export interface PendingReports {
+  /** Ids of the stories. */
+  stories: string[];
+  /** Why the last report was not sent; absent if it was, or if none was tried yet. */
+  why?: string;
+  /** ISO 8601; with `why`. */
+  retryAt?: string;
+}
+
+/** Undefined if nothing waits, or if `issues.report` is not set. Throws CONFIG_INVALID. */
+export async function findPendingReports(
+  { home, env }: { home: string; env: Env },
+  state: RunState,
+): Promise<PendingReports | undefined> {
+  const files = new IssueReportFiles(home);
+  if (state.issues === undefined || state.dry || !(await files.has(state.runId))) return undefined;
+  const { report, labels } = await readIssueSettings({ home, env });
+  if (!report) return undefined;
+  const sent = await files.read(state.runId);
+  const { label } = state.issues;
+  const isPending = (story: RunState['stories'][number]) =>
+    planReport(state, story, { sent: sent[story.id] ?? {}, label, labels }) !== undefined;
+  const stories = state.stories.filter(isPending).map(({ id }) => id);
+  const failure = await files.readFailure(state.runId);
+  return stories.length === 0 && failure === undefined ? undefined : { stories, ...failure };
 }

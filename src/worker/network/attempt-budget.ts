@@ -1,22 +1,35 @@
 import { randomBytes } from 'node:crypto';
 import { NO_USAGE } from '../../core/agent.ts';
-import { BUDGET_SCOPES, budgetKey, budgetOf, describeOverrun, type Charge } from '../../core/budget.ts';
+import {
+  addCharges,
+  BUDGET_SCOPES,
+  budgetKey,
+  budgetOf,
+  describeOverrun,
+  NO_CHARGE,
+  type Charge,
+} from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import type { JournalEvent } from '../../core/journal/events.ts';
 import { costOf, highestPrice, priceFor } from '../../core/price.ts';
+import type { RunState } from '../../core/run/state.ts';
 import type {
   BudgetPort,
+  Estimate,
   KeyPauseRequest,
   Reservation,
   ReserveResult,
-  Estimate,
 } from '../../gateway/usage/budget-port.ts';
+import { defined } from '../../lib/guards.ts';
 import type { BudgetLedger, LedgerReply, LedgerRequest, SpendScope } from '../../queue/budget/budget-ledger.ts';
-import { describePause, keysOf, limitedName, longestPauseMs, pauseQuery } from './model-pauses.ts';
-import { describeKeySource } from './provider-keys.ts';
+import { ofIntactRun } from '../../store/disk-errors.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import type { RunCatalog } from '../../store/run-catalog.ts';
+import type { AttemptIdentity } from '../attempt/attempt-identity.ts';
 import type { Attempt, AttemptInputs } from '../attempt/open-attempt.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { readSpending } from './spending-from-journal.ts';
-import { defined } from '../../lib/guards.ts';
+import { describePause, keysOf, limitedName, longestPauseMs, pauseQuery } from './model-pauses.ts';
+import { describeKeySource } from './secret-reader.ts';
 
 /** How long a request waits before it asks again, if other requests have reserved the rest of a budget. */
 const RESERVATION_RETRY_MS = 1_000;
@@ -24,7 +37,7 @@ const RESERVATION_RETRY_MS = 1_000;
 const MIN_REPORTED_PAUSE_MS = 1_000;
 
 /** What the budget of an attempt depends on. */
-export interface BudgetedAttempt extends Pick<Attempt, 'identity' | 'config' | 'journal'> {
+interface BudgetedAttempt extends Pick<Attempt, 'identity' | 'config' | 'journal'> {
   worker: Pick<WorkerContext, 'budgetLedger' | 'now' | 'log' | 'store'>;
   inputs: Pick<AttemptInputs, 'state'>;
 }
@@ -260,4 +273,69 @@ function ownerOf({ identity: { runId, storyKey } }: BudgetedAttempt): string {
 
 function warn({ worker, identity }: Pick<BudgetedAttempt, 'worker' | 'identity'>, error: unknown): undefined {
   worker.log.warn({ attempt: identity.id, err: error }, 'usage or a pause of a model could not be recorded');
+}
+
+const DAY_MS = 86_400_000;
+
+/** What was spent of a budget, according to the journals. */
+export async function readSpending(
+  {
+    worker: { store },
+    identity,
+  }: { worker: { store: JournalStore & RunCatalog }; identity: Pick<AttemptIdentity, 'runId' | 'story'> },
+  scope: Pick<SpendScope, 'name' | 'key'>,
+): Promise<Charge> {
+  const { runId, story } = identity;
+  switch (scope.name) {
+    case 'story':
+      return sum(await store.readWithoutActivities(runId), (event) => event.story === story);
+    case 'run':
+      return sum(await store.readWithoutActivities(runId), () => true);
+    case 'user':
+    case 'repository': {
+      const name = scope.key.slice(`${scope.name}:`.length, -':2026-01-01'.length);
+      const isOf = ({ user, repo }: RunState) => (scope.name === 'user' ? user : repo.mirror) === name;
+      return ofDay(store, dayOf(scope.key), isOf);
+    }
+    case 'day':
+      return ofDay(store, dayOf(scope.key), () => true);
+  }
+}
+
+function dayOf(key: string): string {
+  return key.slice(-'2026-01-01'.length);
+}
+
+/** A damaged run counts as zero: it must not stop all others. Throws faults of the disk. */
+async function ofDay(
+  store: JournalStore & RunCatalog,
+  day: string,
+  counts: (run: RunState) => boolean,
+): Promise<Charge> {
+  let spent = NO_CHARGE;
+  // Responses may arrive after their run was cancelled.
+  const dayBefore = new Date(Date.parse(day) - DAY_MS).toISOString();
+  const facts = await store.runFacts();
+  for (const runId of await store.runIds()) {
+    const endedAt = facts.get(runId)?.endedAt;
+    if (endedAt !== undefined && endedAt < dayBefore) continue;
+    const state = await ofIntactRun(store.readState(runId));
+    if (state === undefined || !counts(state) || (state.endedAt !== undefined && state.endedAt < dayBefore)) continue;
+    const events = (await ofIntactRun(store.readJournal(runId))) ?? [];
+    spent = addCharges(
+      spent,
+      sum(events, ({ at }) => at.startsWith(day)),
+    );
+  }
+  return spent;
+}
+
+type Used = Extract<JournalEvent, { type: 'model.used' }>;
+
+function sum(events: readonly JournalEvent[], counts: (event: Used) => boolean): Charge {
+  return events
+    .filter((event): event is Used => event.type === 'model.used')
+    .filter(counts)
+    .map(({ usage, tokens }) => ({ microUsd: Math.round((usage.costUsd ?? 0) * 1e6), tokens }))
+    .reduce(addCharges, NO_CHARGE);
 }

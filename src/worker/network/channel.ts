@@ -9,7 +9,7 @@ import { GATEWAY_DIR, GATEWAY_SOCKET } from '../workspace/sandbox-paths.ts';
 import type { ChannelKind } from '../worker-context.ts';
 import { startGateway, type Gateway, type GatewayOptions } from '../../gateway/gateway.ts';
 import { ensurePrivateFolder } from '../../lib/fs.ts';
-import { readCaCertificates } from './ca-certificates.ts';
+import { readCaCertificates } from './machine-connections.ts';
 
 /** The mounts that a sandbox needs for its channel. */
 export function mountChannel(kind: ChannelKind, channel: Channel | undefined): Mount[] {

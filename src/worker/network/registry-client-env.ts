@@ -4,7 +4,7 @@ import { shellQuote } from '../../lib/text.ts';
 import { AGENT_HOME } from '../../sandbox/sandbox.ts';
 
 /** Settings that point package managers to the registries on a port of a sandbox's loopback interface. */
-export interface ClientSettings {
+interface ClientSettings {
   env: Record<string, string>;
   /** Shell lines, run before the command, that write the settings for which no variable exists. */
   script: string;

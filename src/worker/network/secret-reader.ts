@@ -1,10 +1,11 @@
-import { execa } from '../../lib/execa.ts';
+import type { KeySource, ModelSource } from '../../config/config.ts';
 import { HaloError, type ErrorCode } from '../../core/failure/errors.ts';
 import { memoizeAsync } from '../../lib/async.ts';
+import { execa } from '../../lib/execa.ts';
 import { readRegularText } from '../../lib/fs.ts';
 
 /** Where a secret is: one of the three is set. */
-export interface SecretSource {
+interface SecretSource {
   /** Name of a variable in the worker's environment. */
   env: string | undefined;
   /** Absolute path. */
@@ -14,7 +15,7 @@ export interface SecretSource {
 }
 
 /** What a secret is for, in messages. */
-export interface SecretPurpose {
+interface SecretPurpose {
   code: ErrorCode;
   /** Such as `key of the model`. */
   what: string;
@@ -89,4 +90,31 @@ function parseSecret(text: string, where: string, { code, what }: SecretPurpose)
   throw new HaloError(code, `${where} is not one line with a ${what}.`, {
     hint: `Put only the ${what} there, in one line.`,
   });
+}
+
+const PURPOSE = {
+  code: 'MODEL_KEY_MISSING',
+  what: 'key of the model',
+  keys: ['key_env', 'key_file', 'key_command'],
+} as const satisfies Partial<SecretPurpose>;
+
+/** Reads all keys of a model provider as configured, in their order. Throws MODEL_KEY_MISSING. */
+export function openProviderKeys(read: SecretReader): (source: ModelSource) => Promise<string[]> {
+  return (source) =>
+    Promise.all(
+      [source, ...source.keys].map(({ keyEnv, keyFile, keyCommand }, position) =>
+        read({ env: keyEnv, file: keyFile, command: keyCommand }, { ...PURPOSE, table: tableOf(position) }),
+      ),
+    );
+}
+
+/** Names the place of a key for messages, e.g. `the file /etc/key`. `position`: from 0. */
+export function describeKeySource({ keyEnv, keyFile, keyCommand }: KeySource, position: number): string {
+  if (keyCommand !== undefined) return `what ${tableOf(position)} key_command prints`;
+  if (keyFile !== undefined) return `the file ${keyFile}`;
+  return keyEnv ?? 'the key of the model';
+}
+
+function tableOf(position: number): string {
+  return position === 0 ? '[model]' : '[[model.keys]]';
 }

@@ -15,7 +15,7 @@ import { openSecretReader, type SecretReader } from '../network/secret-reader.ts
 import type { WorkerContext } from '../worker-context.ts';
 import { deliverTo, dropAbandoned, type DeliveryContext } from './deliver.ts';
 
-export type NotifierContext = Pick<WorkerContext, 'home' | 'log' | 'now' | 'env' | 'masker'>;
+type NotifierContext = Pick<WorkerContext, 'home' | 'log' | 'now' | 'env' | 'masker'>;
 
 /**
  * Reports what happens in the runs of the home to the endpoints of `[notify]`. First, new events become files of the outbox,

@@ -37,7 +37,7 @@ export type CheckEvent =
   | { type: 'printed'; bytes: Uint8Array }
   | ({ type: 'ended' } & CheckedCommand);
 
-export interface BaseCheck {
+interface BaseCheck {
   /** The repository that has the commit. */
   gitDir: string;
   commit: string;

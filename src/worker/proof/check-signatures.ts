@@ -39,7 +39,7 @@ async function readSignersText(path: string, what: string): Promise<string> {
   });
 }
 
-export interface SignatureQuery {
+interface SignatureQuery {
   gitDir: string;
   commit: string;
   note: Note | undefined;

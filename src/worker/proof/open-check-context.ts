@@ -9,7 +9,7 @@ import { AttemptResources } from '../attempt/attempt-resources.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-export interface CheckRequest {
+interface CheckRequest {
   name: CheckName;
   /** The repository that has the commit. */
   gitDir: string;

@@ -80,7 +80,7 @@ export function readStoredProofText(store: ArtifactStore, location: AttemptLocat
   return store.readArtifact(location, ARTIFACT);
 }
 
-export interface LandedProof {
+interface LandedProof {
   store: ArtifactStore;
   location: AttemptLocation;
   attemptRef: AttemptRef;

@@ -2,17 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import type { RunState } from '../../core/run/state.ts';
-import type { AttemptLocation } from '../../store/run-layout.ts';
-import type { ArtifactStore } from '../../store/artifact-store.ts';
-import { SILENT_JOURNAL } from '../attempt/attempt-journal.ts';
-import { openAttempt } from '../attempt/open-attempt.ts';
-import { rehearseAttempt } from '../attempt/rehearse-attempt.ts';
-import { randomEpoch } from './open-check-context.ts';
-import type { CheckName } from '../attempt/attempt-identity.ts';
-import { compareFact, resolveImage, type FactCheck } from './compare-record.ts';
-import type { AttemptOutcome } from '../attempt/attempt-outcome.ts';
-import type { WorkerContext } from '../worker-context.ts';
 import { defined } from '../../lib/guards.ts';
+import type { ArtifactStore } from '../../store/artifact-store.ts';
+import type { AttemptLocation } from '../../store/run-layout.ts';
+import type { CheckName } from '../attempt/attempt-identity.ts';
+import { SILENT_JOURNAL } from '../attempt/attempt-journal.ts';
+import { Measurements, passed, toOutcome, type AttemptOutcome } from '../attempt/attempt-outcome.ts';
+import { openAttempt, type Attempt } from '../attempt/open-attempt.ts';
+import { describeChange, gateWork, implementStory } from '../attempt/run-attempt.ts';
+import type { WorkerContext } from '../worker-context.ts';
+import { compareFact, resolveImage, type FactCheck } from './compare-record.ts';
+import { randomEpoch } from './open-check-context.ts';
 
 /** A recorded attempt. */
 export interface Recorded {
@@ -27,7 +27,7 @@ export interface Recorded {
   end: Pick<AttemptOutcome, 'verdict' | 'stopReason' | 'summary'>;
 }
 
-export interface ReplayRequest extends Recorded {
+interface ReplayRequest extends Recorded {
   /** Has the artifacts of the recorded attempt; the artifacts of the replay go into the worker's store. */
   originals: ArtifactStore;
   /** The folder with the cassette. */
@@ -95,4 +95,16 @@ async function rehearse(worker: WorkerContext, request: ReplayRequest, image: st
 
 function digest(patch: string | undefined): string {
   return patch === undefined || patch === '' ? 'none' : createHash('sha256').update(patch).digest('hex');
+}
+
+/** Runs all phases up to the gates, for a replay: it merges and lands nothing. The caller closes the attempt. */
+function rehearseAttempt(attempt: Attempt): Promise<AttemptOutcome> {
+  return runToGates(attempt, new Measurements()).catch(toOutcome);
+}
+
+async function runToGates(attempt: Attempt, measured: Measurements): Promise<AttemptOutcome> {
+  if (attempt.inputs.state.dry) return describeChange(attempt, measured);
+  const work = await implementStory(attempt, measured);
+  await gateWork(attempt, work, measured);
+  return passed(work);
 }

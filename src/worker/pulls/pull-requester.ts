@@ -1,28 +1,29 @@
 import { applyDefaults } from '../../config/apply-defaults.ts';
-import { toHaloError } from '../../core/failure/errors.ts';
-import { openPulls } from '../../core/pulls/pull-state.ts';
-import type { PullFacts } from '../../core/pulls/plan-pull.ts';
+import { isDue } from '../../core/due.ts';
+import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import { secretsToConfirm } from '../../core/review/flags.ts';
-import type { RunState } from '../../core/run/state.ts';
+import type { PullFacts } from '../../core/pulls/plan-pull.ts';
+import { openPulls, type RequestedPull, type RunPull } from '../../core/pulls/pull-state.ts';
+import { assertConfirmed, secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
+import { assertAllowed, canOpenPull, isApproved } from '../../core/run/actions.ts';
+import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { waitAfter } from '../../forge/forge-client.ts';
 import { doubledDelay, withTimeout } from '../../lib/async.ts';
-import { isDue } from '../../core/due.ts';
-import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import { ofIntactRun } from '../../store/disk-errors.ts';
 import { PullFiles } from '../../store/forge-files.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
 import { readProof } from '../proof/proof-record.ts';
+import { findContinuedRuns } from '../run/land-run.ts';
 import { lastPrd } from '../run/read-run.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { findContinuedRuns } from '../run/continued-runs.ts';
-import { PullForges } from './open-pull-target.ts';
-import { assertPublishable } from './request-pull.ts';
+import { assertPullTarget, PullForges } from './open-pull-target.ts';
 import { sendPulls } from './send-pulls.ts';
 
-export type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
+type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
 
 /** After a failure, doubled up to the maximum. */
 const MIN_BACKOFF_MS = 5_000;
@@ -170,4 +171,61 @@ export class PullRequester implements FeedConsumer {
       ),
     };
   }
+}
+
+/**
+ * Requests a pull request for what a run has landed, whatever its `land.mode` is: a worker opens it. Repeated, it is tried
+ * again now. Throws LAND_REFUSED with the reason, UNCONFIRMED if its push would publish possible secrets that no person has
+ * confirmed, and CONFIG_INVALID if no forge is configured for the repository.
+ */
+export async function requestPull(
+  { store, ...context }: ForgeContext & { store: JournalStore },
+  { runId, by, confirmation }: { runId: string; by: string; confirmation?: Confirmation },
+): Promise<RequestedPull> {
+  const before = await store.readState(runId);
+  if (before.pull === undefined) {
+    await assertPullTarget(context, before);
+    assertAllowed(canOpenPull(before));
+  }
+  // The pull request has their commits.
+  const continued = (await findContinuedRuns(store, context.home, before)).map(({ state }) => state);
+  const result = await store.transact<RequestedPull>(runId, (state) => {
+    const pull = state.pull && requireOpen(state.pull);
+    const secrets = secretsToConfirm(state, continued);
+    if (pull !== undefined && secrets.length === 0) return { entries: [], result: { runId, changed: false, pull } };
+    assertAllowed(canOpenPull(state));
+    for (const other of continued) assertAllowed(isApproved(other, { needsApproval: false }));
+    assertPublishable(state, { secrets, continued }, confirmation);
+    const confirmed = [...(state.pullRequested?.confirmed ?? []), ...secrets.flatMap(({ commit }) => commit ?? [])];
+    return {
+      entries: [{ type: 'pull.requested', by, ...(confirmed.length > 0 && { confirmed }) }],
+      result: { runId, changed: true, ...(pull && { pull }) },
+    };
+  });
+  // Without the reason of an earlier failure.
+  if (result.changed) await new PullFiles(context.home).write(runId, {});
+  return result;
+}
+
+/** Throws UNCONFIRMED unless a person confirms, or has confirmed, each possible secret that the push would publish. */
+function assertPublishable(
+  run: RunState,
+  { secrets, continued }: { secrets: readonly StoryState[]; continued: readonly RunState[] },
+  confirmation?: Confirmation,
+): void {
+  if (secrets.length === 0) return;
+  const of = continued.filter(({ stories }) => stories.some((story) => secrets.includes(story)));
+  const decision = { verb: 'pr', flags: ['secret'], runId: run.runId, commit: run.tip } as const;
+  assertConfirmed({ ...decision, stories: secrets, continued: of.map(({ runId }) => runId) }, confirmation);
+}
+
+function requireOpen({ number, url, ended, branch }: RunPull): Pick<RunPull, 'number' | 'url'> {
+  if (ended === undefined) return { number, url };
+  const isLeft = ended === 'merged' || branch !== undefined;
+  const hint = isLeft ? undefined : 'Open it again on the forge: halo updates it after the next change of the run.';
+  throw refused(`The pull request #${number} was ${ended} already: ${safeLine(url, 300)}`, hint);
+}
+
+function refused(message: string, hint?: string): HaloError {
+  return new HaloError('LAND_REFUSED', message, hint === undefined ? {} : { hint });
 }

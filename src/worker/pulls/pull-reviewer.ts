@@ -24,7 +24,7 @@ import { withIntactMirror } from '../repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { PullForges } from './open-pull-target.ts';
 
-export type PullReviewerContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
+type PullReviewerContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
 
 /** Pull requests at which nothing has happened for so long are read less often. */
 const QUIET_MS = 3_600_000;

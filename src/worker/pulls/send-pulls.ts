@@ -13,10 +13,10 @@ import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import type { PullTarget } from './open-pull-target.ts';
 
-export type SendContext = Pick<WorkerContext, 'store' | 'log' | 'home' | 'masker'>;
+type SendContext = Pick<WorkerContext, 'store' | 'log' | 'home' | 'masker'>;
 
 /** What a run shows on its forge. */
-export interface ShownRun {
+interface ShownRun {
   state: RunState;
   events: readonly JournalEvent[];
   facts: PullFacts;

@@ -7,9 +7,9 @@ import { jobIdOf } from '../../queue/job.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import type { OpenRun } from '../../store/open-runs.ts';
 import { isWorkerAlive, removeDeadWorkers } from '../../store/process-registry.ts';
-import { expireQuestions } from '../control/expire-questions.ts';
+import { expireQuestions } from '../control/answer-story.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
-import { nextJobs } from '../run/next-jobs.ts';
+import { nextJobs } from '../run/continue-run.ts';
 import { updateDependencies } from './update-dependencies.ts';
 import { pruneDaily } from '../retention/prune-daily.ts';
 import { sweepOrphans } from './sweep-orphans.ts';
@@ -24,7 +24,7 @@ const COMPARE_ALL_MS = 5 * 60_000;
 const LEASE = 'reconciler';
 const LEASE_TURNS = 3 / 2;
 
-export interface ReconcilerOptions {
+interface ReconcilerOptions {
   /** Handles only the runs of this process; absent: those without an owner. */
   owner?: string | undefined;
   /** HALO_TAKEOVER, in ms: a shorter time than ten seconds is also how often it compares. */

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 const MAX_TRIES = 3;
 
 /** Returns the new content of a file; undefined leaves it unchanged. */
-export type Change = (bytes: Uint8Array) => Uint8Array | undefined;
+type Change = (bytes: Uint8Array) => Uint8Array | undefined;
 
 /**
  * Replaces the content of a user's file atomically. Keeps links, mode and owner. If the file changes in the meantime, calls

@@ -2,13 +2,13 @@ import { HaloError, type ErrorCode } from '../../core/failure/errors.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import { repairMirror } from '../../git/mirror/repair-mirror.ts';
 import { updateMirror } from '../../git/mirror/mirror.ts';
-import { inspectRunRepo } from './run-repository.ts';
+import { inspectRunRepo } from './host-repository.ts';
 import { isUrl, type RemoteAccess } from '../../git/repository/repo-url.ts';
 
 /** The codes of errors that a damaged mirror can cause. */
 const MIRROR_ERRORS: readonly ErrorCode[] = ['GIT_FAILED', 'REPO_UNREACHABLE'];
 
-export interface MirrorOf {
+interface MirrorOf {
   home: string;
   repo: Pick<RunRepo, 'source' | 'mirror' | 'places'>;
   /** Credentials for the source, if it is a URL. */

@@ -1,28 +1,33 @@
+import type { BuildDescription } from '../../agents/adapter.ts';
+import { agentAdapter } from '../../agents/registry.ts';
+import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isAttemptDue, planStory } from '../../core/run/plan.ts';
 import type { RunState } from '../../core/run/state.ts';
-import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { assertWritable } from '../../git/land/land-commit.ts';
 import { repackMirror } from '../../git/mirror/mirror-upkeep.ts';
-import { isIssueWithdrawn } from '../issues/check-issue.ts';
-import { IssueReportFiles } from '../../store/forge-files.ts';
+import { mirrorPath } from '../../git/mirror/mirror.ts';
 import type { JobRef } from '../../queue/job.ts';
 import type { EnqueueRequest } from '../../queue/queue.ts';
+import { runOneOffSandbox } from '../../sandbox/one-off-sandbox.ts';
+import { AGENT_HOME } from '../../sandbox/sandbox.ts';
+import { IssueReportFiles } from '../../store/forge-files.ts';
+import type { JournalStore } from '../../store/journal-store.ts';
+import { assertCurrent, type FencedAttempt } from '../attempt/attempt-journal.ts';
 import type { AttemptRequest } from '../attempt/open-attempt.ts';
 import type { PreparedAttempts } from '../attempt/prepared-attempts.ts';
 import { runAttempt } from '../attempt/run-attempt.ts';
-import { assertWritable } from '../../git/land/land-commit.ts';
+import { isIssueWithdrawn } from '../issues/open-issue-source.ts';
+import { chooseModel } from '../network/model-pauses.ts';
 import { hostGitDirOf } from '../repository/host-repository.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { nextJobs } from './continue-run.ts';
 import { endRun, landEnded, planEnd } from './end-run.ts';
 import { guardAttempt } from './infrastructure-failure.ts';
-import { chooseModel } from './choose-model.ts';
 import { markPrdProgress } from './mark-prd-progress.ts';
-import { nextJobs } from './next-jobs.ts';
-import { readRun, assertHasSettings, type RunInputs } from './read-run.ts';
+import { assertHasSettings, readRun, type RunInputs } from './read-run.ts';
 import { isBlockedByBreaker } from './shared-breakers.ts';
-import { recordAgentInfo } from './record-agent-info.ts';
 import { startAttempt } from './start-attempt.ts';
-import { watchControl } from './watch-control.ts';
 
 /** What handles the jobs of a worker. */
 export interface RunnerContext {
@@ -119,4 +124,72 @@ async function continueOrEnd({ worker, ahead }: RunnerContext, run: RunInputs): 
   }
   await markPrdProgress(worker, run);
   return state.status === 'ended' ? [] : nextJobs(state, worker.now());
+}
+
+interface ControlWatch {
+  /** Aborts with RUN_ABORTED when the journal says that the attempt must stop. */
+  signal: AbortSignal;
+  stop(): void;
+}
+
+/**
+ * Watches the journal of a run while an attempt runs, because any process with access to the run directory may pause or
+ * cancel it. Needs no Redis. An unreadable journal stops nothing; landing checks it again.
+ */
+function watchControl(store: Pick<JournalStore, 'followState'>, runId: string, attempt: FencedAttempt): ControlWatch {
+  const stop = new AbortController();
+  const control = new AbortController();
+  const follow = async () => {
+    for await (const state of store.followState(runId, stop.signal)) {
+      const reason = reasonToStop(state, attempt);
+      if (reason !== undefined) return control.abort(reason);
+    }
+  };
+  follow().catch(() => undefined);
+  return { signal: control.signal, stop: () => stop.abort() };
+}
+
+function reasonToStop(state: RunState, attempt: FencedAttempt): HaloError | undefined {
+  try {
+    assertCurrent(state, attempt);
+  } catch (error) {
+    if (error instanceof HaloError) return error;
+    throw error;
+  }
+  if (state.paused?.now !== true) return undefined;
+  return new HaloError('RUN_ABORTED', `Run ${state.runId} was paused by ${state.paused.by}.`);
+}
+
+/** More than enough for a help page. */
+const MAX_BYTES = 128 * 1024;
+
+/**
+ * Records the agent's version in run.json and, in the background, the features that its program reports.
+ */
+async function recordAgentInfo(worker: WorkerContext, runId: string, config: Config): Promise<void> {
+  const { agent: name } = config;
+  const { describeBuild } = agentAdapter(name);
+  const version = await worker.engine.toolVersion(name);
+  if (version === undefined) return;
+  await worker.store.amend(runId, { agent: { name, version } });
+  if (describeBuild === undefined) return;
+  const recording = runProbe(worker, describeBuild, config)
+    .then((output) => worker.store.amend(runId, { agent: { name, version, ...describeBuild.read(output) } }))
+    .catch((error: unknown) => worker.log.warn({ runId, err: error }, 'agent features could not be read'));
+  worker.inBackground(recording);
+}
+
+/** Runs a script in a sandbox like the agent's, with an empty workspace and no network. */
+async function runProbe(worker: WorkerContext, { script }: BuildDescription, config: Config): Promise<string> {
+  const { runtime } = await worker.checkIsolation(config);
+  const { text } = await runOneOffSandbox(worker.engine, {
+    purpose: 'agent',
+    script,
+    image: config.image,
+    env: { HOME: AGENT_HOME },
+    limits: { cpus: 1, memoryBytes: 512 * 1024 * 1024, pids: 64 },
+    runtime,
+    outputBytes: MAX_BYTES,
+  });
+  return text;
 }

@@ -10,7 +10,7 @@ import type { RunInputs } from './read-run.ts';
 import { repairMirrorAfter } from '../repository/with-intact-mirror.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-export interface GuardedAttempt extends Pick<RunInputs, 'runId' | 'config'> {
+interface GuardedAttempt extends Pick<RunInputs, 'runId' | 'config'> {
   repo: RunRepo;
   attemptRef: AttemptRef;
   /** The latest epoch of the story, before the attempt. */

@@ -5,26 +5,25 @@ import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
+import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
 import { assertConfirmed, landingStories, unconfirmedStories, type Confirmation } from '../../core/review/flags.ts';
-import type { LandedRun } from '../../core/run/control-result.ts';
 import { assertAllowed, canLand, isApproved } from '../../core/run/actions.ts';
+import type { LandedRun } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
-import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
-import { defined } from '../../lib/guards.ts';
-import { failpoint } from '../../lib/failpoint.ts';
 import { fastForward, pushFastForward } from '../../git/land/fast-forward.ts';
-import { listRunsBetween } from '../../git/repository/unmerged-runs.ts';
+import { readRef } from '../../git/land/land-commit.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { listChanges } from '../../git/repository/inspect-repo.ts';
-import { inspectRunRepo } from '../repository/run-repository.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { findContinuedRuns } from './continued-runs.ts';
-import { countWorkersFor } from './run-ownership.ts';
-import { findMarkedPrds } from '../repository/marked-prds.ts';
-import { withoutPrdMarks } from '../repository/stash-prd-marks.ts';
-import { assertHasSettings } from './read-run.ts';
+import { listRunsBetween, listRunsOfCommits } from '../../git/repository/unmerged-runs.ts';
+import { failpoint } from '../../lib/failpoint.ts';
+import { defined } from '../../lib/guards.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
+import { hostGitDirOf, inspectRunRepo } from '../repository/host-repository.ts';
+import { findMarkedPrds, withoutPrdMarks } from '../repository/marked-prds.ts';
+import { assertHasSettings } from './read-run.ts';
+import { countWorkersFor } from './run-ownership.ts';
 
 /**
  * Fast-forwards the branch that a run started from to what the run landed, in the user's repository. For a URL, pushes the
@@ -121,4 +120,43 @@ async function fastForwardCheckout(repo: RunRepo, { runId, tip, prdPath, prdIsHe
   // If another branch is checked out, the PRD file stays as it is.
   if (!prdIsHere || facts.branch !== repo.branch || path.startsWith('..')) return land();
   return withoutPrdMarks({ facts, tip, path }, land);
+}
+
+interface ContinuedRun {
+  state: RunState;
+  config: Config;
+}
+
+/** The other runs whose commits land with a run, because it started from their results. */
+export async function findContinuedRuns(store: JournalStore, home: string, run: RunState): Promise<ContinuedRun[]> {
+  const { runId, repo, tip } = run;
+  const gitDir = await hostGitDirOf(home, repo);
+  const from = isUrl(repo.source) ? undefined : await readRef(gitDir, `refs/heads/${repo.branch ?? ''}`);
+  const runs = await listRunsOfCommits(gitDir, { from, to: tip });
+  runs.delete(runId);
+  const found = await Promise.all(
+    [...runs].map(([other, commits]) => readContinued(store, run, { runId: other, commits })),
+  );
+  return found.flatMap((each) => each ?? []);
+}
+
+/**
+ * Undefined if it has landed, or is a run of another home or one that was removed. Anyone can write the trailer of a run of
+ * another repository, but not its commits.
+ */
+async function readContinued(
+  store: JournalStore,
+  { repo }: RunState,
+  { runId, commits }: { runId: string; commits: readonly string[] },
+): Promise<ContinuedRun | undefined> {
+  const state = await store.readState(runId).catch((error: unknown) => {
+    // Without its decisions, it must not land.
+    if (error instanceof HaloError && error.code === 'RUN_NOT_FOUND') return undefined;
+    throw error;
+  });
+  if (state === undefined || state.landed !== undefined || state.pull?.ended === 'merged') return undefined;
+  const isOther =
+    state.repo.mirror !== repo.mirror && !state.stories.some(({ commit }) => commits.includes(commit ?? ''));
+  if (isOther) return undefined;
+  return { state, config: applyDefaults((await store.readRecord(runId)).config) };
 }

@@ -15,7 +15,7 @@ interface Recoverer extends Pick<RunKeeper, 'home'> {
   store: ArtifactStore & JournalStore;
 }
 
-export interface RecoverRequest {
+interface RecoverRequest {
   state: RunState;
   /** The stories to look for; default: all that were started and have not landed. */
   stories?: readonly StoryState[];

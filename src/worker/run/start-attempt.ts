@@ -15,7 +15,7 @@ import type { RunInputs } from './read-run.ts';
 import { recoverLanded, wasBegun } from './recover-landed.ts';
 import { defined } from '../../lib/guards.ts';
 
-export type StartedAttempt = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;
+type StartedAttempt = Pick<AttemptRequest, 'state' | 'story' | 'number' | 'epoch' | 'base'>;
 
 /** `taken`: the story was in progress; its last worker may be dead. */
 type Start =
@@ -94,7 +94,7 @@ export async function startAttempt(
 }
 
 /** What a worker does with a story that may run now and has not landed. */
-export type StartDecision =
+type StartDecision =
   | { kind: 'start'; entry: JournalEntry & { type: 'story.started' } }
   /** This process started the story and has not ended it: it did not die. An immediate restart could meet the same cause. */
   | { kind: 'running-here' }

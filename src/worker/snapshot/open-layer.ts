@@ -5,17 +5,16 @@ import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import type { SnapshotFiles, SnapshotQuery, StoredSnapshot } from '../../store/snapshot-files.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { openGateResults } from '../attempt/gate-results.ts';
-import type { Attempt, SandboxContext } from '../attempt/open-attempt.ts';
+import type { Attempt, SandboxContext, SnapshotLayer } from '../attempt/open-attempt.ts';
 import { updateBase } from '../repository/host-repository.ts';
 import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import type { Checkout } from '../workspace/checkout-script.ts';
 import { buildSnapshot, isVolumeIntact, type BuildRequest } from './build-snapshot.ts';
-import type { SnapshotLayer } from './snapshot-layer.ts';
 import { snapshotKey, type SnapshotKey } from './snapshot-key.ts';
 import { trimForAttempt, trimSnapshots } from './trim-snapshots.ts';
 
 /** What setup would run on. */
-export interface LayerRequest {
+interface LayerRequest {
   checkout: Checkout;
   phase: 'setup' | 'gates';
   /** The folder of the logs among the artifacts. */
@@ -31,7 +30,7 @@ const REFUSED_MS = 86_400_000;
 const MIN_SETUP_MS = 3_000;
 
 /** The key of the breaker that stops the use of snapshots of a repository. */
-export function snapshotBreaker(mirror: string): string {
+function snapshotBreaker(mirror: string): string {
   return `snapshot:${mirror}`;
 }
 

@@ -18,7 +18,7 @@ export interface PreparedSnapshot {
   reason: string | null;
 }
 
-export interface PrepareRequest {
+interface PrepareRequest {
   /** The repository that has the commit. */
   gitDir: string;
   commit: string;

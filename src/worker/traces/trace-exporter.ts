@@ -18,7 +18,7 @@ import type { FeedConsumer } from '../feed/feed-reader.ts';
 import { openMachineConnections } from '../network/machine-connections.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-export type TraceContext = Pick<WorkerContext, 'home' | 'store' | 'log' | 'now' | 'env' | 'masker'>;
+type TraceContext = Pick<WorkerContext, 'home' | 'store' | 'log' | 'now' | 'env' | 'masker'>;
 
 type TraceSettings = Awaited<ReturnType<typeof readTraceSettings>>;
 

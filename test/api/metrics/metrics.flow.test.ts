@@ -15,7 +15,7 @@ import { openQueue } from '../../../src/queue/queue.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { MetricsFile } from '../../../src/store/metrics-file.ts';
-import { MetricsRecorder } from '../../../src/worker/feed/metrics-recorder.ts';
+import { MetricsRecorder } from '../../../src/worker/feed/feed-reader.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { created, journalOf, passed, stateOf } from '../../support/journal.ts';
 import { skipFor } from '../../support/skip.ts';

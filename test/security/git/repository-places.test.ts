@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveSubmission } from '../../../src/api/submit/resolve-submission.ts';
 import type { SubmitContext } from '../../../src/api/submit/submit-context.ts';
 import { findPlaces } from '../../../src/git/repository/repository-places.ts';
-import { inspectRunRepo, requireRunGitDir } from '../../../src/worker/repository/run-repository.ts';
+import { inspectRunRepo, requireRunGitDir } from '../../../src/worker/repository/host-repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

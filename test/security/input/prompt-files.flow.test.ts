@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { findGuarded } from '../../../src/api/submit/guarded-paths.ts';
 import { resolveConfig } from '../../../src/config/resolve.ts';
-import { readPromptFiles } from '../../../src/worker/prompt/read-prompt-files.ts';
+import { readPromptFiles } from '../../../src/worker/story-prompt.ts';
 import { errorOf } from '../../support/error-of.ts';
 import { OK, openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { makeRepository, type TestRepository } from '../../support/repository/repository.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { AgentActivity } from '../../../src/core/agent.ts';
-import { openActivityBatcher } from '../../../src/worker/attempt/activity-batcher.ts';
+import { openActivityBatcher } from '../../../src/worker/attempt/phases/collect-agent-run.ts';
 
 const command = (nth: number): AgentActivity => ({ kind: 'run', command: `npm run ${nth}` });
 

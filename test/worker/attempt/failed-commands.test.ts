@@ -3,11 +3,8 @@ import { resolveConfig } from '../../../src/config/resolve.ts';
 import { failureSign, resolveBrokenBase, type BrokenBaseMode } from '../../../src/core/failure/broken-base.ts';
 import type { FailedTests } from '../../../src/core/test-report/failed-tests.ts';
 import type { SandboxExit } from '../../../src/sandbox/sandbox.ts';
-import {
-  assertCommandPassed,
-  gateFailed,
-  type GateHistory,
-} from '../../../src/worker/attempt/assert-command-passed.ts';
+import { assertCommandPassed } from '../../../src/worker/attempt/assert-command-passed.ts';
+import { gateFailed, type GateHistory } from '../../../src/worker/attempt/phases/run-gates.ts';
 import { AttemptEnded, toOutcome, type AttemptOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
 
 const { config } = resolveConfig({ cwd: '/' });

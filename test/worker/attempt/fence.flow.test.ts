@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import { describe, expect } from 'vitest';
 import { openStore } from '../../../src/store/store.ts';
-import { fenceArtifacts } from '../../../src/worker/attempt/fence.ts';
+import { fenceArtifacts } from '../../../src/worker/attempt/attempt-journal.ts';
 import { it } from '../../support/fixtures.ts';
 import { attempted, created } from '../../support/journal.ts';
 

@@ -4,7 +4,7 @@ import type { ProtectedPath } from '../../../src/core/journal/run-created.ts';
 import { toFileChange } from '../../../src/git/import/import-tree.ts';
 import { diffTrees } from '../../../src/git/objects/trees.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
-import { judgePaths, type JudgedPaths } from '../../../src/worker/attempt/phases/judge-paths.ts';
+import { judgePaths, type JudgedPaths } from '../../../src/worker/attempt/phases/approval.ts';
 import { it } from '../../support/fixtures.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 

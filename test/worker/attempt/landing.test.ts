@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { FileChange } from '../../../src/git/import/import-tree.ts';
-import { assertCurrent, assertNewestEpoch } from '../../../src/worker/attempt/fence.ts';
+import { assertCurrent, assertNewestEpoch } from '../../../src/worker/attempt/attempt-journal.ts';
 import { findHold, type HoldFacts } from '../../../src/worker/attempt/phases/approval.ts';
 import { findImportFailure } from '../../../src/worker/attempt/phases/import-candidate.ts';
 import type { Candidate } from '../../../src/worker/attempt/work.ts';
-import { conflictIn } from '../../../src/worker/attempt/phases/merge-candidate.ts';
+import { conflictIn } from '../../../src/worker/attempt/phases/land-candidate.ts';
 import { BASE, created, failed, passed, stateOf } from '../../support/journal.ts';
 
 const { config } = resolveConfig({ cwd: '/' });

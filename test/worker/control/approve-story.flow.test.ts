@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect } from 'vitest';
-import { approveStory, rejectStory } from '../../../src/worker/control/approve-story.ts';
+import { approveStory, rejectStory } from '../../../src/worker/control/approve.ts';
 import { cancelRun } from '../../../src/worker/control/control-run.ts';
 import { it } from '../../support/fixtures.ts';
 import { openIdleRun, type IdleRun } from '../idle-run.ts';

@@ -1,7 +1,6 @@
 import { describe, expect } from 'vitest';
 import { MAX_FEEDBACK_ROUNDS } from '../../../src/core/review/feedback.ts';
-import { approveStory, rejectStory } from '../../../src/worker/control/approve-story.ts';
-import { rejectRun } from '../../../src/worker/control/approve-run.ts';
+import { approveStory, rejectRun, rejectStory } from '../../../src/worker/control/approve.ts';
 import { cancelRun } from '../../../src/worker/control/control-run.ts';
 import { giveFeedback, type GivenFeedback } from '../../../src/worker/control/give-feedback.ts';
 import { it } from '../../support/fixtures.ts';

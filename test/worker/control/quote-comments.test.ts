@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { quoteReview } from '../../../src/worker/control/quote-comments.ts';
+import { quoteReview } from '../../../src/worker/control/give-feedback.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 describe('a comment of a review', () => {

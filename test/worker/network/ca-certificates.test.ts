@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readCaCertificates } from '../../../src/worker/network/ca-certificates.ts';
+import { readCaCertificates } from '../../../src/worker/network/machine-connections.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const folder = tempDir('halo-authorities');

@@ -2,8 +2,7 @@ import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ModelSource } from '../../../src/config/config.ts';
-import { openProviderKeys } from '../../../src/worker/network/provider-keys.ts';
-import { openSecretReader } from '../../../src/worker/network/secret-reader.ts';
+import { openProviderKeys, openSecretReader } from '../../../src/worker/network/secret-reader.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const NONE: ModelSource = {

@@ -4,7 +4,7 @@ import { expect, vi } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { withDiskErrors } from '../../../src/store/disk-errors.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { readSpending } from '../../../src/worker/network/spending-from-journal.ts';
+import { readSpending } from '../../../src/worker/network/attempt-budget.ts';
 import { it } from '../../support/fixtures.ts';
 import { attempted, created } from '../../support/journal.ts';
 

@@ -3,7 +3,7 @@ import { mkdirSync, utimesSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { processMark } from '../../../src/lib/process-identity.ts';
-import { listOrphanFolders } from '../../../src/worker/recovery/orphan-folders.ts';
+import { listOrphanFolders } from '../../../src/worker/recovery/sweep-orphans.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const MINE = processMark();

@@ -4,7 +4,7 @@ import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { PreparedAttempts } from '../../../src/worker/attempt/prepared-attempts.ts';
 import { advanceRun } from '../../../src/worker/run/advance-run.ts';
 import { openBudgetLedger } from '../../../src/queue/budget/budget-ledger.ts';
-import { chooseModel } from '../../../src/worker/run/choose-model.ts';
+import { chooseModel } from '../../../src/worker/network/model-pauses.ts';
 import { guardAttempt, type AttemptWork } from '../../../src/worker/run/infrastructure-failure.ts';
 import { isBlockedByBreaker } from '../../../src/worker/run/shared-breakers.ts';
 import { planStory } from '../../../src/core/run/plan.ts';

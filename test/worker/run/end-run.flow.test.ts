@@ -4,7 +4,7 @@ import { describe, expect } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { inboxItems } from '../../../src/view/inbox.ts';
-import { approveStory } from '../../../src/worker/control/approve-story.ts';
+import { approveStory } from '../../../src/worker/control/approve.ts';
 import { advanceRun, type RunnerContext } from '../../../src/worker/run/advance-run.ts';
 import { endRun, planEnd } from '../../../src/worker/run/end-run.ts';
 import { landRun } from '../../../src/worker/run/land-run.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
-import { approveStory } from '../../../src/worker/control/approve-story.ts';
+import { approveStory } from '../../../src/worker/control/approve.ts';
 import { cancelStory } from '../../../src/worker/control/control-run.ts';
 import { replanRun } from '../../../src/worker/control/replan-run.ts';
 import { endRun } from '../../../src/worker/run/end-run.ts';

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { TAIL_LOG_BYTES, HEAD_BYTES, openCommandLog } from '../../../src/worker/workspace/command-log.ts';
+import { HEAD_BYTES, openCommandLog, TAIL_LOG_BYTES } from '../../../src/worker/workspace/run-step.ts';
 
 function memory(): { sink: Writable; text: () => string } {
   const chunks: Buffer[] = [];

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { allocateUserId } from '../../../src/worker/workspace/user-id.ts';
+import { allocateUserId } from '../../../src/worker/attempt/attempt-resources.ts';
 
 describe('the user id of an attempt', () => {
   it('is different from that of other attempts, and free again afterwards', () => {

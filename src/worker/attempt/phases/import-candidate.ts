@@ -113,7 +113,7 @@ async function importExported(
   });
 }
 
-export interface NewCommit {
+interface NewCommit {
   tree: string;
   parent: string;
   summary: string;

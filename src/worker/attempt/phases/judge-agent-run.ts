@@ -5,7 +5,7 @@ import { HaloError } from '../../../core/failure/errors.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import type { GatewayProblem, GatewayStop } from '../../../gateway/request-log.ts';
 import type { SandboxExit } from '../../../sandbox/sandbox.ts';
-import { describeKeySource } from '../../network/provider-keys.ts';
+import { describeKeySource } from '../../network/secret-reader.ts';
 import {
   AttemptEnded,
   attemptFailed,

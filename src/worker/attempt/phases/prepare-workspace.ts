@@ -2,15 +2,14 @@ import type { KeptTests } from '../../../core/review/tests-first.ts';
 import type { Sandbox } from '../../../sandbox/sandbox.ts';
 import { updateBase } from '../../repository/host-repository.ts';
 import { openBaseLayer } from '../../snapshot/open-layer.ts';
-import { onLayer } from '../../snapshot/snapshot-layer.ts';
+import { onLayer, type Attempt } from '../open-attempt.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { openStorySession } from '../../workspace/story-session.ts';
 import { planCleanSteps, planReadingSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { openBaseline, type Baseline } from '../baseline.ts';
 import { openKeptWork } from '../kept-work.ts';
-import type { Attempt } from '../open-attempt.ts';
-import { exposeKeptTests, findKeptTests } from '../tests-first/kept-tests.ts';
+import { exposeKeptTests, findKeptTests } from '../tests-first/locked-tests.ts';
 import { asTestsAttempt, withTestsGate } from '../tests-first/tests-attempt.ts';
 import { openExporter } from './export-tree.ts';
 
@@ -34,7 +33,7 @@ export interface AttemptWorkspaces {
   startAhead(this: void, attempt: Attempt): StartedAhead;
 }
 
-export interface StartedAhead {
+interface StartedAhead {
   exporter: Promise<Sandbox>;
   /** A clean workspace for setup and the gates. */
   clean: Workspace;

@@ -1,30 +1,42 @@
-import { findFailedTests } from '../../../core/test-report/failed-tests.ts';
-import { resolveBrokenBase } from '../../../core/failure/broken-base.ts';
-import { defined } from '../../../lib/guards.ts';
-import { storyOf } from '../../../core/run/state.ts';
+import type { Config } from '../../../config/config.ts';
+import { failureSign, resolveBrokenBase, type BrokenBaseMode } from '../../../core/failure/broken-base.ts';
 import { checkClaims, type CriterionClaim } from '../../../core/review/criteria.ts';
 import type { GateProof } from '../../../core/review/proof.ts';
-import { joinRestored, type Restored } from '../../../core/review/restored-paths.ts';
+import { describeRestored, joinRestored, type Restored } from '../../../core/review/restored-paths.ts';
+import { storyOf } from '../../../core/run/state.ts';
+import {
+  describeFailedTests,
+  failedTestsLines,
+  findFailedTests,
+  type FailedTests,
+} from '../../../core/test-report/failed-tests.ts';
 import type { TestCase } from '../../../core/test-report/formats/collect-tests.ts';
+import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
+import { safeLine } from '../../../core/text/safe-text.ts';
+import { defined } from '../../../lib/guards.ts';
+import { openLayer } from '../../snapshot/open-layer.ts';
 import { runCommands, setupAndGates, type EndedCommand, type NextCommand } from '../../workspace/run-commands.ts';
 import { resultOf } from '../../workspace/run-step.ts';
 import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
-import type { Attempt } from '../open-attempt.ts';
-import { withTestsGate } from '../tests-first/tests-attempt.ts';
-import { onLayer, type SnapshotLayer } from '../../snapshot/snapshot-layer.ts';
-import { openLayer } from '../../snapshot/open-layer.ts';
-import { gateFailed } from '../assert-command-passed.ts';
-import { assertExited, attemptFailed } from '../attempt-outcome.ts';
+import {
+  assertExited,
+  AttemptEnded,
+  attemptFailed,
+  describeExit,
+  findMissingProgram,
+  programMissing,
+  withCause,
+} from '../attempt-outcome.ts';
 import { openBaseline, type Baseline } from '../baseline.ts';
-import { openGateResults } from '../gate-results.ts';
+import { openGateResults, type GateResults } from '../gate-results.ts';
+import { onLayer, type Attempt, type SnapshotLayer } from '../open-attempt.ts';
+import { requirePassedTests } from '../tests-first/locked-tests.ts';
+import { withTestsGate } from '../tests-first/tests-attempt.ts';
 import type { ImplementedWork } from '../work.ts';
 import { readTestReports } from './read-test-reports.ts';
 import { recordSetup } from './run-setup.ts';
-import { requirePassedTests } from '../tests-first/locked-tests.ts';
-import { safeLine } from '../../../core/text/safe-text.ts';
-import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
 
 /** The gates that passed, and the snapshot that they began with. */
 export interface PassedGates {
@@ -197,4 +209,55 @@ function describeLost({ removed, skipped, emptied }: TestChanges): string {
       return `${names.length} ${what} (${shown.join(', ')}${more})`;
     })
     .join(', ');
+}
+
+/** What is known about a gate in addition to its exit. */
+export interface GateHistory {
+  /** The failed tests, if its output names them. */
+  failed: FailedTests | undefined;
+  /** What was undone before this and earlier gates. */
+  restored: Restored | undefined;
+  /** The results of the gates on the commit that the story builds on; undefined if they are not known. */
+  onBase: GateResults | undefined;
+  /** What happens if the gate fails there in the same way. */
+  brokenBase: BrokenBaseMode;
+}
+
+const MAY_REPAIR = 'Is the agent to repair it? Otherwise cancel the story, and start a new run after repairing it.';
+
+/** What a person can answer, if the gate fails on the base commit. */
+const REPAIRS = ['Repair it as part of this story.', 'Do not repair it: what made the gate fail is fixed already.'];
+
+/** The failure of a gate that exited with another code than 0 on the work of a story. */
+export function gateFailed(
+  { limits, image }: Pick<Config, 'limits' | 'image'>,
+  { command, exit, tail }: Pick<EndedCommand, 'command' | 'exit' | 'tail'>,
+  { failed, restored, onBase, brokenBase }: GateHistory,
+): AttemptEnded {
+  const what = `gate \`${command}\``;
+  const base = onBase?.gates.find((gate) => gate.command === command);
+  const program = findMissingProgram(exit, tail);
+  // If the base has the program, the story removed it.
+  if (program !== undefined && base?.exitCode === 127) return programMissing(program, { what, image, tail });
+  const isBroken = base !== undefined && base.exitCode !== 0;
+  const sign = failureSign({ exitCode: exit.exitCode, failed, tail });
+  const isAlike = isBroken && sign !== undefined && sign === base.sign;
+  const before = restored === undefined ? '' : `; halo had ${describeRestored(restored)}`;
+  const tests = failed === undefined ? '' : `${describeFailedTests(failed)}; `;
+  // The command comes last, because it may be long.
+  const why = `${tests}gate ${describeExit(exit, limits, tail)}${describeBase()}${before}: \`${command}\``;
+  const log = failed === undefined ? tail : `${failedTestsLines(failed).join('\n')}\n\n${tail}`;
+  const end = attemptFailed('GATE_FAILED', why, log);
+  if (!isBroken) return end;
+  if (!isAlike || brokenBase === 'retry') return withCause('base-fails', end);
+  if (brokenBase === 'stop') return withCause('base-broken', end);
+  const question = `${why}. The base commit is broken. ${MAY_REPAIR}`;
+  const asks = { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: question, options: REPAIRS } as const;
+  return withCause('base-broken', new AttemptEnded({ ...end.outcome, ...asks }));
+
+  function describeBase(): string {
+    if (onBase?.setupFailed === true) return '; on the base commit not even setup works';
+    if (!isBroken) return '';
+    return `; it fails on the base commit as well${isAlike || sign === undefined ? '' : ', in another way'}`;
+  }
 }

@@ -7,7 +7,6 @@ import { planCleanSteps, planWorkSteps } from '../../workspace/step-plan.ts';
 import { Workspace } from '../../workspace/workspace.ts';
 import { SILENT_JOURNAL, type AttemptEntry, type AttemptJournal } from '../attempt-journal.ts';
 import { AttemptEnded, attemptFailed, withCause, Measurements } from '../attempt-outcome.ts';
-import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
 import { findImportFailure, importWork } from '../phases/import-candidate.ts';
@@ -27,18 +26,15 @@ export interface GatedWork<W extends ImplementedWork> {
 const FOLDER = 'refactor';
 
 /**
- * Runs the gates. If they pass for the first time and `tests.refactor` is set, an agent refactors the work. The result is kept only if
- * the locked tests are unchanged and everything passes again: otherwise the work lands as it was.
+ * If work has passed its gates for the first time and `tests.refactor` is set, an agent refactors it. The result is kept only if the
+ * locked tests are unchanged and everything passes again: otherwise the work lands as it was.
  */
-export async function runGatesAndRefactor<W extends ImplementedWork>(
+export async function refactor<W extends ImplementedWork>(
   attempt: Attempt,
-  work: W,
+  green: GatedWork<W>,
   measured: Measurements,
 ): Promise<GatedWork<W>> {
-  const gates = await runGates(attempt, work).catch(async (error: unknown) => {
-    throw await keepLeftWork(attempt, error, work.candidate);
-  });
-  const green = { work, gates };
+  const { work } = green;
   const { locked, origin, merges } = work;
   const isWanted = attempt.config.tests.refactor && locked !== undefined && origin.approval === undefined;
   if (!isWanted || merges > 0 || !hasChanges(work)) return green;

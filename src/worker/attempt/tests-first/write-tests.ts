@@ -1,5 +1,6 @@
 import type { CriterionClaim } from '../../../core/review/criteria.ts';
 import {
+  commandFor,
   judgeControl,
   judgeRedRun,
   lockedTestsOf,
@@ -7,21 +8,26 @@ import {
   type LockedTests,
   type RedVerdict,
 } from '../../../core/review/tests-first.ts';
+import type { TestCase } from '../../../core/test-report/formats/collect-tests.ts';
 import { foldName } from '../../../git/import/change-policy.ts';
 import { statObjects } from '../../../git/objects/read-objects.ts';
 import { listFiles } from '../../../git/objects/trees.ts';
 import { compileGlobs } from '../../../lib/glob.ts';
-import type { Measurements } from '../attempt-outcome.ts';
-import type { AttemptWorkspaces } from '../phases/prepare-workspace.ts';
+import { runCommands, setupAndGates, type NextCommand } from '../../workspace/run-commands.ts';
+import { CANDIDATE, VIEW } from '../../workspace/sandbox-paths.ts';
+import { planCleanSteps } from '../../workspace/step-plan.ts';
+import { Workspace } from '../../workspace/workspace.ts';
+import { assertCommandPassed } from '../assert-command-passed.ts';
+import { assertExited, findMissingProgram, programMissing, type Measurements } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { openExporter, readWorkspace } from '../phases/export-tree.ts';
 import { importWork } from '../phases/import-candidate.ts';
-import type { Candidate } from '../work.ts';
+import type { AttemptWorkspaces } from '../phases/prepare-workspace.ts';
+import { readTestReports } from '../phases/read-test-reports.ts';
 import { runAgent } from '../phases/run-agent.ts';
-import { isRegularFile, judgeTests, nameTests } from './locked-tests.ts';
-import { lockKeptTests, lockNewTests } from './kept-tests.ts';
-import { runControl, runNewTests, type TestsRun } from './red-run.ts';
-import { asTestsAttempt } from './tests-attempt.ts';
+import type { Candidate } from '../work.ts';
+import { isRegularFile, judgeTests, lockKeptTests, lockNewTests, nameTests } from './locked-tests.ts';
+import { asTestsAttempt, withTestsGate } from './tests-attempt.ts';
 
 /**
  * Lets an agent write the tests of the story in the work tree, shows on the base commit that they fail, and locks them.
@@ -99,4 +105,67 @@ async function withControl(
 ): Promise<RedVerdict> {
   if (!seen.red || seen.evidence === 'report') return seen;
   return judgeControl(seen, { red: exitCode, control: (await runControl(attempt, command)).exitCode });
+}
+
+/** The result of `tests.command` on a commit. */
+interface TestsRun {
+  exitCode: number;
+  /** Null if it printed no report in a known format. */
+  tests: TestCase[] | null;
+  /** The end of its output. */
+  tail: string;
+}
+
+/** Runs setup and new tests in a clean checkout of the base commit with the tests. */
+function runNewTests(
+  attempt: Attempt,
+  { commit, tests }: { commit: string; tests: Pick<LockedTests, 'command' | 'files'> },
+): Promise<TestsRun> {
+  return runOn(attempt, { name: 'red', commit, gitDir: attempt.resources.candidateDir, tests });
+}
+
+/** Runs the same command on the base commit, without test files. */
+function runControl(attempt: Attempt, command: string): Promise<TestsRun> {
+  const { inputs, resources } = attempt;
+  const tests = { command, files: [] };
+  return runOn(attempt, { name: 'control', commit: inputs.base, gitDir: resources.mirrorDir, tests });
+}
+
+interface TestsCheckout {
+  /** Of the workspace, and of the folder of the logs. */
+  name: string;
+  commit: string;
+  gitDir: string;
+  tests: Pick<LockedTests, 'command' | 'files'>;
+}
+
+async function runOn(attempt: Attempt, { name, commit, gitDir, tests }: TestsCheckout): Promise<TestsRun> {
+  const { config, worker, identity } = attempt;
+  const only = withTestsGate({ ...attempt, config: { ...config, gates: [] } }, { ...tests, cases: [] });
+  const clean = new Workspace(only, name, planCleanSteps(only));
+  await clean.checkOut(commit, gitDir, [VIEW, CANDIDATE]);
+  const logOf = (next: NextCommand) => `${name}/${next.name}`;
+  const openLog = (next: NextCommand) => worker.store.openArtifact(identity.location, logOf(next));
+  const plan = {
+    commands: setupAndGates(only.config),
+    phase: 'baseline' as const,
+    openLog,
+    staleReports: { paths: config.tests.reports, gates: 1 },
+  };
+  const logs: string[] = [];
+  let result = { exitCode: 0, tail: '' };
+  for await (const ended of runCommands(only, clean, plan)) {
+    const { kind, exit, tail } = ended;
+    if (kind === 'setup') {
+      assertCommandPassed(config, ended, { touched: false });
+      continue;
+    }
+    const what = `the tests \`${commandFor(tests)}\``;
+    assertExited(exit, { what, limits: config.limits }, tail);
+    const program = findMissingProgram(exit, tail);
+    if (program !== undefined) throw programMissing(program, { what, image: config.image, tail });
+    result = { exitCode: exit.exitCode ?? 0, tail };
+    logs.push(logOf(ended));
+  }
+  return { ...result, tests: await readTestReports(attempt, clean, logs) };
 }
