@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { openRegistryCredentials } from '../../../src/worker/network/registry-credentials.ts';
+import { openRegistryCredentials } from '../../../src/worker/network/registry-routes.ts';
 
 it('a token is sent as a bearer token, with a user as a password, or as it is', async () => {
   const learned: string[] = [];
