@@ -165,8 +165,8 @@ export const controlOperations = {
     async run(context, { runId, story, ...confirmation }) {
       const [{ assertMayApprove, openKeeper, openRequest }, { approveStory }, { approveRun }] = await Promise.all([
         import('./control-request.ts'),
-        import('../../worker/control/approve-story.ts'),
-        import('../../worker/control/approve-run.ts'),
+        import('../../worker/control/approve.ts'),
+        import('../../worker/control/approve.ts'),
       ]);
       const request = await openRequest(context, runId);
       await assertMayApprove(context, request.runId);
@@ -211,8 +211,8 @@ export const controlOperations = {
     async run(context, { runId, story, reason, feedback, comments }) {
       const [{ openKeeper, openRequest }, { rejectStory }, { rejectRun }, { giveFeedback }] = await Promise.all([
         import('./control-request.ts'),
-        import('../../worker/control/approve-story.ts'),
-        import('../../worker/control/approve-run.ts'),
+        import('../../worker/control/approve.ts'),
+        import('../../worker/control/approve.ts'),
         import('../../worker/control/give-feedback.ts'),
       ]);
       const request = await openRequest(context, runId);
@@ -274,7 +274,7 @@ export const controlOperations = {
       idempotent: true,
     },
     async run({ host, env, store, masker, by }, { runId, ...confirmation }) {
-      const { requestPull } = await import('../../worker/pulls/request-pull.ts');
+      const { requestPull } = await import('../../worker/pulls/pull-requester.ts');
       return requestPull({ home: host.home, env, masker, store }, { runId: await store.find(runId), by, confirmation });
     },
   }),

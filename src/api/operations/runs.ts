@@ -10,7 +10,7 @@ import { readTakers } from '../runs/read-takers.ts';
 import { PASS_MS, type RunFrame } from '../runs/run-followers.ts';
 import type { OperationContext } from './operation-context.ts';
 import { operation, type Zod } from './operation.ts';
-import type { PendingReports } from '../../worker/issues/pending-reports.ts';
+import type { PendingReports } from '../../worker/issues/issue-reporter.ts';
 import { flagSchema, runStateSchema } from './schemas.ts';
 
 const count = (z: Zod) => z.coerce.number().int().min(0).max(1_000_000).optional();

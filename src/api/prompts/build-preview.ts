@@ -9,7 +9,7 @@ import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { listSome } from '../../lib/text.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
-import { buildStoryPrompt } from '../../worker/prompt/story-prompt.ts';
+import { buildStoryPrompt } from '../../worker/story-prompt.ts';
 import type { PreviewedPrompt, SubmitOptions } from '../operations/schemas.ts';
 import { resolveSubmission } from '../submit/resolve-submission.ts';
 import { readInTurn } from '../access/read-in-turn.ts';

@@ -15,7 +15,7 @@ import { assertCriteria } from '../../prd/parse-prd.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
 import { updateDependencies } from '../../worker/recovery/update-dependencies.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
-import { nextJobs } from '../../worker/run/next-jobs.ts';
+import { nextJobs } from '../../worker/run/continue-run.ts';
 import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations/schemas.ts';
 import { requireUsablePrompts } from '../prompts/usable-prompts.ts';
 import { createRuns, type PlannedMember } from './create-runs.ts';
