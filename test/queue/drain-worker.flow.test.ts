@@ -67,6 +67,7 @@ test('a drained worker finishes its job and takes no other, until it is resumed'
   const worker = await start('one', 2);
   await enqueue('aaaa0000');
   await expect.poll(() => worker.taken, PATIENCE).toEqual(['aaaa0000']);
+  expect((await queue.fleetUse()).slots).toEqual({ busy: 1, free: 1 });
   expect(await queue.drain('one', true)).toBe(true);
   await enqueue('bbbb0000');
   await untilRenewed('one');

@@ -65,21 +65,16 @@ export async function landRun(
   const { branch, from, to } = landed;
   const entry: LandedEntry = { type: 'run.landed', branch, from, to, ...defined({ by }) };
   await store.append(runId, [entry]);
-  if (!isUrl(repo.source)) await recordLandedWith(store, { runId, repo }, entry);
+  if (!isUrl(repo.source)) await recordLandedWith(store, repo, entry);
   return landed;
 }
 
 type LandedEntry = Extract<JournalEntry, { type: 'run.landed' }>;
 
 /** Records that the runs whose results this one continued have landed with it. */
-async function recordLandedWith(
-  store: JournalStore,
-  { runId, repo }: Pick<RunState, 'runId' | 'repo'>,
-  entry: LandedEntry,
-): Promise<void> {
+async function recordLandedWith(store: JournalStore, repo: RunRepo, entry: LandedEntry): Promise<void> {
   const { gitDir } = await inspectRunRepo(repo);
   for (const other of await listRunsBetween(gitDir, entry.from, entry.to)) {
-    if (other === runId) continue;
     // A branch may be of a run of another home, or of one that was removed.
     const state = await store.readState(other).catch(() => undefined);
     const isLanded = state?.status !== 'ended' || state.landed !== undefined || state.repo.source !== repo.source;

@@ -79,20 +79,20 @@ describe('a job', () => {
   });
 
   it('is repeated later while no engine answers, until no retry is left', async ({ home, repository }) => {
-    const { advance, added, clock, store, runId } = await open(home, repository);
+    const { advance, added, clock, store, runId } = await open(home, repository, ...passed(FIRST));
     const { retries } = config.retry.infrastructure;
     for (let nth = 1; nth <= retries; nth++) {
-      const [job, ...others] = await advance();
+      const [job, ...others] = await advance(1);
       expect(others).toEqual([]);
-      expect(job).toMatchObject({ runId, ordinal: 0, attempt: 1 });
+      expect(job).toMatchObject({ runId, ordinal: 1, attempt: 1 });
       expect(job!.delayMs).toBeGreaterThan(0);
       clock.ms += job!.delayMs!;
     }
-    expect(await advance()).toEqual([]);
+    expect(await advance(1)).toEqual([]);
     expect((await added()).map(({ type }) => type).slice(-2)).toEqual(['story.disturbed', 'run.ended']);
     expect(await store.readState(runId)).toMatchObject({
       status: 'ended',
-      stories: [{ attempts: 0 }, { attempts: 0 }],
+      stories: [{ attempts: 1 }, { attempts: 0 }],
     });
   });
 

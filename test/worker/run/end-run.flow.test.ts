@@ -43,6 +43,15 @@ async function openPassed(home: string, repository: TestRepository, ...findings:
 
 const end = ({ keeper, runId }: IdleRun) => endRun(keeper, { runId, config }, planEnd);
 
+it('the end of a run with another land.mode lands nothing', async ({ home, repository }) => {
+  const run = await openPassed(home, repository);
+  const { config: kept } = resolveConfig({ cwd: '/' });
+  await endRun(run.keeper, { runId: run.runId, config: kept }, planEnd);
+  const { stopReason, landed } = await run.store.readState(run.runId);
+  expect([stopReason, landed]).toEqual(['SUCCESS', undefined]);
+  expect(repository.git('rev-parse', 'main')).toBe(run.base);
+});
+
 describe('the end of a run with land.mode = "ff"', () => {
   it('lands what is not flagged', async ({ home, repository }) => {
     const run = await openPassed(home, repository);

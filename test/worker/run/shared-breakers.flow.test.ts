@@ -42,6 +42,8 @@ test.for<[what: string, entries: [at: string, JournalEntry][], blocked: boolean]
   }));
   const worker = { breakers, store, now: () => NOW };
   expect(await isBlockedByBreaker(worker, { state, planned, config })).toBe(blocked);
+  const recorded = (await store.readJournal(RUN)).map(({ type }) => type);
+  expect(recorded.includes('breaker.held')).toBe(blocked);
   expect(await breakers.read(`repository:${state.repo.mirror}`)).toMatchObject({
     status: blocked ? 'open' : 'half-open',
   });
