@@ -3,7 +3,6 @@ import { json } from 'node:stream/consumers';
 import type { Duplex } from 'node:stream';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { HALO_IMAGE } from '../../../src/sandbox/docker/image/image-recipe.ts';
 import { ApiError, type CreateRequest } from './api.ts';
 import { createControlGroups } from './cgroup.ts';
 import { Container, type Machinery } from './containers.ts';
@@ -15,10 +14,10 @@ import { Volumes, type NewVolume } from './volumes.ts';
 /*
  * An engine that speaks Docker's API, as far as halo uses it, and starts containers in milliseconds (sandbox.c). It is a
  * process of its own: containers outlive the halo that started them, and every process finds them by their labels.
- * Arguments: its folder, the socket of the real engine, whose images it uses, and the program of sandbox.c. Its socket is
- * `docker.sock` in its folder. It ends, with all of its containers, when its stdin ends.
+ * Arguments: its folder, the socket of the real engine, whose images it uses, the program of sandbox.c, and the image to
+ * open first. Its socket is `docker.sock` in its folder. It ends, with all of its containers, when its stdin ends.
  */
-const [dir = '', engineSocket = '', program = ''] = process.argv.slice(2);
+const [dir = '', engineSocket = '', program = '', image = ''] = process.argv.slice(2);
 const docker = new Docker({ socketPath: engineSocket });
 const images = new Images(docker, join(dir, 'images'));
 const volumes = new Volumes(join(dir, 'volumes'));
@@ -308,7 +307,7 @@ void begin().catch((error: unknown) => {
 
 /** Listens once everything that a container needs has worked: the machine's engine, its layers, mounts, control groups. */
 async function begin(): Promise<void> {
-  await Promise.all([facts, images.open(HALO_IMAGE)]);
+  await Promise.all([facts, images.open(image)]);
   await createControlGroups(`light-${process.pid}`, {}).remove();
   server.listen(join(dir, 'docker.sock'));
 }

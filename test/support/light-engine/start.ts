@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
+import { HALO_IMAGE } from '../../../src/sandbox/docker/image/image-recipe.ts';
 import { fastFolder } from '../suite/fast-folder.ts';
 import { removeFolder, tmpOf } from './remove-folder.ts';
 
@@ -34,7 +35,7 @@ export async function startLightEngine(): Promise<LightEngine> {
   if (fastFolder() !== undefined) execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=1777', 'halo-tests', tmp]);
   const server = bundleServer(dir);
   const engineSocket = (process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock').replace('unix://', '');
-  const running = spawn(process.execPath, [server, dir, engineSocket, program], {
+  const running = spawn(process.execPath, [server, dir, engineSocket, program, HALO_IMAGE], {
     stdio: ['pipe', 'inherit', 'inherit'],
   });
   const ended = new Promise<void>((resolve) => running.once('exit', () => resolve()));
