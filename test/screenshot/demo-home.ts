@@ -1,7 +1,7 @@
-import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { JournalEntry, Judged } from '../../src/core/journal/events.ts';
 import { newRunId } from '../../src/lib/run-id.ts';
 import { openStore } from '../../src/store/store.ts';
-import { created } from '../support/journal.ts';
+import { created, gateFailure } from '../support/journal.ts';
 
 /** When the picture is taken: everything in the home happened before. */
 export const NOW = new Date('2026-05-12T14:32:00Z');
@@ -129,7 +129,7 @@ export async function fillDemoHome(home: string): Promise<void> {
   }
 }
 
-type End = Pick<JournalEntry & { type: 'story.ended' }, 'verdict' | 'stopReason' | 'summary' | 'commit' | 'held'>;
+type End = Judged & Pick<JournalEntry & { type: 'story.ended' }, 'stopReason' | 'summary' | 'commit' | 'held'>;
 
 function toEntries(story: string, is: Story['is']): JournalEntry[] {
   if (is === 'pending') return [];
@@ -142,7 +142,12 @@ function toEntries(story: string, is: Story['is']): JournalEntry[] {
   const usage = { requests: 14, inputTokens: 182_400, cachedTokens: 121_000, outputTokens: 9_350, costUsd: 0.42 };
   const ends: Record<typeof is, End> = {
     passed: { verdict: 'passed', stopReason: 'SUCCESS', summary: 'Done, with tests.', commit: COMMIT },
-    failed: { verdict: 'failed', stopReason: 'GATE_FAILED', summary: 'npm test exited with 1' },
+    failed: {
+      verdict: 'failed',
+      stopReason: 'GATE_FAILED',
+      summary: 'npm test exited with 1',
+      failure: gateFailure('hint'),
+    },
     asked: { verdict: 'needs_human', stopReason: 'NEEDS_HUMAN', summary: 'Which time zone do the reports use?' },
     held: {
       verdict: 'needs_human',

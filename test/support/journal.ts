@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
+import type { RetryRule } from '../../src/core/failure/failure.ts';
+import type { FailureNote, JournalEntry, JournalEvent } from '../../src/core/journal/events.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { storyKey } from '../../src/core/run/story-key.ts';
 import type { RunState } from '../../src/core/run/state.ts';
@@ -108,14 +109,29 @@ export function passed(story: string): JournalEntry[] {
   ];
 }
 
-/** One story whose gate failed. */
-export function failed(story: string, attempt = 1): JournalEntry[] {
+/** A failure of a gate, with which the next attempt is retried by this rule. */
+export function gateFailure(rule: RetryRule): FailureNote {
+  return { class: 'gate', rule, sign: { error: 'npm test exited with …', changed: true, denied: false, kind: 'gate' } };
+}
+
+type Failed = JournalEntry & { type: 'story.ended'; verdict: 'failed' };
+
+/** The entries with other ends of the attempts that failed. */
+export function failing(entries: readonly JournalEntry[], change: Partial<Failed>): JournalEntry[] {
+  return entries.map((entry) =>
+    entry.type === 'story.ended' && entry.verdict === 'failed' ? { ...entry, ...change } : entry,
+  );
+}
+
+/** One story whose gate failed. It has two attempts. */
+export function failed(story: string, attempt = 1, rule: RetryRule = attempt < 2 ? 'hint' : 'halt'): JournalEntry[] {
   const ref = { story, attempt };
   const summary = 'npm test exited with 1';
+  const failure = gateFailure(rule);
   return [
     ...attempted(story, attempt),
     { type: 'gate.ended', ...ref, command: 'npm test', exitCode: 1, ms: 1200, log: 'gates/1.log' },
-    { type: 'story.ended', ...ref, verdict: 'failed', stopReason: 'GATE_FAILED', summary, usage: USAGE },
+    { type: 'story.ended', ...ref, verdict: 'failed', stopReason: 'GATE_FAILED', summary, usage: USAGE, failure },
   ];
 }
 

@@ -18,6 +18,8 @@ import {
   created,
   failed,
   failedWithTests,
+  failing,
+  gateFailure,
   held,
   journalOf,
   passed,
@@ -177,6 +179,7 @@ describe('view', () => {
       verdict: 'failed',
       stopReason: 'TIMEOUT',
       summary: 'no output for 10m (limits.idle): npm install',
+      failure: { ...gateFailure('hint'), class: 'environment' },
       usage: { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 },
     };
     const cut: JournalEntry = {
@@ -453,7 +456,7 @@ describe('nextSteps', () => {
     const failure = { class: 'gate', rule: 'halt', sign: MISSING_PROGRAM } as const;
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const stepsOf = (entries: JournalEntry[]) => {
-      const changed = entries.map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
+      const changed = failing(entries, { failure });
       return toCommands(nextSteps(stateOf(created('r1', 1), ...changed, end))).map(({ command }) => command);
     };
     expect(stepsOf([started!, locked, ...rest])).toContain('halo retry r1 --new-tests');
@@ -463,13 +466,13 @@ describe('nextSteps', () => {
   it('suggests a new run if only a setting that is fixed for the run would help', () => {
     const sign = { error: 'network-missing', changed: undefined, denied: false, kind: 'environment' } as const;
     const failure = { class: 'environment', rule: 'halt', cause: 'network-missing', sign } as const;
-    const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry));
+    const entries = failing(failed('US-001'), { failure });
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
     expect(state && toCommands(nextSteps(state)).at(-1)?.command).toBe('halo submit');
   });
 
-  it.each<[string, Partial<JournalEntry & { type: 'story.ended' }>, string[]]>([
+  it.each<[string, Parameters<typeof failing>[1], string[]]>([
     [
       'a gate that fails on the base commit as well',
       { failure: { class: 'gate', rule: 'halt', cause: 'base-fails', sign: MISSING_PROGRAM } },
@@ -506,7 +509,7 @@ describe('nextSteps', () => {
       ['halo submit: start a new run, after raising rph in [rate] of config.toml'],
     ],
   ])('suggests a new run after %s, which a retry would repeat', (_name, changed, expected) => {
-    const entries = failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, ...changed } : entry));
+    const entries = failing(failed('US-001'), changed);
     const end: JournalEntry = { type: 'run.ended', stopReason: 'GATE_FAILED', detail: '', story: 'US-001' };
     const state = foldRun(journalOf([created('r1', 1), ...entries, end]));
     const steps = state === undefined ? [] : toCommands(nextSteps(state));

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { NO_USAGE } from '../../src/core/agent.ts';
-import { attempted, created, failed } from '../support/journal.ts';
+import { attempted, created, failed, gateFailure } from '../support/journal.ts';
 import { checkScreen } from '../support/network/check-screen.ts';
 import { hasChromium } from '../support/network/chromium.ts';
 import { shareDashboard, type OpenedDashboard } from '../support/network/dashboard.ts';
@@ -136,7 +136,13 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
       .getByRole('link', { name: /✗ failed gate npm test exit 1/ })
       .waitFor();
     const stopped = { verdict: 'failed', stopReason: 'GATE_FAILED', summary: 'npm test', usage: NO_USAGE } as const;
-    await home.append('running1', { type: 'story.ended', story: 'US-001', attempt: 1, ...stopped });
+    await home.append('running1', {
+      type: 'story.ended',
+      story: 'US-001',
+      attempt: 1,
+      ...stopped,
+      failure: gateFailure('hint'),
+    });
     await show('run/running1/story/US-001', 'US-001');
     await page.getByLabel('End of the output').getByText('test 299 passed').waitFor();
   });

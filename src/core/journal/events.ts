@@ -61,6 +61,11 @@ export interface FailureNote {
   sign: Omit<FailureSign, 'by'>;
 }
 
+/** The verdict of an attempt, and what a failure means for its story. */
+export type Judged =
+  | { verdict: Exclude<Verdict, 'failed'>; failure?: never }
+  | { verdict: 'failed'; failure: FailureNote };
+
 /** How much of an output a journal keeps, in bytes; a character that is cut may make it slightly more. */
 export const TAIL_BYTES = 4_096;
 
@@ -169,7 +174,6 @@ export type JournalEntry =
   | ({ type: 'gate.ended'; log: string; sha256?: string } & CommandResult & AttemptRef)
   | ({
       type: 'story.ended';
-      verdict: Verdict;
       stopReason: StopReason;
       summary: string;
       usage: Usage;
@@ -186,9 +190,8 @@ export type JournalEntry =
       question?: AskedQuestion;
       /** Paths in conflict with another story that landed first; the attempt is not counted. */
       conflicts?: string[];
-      /** If the verdict is failed; absent in journals of older versions. */
-      failure?: FailureNote;
-    } & AttemptRef)
+    } & Judged &
+      AttemptRef)
   /** An infrastructure failure interrupted the attempt: no verdict on the story. */
   | ({ type: 'story.disturbed'; class: FailureClass; stopReason: StopReason; summary: string } & AttemptRef)
   /** Its worker shut down cleanly during the attempt: not a failure. */

@@ -13,14 +13,13 @@ export function afterStart(story: StoryState, { worker, fallback }: Of<'story.st
 }
 
 export function afterEnd(story: StoryState, event: Of<'story.ended'>): StoryState {
-  const { verdict, failure, attempt, stopReason: reason, summary, conflicts } = event;
+  const { attempt, stopReason: reason, summary, conflicts } = event;
   const ended = { ...omit(withoutWaiting(story), 'waitedMs'), starts: 0 };
-  if (verdict !== 'failed') return ended;
+  if (event.verdict !== 'failed') return ended;
+  const { class: failureClass, rule, cause, limit } = event.failure;
   // Conflicts are counted separately.
-  const counted = conflicts === undefined ? count(ended, failure?.class ?? 'agent') : ended;
-  const hint: Hint = { attempt, reason, summary, withLog: failure?.rule !== 'fresh' };
-  if (failure === undefined) return { ...counted, hint };
-  const { class: failureClass, rule, cause, limit } = failure;
+  const counted = conflicts === undefined ? count(ended, failureClass) : ended;
+  const hint: Hint = { attempt, reason, summary, withLog: rule !== 'fresh' };
   // `wait` keeps the hint of an earlier failure. After a conflict the agent must know about the other story.
   const keepsHint = rule === 'wait' && conflicts === undefined;
   return {
@@ -79,12 +78,12 @@ export function withoutStart(story: StoryState): StoryState {
   return counted;
 }
 
-/** Records a story's end for the run's breaker: a success resets it, a failure without a class changes nothing. */
+/** Records a story's end for the run's breaker: a success resets it, a failure outside of the story changes nothing. */
 export function countForBreaker(run: RunState, event: Of<'story.ended'>): RunState {
-  const { verdict, failure, story, attempt } = event;
-  if (verdict === 'passed') return withoutBreaker(run);
-  if (failure === undefined || !isStoryFailure(failure.class)) return run;
-  const sign: FailureSign = { by: attemptName(story, attempt), ...failure.sign };
+  const { story, attempt } = event;
+  if (event.verdict === 'passed') return withoutBreaker(run);
+  if (event.verdict !== 'failed' || !isStoryFailure(event.failure.class)) return run;
+  const sign: FailureSign = { by: attemptName(story, attempt), ...event.failure.sign };
   return { ...run, signs: addSign(run.signs ?? [], sign) };
 }
 

@@ -24,8 +24,7 @@ export interface AttemptFailure extends NamedStory {
   /** The failed tests of its gate, if the output names them. */
   tests?: string[];
   stopReason: StopReason;
-  /** Undefined in journals of older versions. */
-  class?: FailureClass;
+  class: FailureClass;
   /** Undefined if halo does not know more than the stop reason. */
   cause?: FailureCause;
   /** The error as it was reported: one or several lines. */
@@ -37,7 +36,7 @@ export interface ErrorGroup {
   signature: string;
   tests?: string[];
   stopReason: StopReason;
-  class?: FailureClass;
+  class: FailureClass;
   count: number;
   /** Ids of the runs, the latest first. */
   runs: string[];
@@ -51,8 +50,8 @@ export interface ErrorGroup {
 }
 
 type Ended = JournalEvent & { type: 'story.ended' | 'story.disturbed' };
-/** What the end of an attempt says about its failure; journals of older versions lack it. */
-type KnownFailure = Partial<Pick<FailureNote, 'class' | 'cause' | 'sign'>>;
+/** What the end of an attempt says about its failure. */
+type KnownFailure = Pick<FailureNote, 'class'> & Partial<Pick<FailureNote, 'cause' | 'sign'>>;
 
 const MAX_ERROR_LENGTH = 500;
 
@@ -78,7 +77,7 @@ export class FailureReader {
     this.#attempts.read(event);
     if (event.at < this.#since) return;
     if (event.type === 'story.disturbed') this.#add(event, { class: event.class });
-    if (event.type === 'story.ended' && event.verdict === 'failed') this.#add(event, event.failure ?? {});
+    if (event.type === 'story.ended' && event.verdict === 'failed') this.#add(event, event.failure);
   }
 
   #add(event: Ended, failure: KnownFailure): void {
@@ -94,7 +93,7 @@ export class FailureReader {
       ...{ story, title: this.#titles.get(story) ?? '', attempt, at, stopReason },
       signature: named ?? failure.sign?.error ?? errorSignature(summary),
       ...(tests && { tests }),
-      ...(failure.class !== undefined && { class: failure.class }),
+      class: failure.class,
       ...(failure.cause !== undefined && { cause: failure.cause }),
       error: summary.slice(0, MAX_ERROR_LENGTH),
     });
@@ -132,7 +131,7 @@ function toErrorGroup(failures: readonly AttemptFailure[]): ErrorGroup {
     signature,
     ...(tests && { tests }),
     stopReason,
-    ...(latest.class && { class: latest.class }),
+    class: latest.class,
     count: failures.length,
     runs: [...new Set(failures.map((failure) => failure.runId))],
     stories: storiesOf(failures),

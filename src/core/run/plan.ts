@@ -32,7 +32,7 @@ export interface RunEnd {
  */
 export function planNext(state: RunState): Plan {
   const inProgress = state.stories.filter(({ progress }) => progress === 'in_progress');
-  const stopped = state.onFailure === 'stop' && state.stories.some((story) => isExhausted(story, state));
+  const stopped = state.onFailure === 'stop' && state.stories.some(isExhausted);
   const startable = state.stories.filter(
     (story) => isStartable(story, state) && (!stopped || isRequestedByUser(story)),
   );
@@ -93,20 +93,17 @@ function planAttempt(story: StoryState): PlannedAttempt {
 }
 
 function isStartable(story: StoryState, state: RunState): boolean {
-  if (story.progress === 'failed') return hasRetryLeft(story, state);
+  if (story.progress === 'failed') return hasRetryLeft(story);
   return story.progress === 'pending' && dependenciesOf(story, state).every(isDone);
 }
 
 /** Whether the story needs a user, or has used up its attempts. */
-function isExhausted(story: StoryState, state: RunState): boolean {
-  return story.progress === 'needs_human' || (story.progress === 'failed' && !hasRetryLeft(story, state));
+function isExhausted(story: StoryState): boolean {
+  return story.progress === 'needs_human' || (story.progress === 'failed' && !hasRetryLeft(story));
 }
 
-/** Journals of older versions do not record retries; there the number of attempts decides. */
-function hasRetryLeft(story: StoryState, { maxAttempts }: RunState): boolean {
-  const { stopReason, lastFailure, attempts, conflicts, forgiven = 0 } = story;
-  if (stopReason === 'APPROVAL_DENIED') return false;
-  return lastFailure === undefined ? attempts - conflicts - forgiven < maxAttempts : lastFailure.rule !== 'halt';
+function hasRetryLeft({ stopReason, lastFailure }: StoryState): boolean {
+  return stopReason !== 'APPROVAL_DENIED' && lastFailure !== undefined && lastFailure.rule !== 'halt';
 }
 
 /** Why the breaker is open, and what failed last unless that is part of the reason. */
@@ -135,7 +132,7 @@ function dependenciesOf({ dependsOn }: StoryState, { stories }: RunState): Story
 function endOf(state: RunState): RunEnd {
   const { onFailure } = state;
   const stories = state.stories.filter((story) => isSelected(story, state));
-  const stuck = stories.filter((story) => isExhausted(story, state));
+  const stuck = stories.filter(isExhausted);
   const [first] =
     onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(needsHuman(b)) - Number(needsHuman(a)));
   const landed = stories.filter(({ progress }) => progress === 'passed').length;
@@ -162,7 +159,7 @@ function endOfExhausted(story: StoryState): RunEnd {
   const last = story.stopReason ?? 'UNKNOWN_ERROR';
   if (needsHuman(story)) return { stopReason: 'NEEDS_HUMAN', detail, story: id };
   const { lastFailure } = story;
-  const own = lastFailure === undefined || consumesAttempt(lastFailure.class);
+  const own = lastFailure !== undefined && consumesAttempt(lastFailure.class);
   const isDecided = last === 'APPROVAL_DENIED' || last === 'NEEDS_HUMAN';
   if (!own || story.attempts === 1 || isDecided) return { stopReason: last, detail, story: id };
   const sentence = detail.replace(/\.$/, '');

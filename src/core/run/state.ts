@@ -88,7 +88,7 @@ export interface Hint {
 interface StoryFailures {
   /** Failures by class. */
   failures?: FailureTally;
-  /** The class of the last failure and the rule applied to it; undefined in journals of older versions. */
+  /** The class of the last failure and the rule applied to it. */
   lastFailure?: { class: FailureClass; rule: RetryRule; cause?: FailureCause; limit?: LimitKey };
   hint?: Hint;
   waiting?: Waiting;

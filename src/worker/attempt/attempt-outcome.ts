@@ -6,7 +6,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { FailureCause, LimitKey } from '../../core/failure/failure.ts';
 import type { AskedQuestion } from '../../core/run/questions.ts';
 import type { ModelPause } from '../../core/failure/model-pause.ts';
-import type { AttemptRef, FailureNote, HeldCommit, JournalEntry, Verdict } from '../../core/journal/events.ts';
+import type { AttemptRef, HeldCommit, JournalEntry, Judged, Verdict } from '../../core/journal/events.ts';
 import { addUsage, NO_USAGE, type Usage } from '../../core/agent.ts';
 import type { Config } from '../../config/config.ts';
 import { defined } from '../../lib/guards.ts';
@@ -45,17 +45,17 @@ export interface AttemptOutcome {
 }
 
 /** The journal entry for an outcome. */
-export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, failure?: FailureNote): JournalEntry {
-  const { verdict, stopReason, summary, usage, commit, recovered, described, held, left, question, conflicts } = end;
+export function storyEnded({ story, attempt }: AttemptRef, end: AttemptOutcome, judged: Judged): JournalEntry {
+  const { stopReason, summary, usage, commit, recovered, described, held, left, question, conflicts } = end;
   return {
     type: 'story.ended',
     story,
     attempt,
-    verdict,
+    ...judged,
     stopReason,
     summary,
     usage: usage ?? NO_USAGE,
-    ...defined({ commit, recovered, described, held, left, question, conflicts, failure }),
+    ...defined({ commit, recovered, described, held, left, question, conflicts }),
   };
 }
 

@@ -71,12 +71,16 @@ async function recordEnd(
     const at = new Date(now).toISOString();
     const postponed = wait && postponeAttempt(state, { ...attemptRef, ...wait }, { maxWaitMs, now: at });
     if (postponed !== undefined) return { entries: [postponed], result: 'postponed' };
-    if (outcome.verdict !== 'failed')
-      return { entries: [storyEnded(attemptRef, withQuestion(end, config, now))], result: undefined };
+    const { verdict } = outcome;
+    if (verdict !== 'failed')
+      return { entries: [storyEnded(attemptRef, withQuestion(end, config, now), { verdict })], result: undefined };
     const ended = pause === undefined ? outcome : waitTooLong(outcome, maxWaitMs);
     const failed = { ...attemptRef, ...signs, testOnly, ...ended };
     const { failure, entries } = judgeFailure(state, failed, { policies: config, now });
-    return { entries: [storyEnded(attemptRef, { ...ended, usage }, failure), ...entries], result: failure };
+    return {
+      entries: [storyEnded(attemptRef, { ...ended, usage }, { verdict, failure }), ...entries],
+      result: failure,
+    };
   });
 }
 

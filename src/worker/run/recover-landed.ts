@@ -52,7 +52,7 @@ export async function recoverLanded(
     if (story.approved !== undefined) await releaseHeldCommit(mirrorPath(home, repo.mirror), runId, key);
     const summary = 'landed before the worker stopped';
     const end = { verdict: 'passed', stopReason: 'SUCCESS', summary, commit, recovered: true } as const;
-    entries.push(...noted, storyEnded(attemptRef, end));
+    entries.push(...noted, storyEnded(attemptRef, end, { verdict: end.verdict }));
   }
   return entries;
 }

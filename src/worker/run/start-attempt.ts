@@ -146,5 +146,5 @@ function crashLoopEntry(state: RunState, { story, attempt }: PlannedAttempt, fac
   const summary = `workers died in the middle of this story, ${story.starts} times in a row`;
   const end: AttemptOutcome = { verdict: 'failed', stopReason: 'INFRASTRUCTURE', cause: 'worker-died', summary };
   const { failure } = judgeFailure(state, { ...attemptRef, ...end }, facts);
-  return storyEnded(attemptRef, end, failure);
+  return storyEnded(attemptRef, end, { verdict: 'failed', failure });
 }

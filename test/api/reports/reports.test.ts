@@ -5,7 +5,7 @@ import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { COST_GROUPS } from '../../../src/core/report/cost-report.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
-import { attempted, created, failed, passed, succeeded } from '../../support/journal.ts';
+import { attempted, created, failed, failing, passed, succeeded } from '../../support/journal.ts';
 
 const RETRIED = { story: 'US-001', attempt: 1 };
 const LATER = '2031-01-01T00:00:00.000Z';
@@ -96,7 +96,7 @@ describe('halo errors', () => {
       rule: 'hint',
       sign: { error: 'e', changed: true, denied: false, kind: 'gate' },
     } as const;
-    const events = failed('US-001').map((event) => (event.type === 'story.ended' ? { ...event, failure } : event));
+    const events = failing(failed('US-001'), { failure });
     await addRun([created(OLD, 1), ...events], 2);
     expect(await halo('errors', '--class', 'gate')).toMatchObject({
       code: 0,

@@ -18,8 +18,6 @@ it.each<[StopReason, FailureClass | undefined, FailureCause | undefined, string]
   ['ENGINE_ERROR', 'agent', undefined, 'AGENT_FAILED'],
   ['ENGINE_ERROR', 'agent', 'agent-overflow', 'LIMIT_REACHED'],
   ['ENGINE_ERROR', 'gate', undefined, 'LIMIT_REACHED'],
-  // Journals of older versions say no more than this.
-  ['ENGINE_ERROR', undefined, undefined, 'AGENT_FAILED'],
 ])('%s of class %s by %s is printed as %s', (reason, whose, cause, word) => {
   const failure = whose === undefined ? undefined : { class: whose, cause };
   expect(plainReason(reason, failure)).toBe(word);

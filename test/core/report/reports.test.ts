@@ -4,8 +4,9 @@ import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import { toAuditEntry } from '../../../src/core/report/audit-report.ts';
 import { COST_GROUPS, CostReader, groupCosts, parseCostGroups } from '../../../src/core/report/cost-report.ts';
+import { errorSignature } from '../../../src/core/failure/breaker.ts';
 import { FailureReader, groupErrors } from '../../../src/core/report/error-report.ts';
-import { attempted, COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';
+import { attempted, COMMIT, created, failed, failing, gateFailure, journalOf, passed } from '../../support/journal.ts';
 
 const RUN = '0tbq1aaaaaaaaaaa';
 const usage = (inputTokens: number, costUsd?: number): Usage => ({
@@ -119,9 +120,14 @@ describe('the errors of runs', () => {
 
   it('are one group where they differ only in numbers, with the latest as the sample', () => {
     const summary = (seconds: number) => `npm test did not end within ${seconds} s`;
+    const failure = gateFailure('hint');
     const ended = (attempt: number): JournalEntry => ({
       ...{ type: 'story.ended', story: 'US-001', attempt, verdict: 'failed', stopReason: 'TIMEOUT' },
-      ...{ summary: summary(attempt), usage: usage(1) },
+      ...{
+        summary: summary(attempt),
+        usage: usage(1),
+        failure: { ...failure, sign: { ...failure.sign, error: errorSignature(summary(attempt)) } },
+      },
     });
     const failures = [
       ...failuresOf(RUN, [ended(1), ended(2), ...failed('US-002')]),
@@ -157,8 +163,7 @@ describe('the errors of runs', () => {
       groupErrors([...failuresOf(RUN, entries), ...failuresOf('0tbq2bbbbbbbbbbb', entries, blog)]).map(
         ({ count }) => count,
       );
-    const ends = (end: Partial<JournalEntry & { type: 'story.ended' }>) =>
-      failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, ...end } : entry));
+    const ends = (end: Parameters<typeof failing>[1]) => failing(failed('US-001'), end);
     expect(both(...failed('US-001'))).toEqual([1, 1]);
     for (const summary of ['`npm test` exited with 1', 'gate exited 1: `npm run lint`', 'setup exited 2: `npm ci`'])
       expect(both(...ends({ summary }))).toEqual([1, 1]);
@@ -176,14 +181,14 @@ describe('the errors of runs', () => {
         entry.type === 'gate.ended' ? { ...entry, failed: { count: tests.length, tests } } : entry,
       );
     };
+    const { sign, ...failure } = gateFailure('hint');
+    const slow = { ...failure, sign: { ...sign, error: 'too slow' } };
     const failures = failuresOf(RUN, [
       ...naming(1, 'adds 2', 'sums'),
       ...naming(2, 'sums', 'adds 2'),
       ...naming(3, 'adds 3'),
       // This attempt failed for another reason than its tests.
-      ...naming(4, 'adds 3').map((entry) =>
-        entry.type === 'story.ended' ? { ...entry, stopReason: 'TIMEOUT' as const, summary: 'too slow' } : entry,
-      ),
+      ...failing(naming(4, 'adds 3'), { stopReason: 'TIMEOUT', summary: 'too slow', failure: slow }),
       ...failed('US-001', 5),
     ]);
     expect(groupErrors(failures).map(({ count, signature }) => [count, signature])).toEqual([

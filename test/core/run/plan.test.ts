@@ -6,7 +6,18 @@ import { isStillPlanned, planNext } from '../../../src/core/run/plan.ts';
 import { isOver, questionLines } from '../../../src/core/run/questions.ts';
 import { openFeedback } from '../../../src/core/run/reviewed-story.ts';
 import { NO_USAGE } from '../../../src/core/agent.ts';
-import { asked, attempted, COMMIT, created, failed, held, passed, stateOf } from '../../support/journal.ts';
+import {
+  asked,
+  attempted,
+  COMMIT,
+  created,
+  failed,
+  failing,
+  gateFailure,
+  held,
+  passed,
+  stateOf,
+} from '../../support/journal.ts';
 
 function plan(...entries: JournalEntry[]) {
   const next = planNext(stateOf(...entries));
@@ -22,8 +33,7 @@ const note = {
   rule: 'hint',
   sign: { error: 'no', changed: true, denied: false, kind: 'gate' },
 } as const;
-const signed = (story: string) =>
-  failed(story).map((entry) => (entry.type === 'story.ended' ? { ...entry, failure: note } : entry));
+const signed = (story: string) => failing(failed(story), { failure: note });
 const opened: JournalEntry = { type: 'breaker.opened', reason: '1 failure in a row' };
 
 describe('planNext', () => {
@@ -61,8 +71,9 @@ describe('planNext', () => {
     const stopped = [first, ...twice('US-001'), ...twice('US-002'), ended];
     const retried = [...stopped, { type: 'run.retried' as const, by: 'me', stories: ['US-002'] }];
     expect(plan(...retried)).toEqual(['US-002', 3]);
-    expect(plan(...retried, ...failed('US-002', 3))).toEqual(['US-002', 4]);
-    expect(plan(...retried, ...failed('US-002', 3), ...failed('US-002', 4))[0]).toBe('ATTEMPTS_EXHAUSTED');
+    const again = failed('US-002', 3, 'hint');
+    expect(plan(...retried, ...again)).toEqual(['US-002', 4]);
+    expect(plan(...retried, ...again, ...failed('US-002', 4))[0]).toBe('ATTEMPTS_EXHAUSTED');
   });
 
   it.each<[string, JournalEntry[], string | undefined]>([
@@ -146,8 +157,7 @@ describe('planNext', () => {
   });
 
   it('ends with the stop reason itself if only one attempt is allowed', () => {
-    const state = { ...stateOf(created('r', 1), ...failed('US-001')), maxAttempts: 1 };
-    expect(planNext(state)).toMatchObject({ kind: 'end', stopReason: 'GATE_FAILED' });
+    expect(plan(created('r', 1), ...failed('US-001', 1, 'halt'))[0]).toBe('GATE_FAILED');
   });
 
   it('ends after several attempts with the reason as one sentence', () => {
@@ -245,6 +255,7 @@ describe('planNext', () => {
         summary: 'met',
         usage: NO_USAGE,
         conflicts: ['a.txt'],
+        failure: { ...gateFailure('wait'), class: 'environment' },
       };
       const once = four({ attempts: 1, parallel: 1 });
       expect(plan(once, ...attempted('US-001'), met)).toEqual(['US-001', 2]);
@@ -285,13 +296,8 @@ describe('an attempt that was planned', () => {
   });
 
   it('is the last one after a failure that no retry helps', () => {
-    const sign = { by: 'US-001#1', error: 'e', changed: true, denied: false, kind: 'gate' };
-    const withRule = (rule: 'hint' | 'halt') =>
-      failed('US-001').map((entry): JournalEntry =>
-        entry.type === 'story.ended' ? { ...entry, failure: { class: 'gate', rule, sign } } : entry,
-      );
-    expect(plan(created('r', 1), ...withRule('hint'))).toEqual(['US-001', 2]);
-    expect(plan(created('r', 1), ...withRule('halt'))[0]).toBe('GATE_FAILED');
+    expect(plan(created('r', 1), ...failed('US-001', 1, 'hint'))).toEqual(['US-001', 2]);
+    expect(plan(created('r', 1), ...failed('US-001', 1, 'halt'))[0]).toBe('GATE_FAILED');
   });
 
   it('waits for its model only for as long as is allowed in total', () => {

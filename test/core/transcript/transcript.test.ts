@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { NO_USAGE } from '../../../src/core/agent.ts';
+import { gateFailure } from '../../support/journal.ts';
 
 const START = '2030-01-01T00:00:00.000Z';
 
@@ -71,7 +72,10 @@ describe('transcribe', () => {
     expect(lines(60, { ...ended, verdict: 'passed', stopReason: 'SUCCESS', commit })).toEqual([
       '  1m 00s  US-001    story    PASSED  1a2b3c4  Adds the cart.',
     ]);
-    expect(lines(60, { ...ended, verdict: 'failed', stopReason: 'GATE_FAILED' })[0]).toContain('FAILED  GATE_FAILED');
+    const failure = gateFailure('hint');
+    expect(lines(60, { ...ended, verdict: 'failed', stopReason: 'GATE_FAILED', failure })[0]).toContain(
+      'FAILED  GATE_FAILED',
+    );
     expect(lines(3700, { type: 'run.ended', stopReason: 'SUCCESS', detail: '2 of 2 stories landed' })).toEqual([
       '  1h 01m            run      SUCCESS  2 of 2 stories landed',
     ]);

@@ -67,8 +67,6 @@ const failureOf = async (work: Promise<unknown>) => {
 /** A notification of each type, from the events of runs. */
 function everyNotification(): Notification[] {
   const ref = { story: 'US-001', attempt: 1 };
-  const sign = { by: 'US-001#1', error: '', changed: true, denied: false, kind: 'gate' };
-  const failure = { class: 'gate', rule: 'halt', sign } as const;
   const end = (stopReason: 'SUCCESS' | 'GATE_FAILED' | 'USER_ABORT'): JournalEntry => ({
     ...{ type: 'run.ended', stopReason, detail: 'why' },
   });
@@ -78,11 +76,7 @@ function everyNotification(): Notification[] {
     [{ ...created(), needsApproval: true }, ...passed('US-001'), end('SUCCESS')],
     [created(), ...asked('US-001')],
     [created(), ...held('US-001')],
-    [
-      created(),
-      ...failed('US-001').map((entry) => (entry.type === 'story.ended' ? { ...entry, failure } : entry)),
-      end('GATE_FAILED'),
-    ],
+    [created(), ...failed('US-001', 1, 'halt'), end('GATE_FAILED')],
     [created(), end('USER_ABORT')],
     [
       { ...created(), user: 'ada' },

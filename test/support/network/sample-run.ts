@@ -1,6 +1,6 @@
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import type { ScriptedHome } from '../halo/scripted-home.ts';
-import { BASE, COMMIT, created } from '../journal.ts';
+import { BASE, COMMIT, created, gateFailure } from '../journal.ts';
 
 /** The stories of the sample run, with what they depend on. */
 const STORIES: Record<string, string[]> = {
@@ -113,7 +113,7 @@ function attempt(story: string, number: number, exitCode: number): JournalEntry[
         }
       : {
           ...{ type: 'story.ended', ...ref, verdict: 'failed', stopReason: 'GATE_FAILED', usage },
-          summary: '`npm test` exited with 1',
+          ...{ summary: '`npm test` exited with 1', failure: gateFailure('hint') },
         },
   ];
 }

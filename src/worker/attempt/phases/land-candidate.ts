@@ -64,7 +64,10 @@ export async function landCandidate(
     const noted = await writeProofNote({ ...proof, ...(approval && { approvedBy: approval.by }) });
     const ms = Math.round(performance.now() - started);
     const ended: JournalEntry = { type: 'phase.ended', phase: 'land', ms, ...attemptRef };
-    return { entries: [ended, ...noted, storyEnded(attemptRef, outcome)], result: { kind: 'landed', outcome } };
+    return {
+      entries: [ended, ...noted, storyEnded(attemptRef, outcome, { verdict: 'passed' })],
+      result: { kind: 'landed', outcome },
+    };
   });
   // oxlint-disable-next-line typescript/no-misused-promises -- `finally` waits for the promise
   const result = await landed.finally(release);
