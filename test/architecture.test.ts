@@ -57,6 +57,7 @@ describe('each rule finds what breaks it', () => {
     ['gateway/a.ts', "import { type B, type C } from '../sandbox/sandbox.ts';"],
     ['worker/a.ts', "import { b } from '../git/b.ts';"],
     ['cli/main.ts', "import { b } from '../queue/b.ts';"],
+    ['cli/commands/a.ts', "await import('../../api/b.ts')"],
   ])('%s may say %s', (path, text) => expect(findForbiddenEdges(parse(path, text))).toEqual([]));
 
   test('a cycle is found, also if one of its imports is of types only', () => {

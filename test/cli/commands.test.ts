@@ -70,8 +70,7 @@ describe('halo submit', () => {
   });
 
   it('finds the PRD in a usual place if none is named, and prints its path', async () => {
-    const services = { discoverPrd: ({ repo }: { repo: string }) => Promise.resolve(join(repo, 'prd.json')) };
-    const result = await halo(['submit', '--repo', folder], { services });
+    const result = await halo(['submit', '--repo', folder]);
     expect(operations.submitted[0]?.prd.path).toBe(join(folder, 'prd.json'));
     expect(result.stderr).toContain(`PRD ${join(folder, 'prd.json')}\n`);
     expect((await halo(['submit', '--repo', 'a', '--repo', 'b'])).code).toBe(2);

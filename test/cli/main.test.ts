@@ -1,9 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { readTerminal } from '../../src/config/environment/terminal-settings.ts';
 import { takeColor } from '../../src/cli/process-io.ts';
 import { COMMANDS, GROUPS } from '../../src/cli/program.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
+import { hostOf } from '../support/halo/host.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { openMemory } from '../support/memory-operations.ts';
 import { succeeded } from '../support/journal.ts';
 import { AGENT_IDS } from '../../src/core/agent.ts';
@@ -152,8 +156,10 @@ describe('completion', () => {
     const operations = openMemory();
     operations.addRun(succeeded('0aaa'));
     operations.addRun(succeeded('0bbb'));
-    const listSettings = () => Promise.resolve({ keys: ['limits.memory', 'retry.attempts'], profiles: ['ci'] });
-    const { stdout, code } = await runCli(['__complete', ...words], { operations, services: { listSettings } });
+    const home = tempDir();
+    writeFileSync(join(home, 'config.toml'), '[profiles.ci.retry]\nattempts = 1\n');
+    const services = { readHost: () => Promise.resolve(hostOf(home)) };
+    const { stdout, code } = await runCli(['__complete', ...words], { operations, services });
     expect(code).toBe(0);
     return stdout
       .trimEnd()
@@ -177,8 +183,8 @@ describe('completion', () => {
     expect(await complete('logs', '0b', '--story', '')).toEqual(['US-001']);
     expect(await complete('show', '0b', '')).toEqual(['US-001']);
     expect(await complete('submit', '--profile', '')).toEqual(['ci']);
-    expect(await complete('run', '-c', 'ret')).toEqual(['retry.attempts=']);
-    expect(await complete('config', 'show', 'lim')).toEqual(['limits.memory']);
+    expect(await complete('run', '-c', 'retry.att')).toEqual(['retry.attempts=']);
+    expect(await complete('config', 'show', 'limits.mem')).toEqual(['limits.memory']);
     expect(await complete('submit', '--after', '')).toEqual(['0bbb', '0aaa']);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import { runCli } from '../support/terminal/cli-world.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { openMemory } from '../support/memory-operations.ts';
 
 /** What a command does later does not matter here. */
@@ -11,13 +12,10 @@ const SERVER = 'http://halo.test:7070';
 async function halo(words: string[], apiUrl: string | undefined, shown = false) {
   const services = {
     readHost: () => Promise.resolve({ home: '/halo', redisUrl: undefined, apiUrl, apiToken: undefined }),
-    readConfig: () => Promise.resolve({ text: '', json: {} }),
     diagnose: () => Promise.resolve([]),
     check: fail,
-    createProject: fail,
-    buildSnapshot: fail,
   };
-  return runCli(words, { operations: openMemory(), services, terminal: { shown } });
+  return runCli(words, { operations: openMemory(), services, cwd: tempDir(), terminal: { shown } });
 }
 
 describe('with HALO_URL set, a command names the machine that it uses', () => {

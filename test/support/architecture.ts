@@ -34,7 +34,8 @@ const MAY_IMPORT: Record<string, { values: string[]; types: string[] }> = {
   api: { values: [...PURE, ...ADAPTERS, 'config', 'worker'], types: [] },
   // What a person sees and can do: every surface paints it.
   view: { values: PURE, types: ['api'] },
-  cli: { values: [...PURE, 'config', 'tui', 'view'], types: ['api'] },
+  // Commands import what they run, when they run it.
+  cli: { values: [...PURE, 'config', 'prd', 'tui', 'view', 'api'], types: [] },
   tui: { values: [...PURE, 'view'], types: ['api'] },
   web: { values: ['core', 'view'], types: ['api'] },
   mcp: { values: [...PURE, 'view', 'api/operations', 'api/operations.ts'], types: ['api'] },
@@ -107,7 +108,7 @@ const WORDS: { what: string; pattern: RegExp; allowed: string[]; isQuoted?: true
 
 /** The files that put the program together: they may construct adapters. */
 function isCompositionRoot(path: string): boolean {
-  return /(^|\/)(main|compose(-\w+)?)\.ts$/.test(path);
+  return /(^|\/)(main|compose)\.ts$/.test(path);
 }
 
 /** All TypeScript files below a folder, also those with JSX. */

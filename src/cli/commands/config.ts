@@ -44,8 +44,14 @@ See also: halo init, halo run`;
 async function showSettings(name: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const folder = resolve(cli.cwd, flags.repo);
   const { profile, changed } = flags;
-  const shown = await cli.services.readConfig({ folder, profile, set: settingsOf(flags), name, changed });
-  if (flags.json) return cli.printJson(shown.json);
-  if (cli.terminal.shown) return cli.write(shown.text);
-  await cli.writeExactly(Buffer.from(shown.text));
+  const [{ readConfig }, { filterSettings, formatConfig, formatConfigJson }] = await Promise.all([
+    import('../../api/repository/repo-config.ts'),
+    import('../../config/output/format-config.ts'),
+  ]);
+  const read = await readConfig({ host: await cli.services.readHost(), folder, profile, set: settingsOf(flags) });
+  const settings = filterSettings(read.settings, { name, changed });
+  if (flags.json) return cli.printJson(formatConfigJson(settings));
+  const text = formatConfig(settings);
+  if (cli.terminal.shown) return cli.write(text);
+  await cli.writeExactly(Buffer.from(text));
 }

@@ -61,7 +61,8 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
       hint: 'Leave out --list, or --agent, --profile and -c.',
     });
   if (flags.list === true) return importItems(document, { flags, out }, cli);
-  const imported = await cli.services.openImport({
+  const { openImport } = await import('../../api/repository/import-document.ts');
+  const imported = await openImport((await cli.services.readHost()).home, {
     ...(await readDocument(document, cli)),
     out,
     folder: cli.cwd,
@@ -78,7 +79,8 @@ async function importDocument(document: string, flags: Flags, cli: Cli): Promise
 
 /** Shows the stories of the lists and, if the user confirms, writes them. */
 async function importItems(document: string, { flags, out }: { flags: Flags; out: string }, cli: Cli): Promise<void> {
-  const imported = await cli.services.importList({
+  const { importList } = await import('../../api/repository/import-list.ts');
+  const imported = await importList({
     ...(await readDocument(document, cli)),
     out,
     folder: cli.cwd,

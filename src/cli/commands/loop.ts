@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import { InvalidArgumentError } from 'commander';
 import type { Cli, Define } from '../cli.ts';
 import { addTaskOptions, labelled, type TaskFlags } from '../options/run-options.ts';
@@ -39,9 +40,14 @@ The program gets --tasks, --task-id, --workspace, --prompt and --assignee. Its e
 See also: halo task, halo run`;
 
 async function loop(flags: Flags, cli: Cli): Promise<void> {
-  cli.exitCode = await cli.services.runLoop(
+  const [{ runLoop }, { processEnv }] = await Promise.all([
+    import('../../api/compat/lever/run-loop.ts'),
+    import('../../config/environment/host.ts'),
+  ]);
+  cli.exitCode = await runLoop(
     {
       cwd: cli.cwd,
+      userHome: homedir(),
       workspace: flags.workspace,
       tasks: flags.tasks,
       prompt: flags.prompt,
@@ -51,6 +57,7 @@ async function loop(flags: Flags, cli: Cli): Promise<void> {
       most: flags.loop === true ? 0 : (flags.loop ?? 0),
     },
     {
+      env: processEnv(),
       log: labelled(flags.assignee, cli),
       onStop: (listener) =>
         // A terminal sends Ctrl-C to the task agent as well; a second signal would make it exit immediately.

@@ -27,7 +27,8 @@ See also: halo init, halo check, halo run`;
 
 async function create(name: string, agent: string, cli: Cli): Promise<void> {
   const folder = resolve(cli.cwd, name);
-  const { files } = await cli.services.createProject({ folder, agent });
+  const { createProject } = await import('../../api/repository/new-project.ts');
+  const { files } = await createProject({ folder, agent });
   await cli.print(`${cli.paint('good', 'created')}  ${safeLine(folder, 500)}`);
   await cli.print(`files    ${files.join(', ')}`);
   const to = printableShellWord(relative(cli.cwd, folder) || '.');

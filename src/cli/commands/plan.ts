@@ -75,7 +75,8 @@ async function plan(goal: string, flags: Flags, cli: Cli): Promise<void> {
   const documents = [];
   for (const file of flags.from ?? []) documents.push(await readDocument(file, cli));
   const prd = resolve(cli.cwd, flags.prd ?? (await usualPlan(repo, flags)));
-  const session = await cli.services.openPlan({
+  const { openPlan } = await import('../../api/repository/open-plan.ts');
+  const session = await openPlan({
     repo,
     goal,
     documents,

@@ -95,7 +95,18 @@ async function validate(wanted: string | undefined, flags: ValidateFlags, cli: C
     flags.source === undefined
       ? await readPrd(wanted ?? (await chooseOwnPrd(cli)), cli)
       : await readIssues(flags.source, flags, cli);
-  const prd = await cli.services.validatePrd({ path, bytes, as: flags.as, folder: cli.cwd, set: flags.config ?? [] });
+  const [{ validatePrd }, { readConfig }] = await Promise.all([
+    import('../../api/repository/prd-rules.ts'),
+    import('../../api/repository/repo-config.ts'),
+  ]);
+  const set = flags.config ?? [];
+  const { config } = await readConfig({
+    host: await cli.services.readHost(),
+    folder: cli.cwd,
+    profile: undefined,
+    set,
+  });
+  const prd = validatePrd({ path, bytes }, { as: flags.as, requireCriteria: config.prd.criteria === 'required' });
   const estimate = await findEstimate(
     { prd: { path, bytes }, repo: '.', flags: defined({ config: flags.config }) },
     cli,
@@ -190,7 +201,11 @@ function describeWarnings({ warnings }: Prd, cli: Cli): string[] {
 
 async function convert(file: string, to: string, cli: Cli): Promise<void> {
   const { path, bytes } = await readPrd(file, cli);
-  const { text, warnings, lost } = await cli.services.convertPrd({ path, bytes, to });
+  const [{ convertPrd }, { parseDialectId }] = await Promise.all([
+    import('../../prd/convert-prd.ts'),
+    import('../../prd/dialect-registry.ts'),
+  ]);
+  const { text, warnings, lost } = convertPrd(bytes, path, parseDialectId(to));
   await (cli.terminal.shown ? cli.write(text) : cli.writeExactly(Buffer.from(text)));
   for (const warning of warnings) await cli.note(`read: ${safeLine(warning, 1000)}`);
   for (const loss of lost) await cli.note(`changed: ${safeLine(loss, 1000)}`);

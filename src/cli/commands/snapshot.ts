@@ -118,8 +118,12 @@ async function build({ repo, profile, config = [], json }: BuildFlags, cli: Cli)
     if (!json) await cli.write(output.write(bytes));
   };
   const folder = resolve(cli.cwd, repo);
+  const [host, { buildRepositorySnapshot }] = await Promise.all([
+    cli.services.readHost(),
+    import('../../api/snapshots/build-repository-snapshot.ts'),
+  ]);
   const built = await stoppable(cli, (signal) =>
-    cli.services.buildSnapshot({ folder, profile, set: config, signal, onOutput }),
+    buildRepositorySnapshot(host, { folder, profile, set: config, signal, onOutput }),
   );
   const { state, key, reason } = built;
   if (state === 'refused' || state === 'failed') cli.exitCode = exitCodeOf('GATE_FAILED');

@@ -140,7 +140,8 @@ async function prepare(file: string | undefined, flags: Flags, cli: Cli): Promis
       throw new HaloError('USAGE', '--batch cannot be combined with a PRD or --repo.', {
         hint: 'Remove the PRD and --repo, or --batch.',
       });
-    const members = await cli.services.readBatch(resolve(cli.cwd, flags.batch));
+    const { readBatch } = await import('../../api/submit/batch-file.ts');
+    const members = await readBatch(resolve(cli.cwd, flags.batch));
     return { submit: (operations) => operations.submitBatch({ ...options, members }) };
   }
   const repos = (flags.repo ?? ['.']).map((repo) => repoSource(cli.cwd, repo));

@@ -1,3 +1,4 @@
+import { homedir } from 'node:os';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Cli, Define } from '../cli.ts';
 import type { Flag } from '../../core/review/flags.ts';
@@ -49,9 +50,11 @@ See also: halo loop, halo prd validate`;
 async function task(flags: Flags, cli: Cli): Promise<void> {
   if (flags.next && flags.taskId !== undefined)
     throw new HaloError('USAGE', '--next and --task-id exclude each other.', { hint: 'Use one of them.' });
-  cli.exitCode = await cli.services.performTask(
+  const { performTask } = await import('../../api/compat/lever/perform-task.ts');
+  cli.exitCode = await performTask(
     {
       cwd: cli.cwd,
+      userHome: homedir(),
       workspace: flags.workspace,
       tasks: flags.tasks,
       prompt: flags.prompt,
@@ -60,6 +63,7 @@ async function task(flags: Flags, cli: Cli): Promise<void> {
       confirm: flags.confirm,
     },
     {
+      host: await cli.services.readHost(),
       log: labelled(flags.assignee, cli),
       execute: (request, { begin, finish }) =>
         runHere(request, {

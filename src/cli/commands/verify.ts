@@ -60,10 +60,11 @@ async function verify(
       hint: 'Name a run or a commit, or check new commits with `halo verify --ci`.',
     });
   const folder = resolve(cli.cwd, repo);
+  const [host, { verify }] = await Promise.all([cli.services.readHost(), import('../../api/runs/verify-commit.ts')]);
   const { good, remarks } = await stoppable(cli, async (signal) => {
     let good = true;
     const remarks = new Set<string>();
-    for await (const verified of cli.services.verify({ target, folder, trustRecord: trustRecord === true, signal })) {
+    for await (const verified of verify(host, { target, folder, trustRecord: trustRecord === true, signal })) {
       good &&= verified.checks.every(({ ok }) => ok !== false);
       for (const remark of verified.remarks) remarks.add(remark);
       await (json ? cli.printJson(verified) : cli.print(...page(verified, cli), ''));
@@ -90,7 +91,12 @@ async function showNewCommits(range: string | undefined, flags: Flags, cli: Cli)
     );
   const pushed = preReceive ? (await readStream(cli.stdin, MAX_PUSH_BYTES)).toString('utf8') : undefined;
   const counts = { proven: 0, human: 0, refused: 0 };
-  for await (const checked of cli.services.checkCommits({
+  const [{ checkCommits }, { processEnv }] = await Promise.all([
+    import('../../api/runs/check-commits.ts'),
+    import('../../config/environment/host.ts'),
+  ]);
+  for await (const checked of checkCommits(await cli.services.readHost(), {
+    env: processEnv(),
     folder: resolve(cli.cwd, repo),
     range,
     pushed,

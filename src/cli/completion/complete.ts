@@ -52,7 +52,7 @@ async function findCompletions(before: string[], current: string, cli: Cli): Pro
   if (argument?.name() === 'runId') return runIds(cli);
   if (argument?.name() === 'story') return storyIds(before, cli);
   if (argument?.name() === 'key' && command.parent?.name() === 'config')
-    return (await cli.services.listSettings(cli.cwd)).keys.map((word) => ({ word, meaning: '' }));
+    return (await listKeys()).map((word) => ({ word, meaning: '' }));
   return takesPrdName(argument?.name(), command) ? prdNames(cli) : [];
 }
 
@@ -73,9 +73,9 @@ async function valuesOf(option: Option, { before, cli }: { before: string[]; cli
     case '--resume':
       return runIds(cli);
     case '--profile':
-      return (await cli.services.listSettings(cli.cwd)).profiles.map((word) => ({ word, meaning: 'a profile' }));
+      return (await profileNames(cli)).map((word) => ({ word, meaning: 'a profile' }));
     case '--config':
-      return (await cli.services.listSettings(cli.cwd)).keys.map((key) => ({ word: `${key}=`, meaning: '' }));
+      return (await listKeys()).map((key) => ({ word: `${key}=`, meaning: '' }));
     default:
       return [];
   }
@@ -106,4 +106,14 @@ const MAX_RUNS = 200;
 async function runIds(cli: Cli): Promise<Completion[]> {
   const { runs } = await cli.withOperations((operations) => operations.listRuns({ newest: MAX_RUNS }));
   return runs.map((run) => ({ word: run.runId, meaning: `${run.stopReason ?? run.status}, ${run.project}` }));
+}
+
+async function listKeys(): Promise<string[]> {
+  const { CONFIG_KEYS } = await import('../../config/keys.ts');
+  return [...CONFIG_KEYS.keys()];
+}
+
+async function profileNames(cli: Cli): Promise<string[]> {
+  const { listProfiles } = await import('../../api/repository/repo-config.ts');
+  return listProfiles({ host: await cli.services.readHost(), folder: cli.cwd });
 }

@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isPrdName, PRD_FILE, PRDS_FOLDER, PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
+import type { Prd, PrdFile } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { isInside, pathExists, readRegularFile, readStream } from '../../lib/fs.ts';
 import type { Cli } from '../cli.ts';
@@ -27,11 +28,21 @@ export async function readPrd(file: string, io: Input): Promise<InputFile> {
   return readInput(named ?? file, { what: 'PRD', hint }, io);
 }
 
+/** Parses a PRD; `as`: the id of its dialect, whose tool has its rules checked as well. Throws PRD_INVALID, USAGE. */
+export async function parsePrdFile({ path, bytes }: PrdFile, as?: string): Promise<Prd> {
+  const [{ parsePrd }, { parseDialectId }] = await Promise.all([
+    import('../../prd/parse-prd.ts'),
+    import('../../prd/dialect-registry.ts'),
+  ]);
+  return parsePrd(bytes, path, as === undefined ? undefined : parseDialectId(as));
+}
+
 /** The path of the PRD in a usual place of the repository; names it on stderr. Throws PRD_UNREADABLE. */
 export async function resolveUsualPrd(repo: string, cli: Cli): Promise<string> {
   const here = repo === cli.cwd ? await resolveRepository(cli.cwd) : repo;
   const hint = 'Pass a PRD file, e.g. `halo run tasks.md`, or create a PRD with `halo prd new <name>`.';
-  const path = await cli.services.discoverPrd({ repo: here, hint });
+  const { discoverPrd } = await import('../../api/repository/discover-prd.ts');
+  const path = await discoverPrd({ repo: here, hint });
   await cli.note(cli.paintErr('quiet', `PRD ${safeLine(path)}`));
   return path;
 }

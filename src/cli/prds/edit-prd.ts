@@ -8,7 +8,7 @@ import type { Prd } from '../../core/prd/prd.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { readRegularFile } from '../../lib/fs.ts';
 import type { Cli, Define } from '../cli.ts';
-import { assertInRepository, readPrd, requireNamedPrd } from '../options/read-prd.ts';
+import { assertInRepository, parsePrdFile, readPrd, requireNamedPrd } from '../options/read-prd.ts';
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
@@ -45,7 +45,7 @@ export async function editPrd(wanted: string | undefined, cli: Cli): Promise<voi
   const off = cli.onStop(() => undefined);
   try {
     await cli.services.editFile(draft);
-    const saved = await saveDraft(draft, { name, path, before, cli });
+    const saved = await saveDraft(draft, { name, path, before });
     if (saved === undefined) return await cli.note('nothing changed');
     const count = saved.stories.length;
     await cli.note(`saved ${safeLine(name)}: ${count} ${count === 1 ? 'story' : 'stories'}`);
@@ -91,14 +91,13 @@ interface Edited {
   name: string;
   path: string;
   before: Buffer;
-  cli: Cli;
 }
 
 /** Saves a valid draft and returns it; undefined if nothing has changed. */
-async function saveDraft(draft: string, { name, path, before, cli }: Edited): Promise<Prd | undefined> {
+async function saveDraft(draft: string, { name, path, before }: Edited): Promise<Prd | undefined> {
   const after = await tryReadFile(draft);
   if (after === undefined || after.equals(before)) return undefined;
-  const prd = await cli.services.parsePrd({ path: draft, bytes: after, as: 'daedalus' }).catch((error: unknown) => {
+  const prd = await parsePrdFile({ path: draft, bytes: after }, 'daedalus').catch((error: unknown) => {
     if (!(error instanceof HaloError)) throw error;
     const stays = `${path} is unchanged; \`halo prd edit ${name}\` continues with your draft.`;
     throw new HaloError(error.code, error.message, { hint: `${error.hint ?? ''} ${stays}`.trim(), cause: error });

@@ -21,8 +21,11 @@ export async function readEstimate({ prd, repo, flags }: EstimateQuery, cli: Cli
   const source = isFolder ? await resolveRepository(named) : named;
   // The settings in the repository of a URL are not known here.
   const folder = isFolder ? source : '/';
-  const agent = await cli.services.readAgent({ folder, profile, set: settingsOf(settings) });
-  return cli.withOperations((operations) => operations.estimatePrd({ prd, repo: source, ...agent }));
+  const { readConfig } = await import('../../api/repository/repo-config.ts');
+  const query = { host: await cli.services.readHost(), folder, profile, set: settingsOf(settings) };
+  const { agent, model } = (await readConfig(query)).config;
+  const name = model.api === undefined ? undefined : model.name;
+  return cli.withOperations((operations) => operations.estimatePrd({ prd, repo: source, agent, model: name }));
 }
 
 /** The same next to something else: undefined if too little is known, or if it cannot be read. */

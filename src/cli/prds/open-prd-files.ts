@@ -5,7 +5,7 @@ import { isPrdName, PRD_FILE } from '../../core/prd/prd-names.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import type { PrdEntry, PrdFiles } from '../../tui/top/prds/prd-files.ts';
 import type { Cli } from '../cli.ts';
-import { listPrdFolders, readPrd } from '../options/read-prd.ts';
+import { listPrdFolders, parsePrdFile, readPrd } from '../options/read-prd.ts';
 import { resolveRepository } from '../options/resolve-run.ts';
 import { editPrd } from './edit-prd.ts';
 import { createPrd } from './new-prd.ts';
@@ -17,7 +17,7 @@ export function openPrdFiles(cli: Cli): PrdFiles {
     async list() {
       const repo = await resolveRepository(cwd);
       const named = (await listPrdFolders(cwd)).filter(({ name }) => isPrdName(name));
-      const usual = await findUsual(repo, cli);
+      const usual = await findUsual(repo);
       const others = usual === undefined || named.some(({ path }) => path === usual) ? [] : [usual];
       const files = [
         ...others.map((path) => ({ name: relative(repo, path), path, isNamed: false })),
@@ -36,8 +36,9 @@ export function openPrdFiles(cli: Cli): PrdFiles {
 }
 
 /** The PRD in a usual place; undefined if there is none, or more than one. */
-async function findUsual(repo: string, cli: Cli): Promise<string | undefined> {
-  return cli.services.discoverPrd({ repo, hint: '' }).catch((error: unknown) => {
+async function findUsual(repo: string): Promise<string | undefined> {
+  const { discoverPrd } = await import('../../api/repository/discover-prd.ts');
+  return discoverPrd({ repo, hint: '' }).catch((error: unknown) => {
     if (error instanceof HaloError) return undefined;
     throw error;
   });
@@ -46,7 +47,7 @@ async function findUsual(repo: string, cli: Cli): Promise<string | undefined> {
 async function readEntry(file: Pick<PrdEntry, 'name' | 'path' | 'isNamed'>, cli: Cli): Promise<PrdEntry> {
   const realPath = await realpath(file.path).catch(() => file.path);
   try {
-    const { project, stories } = await cli.services.parsePrd({ ...(await readPrd(file.path, cli)), as: undefined });
+    const { project, stories } = await parsePrdFile(await readPrd(file.path, cli));
     const rows = sortStories(stories).map(({ id, title, status, acceptance, priority }) => ({
       ...{ id, title, status, priority },
       criteria: acceptance.length,
@@ -60,11 +61,13 @@ async function readEntry(file: Pick<PrdEntry, 'name' | 'path' | 'isNamed'>, cli:
 
 /** The agent of the settings on this machine; undefined if a server has its own, or the settings are not valid. */
 async function findAgent(folder: string, cli: Cli): Promise<string | undefined> {
-  if ((await cli.services.readHost()).apiUrl !== undefined) return undefined;
-  const query = { folder, profile: undefined, set: [], name: 'agent', changed: undefined };
-  const value = await cli.services.readConfig(query).then(
-    ({ json }) => json['agent']?.value,
+  const [host, { readConfig }] = await Promise.all([
+    cli.services.readHost(),
+    import('../../api/repository/repo-config.ts'),
+  ]);
+  if (host.apiUrl !== undefined) return undefined;
+  return readConfig({ host, folder, profile: undefined, set: [] }).then(
+    ({ config }) => config.agent,
     () => undefined,
   );
-  return typeof value === 'string' ? value : undefined;
 }

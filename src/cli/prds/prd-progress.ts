@@ -4,7 +4,7 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import type { Cli } from '../cli.ts';
-import { readPrd, type NamedPrd } from '../options/read-prd.ts';
+import { parsePrdFile, readPrd, type NamedPrd } from '../options/read-prd.ts';
 import { stateText } from '../../core/listing/state-text.ts';
 
 interface StoryName {
@@ -31,7 +31,7 @@ export async function readPrdProgress(
   operations: Pick<Operations, 'listRuns'>,
   cli: Cli,
 ): Promise<PrdFileProgress> {
-  const { project, stories } = await cli.services.parsePrd({ ...(await readPrd(path, cli)), as: undefined });
+  const { project, stories } = await parsePrdFile(await readPrd(path, cli));
   const newest = await findNewestRun(operations, new Set([path, await realpath(path)]));
   const ordered = sortStories(stories);
   // Not every dialect has a field for a started story.

@@ -3,7 +3,7 @@ import type { RunView } from '../../api/operations/runs.ts';
 import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
-import type { LocalWorker } from '../compose-runs.ts';
+import type { LocalWorker } from '../compose.ts';
 import { untilIdle } from './stop-control.ts';
 
 /**

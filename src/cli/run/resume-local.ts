@@ -30,7 +30,8 @@ export function resumeHere<T>(request: ResumeRequest, how: RunHere<T>): Promise<
       runId: remote ? basename(request.run) : await resolveRunId(request.run, cli),
     });
     const { prd, repo, allowDirty } = request;
-    await cli.services.assertResumable({ state, record, prd, repo: remote ? undefined : repo, allowDirty });
+    const { assertResumable } = await import('../../api/runs/assert-resumable.ts');
+    await assertResumable({ state, record, prd, repo: remote ? undefined : repo, allowDirty });
     const owned = await reopenIfLeft(operations, state);
     const { runId, parallel, seq: after } = state;
     return { runId, parallel, after, warnings: [], ...owned, executed: owned.owner !== undefined };
@@ -63,7 +64,8 @@ export async function findForeignStart(
   const { cwd, services } = cli;
   if ((await services.readHost()).apiUrl !== undefined || (await findRunId(run, cli)) !== undefined) return undefined;
   const given = prd === undefined ? undefined : resolve(cwd, prd);
-  return services.findForeignPrd({ folder: resolve(cwd, run), prd: given, repo });
+  const { findForeignPrd } = await import('../../api/runs/foreign-run.ts');
+  return findForeignPrd({ folder: resolve(cwd, run), prd: given, repo });
 }
 
 /** Continues an ended run if work is left; returns the owner if this process will do it, and warnings. */

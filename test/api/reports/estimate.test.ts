@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { readSamples } from '../../../src/api/reports/read-samples.ts';
 import { estimateTool } from '../../../src/mcp/tools/prd-tools.ts';
-import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import type { PrdEstimate } from '../../../src/core/report/estimate.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created, journalOf, passed } from '../../support/journal.ts';
@@ -40,10 +39,17 @@ async function addRun(costs: readonly number[], change: Partial<JournalEntry & {
   return home.addRun([{ ...first, repo, agent: 'codex', ...change }, { type: 'run.started' }, ...stories, END]);
 }
 
+/** On the machine of the home, whose settings name the agent and its model. */
+function halo(...words: string[]) {
+  const submit = () =>
+    Promise.resolve({ runs: [{ runId: 'new-1', repo: repository.root, warnings: [], parallel: 1 }] });
+  writeFileSync(join(home.host.home, 'config.toml'), 'agent = "codex"\nmodel.name = "large"\n');
+  const services = { readHost: () => Promise.resolve(home.host) };
+  return runCli(words, { operations: { ...home.operations, submit }, services, cwd: repository.root });
+}
+
 function estimate(...words: string[]) {
-  const services = { readAgent: () => Promise.resolve({ agent: 'codex', model: 'large' }) };
-  const { operations } = home;
-  return runCli(['estimate', 'prd.json', ...words], { operations, services, cwd: repository.root });
+  return halo('estimate', 'prd.json', ...words);
 }
 
 it('halo estimate prints cost and time of the open stories, from the ended runs of the repository', async () => {
@@ -122,17 +128,6 @@ it('halo estimate says so if too few stories are known, and names a run that it 
 
 describe('the estimate before a run', () => {
   const LINE = /^Estimate: \$4\.00 \(\$4\.00 to \$4\.00\), 24\.0s \(24\.0s to 24\.0s\), from 3 earlier stories$/m;
-
-  function halo(...words: string[]) {
-    const services = {
-      readAgent: () => Promise.resolve({ agent: 'codex', model: 'large' }),
-      validatePrd: ({ bytes }: { bytes: Uint8Array }) => Promise.resolve(parsePrd(bytes, 'prd.json')),
-    };
-    const submit = () =>
-      Promise.resolve({ runs: [{ runId: 'new-1', repo: repository.root, warnings: [], parallel: 1 }] });
-    const operations = { ...home.operations, submit };
-    return runCli(words, { operations, services, cwd: repository.root });
-  }
 
   it('is one line of halo prd validate and of a dry run, and in their JSON', async () => {
     await addRun([2, 2, 2]);

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createProject } from '../../../src/api/repository/new-project.ts';
 import { readConfig } from '../../../src/api/repository/repo-config.ts';
-import { composeServices } from '../../../src/cli/compose.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { openMemory } from '../../support/memory-operations.ts';
@@ -17,9 +16,7 @@ beforeEach(() => void (parent = tempDir('halo new ä ')));
 const git = (dir: string, ...args: string[]) => execFileSync('git', args, { cwd: dir, encoding: 'utf8' }).trim();
 
 function halo(...words: string[]) {
-  const real = composeServices([]);
-  const services = { createProject: real.createProject.bind(real) };
-  return runCli(['new', ...words], { operations: openMemory(), services, cwd: parent });
+  return runCli(['new', ...words], { operations: openMemory(), cwd: parent });
 }
 
 describe('halo new <folder>', () => {

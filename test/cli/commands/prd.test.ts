@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { composeServices, type Services } from '../../../src/cli/compose.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { openMemory } from '../../support/memory-operations.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -30,13 +29,7 @@ beforeAll(async () => {
 });
 
 function halo(words: string[], stdin?: string) {
-  const real = composeServices([]);
-  const services: Partial<Services> = {
-    parsePrd: (file) => real.parsePrd(file),
-    validatePrd: (file) => real.validatePrd(file),
-    convertPrd: (file) => real.convertPrd(file),
-  };
-  return runCli(words, { operations: openMemory(), services, cwd: folder, ...(stdin === undefined ? {} : { stdin }) });
+  return runCli(words, { operations: openMemory(), cwd: folder, ...(stdin === undefined ? {} : { stdin }) });
 }
 
 describe('halo prd validate', () => {

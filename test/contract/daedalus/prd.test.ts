@@ -33,11 +33,7 @@ afterEach(() => {
 
 function halo(words: string[], cwd = repository.root) {
   const real = composeServices([]);
-  const services: Partial<Services> = {
-    parsePrd: (file) => real.parsePrd(file),
-    validatePrd: (file) => real.validatePrd(file),
-    editFile: (path) => real.editFile(path),
-  };
+  const services: Partial<Services> = { editFile: (path) => real.editFile(path) };
   return runCli(words, { operations, services, cwd });
 }
 

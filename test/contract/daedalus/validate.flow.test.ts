@@ -2,7 +2,6 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
-import { composeServices, type Services } from '../../../src/cli/compose.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { openMemory } from '../../support/memory-operations.ts';
@@ -38,12 +37,7 @@ const prdOf = (stories: object[], about: object = {}) => ({
 
 function halo(words: string[], document: object) {
   writeFileSync(path, bytesOf(document));
-  const real = composeServices([]);
-  const services: Partial<Services> = {
-    parsePrd: (file) => real.parsePrd(file),
-    validatePrd: (file) => real.validatePrd(file),
-  };
-  return runCli(words, { operations: openMemory(), services, cwd: repository.root });
+  return runCli(words, { operations: openMemory(), cwd: repository.root });
 }
 
 const validate = (document: object) => halo(['prd', 'validate', 'cart'], document);

@@ -2,7 +2,6 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
-import { composeServices, type Services } from '../../../src/cli/compose.ts';
 import { runCli } from '../../support/terminal/cli-world.ts';
 import { scripted } from '../../support/halo/halo.ts';
 import { openMemory } from '../../support/memory-operations.ts';
@@ -37,9 +36,7 @@ const linesOf = (document: object) => JSON.stringify(document, null, 2);
 
 function validate(text: string, ...words: string[]) {
   writeFileSync(path, text);
-  const real = composeServices([]);
-  const services: Partial<Services> = { validatePrd: (file) => real.validatePrd(file) };
-  return runCli(['prd', 'validate', path, ...words], { operations: openMemory(), services, cwd: repository.root });
+  return runCli(['prd', 'validate', path, ...words], { operations: openMemory(), cwd: repository.root });
 }
 
 describe('halo prd validate --as swanson', () => {

@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { verify } from '../../../src/api/runs/verify-commit.ts';
 import { applyDefaults } from '../../../src/config/apply-defaults.ts';
 import type { Host } from '../../../src/config/config.ts';
 import { parseProof, readProofText, type Proof } from '../../../src/core/review/proof.ts';
@@ -73,7 +72,7 @@ function push(text: string, on = commit): void {
 }
 
 async function halo(...words: string[]) {
-  const services = { verify: (query: Parameters<typeof verify>[1]) => verify(host, query) };
+  const services = { readHost: () => Promise.resolve(host) };
   return runCli(['verify', commit, '--repo', repository.root, ...words], { operations: openMemory(), services });
 }
 
