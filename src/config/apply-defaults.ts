@@ -2,7 +2,7 @@ import type { Config } from './config.ts';
 import { resolveConfig } from './resolve.ts';
 import { isRecord } from '../lib/guards.ts';
 
-/** Completes the stored configuration of a run: keys unknown to the version that wrote it get their default. */
+/** The stored configuration of a run. Keys that its record lacks have their default: it was refused, or the file was changed. */
 export function applyDefaults(stored: unknown): Config {
   const { model: preset, ...defaults } = resolveConfig({ cwd: '/' }).config;
   const config = complete(stored, defaults) as Config;

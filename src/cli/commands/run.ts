@@ -59,7 +59,7 @@ export const define: Define = (command, cli) => {
     .option(...PROMPT_FILE)
     .option(...STORY)
     .option(...DRY_RUN)
-    .option('--sandbox', 'accepted for compatibility; agents always run in sandboxes')
+    .option('--sandbox', 'changes nothing: agents always run in sandboxes')
     .option('--allow-dirty', 'accept uncommitted changes; they are not part of the run')
     .option('--from-head', 'start from the checked-out commit, even if it lacks stories that the PRD marks as done')
     .option('--json', 'print journal events as JSON, one per line')
