@@ -1,4 +1,7 @@
 /** The requests of halo and of its tests to a container engine: only the fields that they use. */
+/** The exit code of the engine where the machine lacks what it needs. Any other one is a fault of the engine. */
+export const CANNOT_RUN = 3;
+
 export interface CreateRequest {
   Image: string;
   Entrypoint?: string[] | null;

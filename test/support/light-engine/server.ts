@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers';
 import type { Duplex } from 'node:stream';
 import { join } from 'node:path';
 import Docker from 'dockerode';
-import { ApiError, type CreateRequest } from './api.ts';
+import { ApiError, CANNOT_RUN, type CreateRequest } from './api.ts';
 import { createControlGroups } from './cgroup.ts';
 import { Container, type Machinery } from './containers.ts';
 import { filterRows, readFilters } from './filters.ts';
@@ -302,7 +302,7 @@ server.on('upgrade', (request, socket, head) => {
 });
 void begin().catch((error: unknown) => {
   process.stderr.write(`light engine: ${String(error)}\n`);
-  process.exit(1);
+  process.exit(CANNOT_RUN);
 });
 
 /** Listens once everything that a container needs has worked: the machine's engine, its layers, mounts, control groups. */

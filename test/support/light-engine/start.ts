@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
+import { CANNOT_RUN } from './api.ts';
 import { HALO_IMAGE } from '../../../src/sandbox/docker/image/image-recipe.ts';
 import { fastFolder } from '../suite/fast-folder.ts';
 import { removeFolder, tmpOf } from './remove-folder.ts';
@@ -22,6 +23,9 @@ export interface LightEngine {
   /** Ends it with all of its containers. */
   stop(): Promise<void>;
 }
+
+/** The engine has a fault: the tests must not use Docker instead, with which they pass and take several times as long. */
+export class BrokenEngineError extends Error {}
 
 /** Starts an engine beside the machine's Docker Engine, from whose images it starts containers. Throws where it cannot run. */
 export async function startLightEngine(): Promise<LightEngine> {
@@ -43,6 +47,8 @@ export async function startLightEngine(): Promise<LightEngine> {
   const giveUp = Date.now() + START_MS;
   while (!existsSync(socket)) {
     if (running.exitCode === null && Date.now() < giveUp) await sleep(5);
+    else if (running.exitCode !== null && running.exitCode !== CANNOT_RUN)
+      throw new BrokenEngineError('The light engine of the tests (test/support/light-engine) ended with a fault.');
     else {
       running.kill();
       removeFolder(dir);

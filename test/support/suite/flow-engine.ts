@@ -1,4 +1,4 @@
-import { startLightEngine } from '../light-engine/start.ts';
+import { BrokenEngineError, startLightEngine } from '../light-engine/start.ts';
 import { probeEngine } from './probed-engine.ts';
 
 /**
@@ -8,6 +8,10 @@ import { probeEngine } from './probed-engine.ts';
 export default async function startEngine(): Promise<(() => Promise<void>) | undefined> {
   if (process.env.HALO_TEST_ENGINE === 'docker') return void (await probeEngine());
   const light = await startLightEngine().catch((error: unknown) => {
+    if (error instanceof BrokenEngineError) {
+      process.stderr.write(`${error.message}\n`);
+      throw error;
+    }
     process.stdout.write(`The tests use Docker, because the light engine does not run here: ${String(error)}\n`);
     return undefined;
   });
