@@ -825,6 +825,6 @@ test('text longer than a prompt is truncated, and a warning names the story', ()
     'a: plan has 99999 characters, the agent gets the first 39997',
     'a: constraints has 99999 characters, the agent gets the first 20000',
   ]);
-  expect(toldOf(prd).length).toBeLessThan(125_000);
+  expect(toldOf(prd).length).toBeLessThan(165_000);
   expect(toldOf(prd)).toContain('files:\n- c');
 });
