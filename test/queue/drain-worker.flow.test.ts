@@ -108,7 +108,17 @@ test('a job that has a slot is not lost when the only idle worker is drained', a
   await expect.poll(() => busy.taken, PATIENCE).toEqual(['aaaa0000']);
   // A worker that is registered and polls nothing: jobs get its slot, and wait for a worker that takes them.
   const { client, prefix } = link;
-  const registration = { id: 'idle', lane: '', host: 'here', slots: 1, lapses: Date.now() + 60_000, draining: false };
+  const registration = {
+    id: 'idle',
+    lane: '',
+    host: 'here',
+    slots: 1,
+    pid: 1,
+    version: '1',
+    busy: 0,
+    lapses: Date.now() + 60_000,
+    draining: false,
+  };
   await client.hset(`${prefix}:turns:workers`, 'idle', JSON.stringify(registration));
   await enqueue('bbbb0000');
   expect(await client.zcard(`${prefix}:turns:leases`)).toBe(2);

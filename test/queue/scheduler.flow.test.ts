@@ -19,6 +19,10 @@ let consumers: JobConsumer[];
 let standings: Map<string, Partial<JobRank>>;
 let limits: FleetLimits;
 
+const worker = (id: string) => ({
+  ...{ id, lane: '', host: 'here', slots: 1, pid: 1, version: '1', busy: 0, draining: false },
+});
+
 test.beforeEach(async ({ link: opened }) => {
   link = opened;
   await link.client.flushall();
@@ -297,7 +301,6 @@ test('hazard 33: jobs and slots whose times were stored while the clock of Redis
     standings.set(runId, {});
     await queue.enqueue({ runId, ordinal: 0, attempt: 1, delayMs: runId === 'aaaa0000' ? 60_000 : 0 });
   }
-  const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1, draining: false });
   const granted = async (id: string) =>
     (await scheduler.update(() => ({ worker: worker(id) }))).granted.map((job) => job.id);
   expect(await granted('dead')).toEqual(['s-bbbb0000-0-a1']);
@@ -314,7 +317,6 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
     prefix: link.prefix,
     limits: () => Promise.resolve({ max: 1, perAgent: {} }),
   });
-  const worker = (id: string) => ({ id, lane: '', host: 'here', slots: 1, draining: false });
   await enqueue('aaaa0000');
   const given = await scheduler.update(() => ({ worker: worker('dead') }));
   expect(given.granted.map(({ id }) => id)).toEqual(['s-aaaa0000-0-a1']);
@@ -338,7 +340,7 @@ test('a slot expires no later than the takeover time', async () => {
     return Number(until) - Number(seconds) * 1000;
   };
   const scheduler = openScheduler(link.client, { prefix: link.prefix, ...ofAll });
-  await scheduler.update(() => ({ worker: { id: 'other', lane: '', host: 'there', slots: 1, draining: false } }));
+  await scheduler.update(() => ({ worker: { ...worker('other'), host: 'there' } }));
   const producer = await openQueue(link, ofAll);
   await producer.enqueue({ runId: 'aaaa0000', ordinal: 0, attempt: 1 });
   const holding = watch();

@@ -82,7 +82,7 @@ export const TICK_MS = 1000;
 
 interface SlotClientOptions {
   /** The worker to register; `slots` is the number of jobs that it runs in parallel. */
-  worker: Omit<NonNullable<SchedulerUpdate['worker']>, 'draining'>;
+  worker: Omit<NonNullable<SchedulerUpdate['worker']>, 'busy' | 'draining'>;
   /** The maximum time between two ticks. */
   tickMs: number;
   /** Called when the worker must take no more jobs, or may take jobs again. */

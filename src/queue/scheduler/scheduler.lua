@@ -167,7 +167,7 @@ if ask.begin then
       lease(id)
       tally(entry, 1)
       if standing ~= 0 and ask.worker and not (ask.working or {})[id] then
-        ask.worker.busy = (ask.worker.busy or 0) + 1
+        ask.worker.busy = ask.worker.busy + 1
         register(ask.worker)
       end
     else
@@ -191,7 +191,7 @@ end)(redis.call('HGETALL', workers))) do
   if worker.lapses <= now then redis.call('HDEL', workers, id)
   else
     -- A draining worker has room only for the jobs that it runs.
-    local own = worker.draining and math.min(worker.busy or 0, worker.slots) or worker.slots
+    local own = worker.draining and math.min(worker.busy, worker.slots) or worker.slots
     slots[worker.lane] = slots[worker.lane] or {}
     slots[worker.lane][worker.host] = (slots[worker.lane][worker.host] or 0) + own
   end

@@ -39,9 +39,8 @@ const JobEntry = z.object({
   queuedMs: z.number().optional(),
 });
 const WorkerEntry = z.object({
-  ...{ id: z.string(), host: z.string(), slots: z.number() },
-  ...{ pid: z.number().optional(), version: z.string().optional(), busy: z.number().optional() },
-  draining: z.boolean().default(false),
+  ...{ id: z.string(), host: z.string(), slots: z.number(), pid: z.number(), version: z.string() },
+  ...{ busy: z.number(), draining: z.boolean() },
 });
 
 /** A job as stored in Redis until it is finished. */
@@ -81,11 +80,11 @@ export interface TakingWorker {
   host: string;
   /** Maximum number of parallel jobs. */
   slots: number;
-  pid?: number | undefined;
+  pid: number;
   /** The version of halo. */
-  version?: string | undefined;
+  version: string;
   /** The number of jobs that it runs. */
-  busy?: number | undefined;
+  busy: number;
   /** It finishes its jobs and takes no others. */
   draining: boolean;
 }
@@ -205,7 +204,7 @@ function readReply(reply: unknown): SchedulerReply {
 const STANDINGS = [undefined, false, true];
 
 /** A draining worker has no slots but those of the jobs that it runs. */
-function slotsOf({ slots, busy = 0, draining }: TakingWorker): number {
+function slotsOf({ slots, busy, draining }: TakingWorker): number {
   return draining ? Math.min(busy, slots) : slots;
 }
 
