@@ -12,6 +12,7 @@ import { wrapIndented, padToWidth } from '../lib/string-width.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { stepLines } from './step-lines.ts';
 import { usageText } from '../view/usage-text.ts';
+import { PROGRESS } from '../core/run/progress.ts';
 
 export interface SummaryInput {
   state: RunState;
@@ -110,7 +111,7 @@ function storyToName(state: RunState): StoryState | undefined {
 function headline({ detail = '', stories }: RunState, decisive: StoryState | undefined): string {
   if (decisive === undefined) return detail.replace(/\.$/, '');
   const tries = decisive.attempts > 1 ? ` in ${decisive.attempts} attempts` : '';
-  const waiting = decisive.held === undefined ? 'needs a human' : 'is waiting for approval';
+  const waiting = decisive.held === undefined ? PROGRESS.needs_human.says : 'is waiting for approval';
   const what = decisive.progress === 'failed' ? `failed${tries}` : waiting;
   return `${decisive.id} ${what}; ${stories.filter(isDone).length} of ${stories.length} stories done`;
 }
@@ -138,10 +139,7 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
       return [['human', id, story.summary ?? ''], ...questionLines(story).map((line): Row => ['', line])];
     case 'cancelled':
       return [['left out', id, title]];
-    case 'pending':
-    case 'in_progress':
-    case 'done':
-    case 'skipped':
+    default:
       return [];
   }
 }

@@ -1,20 +1,13 @@
-import { storyCount } from '../core/listing/state-text.ts';
-import { plainReason } from '../core/failure/plain-reason.ts';
-import {
-  elapsedMs,
-  describeUnmetDependencies,
-  type RunState,
-  type StoryState,
-  type Waiting,
-} from '../core/run/state.ts';
-import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
+import { elapsedMs, type RunState, type StoryState } from '../core/run/state.ts';
+import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import type { Paint, Tone, TranscriptLine } from '../core/transcript/transcript-line.ts';
+import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, truncateToWidth, padToWidth, stringWidth } from '../lib/string-width.ts';
 import type { FailedAttemptRow } from './attempts.ts';
-import { storyProgressText } from '../view/story-words.ts';
 import { summaryLines } from './summary.ts';
 import { usageText } from '../view/usage-text.ts';
+import { storyCount } from '../view/run-words.ts';
+import { storyWords } from '../view/story-words.ts';
 
 export interface ViewInput {
   state: RunState;
@@ -107,7 +100,9 @@ function headLine({ state, now, paint }: ViewInput, width: number): string {
 function renderStories(input: ViewInput, { width, room }: { width: number; room: number }): string[] {
   const { stories } = input.state;
   const idWidth = Math.min(16, Math.max(...stories.map((story) => Array.from(story.id).length), 1));
-  const line = (story: StoryState) => storyLine(story, { ...input, width, idWidth });
+  // States are never cut.
+  const stateWidth = Math.max(STATE_WIDTH, ...stories.map((story) => stringWidth(stateOf(story, input))));
+  const line = (story: StoryState) => storyLine(story, { ...input, width, idWidth, stateWidth });
   if (input.state.status === 'ended') return stories.map(line);
   const failed = stories.flatMap((story) => failedBefore(story, input));
   const forFailed = Math.max(room - stories.length, Math.min(failed.length, FEW_ATTEMPTS, room - FEW_STORIES), 0);
@@ -165,81 +160,40 @@ function failedLines(
   });
 }
 
-function storyLine(story: StoryState, input: ViewInput & { idWidth: number }): string {
-  const { paint, idWidth, width, now } = input;
-  const { mark, tone } = markOf(story, now);
+function storyLine(story: StoryState, input: ViewInput & { idWidth: number; stateWidth: number }): string {
+  const { paint, idWidth, stateWidth, width, now } = input;
+  const { mark, tone } = storyWords(story, input.state, now);
+  const sign = isRunning(story, input.state) ? spinner(now) : mark;
   const right =
     width >= MIN_ROOMY_WIDTH
-      ? `${stateOf(story, input)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`
+      ? `${padToWidth(stateOf(story, input), stateWidth)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`
       : (story.phase ?? '');
   const text = `${padToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
   const left = padToWidth(text, Math.max(1, width - 5 - (right === '' ? 0 : 2 + stringWidth(right))));
   const quiet = story.progress === 'pending' || story.progress === 'done' || story.progress === 'skipped';
-  const line = `  ${paint(tone, mark)}  ${paint(quiet ? 'quiet' : 'plain', left)}`;
+  const line = `  ${paint(tone, sign)}  ${paint(quiet ? 'quiet' : 'plain', left)}`;
   return right === '' ? line.trimEnd() : `${line}  ${paint(tone, right)}`.trimEnd();
 }
 
-function markOf(story: StoryState, now: string): { mark: string; tone: Tone } {
-  if (story.waiting !== undefined) return { mark: '…', tone: 'warn' };
-  switch (story.progress) {
-    case 'passed':
-      return { mark: '✓', tone: 'good' };
-    case 'failed':
-      return { mark: '✗', tone: 'bad' };
-    case 'needs_human':
-      return { mark: '?', tone: 'warn' };
-    case 'in_progress':
-      return { mark: SPINNER[Math.floor(Date.parse(now) / 100) % SPINNER.length] ?? '⠋', tone: 'strong' };
-    case 'done':
-      return { mark: '✓', tone: 'quiet' };
-    case 'skipped':
-    case 'cancelled':
-      return { mark: '-', tone: 'quiet' };
-    case 'pending':
-      return { mark: '·', tone: 'quiet' };
-  }
+function spinner(now: string): string {
+  return SPINNER[Math.floor(Date.parse(now) / 100) % SPINNER.length] ?? '⠋';
 }
 
-/** The state in its column. The end of a long pause is longer than the column, and is never cut. */
-function stateOf(story: StoryState, input: Pick<ViewInput, 'now' | 'state'>): string {
-  const text = rightOf(story, input);
-  return story.waiting?.model === undefined ? padToWidth(text, STATE_WIDTH) : text.padEnd(STATE_WIDTH);
+/** The state in its column; the commit of a story that has landed. */
+function stateOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'state'>): string {
+  const { text } = storyWords(story, state, now);
+  if (story.progress === 'passed') return story.commit?.slice(0, 7) ?? text;
+  const isAgain = isRunning(story, state) && story.attempts > 1;
+  return isAgain ? `${text}, attempt ${countedAttempts(story)}/${state.maxAttempts}` : text;
 }
 
-function rightOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'state'>): string {
-  if (story.waiting !== undefined) return retryText(story.waiting, now);
-  switch (story.progress) {
-    case 'passed':
-      return story.commit?.slice(0, 7) ?? (state.dry ? storyProgressText(story, state) : 'passed');
-    case 'failed':
-      return plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure);
-    case 'needs_human':
-      return story.held === undefined ? 'needs a human' : 'waiting for approval';
-    case 'in_progress':
-      return `${story.phase ?? 'starting'}${story.attempts > 1 ? `, attempt ${countedAttempts(story)}/${state.maxAttempts}` : ''}`;
-    case 'done':
-      return 'done before';
-    case 'skipped':
-    case 'cancelled':
-      return storyProgressText(story, state);
-    case 'pending':
-      return story.approved === undefined ? safeLine(describeUnmetDependencies(story, state) ?? '') : 'approved';
-  }
+function isRunning({ progress, waiting }: StoryState, { status }: RunState): boolean {
+  return progress === 'in_progress' && waiting === undefined && status !== 'ended';
 }
 
 /** The number of the attempt, without those that do not count against the maximum. */
 function countedAttempts({ attempts, conflicts, forgiven = 0 }: StoryState): number {
   return Math.max(1, attempts - conflicts - forgiven);
-}
-
-/** Time until the retry, the next trial of the breaker or the end of the model’s pause, in whole seconds. */
-function retryText({ notBefore, breaker, model }: Waiting, now: string): string {
-  const ms = msBetween(now, notBefore);
-  const isRetry = breaker === undefined && model === undefined;
-  if (ms <= 0) return isRetry ? 'retrying' : 'waiting';
-  const left = formatElapsed(Math.ceil(ms / 1000) * 1000).replace('.0s', 's');
-  if (model !== undefined) return `waiting until ${formatTime(notBefore, now)}, ${left}`;
-  return `${isRetry ? 'retrying in' : 'waiting for'} ${left}`;
 }
 
 function timeOf(story: StoryState, now: string): string {

@@ -1,10 +1,10 @@
 import type { ListedRun } from '../api/runs/limited-runs.ts';
-import { storyCount } from '../core/listing/state-text.ts';
 import { flagsOf, landingStories } from '../core/review/flags.ts';
 import { canLand } from '../core/run/actions.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { isQuestion, questionLines } from '../core/run/questions.ts';
 import { awaitsDecision, isDone, type StoryState } from '../core/run/state.ts';
+import { storyCount } from './run-words.ts';
 
 /** What a person decides: answers a question, approves, resets a breaker, raises a budget, or lands a result. */
 export type InboxKind = 'answer' | 'approval' | 'breaker' | 'budget' | 'land';

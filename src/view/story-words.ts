@@ -1,31 +1,72 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
+import { PROGRESS } from '../core/run/progress.ts';
 import { openFeedback } from '../core/run/reviewed-story.ts';
 import {
   describeUnmetDependencies,
   isSelected,
   isUnchanged,
   type RunState,
-  type StoryProgress,
   type StoryState,
   type Waiting,
 } from '../core/run/state.ts';
+import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
 
-export const PROGRESS_TONES: Record<StoryProgress, Tone> = {
-  pending: 'quiet',
-  in_progress: 'strong',
-  passed: 'good',
-  failed: 'bad',
-  needs_human: 'warn',
-  done: 'quiet',
-  skipped: 'quiet',
-  cancelled: 'warn',
-};
+/** How something is shown: a sign, a tone and a few words, so that none needs color. */
+export interface Words {
+  mark: string;
+  tone: Tone;
+  text: string;
+}
 
-/** Whether a story is neither running nor ended, but will be retried later. */
-export function isRetrying({ progress, waiting }: StoryState, { status }: RunState): boolean {
-  return status !== 'ended' && waiting !== undefined && ['pending', 'failed', 'in_progress'].includes(progress);
+/** A cell of a table in a terminal. */
+export function cellOf({ mark, tone, text }: Words): { text: string; tone: Tone } {
+  return { text: `${mark} ${text}`, tone };
+}
+
+/** The state of a story in words, on every surface. `short`: the first words, for places without room. */
+export function storyWords(story: StoryState, run: RunState, now: string): Words & { short: string } {
+  const isOpen = run.status !== 'ended';
+  const { mark, tone } = PROGRESS[story.progress];
+  const [short, more = ''] = textOf(story, run, now);
+  const words = { text: `${short}${more}`, short };
+  if (isOpen && story.waiting !== undefined) return { mark: '…', tone: 'warn', ...words };
+  if (!isOpen && story.progress === 'in_progress') return { mark: '-', tone: 'warn', ...words };
+  return { mark, tone, ...words };
+}
+
+function textOf(story: StoryState, run: RunState, now: string): [short: string, more?: string] {
+  const isOpen = run.status !== 'ended';
+  const { word } = PROGRESS[story.progress];
+  if (isOpen && story.waiting !== undefined) return waitText(story.waiting, now);
+  switch (story.progress) {
+    case 'in_progress':
+      if (!isOpen) return ['interrupted'];
+      return [story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting')];
+    case 'failed':
+      return [word, `: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`];
+    case 'needs_human':
+      return story.held === undefined ? [word] : ['waiting', ' for approval'];
+    case 'pending':
+      if (story.approved !== undefined) return ['approved', ', not landed'];
+      if (openFeedback(story) !== undefined && isOpen) return ['sent back'];
+      return dependencyText(story, run) ?? [word];
+    case 'passed':
+      if (run.dry) return [run.planning ? 'planned' : 'described'];
+      return isUnchanged(story) ? ['no change', ' needed'] : [word];
+    case 'skipped':
+      return [isSelected(story, run) ? word : 'not selected'];
+    default:
+      return [word];
+  }
+}
+
+/** E.g. `waiting` and ` for US-001`. */
+function dependencyText(story: StoryState, run: RunState): [string, string] | undefined {
+  const text = safeLine(describeUnmetDependencies(story, run) ?? '', 32);
+  const end = text.indexOf(' ');
+  return end < 0 ? undefined : [text.slice(0, end), text.slice(end)];
 }
 
 /** Whether a wait is the delay of a retry, and not for a breaker or a pause of the model. */
@@ -33,31 +74,12 @@ export function isForRetry({ breaker, model }: Waiting): boolean {
   return breaker === undefined && model === undefined;
 }
 
-/** The progress of a story, in a few words. */
-export function storyProgressText(story: StoryState, run: RunState): string {
-  switch (story.progress) {
-    case 'in_progress':
-      if (run.status === 'ended') return 'interrupted';
-      if (story.waiting?.model !== undefined) return 'waiting';
-      return story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting');
-    case 'failed':
-      if (story.waiting !== undefined) return isForRetry(story.waiting) ? 'retrying' : 'waiting';
-      return `failed: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`;
-    case 'needs_human':
-      return story.held === undefined ? 'needs a human' : 'waiting for approval';
-    case 'done':
-      return 'done before';
-    case 'pending':
-      if (story.waiting?.model !== undefined && run.status !== 'ended') return 'waiting';
-      if (story.approved !== undefined) return 'approved, not landed';
-      if (openFeedback(story) !== undefined && run.status !== 'ended') return 'sent back';
-      return safeLine(describeUnmetDependencies(story, run) ?? 'pending', 32);
-    case 'passed':
-      if (run.dry) return run.planning ? 'planned' : 'described';
-      return isUnchanged(story) ? 'no change needed' : story.progress;
-    case 'skipped':
-      return isSelected(story, run) ? story.progress : 'not selected';
-    case 'cancelled':
-      return story.progress;
-  }
+/** Time until the retry, the next trial of the breaker or the end of the model’s pause, in whole seconds. */
+function waitText(waiting: Waiting, now: string): [string, string?] {
+  const ms = msBetween(now, waiting.notBefore);
+  const word = isForRetry(waiting) ? 'retrying' : 'waiting';
+  if (ms <= 0) return [word];
+  const left = formatElapsed(Math.ceil(ms / 1000) * 1000).replace('.0s', 's');
+  if (waiting.model !== undefined) return [word, ` until ${formatTime(waiting.notBefore, now)}, ${left}`];
+  return [word, ` ${word === 'retrying' ? 'in' : 'for'} ${left}`];
 }

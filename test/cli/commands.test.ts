@@ -477,9 +477,12 @@ describe('the state of a run in halo ls and halo status', () => {
   it('blocked or waiting, with the run that it needs, until it ends', async () => {
     const needing = { ...created('r1', 1), after: ['r0'] } as JournalEntry;
     const failed: JournalEntry = { type: 'need.changed', run: 'r0', now: 'failed', stopReason: 'GATE_FAILED' };
-    expect((await stateOf(needing)).state).toBe('waiting for r0');
+    const waiting = await stateOf(needing);
+    expect(waiting.state).toBe('waiting');
+    expect(waiting.page).toMatch(/^waiting +run r0 has not ended$/m);
     const blocked = await stateOf(needing, failed);
-    expect(blocked.state).toBe('blocked: r0 ended with GATE_FAILED');
+    expect(blocked.state).toBe('blocked');
+    expect(blocked.page).toMatch(/^waiting +run r0 ended with GATE_FAILED$/m);
     expect(blocked.page).toMatch(/^halo retry r0 +retry the run that it is waiting for$/m);
     const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by me' };
     expect(await stateOf(needing, failed, cancelled)).toMatchObject({
@@ -532,7 +535,7 @@ describe('the state of a run in halo ls and halo status', () => {
     };
     const { page } = await stateOf(...attempted(story), paused, held);
     expect(page).toMatch(/^state +waiting$/m);
-    expect(page).toMatch(/^US-001 +waiting +1 /m);
+    expect(page).toMatch(/^US-001 +waiting until 2130-01-01 00:00:00 UTC, \S+ \S+ +1 /m);
     expect(page).toMatch(
       /^waiting +US-001: until 2130-01-01 00:00:00 UTC \(in \d+d \d\dh\): The model provider allows/m,
     );
@@ -561,7 +564,7 @@ describe('the state of a run in halo ls and halo status', () => {
     expect(page).toMatch(/^US-002 +waiting for US-001 +- +- +- +Story number 2$/m);
     expect(page.match(/the gate is red/g)).toHaveLength(1);
     expect(page).toMatch(/^state +waiting$/m);
-    expect(page).toMatch(/^US-001 +waiting +1 /m);
+    expect(page).toMatch(/^US-001 +retrying in \S+ \S+ +1 /m);
     expect(page).toMatch(/^waiting +US-001: attempt 2 of 3 in .*: the gate is red$/m);
     expect(page).not.toMatch(/^(project|commits) /m);
   });
@@ -862,7 +865,7 @@ describe('halo approve and halo reject', () => {
 
   it('are suggested by status while a story waits', async () => {
     const { stdout } = await halo(['status', 'r1']);
-    expect(stdout).toContain('waiting  US-001 for approval of abcdef0, which changes protected paths:');
+    expect(stdout).toContain('waiting  US-001: for approval of abcdef0, which changes protected paths:');
     expect(stdout).toContain('         .github/workflows/ci.yml\n');
     expect(stdout).toMatch(/^halo diff r1 --story US-001 +look at what is waiting for you$/m);
     expect(stdout).toMatch(/^halo approve r1 --story US-001 +land it and continue the run$/m);

@@ -2,8 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { FailureCause } from '../../src/core/failure/failure.ts';
-import { stateText } from '../../src/core/listing/state-text.ts';
-import { timeText } from '../../src/view/run-words.ts';
+import { runWords, timeText } from '../../src/view/run-words.ts';
 import { foldRun } from '../../src/core/journal/fold-run.ts';
 import { describeEvent } from '../../src/core/transcript/transcript.ts';
 import { stringWidth } from '../../src/lib/string-width.ts';
@@ -74,7 +73,7 @@ describe('view', () => {
     const text = frame(entries).join('\n');
     expect(text).toMatch(/dry run +US-001/);
     expect(text).not.toContain('landed');
-    expect(stateText(foldRun(journalOf(entries))!)).toBe('dry run: SUCCESS');
+    expect(runWords(stateOf(...entries)).text).toBe('dry run: SUCCESS');
   });
 
   it('counts only selected stories, and names the others', () => {
@@ -96,7 +95,7 @@ describe('view', () => {
       '',
       '  ✓  US-001  Story number 1                                abcdef0                  12.0s',
       '  ⠋  US-002  Story number 2                                gates                    45.0s',
-      '  ·  US-003  Story number 3',
+      '  ·  US-003  Story number 3                                pending',
       '',
       '     agent    Looking at the tests first.',
       '     agent    $ npm test',

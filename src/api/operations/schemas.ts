@@ -9,6 +9,7 @@ import type {
   StoryDecisionResult,
 } from '../../core/run/control-result.ts';
 import { isPriority } from '../../core/run/priority.ts';
+import { STORY_PROGRESS } from '../../core/run/progress.ts';
 import { USER_NAME } from '../submit/user-name.ts';
 import type { Fields, Schema, Shape, Zod } from './operation.ts';
 
@@ -187,7 +188,7 @@ export const runStateSchema = (z: Zod) =>
       z.looseObject({
         id: z.string(),
         title: z.string(),
-        progress: z.enum(['pending', 'in_progress', 'passed', 'failed', 'needs_human', 'done', 'skipped', 'cancelled']),
+        progress: z.enum(STORY_PROGRESS),
         attempts: z.number().int(),
         forgiven: z.number().int().optional().describe('Attempts that a retry no longer counts.'),
         dependsOn: z.array(z.string()),

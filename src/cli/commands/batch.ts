@@ -5,9 +5,8 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { usageText } from '../../view/usage-text.ts';
 import { findBatch, groupRuns } from '../options/resolve-run.ts';
 import type { Cli, Define } from '../cli.ts';
-import { stateText, storyCount } from '../../core/listing/state-text.ts';
-import { stateTone, timeText } from '../../view/run-words.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
+import { runWords, storyCount, timeText } from '../../view/run-words.ts';
 
 export const define: Define = (command, cli) => {
   command
@@ -57,7 +56,7 @@ function page(id: string, runs: RunState[], cli: Cli): string[] {
   const rows = runs.map((run): Cell[] => [
     { text: shortName(run), tone: 'strong' },
     { text: run.runId },
-    { text: stateText(run), tone: stateTone(run) },
+    runWords(run),
     { text: storyCount(run) },
     { text: timeText(run, now) },
     ...cost(run),

@@ -7,9 +7,9 @@ import { secretsToConfirm, type Confirmation, type Flag } from '../../core/revie
 import type { RunState } from '../../core/run/state.ts';
 import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
 import { printFindings } from '../output/review-text.ts';
-import { NO_WORKER } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
+import { NO_WORKER } from '../../view/waiting.ts';
 
 interface Flags {
   confirm?: Flag[];

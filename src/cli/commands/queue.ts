@@ -5,12 +5,12 @@ import { nextSteps } from '../../core/run/next-steps.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stepLines } from '../../tui/step-lines.ts';
-import { waitingFor } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { listQueue } from '../prds/list-queue.ts';
 import { terminalColumns } from '../output/table.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 import { QueueWorker } from '../run/queue-worker.ts';
+import { whyRunWaits } from '../../view/waiting.ts';
 
 interface Flags extends SettingFlags {
   repo: string;
@@ -88,7 +88,7 @@ async function runQueue(name: string, flags: Flags, cli: Cli): Promise<void> {
       succeeded: (state) => (last = state),
       async observe(view) {
         if (await worker.take(view)) return;
-        const [reason = ''] = waitingFor(view);
+        const [reason = ''] = whyRunWaits(view);
         if (reason !== '' && reason !== said) await cli.note(cli.paintErr('warn', reason));
         said = reason;
       },

@@ -1,10 +1,10 @@
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { drainText } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
 import { parseCount, untilStopped } from '../run/run-until-signal.ts';
+import { drainText } from '../../view/run-words.ts';
 
 export const define: Define = (command, cli) => {
   command

@@ -4,10 +4,10 @@ import type { JournalEvent } from '../../core/journal/events.ts';
 import { summarizeRun, type AttemptSummary, type RunSummary } from '../../core/report/run-summary.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { Tone } from '../../core/transcript/transcript-line.ts';
 import { formatCount, usageText } from '../../view/usage-text.ts';
 import type { Cli } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
+import { verdictWords } from '../../view/attempt-words.ts';
 
 /** Prints runs in figures: times, attempts with their costs, retries and breakers. As JSON, one object per line. */
 export async function showSummaries(
@@ -70,11 +70,7 @@ function attemptTable(attempts: readonly AttemptSummary[], cli: Cli): string[] {
 }
 
 function resultCell({ verdict, reason }: AttemptSummary): Cell {
-  const tones: Record<NonNullable<AttemptSummary['verdict']>, Tone> = {
-    ...{ passed: 'good', failed: 'bad', needs_human: 'warn', interrupted: 'warn' },
-  };
-  if (verdict === undefined) return { text: 'running' };
-  return { text: verdict === 'failed' ? (reason ?? verdict) : verdict.replace('_', ' '), tone: tones[verdict] };
+  return verdict === undefined ? { text: 'running' } : verdictWords(verdict, reason ?? verdict);
 }
 
 function utc(at: string): string {

@@ -3,17 +3,17 @@ import type { Operations } from '../../api/operations.ts';
 import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { stateText, storyCount } from '../../core/listing/state-text.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
 import { capitalize } from '../../lib/text.ts';
-import { canContinue, missingWorker } from '../../view/run-words.ts';
 import type { Cli, Define } from '../cli.ts';
 import { noteMissingWorker } from '../output/run-table.ts';
 import { askPerson } from '../run/run-until-signal.ts';
 import { filterRuns } from './filter-runs.ts';
 import { RUN_ARGUMENT } from './resolve-run.ts';
+import { runWords, storyCount } from '../../view/run-words.ts';
+import { canContinue, missingWorker } from '../../view/waiting.ts';
 
 type RunControl = (operations: Operations, runId: string, story: string | undefined) => Promise<ControlResult>;
 
@@ -215,7 +215,9 @@ async function confirm(runs: readonly ListedRun[], verb: string, cli: Cli): Prom
   if (cli.ask !== undefined) {
     for (const run of runs.slice(0, MAX_SHOWN)) {
       const { runId, repo, user = '-' } = run;
-      await cli.note(`  ${runId}  ${stateText(run)}  ${storyCount(run)}  ${safeLine(user)}  ${safeLine(repo.source)}`);
+      await cli.note(
+        `  ${runId}  ${runWords(run).text}  ${storyCount(run)}  ${safeLine(user)}  ${safeLine(repo.source)}`,
+      );
     }
     if (runs.length > MAX_SHOWN) await cli.note(`  and ${runs.length - MAX_SHOWN} more`);
     const answer = await askPerson(`${capitalize(verb)} ${counted(runs.length)}? [y]es, anything else: no  `, cli);

@@ -4,14 +4,13 @@ import type { UnreadableRun } from '../../api/reports/read-reports.ts';
 import type { ListedRun, ListQuery } from '../../api/runs/limited-runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
-import { factsOf, matches, type RunCondition } from '../../core/listing/run-facts.ts';
-import { stateText } from '../../core/listing/state-text.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Cli } from '../cli.ts';
 import { repoSource } from './run-options.ts';
+import { factsOf, matches, type RunCondition, stateWords } from '../../core/listing/run-facts.ts';
 
 /** Options that select runs. */
 export interface RunFilter {
@@ -85,7 +84,7 @@ export function parseState(text: string): string {
 
 /** Matches the status or any word that the list shows. */
 function isOpenIn(run: ListedRun, state: string): boolean {
-  const words = [run.status, ...stateText(run).split(/[,:] /)];
+  const words = [run.status, ...stateWords(run)];
   return words.some((word) => word.toLowerCase() === state.toLowerCase());
 }
 

@@ -1,14 +1,14 @@
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
-import { stateText, storyCount } from '../../core/listing/state-text.ts';
 import { priorityText } from '../../core/run/priority.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stringWidth as textWidth } from '../../lib/string-width.ts';
-import { canContinue, formatAge, missingWorker, stateTone, timeText } from '../../view/run-words.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, terminalColumns, type Cell } from './table.ts';
+import { formatAge, runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { canContinue, missingWorker } from '../../view/waiting.ts';
 
 /** The message if there are no runs. */
 export const NO_RUNS = 'No runs yet. Start one with `halo run prd.json`.';
@@ -40,7 +40,7 @@ function columnsOf(runs: readonly ListedRun[]): Column[] {
   const now = new Date().toISOString();
   const all: Column[] = [
     { name: 'RUN', cell: ({ runId }) => ({ text: runId, tone: 'strong' }) },
-    { name: 'STATE', cell: (run) => ({ text: stateText(run), tone: stateTone(run) }) },
+    { name: 'STATE', cell: runWords },
     { name: 'STORIES', cell: (run) => ({ text: storyCount(run) }) },
     { name: 'TIME', cell: (run) => ({ text: timeText(run, now) }) },
     { name: 'STARTED', cell: (run) => ({ text: startedText(run, now) }) },

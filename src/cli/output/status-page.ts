@@ -1,15 +1,10 @@
 import type { RunView } from '../../api/operations/runs.ts';
-import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { breakerName, resetCommand } from '../../core/failure/breaker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { retryName } from '../../core/failure/failure.ts';
 import { describeKeyPause } from '../../core/failure/model-use.ts';
-import { stateText } from '../../core/listing/state-text.ts';
 import { describeRestored } from '../../core/review/restored-paths.ts';
 import { findStoryFindings } from '../../core/review/story-findings.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import { priorityText } from '../../core/run/priority.ts';
-import { needsText } from '../../core/run/run-dependencies.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { unmarkedAdvice } from '../../core/run/unmarked-stories.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
@@ -22,12 +17,13 @@ import { wrapIndented } from '../../lib/string-width.ts';
 import { listSome } from '../../lib/text.ts';
 import { stepLines } from '../../tui/step-lines.ts';
 import { Page } from '../../tui/terminal.ts';
-import { stateTone, timeText, waitingFor } from '../../view/run-words.ts';
-import { isRetrying, PROGRESS_TONES, storyProgressText } from '../../view/story-words.ts';
 import { usageText } from '../../view/usage-text.ts';
 import type { Cli } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 import { table, terminalColumns, type Cell } from './table.ts';
+import { runWords, timeText } from '../../view/run-words.ts';
+import { storyWords } from '../../view/story-words.ts';
+import { whyStoryWaits, whyRunWaits } from '../../view/waiting.ts';
 
 const MAX_PATHS = 20;
 const MAX_ISSUES = 10;
@@ -50,7 +46,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...unmarkedRow(state, paint),
     ...settingsRows(state),
     ...decisionRow(state),
-    ...waitingFor(view).map((text): [string, string] => ['waiting', paint('warn', text)]),
+    ...whyRunWaits(view).map((text): [string, string] => ['waiting', paint('warn', text)]),
     ...submissionFacts(state),
     ['time', timeText(state, now)],
     ...row('used', usageText(state.usage)),
@@ -72,8 +68,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
       ...failedTestLines(state.stories, paint),
       ...findingLines(state.stories, paint),
       ...treeLines(state.stories, paint),
-      ...waitingLines(state.stories, paint),
-      ...retryLines(state, { paint, now }),
+      ...waitingLines(state, { paint, now }),
     ].flatMap((line) => wrapFact(line, cli)),
     ...(steps.length > 0 ? [''] : []),
     ...steps,
@@ -99,12 +94,9 @@ function row(name: string, text: string): [string, string][] {
 
 /** The state in `halo ls`, with details. */
 function stateFact({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: Paint): string {
-  const listed: ListedRun = { ...state, ...defined({ heldBy }) };
-  const word = paint(stateTone(state), stateText(listed));
-  const needs = state.status === 'ended' ? undefined : needsText(state);
-  if (needs !== undefined && state.paused === undefined) return paint(stateTone(state), safeLine(needs));
-  const detail = needs ?? state.detail;
-  return detail === undefined ? word : `${word}  ${safeLine(detail, MAX_TEXT_LENGTH)}`;
+  const { tone, text } = runWords({ ...state, ...defined({ heldBy }) });
+  const word = paint(tone, text);
+  return state.detail === undefined ? word : `${word}  ${safeLine(state.detail, MAX_TEXT_LENGTH)}`;
 }
 
 /** Shown while a snapshot is being made, and if there cannot be one. */
@@ -195,15 +187,18 @@ function treeLines(stories: StoryState[], paint: Paint): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-/** Stories that wait for a person, with the reasons. */
-function waitingLines(stories: StoryState[], paint: Paint): string[] {
-  const lines = stories.flatMap(({ id, held }) => {
-    if (held === undefined) return [];
-    const shown = held.paths.slice(0, MAX_PATHS).map((path) => `  ${safeLine(path)}`);
-    const more = held.paths.length - shown.length;
+/** Stories that wait for a person or a time, with the reasons. */
+function waitingLines(run: RunState, { paint, now }: { paint: Paint; now: string }): string[] {
+  const lines = run.stories.flatMap((story) => {
+    const { id, held, waiting } = story;
+    const why = held === undefined && waiting === undefined ? undefined : whyStoryWaits(story, run, now);
+    if (why === undefined) return [];
+    const paths = held?.paths ?? [];
+    const shown = paths.slice(0, MAX_PATHS).map((path) => `         ${safeLine(path)}`);
+    const more = paths.length - shown.length;
     return [
-      `${paint('warn', 'waiting')}  ${safeLine(id)} for approval of ${held.commit.slice(0, 7)}${held.paths.length === 0 ? '' : ', which changes protected paths:'}`,
-      ...shown.map((line) => `       ${line}`),
+      `${paint('warn', 'waiting')}  ${safeLine(id)}: ${why}${shown.length === 0 ? '' : ':'}`,
+      ...shown,
       ...(more > 0 ? [`         and ${more} more`] : []),
     ];
   });
@@ -234,26 +229,6 @@ function findingLines(stories: StoryState[], paint: Paint): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-/** Stories that will be retried, with the times. */
-function retryLines(run: RunState, { paint, now }: { paint: Paint; now: string }): string[] {
-  const lines = run.stories.flatMap((story) => {
-    const { id, waiting } = story;
-    if (waiting === undefined || !isRetrying(story, run)) return [];
-    const left = msBetween(now, waiting.notBefore);
-    const when = left > 0 ? `in ${formatElapsed(left)}` : 'as soon as a worker is free';
-    if (waiting.model !== undefined) {
-      const until = left > 0 ? `until ${formatTime(waiting.notBefore, now)} (${when})` : when;
-      return [`${paint('warn', 'waiting')}  ${safeLine(id)}: ${until}: ${safeLine(waiting.why, MAX_TEXT_LENGTH)}`];
-    }
-    const what =
-      waiting.breaker === undefined
-        ? `${retryName(waiting)} ${when}`
-        : `for the breaker of ${safeLine(breakerName(waiting.breaker))}, tries again ${when} (\`${resetCommand(waiting.breaker)}\` closes it now)`;
-    return [`${paint('warn', 'waiting')}  ${safeLine(id)}: ${what}: ${safeLine(waiting.why, MAX_TEXT_LENGTH)}`];
-  });
-  return lines.length === 0 ? [] : ['', ...lines];
-}
-
 function commitsText({ state }: Pick<RunView, 'state'>): string {
   if (state.tip === state.repo.base) return '';
   const range = `${state.repo.base.slice(0, 7)}..${state.tip.slice(0, 7)} on halo/${state.runId}`;
@@ -264,9 +239,7 @@ function storyRow(story: StoryState, run: RunState, now: string): Cell[] {
   const until = story.progress === 'in_progress' ? (run.endedAt ?? now) : (story.endedAt ?? now);
   return [
     { text: safeLine(story.id, 24), tone: 'strong' },
-    isRetrying(story, run)
-      ? { text: 'waiting', tone: 'warn' }
-      : { text: storyProgressText(story, run), tone: PROGRESS_TONES[story.progress] },
+    storyWords(story, run, now),
     { text: story.attempts === 0 ? '-' : String(story.attempts) },
     {
       text:

@@ -5,7 +5,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import type { Cli } from '../cli.ts';
 import { parsePrdFile, readPrd, type NamedPrd } from '../options/read-prd.ts';
-import { stateText } from '../../core/listing/state-text.ts';
+import { runWords } from '../../view/run-words.ts';
 
 interface StoryName {
   id: string;
@@ -61,7 +61,7 @@ function isAt(run: RunState | undefined, id: string): boolean {
 
 function factsOf(run: ListedRun) {
   const { runId, status, stopReason } = run;
-  return { runId, status, stopReason, state: stateText(run) };
+  return { runId, status, stopReason, state: runWords(run).text };
 }
 
 function named({ id, title }: StoryName): StoryName {

@@ -8,6 +8,7 @@ import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../n
 import { dateTime } from '../retention/retention.ts';
 import { describeRestored } from '../review/restored-paths.ts';
 import { describeTestProblem } from '../review/tests-first.ts';
+import { PROGRESS } from '../run/progress.ts';
 import { unmarkedText } from '../run/unmarked-stories.ts';
 import { failedTestsLines } from '../test-report/failed-tests.ts';
 import { hasLostTests, testsText } from '../test-report/test-report.ts';
@@ -28,7 +29,7 @@ import {
   type Extent,
 } from '../transcript/excerpt.ts';
 import type { StoryLine, Tone } from '../transcript/transcript-line.ts';
-import type { AttemptRef, JournalEvent, Verdict } from './events.ts';
+import type { AttemptRef, JournalEvent } from './events.ts';
 import type { Phase } from './phase.ts';
 
 /**
@@ -58,12 +59,6 @@ export interface EventLineOptions {
 }
 
 type CommandEvent = JournalEvent & { type: 'gate.ended' | 'setup.ended' };
-
-const VERDICTS: Record<Verdict, { word: string; tone: Tone }> = {
-  passed: { word: 'PASSED', tone: 'good' },
-  failed: { word: 'FAILED', tone: 'bad' },
-  needs_human: { word: 'NEEDS HUMAN', tone: 'warn' },
-};
 
 const EVENTS: { [T in EventType]: EventRow<T> } = {
   'run.created': {
@@ -219,7 +214,7 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
   'story.ended': {
     is: ['changes', 'audited', 'wakes', 'operator'],
     lines: (event, how) => {
-      const { word, tone } = VERDICTS[event.verdict];
+      const { word, tone } = PROGRESS[event.verdict];
       const unchanged =
         event.verdict === 'passed'
           ? event.described
@@ -234,7 +229,7 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
           ? [`its stderr: ${logCommand(how.runId, event, '--stderr')}`]
           : [];
       return [
-        { label: 'story', tone, text: `${word}  ${what}${first}`.trimEnd() },
+        { label: 'story', tone, text: `${word.toUpperCase()}  ${what}${first}`.trimEnd() },
         ...continuationLines(rest, 'plain', ''),
         ...continuationLines(more, 'quiet', '  '),
       ];

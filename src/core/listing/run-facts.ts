@@ -1,5 +1,5 @@
-import type { RunState } from '../run/state.ts';
-import { stateText } from './state-text.ts';
+import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
+import { currentDecision, isUndecided, type RunState, type StoryState } from '../run/state.ts';
 
 /** What decides whether a list has a run. All but `state`, `breaker` and `endedAt` are known when it is created. */
 export interface RunFacts {
@@ -60,6 +60,36 @@ const NOT_FAILED: readonly RunState['stopReason'][] = ['SUCCESS', 'NEEDS_HUMAN',
 
 function endedWords(run: RunState): string[] {
   const failed = NOT_FAILED.includes(run.stopReason) ? [] : ['failed'];
-  const words = [run.status, run.stopReason ?? '', ...stateText(run).split(/[,:] /), ...failed];
+  const words = [run.status, run.stopReason ?? '', ...stateWords(run), ...failed];
   return [...new Set(words.map((word) => word.toLowerCase()))].filter((word) => word !== '');
+}
+
+/** The words for the state of a run, the least general one last: its stop reason once it has ended. */
+export function stateWords(run: RunState & { heldBy?: string }): string[] {
+  const kind = run.dry ? [run.planning ? 'plan' : 'dry run'] : [];
+  if (run.status !== 'ended') return [...kind, openWord(run)];
+  return [...kind, run.stopReason ?? 'ended', ...afterwards(run)];
+}
+
+function openWord(run: RunState & { heldBy?: string }): string {
+  if (run.paused !== undefined) return run.stories.some(isUnderWay) ? 'pausing' : 'paused';
+  if (failedNeeds(run).length > 0) return 'blocked';
+  if (unmetNeeds(run).length > 0 || run.heldBy !== undefined) return 'waiting';
+  return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
+}
+
+/** Decisions of people on the result of an ended run. */
+function afterwards(run: RunState): string[] {
+  if (run.landed !== undefined) return ['landed'];
+  const verdict = currentDecision(run)?.verdict;
+  if (verdict !== undefined) return [verdict];
+  return isUndecided(run) ? ['waiting for approval'] : [];
+}
+
+function isUnderWay({ progress, phase, waiting }: StoryState): boolean {
+  return progress === 'in_progress' && phase !== undefined && waiting === undefined;
+}
+
+function hasAttempt({ progress, waiting }: StoryState): boolean {
+  return progress === 'in_progress' && waiting === undefined;
 }

@@ -2,6 +2,7 @@ import { formatUsd } from '../budget.ts';
 import { isTested, type CheckedClaim } from '../review/criteria.ts';
 import type { Proof } from '../review/proof.ts';
 import { isDone, isSelected, type RunState, type StoryState } from '../run/state.ts';
+import { PROGRESS } from '../run/progress.ts';
 import { safeLine } from '../text/safe-text.ts';
 
 /** What a pull request of a run shows, and the status of each story at the newest commit. */
@@ -80,7 +81,7 @@ export function storySection(story: StoryState, facts: PullFacts): string {
   const proof = facts.proofs.get(story.id);
   const { id, title, progress, commit, attempts, summary } = story;
   const lines = [
-    `- state: ${progress === 'passed' && commit === undefined ? 'needed no change' : progress.replace('_', ' ')}${attempts > 1 ? `, ${attempts} attempts` : ''}`,
+    `- state: ${progress === 'passed' && commit === undefined ? 'needed no change' : PROGRESS[progress].word}${attempts > 1 ? `, ${attempts} attempts` : ''}`,
     ...(commit === undefined ? [] : [`- commit: ${commit}`]),
     ...(summary === undefined ? [] : [`- summary: ${code(summary)}`]),
     ...feedbackLines(story),

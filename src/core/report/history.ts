@@ -4,6 +4,7 @@ import type { CommandResult, JournalEvent } from '../journal/events.ts';
 import { isTested } from '../review/criteria.ts';
 import type { LockedTests } from '../review/tests-first.ts';
 import { formatElapsed } from '../text/format-elapsed.ts';
+import { PROGRESS } from '../run/progress.ts';
 import { safeLine } from '../text/safe-text.ts';
 import { exitText } from '../transcript/excerpt.ts';
 import { testsText } from '../test-report/test-report.ts';
@@ -41,7 +42,7 @@ function sectionOf(
   const models = usage.flatMap(({ model }) => (model === undefined ? [] : `, ${safeLine(model)}`)).join('');
   const lasted = formatElapsed(attemptMs(attempt, event.at));
   return [
-    `## ${utc(event.at)} - ${safeLine(event.story)} ${event.verdict.replace('_', ' ')}`,
+    `## ${utc(event.at)} - ${safeLine(event.story)} ${PROGRESS[event.verdict].word}`,
     '',
     ...(story === undefined ? [] : [`- title: ${safeLine(story.title, MAX_TEXT_LENGTH)}`]),
     ...(prd === undefined ? [] : [`- PRD: ${safeLine(prd.prdPath)}`]),

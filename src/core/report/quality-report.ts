@@ -1,6 +1,6 @@
 import { foldRun } from '../journal/fold-run.ts';
 import type { JournalEvent } from '../journal/events.ts';
-import type { StoryProgress } from '../run/state.ts';
+import type { StoryProgress } from '../run/progress.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import { effortsOf } from './story-samples.ts';
 

@@ -4,6 +4,7 @@ import { applyEvent } from '../journal/fold-run.ts';
 import { MAX_FEEDBACK_ROUNDS } from '../review/feedback.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { planNext } from './plan.ts';
+import { PROGRESS } from './progress.ts';
 import { isQuestion } from './questions.ts';
 import { commitToReview, isReviewable, openFeedback } from './reviewed-story.ts';
 import { failedNeeds, needsText } from './run-dependencies.ts';
@@ -286,20 +287,7 @@ function importGone(runId: string, refuse: typeof refused): HaloError {
 
 /** The progress of a story, as a predicate for a sentence. */
 export function describeProgress({ progress }: StoryState): string {
-  switch (progress) {
-    case 'passed':
-      return 'has landed';
-    case 'done':
-      return 'was done before';
-    case 'pending':
-      return 'has not started';
-    case 'in_progress':
-    case 'failed':
-    case 'skipped':
-    case 'cancelled':
-    case 'needs_human':
-      return `is ${progress.replace('_', ' ')}`;
-  }
+  return PROGRESS[progress].says;
 }
 
 /** What to do instead of a command that does not apply. */

@@ -16,19 +16,9 @@ import type { TestChanges } from '../test-report/test-report.ts';
 import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
+import type { StoryProgress } from './progress.ts';
 import type { StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
-
-/** `done`: already done in the PRD. `skipped`: excluded by the PRD, or not selected. `cancelled`: excluded by a user. */
-export type StoryProgress =
-  | 'pending'
-  | 'in_progress'
-  | 'passed'
-  | 'failed'
-  | 'needs_human'
-  | 'done'
-  | 'skipped'
-  | 'cancelled';
 
 /** A user's request to pause a run: after the running stories or, with `now`, immediately. */
 export interface Pause {

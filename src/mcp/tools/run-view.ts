@@ -3,10 +3,12 @@ import * as z from 'zod';
 import type { RunView } from '../../api/operations/runs.ts';
 import { runStateSchema } from '../../api/operations/schemas.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
-import { describeUnmetDependencies, isFinished, type RunState } from '../../core/run/state.ts';
+import { isFinished, type RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
+import { storyWords } from '../../view/story-words.ts';
+import { whyStoryWaits } from '../../view/waiting.ts';
 
 const state = runStateSchema(z);
 const story = state.shape.stories.element.shape;
@@ -43,6 +45,7 @@ export const runViewSchema = z.object({
       id: story.id,
       title: story.title,
       progress: story.progress,
+      state: z.string().describe('Its progress in words, as people see it.'),
       attempts: story.attempts,
       stopReason: story.stopReason,
       summary: story.summary,
@@ -95,21 +98,15 @@ function countStories({ stories }: RunState): Record<string, number> {
 function toStoryView(each: RunState['stories'][number], run: RunState) {
   const { progress, attempts, stopReason, commit, question = {} } = each;
   const summary = each.summary && safeLine(each.summary, 600);
-  const waitsFor = describeWaiting(each, run);
+  const now = new Date().toISOString();
+  const waitsFor = whyStoryWaits(each, run, now);
   return {
     id: safeLine(each.id, 100),
     title: safeLine(each.title),
     progress,
+    state: storyWords(each, run, now).text,
     attempts,
     ...defined({ stopReason, summary, commit, waitsFor: waitsFor && safeLine(waitsFor) }),
     ...(isQuestion(each) ? defined({ options: question.options, answerBy: question.until }) : {}),
   };
-}
-
-function describeWaiting(each: RunState['stories'][number], run: RunState): string | undefined {
-  if (each.held !== undefined) return 'the approval of a person';
-  if (each.approved !== undefined) return 'a worker that lands the approved commit';
-  if (each.waiting !== undefined) return `${each.waiting.why}, until ${each.waiting.notBefore}`;
-  if (each.progress !== 'pending') return undefined;
-  return describeUnmetDependencies(each, run);
 }

@@ -5,7 +5,7 @@ import { breakerName } from '../../core/failure/breaker.ts';
 import { awaitsDecision, type RunState, type StoryState } from '../../core/run/state.ts';
 import { flagsOf, landingStories, listFlags, type Confirmation } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { missingWorker } from '../../view/run-words.ts';
+import { missingWorker } from '../../view/waiting.ts';
 
 /** What a user can do with a run or one of its stories. */
 export const ACTIONS = [

@@ -11,7 +11,6 @@ import {
   truncateToWidth,
   wrapIndented,
 } from '../../lib/string-width.ts';
-import { drainText, formatAge } from '../../view/run-words.ts';
 import { formatCount } from '../../view/usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
@@ -22,6 +21,7 @@ import { findListing, selectedIndex } from './listing.ts';
 import { bodyHeight, currentTopView, type TopView, type TopState } from './model.ts';
 import { answerPanel, runPanel, storyDetails } from './run-panel.ts';
 import { tableLines } from './table-lines.ts';
+import { drainText, formatAge } from '../../view/run-words.ts';
 
 /** The whole screen: exactly `height` lines, none wider than `width`. */
 export function frameOf(state: TopState, paint: Paint): string[] {

@@ -1,4 +1,3 @@
-import { storyCount } from '../../core/listing/state-text.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import { inboxItems, inboxLabel } from '../../view/inbox.ts';
@@ -7,14 +6,15 @@ import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { countTakers } from '../../core/run/fleet-limit.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
-import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatAge, stateCell, timeText, waitingFor } from '../../view/run-words.ts';
 import { prdListing } from './prds/prd-listing.ts';
-import { isForRetry, isRetrying, storyProgressText, PROGRESS_TONES } from '../../view/story-words.ts';
 import { formatCount } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
+import { formatAge, runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { cellOf, storyWords } from '../../view/story-words.ts';
+import { whyRunWaits, whyStoryWaits } from '../../view/waiting.ts';
 
 /** The rows of the current view that match its filter; undefined for views without rows. */
 export function findListing(state: TopState): Listing | undefined {
@@ -87,7 +87,7 @@ function runListing({ runs = [], now }: TopState): Listing {
     runId: run.runId,
     cells: [
       { text: run.runId, tone: 'strong' },
-      stateCell(run),
+      cellOf(runWords(run)),
       { text: storyCount(run) },
       { text: currentWork(run, now) },
       { text: timeText(run, now) },
@@ -106,30 +106,17 @@ export function activeFirst(runs: readonly ListedRun[]): ListedRun[] {
 }
 
 /** The stories in progress with their phases. */
-function currentWork({ stories, status }: RunState, now: string): string {
+function currentWork(run: RunState, now: string): string {
+  const { stories, status } = run;
   if (status === 'ended') return '-';
   const active = stories.filter(({ progress, waiting }) => progress === 'in_progress' || waiting?.model !== undefined);
-  const texts = active.map(({ id, phase, waiting }) => {
-    const until = waiting && !isForRetry(waiting) ? `waiting until ${formatTime(waiting.notBefore, now)}` : 'retry';
-    return `${safeLine(id, 20)} ${waiting === undefined ? (phase ?? 'starts') : until}`;
-  });
+  const texts = active.map((story) => `${safeLine(story.id, 20)} ${storyWords(story, run, now).text}`);
   return texts.length === 0 ? '-' : texts.join(', ');
 }
 
 function costText({ usage }: RunState): string {
   return usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd);
 }
-
-const STORY_MARKS: Record<StoryState['progress'], string> = {
-  pending: '·',
-  in_progress: '»',
-  passed: '✓',
-  failed: '✗',
-  needs_human: '?',
-  done: '✓',
-  skipped: '-',
-  cancelled: '-',
-};
 
 function storyListing(state: TopState, run: ListedRun | undefined): Listing {
   const columns: Column[] = [
@@ -148,7 +135,6 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
   const prd = state.run?.runId === run.runId ? state.run.prd : undefined;
   const rows = run.stories.map((story): Row => {
     const planned = prd?.stories.find(({ id }) => id === story.id);
-    const mark = isRetrying(story, run) ? '…' : STORY_MARKS[story.progress];
     const end = story.progress === 'in_progress' ? (run.endedAt ?? now) : (story.endedAt ?? now);
     const begun = story.startedAt !== undefined && story.progress !== 'pending';
     const changed = story.endedAt ?? story.startedAt;
@@ -158,7 +144,7 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
       story: story.id,
       cells: [
         { text: safeLine(story.id, 60), tone: 'strong' },
-        { text: `${mark} ${storyProgressText(story, run)}`, tone: PROGRESS_TONES[story.progress] },
+        cellOf(storyWords(story, run, now)),
         { text: planned?.priority === undefined ? '-' : String(planned.priority) },
         { text: planned === undefined ? '-' : String(planned.acceptance.length) },
         { text: story.attempts === 0 ? '-' : `${story.attempts}/${Math.max(run.maxAttempts, story.attempts)}` },
@@ -245,7 +231,7 @@ function spendListing({ runs = [] }: TopState): Listing {
         { text: safeLine(run.agent ?? '-', 20) },
         { text: safeLine(run.user, 40) },
         { text: safeLine(run.project, 60) },
-        stateCell(run),
+        cellOf(runWords(run)),
       ],
     };
   });
@@ -275,23 +261,24 @@ function queueListing({ runs = [], workers, now }: TopState): Listing {
           cells: [
             { text: run.runId, tone: 'strong' },
             { text: safeLine(story.id, 60) },
-            {
-              text: `${isRetrying(story, run) ? '…' : STORY_MARKS[story.progress]} ${storyProgressText(story, run)}`,
-              tone: PROGRESS_TONES[story.progress],
-            },
+            cellOf(storyWords(story, run, now)),
             { text: story.startedAt === undefined ? '-' : formatElapsed(msBetween(story.startedAt, now)) },
             { text: safeLine(run.user, 40) },
             { text: safeLine(run.project, 60) },
-            { text: whyItWaits(story, run, workers) },
+            { text: whyItWaits(story, run, { workers, now }) },
           ],
         })),
     );
   return { columns, rows, empty: 'No story is waiting or running.' };
 }
 
-function whyItWaits(story: StoryState, run: ListedRun, workers: readonly WorkerView[] | undefined): string {
-  if (story.waiting !== undefined) return safeLine(story.waiting.why);
-  if (story.progress === 'in_progress' && story.phase !== undefined) return '-';
+function whyItWaits(
+  story: StoryState,
+  run: ListedRun,
+  { workers, now }: { workers: readonly WorkerView[] | undefined; now: string },
+): string {
+  if (story.progress === 'in_progress' && story.phase !== undefined && story.waiting === undefined) return '-';
   const takers = workers && countTakers(run, workers);
-  return waitingFor({ state: run, ...takers, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) })[0] ?? '-';
+  const [first = '-'] = whyRunWaits({ state: run, ...takers, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) });
+  return whyStoryWaits(story, run, now) ?? first;
 }

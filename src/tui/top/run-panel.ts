@@ -2,18 +2,18 @@ import { lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import { questionLines } from '../../core/run/questions.ts';
 import type { RunView } from '../../api/operations/runs.ts';
 import { plainReason } from '../../core/failure/plain-reason.ts';
-import { unmetNeeds, needsText } from '../../core/run/run-dependencies.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import { decisiveStory, isDone, type RunState, type StoryState } from '../../core/run/state.ts';
-import { formatElapsed, formatTime, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { isRecord } from '../../lib/guards.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
-import { isForRetry } from '../../view/story-words.ts';
-import { stateCell, stateTone, timeText, waitingFor } from '../../view/run-words.ts';
 import { usageText } from '../../view/usage-text.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
+import { runWords, timeText } from '../../view/run-words.ts';
+import { cellOf, storyWords } from '../../view/story-words.ts';
+import { whyStoryWaits, whyRunWaits, type WaitingRun } from '../../view/waiting.ts';
 
 const LABEL_WIDTH = 9;
 /** From this height on, the text of the selected story is shown below the table. */
@@ -33,14 +33,15 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   const { now, width } = state;
   const view = state.view?.state.runId === runId ? state.view : undefined;
   const story = currentStory(run);
+  const words = runWords({ ...run, ...(view?.heldBy !== undefined && { heldBy: view.heldBy }) });
   const done = run.stories.filter(isDone).length;
   const progress = `${done} of ${run.stories.length} stories, ${timeText(run, now)}`;
-  const waits = waitingTexts(run, { now, ...(view && { takers: view, heldBy: view.heldBy }) });
+  const waits = waitingTexts({ ...view, state: run }, now);
   const facts: Fact[] = [
     {
       label: 'state',
-      text: `${stateCell(run).text}   ${bar(done, run.stories.length)} ${progress}`,
-      tone: stateTone(run),
+      text: `${cellOf(words).text}   ${bar(done, run.stories.length)} ${progress}`,
+      tone: words.tone,
     },
     ...(run.status === 'ended' && run.detail !== undefined ? [{ label: '', text: safeLine(run.detail, 400) }] : []),
     ...(story === undefined ? [] : [{ label: 'story', text: storyText(story, run, now) }]),
@@ -77,17 +78,12 @@ export function currentStory(run: RunState): StoryState | undefined {
   return undefined;
 }
 
-function storyText(
-  { id, title, phase, attempts, waiting, startedAt, progress }: StoryState,
-  run: RunState,
-  now: string,
-) {
+function storyText(story: StoryState, run: RunState, now: string): string {
+  const { id, title, attempts, startedAt, progress } = story;
   const active = progress === 'in_progress' && run.status !== 'ended';
-  const running = phase ?? (active ? 'starting' : progress.replace('_', ' '));
-  const doing = waiting === undefined ? running : isForRetry(waiting) ? 'retry' : 'waiting';
   const time = active && startedAt !== undefined ? `, ${formatElapsed(msBetween(startedAt, now))}` : '';
   const attempt = `attempt ${Math.max(1, attempts)} of ${Math.max(run.maxAttempts, attempts)}`;
-  return `${safeLine(id, 30)}  ${doing}, ${attempt}${time}   ${safeLine(title)}`;
+  return `${safeLine(id, 30)}  ${storyWords(story, run, now).text}, ${attempt}${time}   ${safeLine(title)}`;
 }
 
 function gateFacts(attempt: AttemptRecord | undefined): Fact[] {
@@ -131,21 +127,11 @@ function worktreeFacts(run: RunState, view: RunView | undefined): Fact[] {
   return [{ label: 'worktree', text: `${path} at the end` }];
 }
 
-function waitingTexts(
-  run: RunState,
-  { now, takers, heldBy }: { now: string; takers?: Pick<RunView, 'workers' | 'draining'>; heldBy?: string | undefined },
-): string[] {
-  const needs = unmetNeeds(run).length > 0 ? needsText(run) : undefined;
-  const story = run.stories.find(({ waiting }) => waiting !== undefined);
-  return [
-    ...(needs === undefined || run.status === 'ended' ? [] : [safeLine(needs)]),
-    ...waitingFor({ ...takers, state: run, ...(heldBy !== undefined && { heldBy }) }),
-    ...(run.status === 'ended' || story?.waiting === undefined
-      ? []
-      : [
-          `${safeLine(story.id, 30)} until ${formatTime(story.waiting.notBefore, now)}: ${safeLine(story.waiting.why, 300)}`,
-        ]),
-  ];
+function waitingTexts(view: WaitingRun, now: string): string[] {
+  const { state } = view;
+  const story = state.stories.find(({ waiting }) => waiting !== undefined);
+  const why = story && whyStoryWaits(story, state, now);
+  return [...whyRunWaits(view), ...(why === undefined ? [] : [`${safeLine(story?.id ?? '', 30)}: ${why}`])];
 }
 
 /** `[=====-----]`, readable without color. */

@@ -1,19 +1,19 @@
-import { storyCount } from '../../core/listing/state-text.ts';
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
-import { describeUnmetDependencies, type StoryState } from '../../core/run/state.ts';
-import { unmetNeeds } from '../../core/run/run-dependencies.ts';
+import type { StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { stateCell, timeText, waitingFor } from '../../view/run-words.ts';
 import { asksPerson, inboxItems, type InboxItem } from '../../view/inbox.ts';
 import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
 import { MissingWorker, WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
 import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
+import { runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { cellOf, storyWords } from '../../view/story-words.ts';
+import { whyRunWaits } from '../../view/waiting.ts';
 
 interface NowProps {
   runs: readonly ListedRun[] | undefined;
@@ -169,7 +169,7 @@ function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {
 function matches(run: ListedRun, text: string): boolean {
   const stories = run.stories.map(({ id, title }) => `${id} ${title}`).join(' ');
   const all =
-    `${run.project} ${run.runId} ${run.repo.source} ${run.user} ${stateCell(run).text} ${stories}`.toLowerCase();
+    `${run.project} ${run.runId} ${run.repo.source} ${run.user} ${runWords(run).text} ${stories}`.toLowerCase();
   return text
     .toLowerCase()
     .split(/\s+/)
@@ -183,7 +183,7 @@ interface RunCardProps {
 }
 
 function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
-  const { text, tone } = stateCell(run);
+  const words = runWords(run);
   const waits = waitsOf(run);
   return (
     <li class="card">
@@ -191,7 +191,7 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
         <a class="title" href={`#/run/${run.runId}`}>
           {run.project === '' ? run.runId : safeLine(run.project)}
         </a>
-        <span class={`state ${tone}`}>{text}</span>
+        <span class={`state ${words.tone}`}>{cellOf(words).text}</span>
         <span>{storyCount(run)}</span>
         <span>{timeText(run, now)}</span>
         {run.endedAt !== undefined && (
@@ -221,15 +221,10 @@ function RunCard({ run, now, needsPerson }: RunCardProps): JSX.Element {
   );
 }
 
-/** Why an open run makes no progress, one sentence per reason: a limit, a person, or other runs. */
+/** Why an open run makes no progress, one sentence per reason. A missing worker concerns all runs, so the screen says it once. */
 function waitsOf(run: ListedRun): string[] {
-  const needs = run.status === 'ended' ? [] : unmetNeeds(run).map((need) => `Waits for run ${need.run}.`);
-  // A missing worker concerns all runs, so the screen says it once.
-  const reasons = waitingFor({ state: run, ...(run.heldBy && { heldBy: run.heldBy }) });
-  return [
-    ...needs,
-    ...reasons.map((reason) => reason.replaceAll('`', '').replace(/^./, (first) => first.toUpperCase())),
-  ];
+  const reasons = whyRunWaits({ state: run, ...(run.heldBy && { heldBy: run.heldBy }) });
+  return reasons.map((reason) => reason.replaceAll('`', '').replace(/^./, (first) => first.toUpperCase()));
 }
 
 /** The stories of a run, each with its phase or what it waits for; of an ended run those that failed or need a person. */
@@ -239,12 +234,12 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
   return (
     <ul class="chips" aria-label="Stories">
       {stories.map((story) => (
-        <li key={story.id} class={`chip ${story.progress}`}>
+        <li key={story.id} class={`chip ${storyWords(story, run, now).tone}`}>
           <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={safeLine(story.title)}>
             <b>{safeLine(story.id)}</b>
             {(isUnsolved(story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}
             <span class="soft">
-              {safeLine(storyNow(story, run), 400)}
+              {safeLine(storyNow(story, run, now), 400)}
               {story.progress === 'in_progress' && story.startedAt !== undefined && (
                 <>
                   {' '}
@@ -259,10 +254,7 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
   );
 }
 
-function storyNow(story: StoryState, run: ListedRun): string {
-  if (story.waiting !== undefined)
-    return `waits until ${story.waiting.notBefore.slice(11, 16)} UTC: ${story.waiting.why}`;
-  if (story.progress === 'in_progress') return story.phase ?? 'starts';
-  if (story.progress === 'pending') return describeUnmetDependencies(story, run) ?? 'pending';
-  return story.held === undefined ? story.progress.replace('_', ' ') : 'waits for approval';
+function storyNow(story: StoryState, run: ListedRun, now: string): string {
+  const { text } = storyWords(story, run, now);
+  return story.waiting === undefined ? text : `${text}: ${story.waiting.why}`;
 }

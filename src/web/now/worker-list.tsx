@@ -4,8 +4,9 @@ import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { countTakers, hasNothingRunning } from '../../core/run/fleet-limit.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { canContinue, drainText } from '../../view/run-words.ts';
 import { ActionButton, EmptyState, Elapsed, mayDo, ShareBar, TextTable, type Person } from '../page/page-parts.tsx';
+import { drainText } from '../../view/run-words.ts';
+import { canContinue } from '../../view/waiting.ts';
 
 interface MissingWorkerProps {
   runs: readonly ListedRun[];

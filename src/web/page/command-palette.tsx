@@ -2,8 +2,9 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { stateCell } from '../../view/run-words.ts';
 import { SCREENS } from './screens.ts';
+import { PROGRESS } from '../../core/run/progress.ts';
+import { runWords } from '../../view/run-words.ts';
 
 interface PaletteProps {
   runs: readonly ListedRun[];
@@ -76,13 +77,13 @@ export function CommandPalette({ runs, onClose }: PaletteProps): JSX.Element {
 
 function placeOfRun(run: ListedRun): Place {
   const [name, id] = run.project === '' ? [run.runId, ''] : [run.project, run.runId];
-  return { name, detail: `${stateCell(run).text} ${run.user} ${id}`, path: `#/run/${run.runId}` };
+  return { name, detail: `${runWords(run).text} ${run.user} ${id}`, path: `#/run/${run.runId}` };
 }
 
 function placesOfStories(run: ListedRun): Place[] {
   return run.stories.map(({ id, title, progress }) => ({
     name: `${id} ${title}`,
-    detail: `${progress.replace('_', ' ')} ${run.project} ${run.runId}`,
+    detail: `${PROGRESS[progress].word} ${run.project} ${run.runId}`,
     path: `#/run/${run.runId}/story/${encodeURIComponent(id)}`,
   }));
 }

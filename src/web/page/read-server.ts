@@ -94,3 +94,8 @@ export function useLoaded<T>(key: string, load: (signal: AbortSignal) => Promise
 export function toRequestFailed(error: unknown): RequestFailed {
   return error instanceof RequestFailed ? error : new RequestFailed(String(error));
 }
+
+/** The address of a story, or of an attempt at it. */
+export function storyAddress(runId: string, story: string, attempt?: number): string {
+  return `#/run/${runId}/story/${encodeURIComponent(story)}${attempt === undefined ? '' : `/attempt/${attempt}`}`;
+}

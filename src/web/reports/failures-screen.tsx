@@ -3,8 +3,7 @@ import type { ErrorGroup } from '../../core/report/error-report.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
-import { readJson, useLoaded } from '../page/read-server.ts';
-import { storyAddress } from '../run/stories/story-words.ts';
+import { readJson, useLoaded, storyAddress } from '../page/read-server.ts';
 import { Period, startOf, usePeriod } from './period.tsx';
 
 const MAX_STORIES = 10;

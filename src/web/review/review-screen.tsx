@@ -20,6 +20,7 @@ import { ReviewFacts } from './review-facts.tsx';
 import { describeNothing, OutcomeNotice, SentBack } from './review-outcome.tsx';
 import { useCurrentFile, useReviewKeys } from './review-keys.ts';
 import { allComments, isIn, useReview, type Place, type UnsentComment } from './review-state.ts';
+import { storyWords } from '../../view/story-words.ts';
 
 interface ReviewProps {
   runId: string;
@@ -114,16 +115,14 @@ function StoryLinks({ review, story }: { review: RunReview; story: string | unde
       </a>
       {stories
         .filter(({ attempts }) => attempts > 0)
-        .map(({ id, held, progress }) => (
+        .map((each) => ({ id: each.id, words: storyWords(each, review.state, new Date().toISOString()) }))
+        .map(({ id, words }) => (
           <a
             key={id}
             href={`#/run/${runId}/diff/${encodeURIComponent(id)}`}
             aria-current={story === id ? 'page' : undefined}
           >
-            {safeText(id)}{' '}
-            <span class={held !== undefined || progress === 'failed' ? 'warn' : 'soft'}>
-              {held === undefined ? progress.replace('_', ' ') : 'waits'}
-            </span>
+            {safeText(id)} <span class={words.tone}>{words.short}</span>
           </a>
         ))}
     </nav>

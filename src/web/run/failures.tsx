@@ -5,12 +5,11 @@ import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
-import { runPath } from '../page/read-server.ts';
-import { attemptWords } from './attempt-words.ts';
+import { runPath, storyAddress } from '../page/read-server.ts';
 import { FailedCommand } from './failed-command.tsx';
 import type { AttemptRecord } from '../../core/journal/attempts.ts';
 import { commandsOf, type RunJournal, type ShownCommand } from './run-journal.ts';
-import { storyAddress } from './stories/story-words.ts';
+import { attemptWords } from '../../view/attempt-words.ts';
 
 interface FailuresProps {
   journal: RunJournal;

@@ -1,4 +1,3 @@
-import { storyCount } from '../../core/listing/state-text.ts';
 import type { JSX } from 'preact';
 import type { RunView } from '../../api/operations/runs.ts';
 import { formatUsd } from '../../core/budget.ts';
@@ -8,10 +7,12 @@ import { nextSteps, toCommands, type NextStep } from '../../core/run/next-steps.
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { inboxItems } from '../../view/inbox.ts';
-import { stateCell, timeText, waitingFor } from '../../view/run-words.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
+import { runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { cellOf } from '../../view/story-words.ts';
+import { whyRunWaits } from '../../view/waiting.ts';
 
 interface RunHeaderProps {
   run: RunState;
@@ -33,14 +34,14 @@ function isOnPage(step: NextStep): boolean {
 /** What a run is, how it stands, and what a person can do. */
 export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Element {
   const heldBy = view?.heldBy;
-  const { text, tone } = stateCell({ ...run, ...(heldBy !== undefined && { heldBy }) });
-  const waits = view === undefined ? [] : waitingFor({ ...view, state: run });
+  const words = runWords({ ...run, ...(heldBy !== undefined && { heldBy }) });
+  const waits = view === undefined ? [] : whyRunWaits({ ...view, state: run });
   const steps = run.status === 'ended' ? nextSteps(run).filter((step) => !isOnPage(step)) : [];
   return (
     <div class="run-head">
       <div class="run-title">
         <h1>{run.project === '' ? run.runId : safeLine(run.project)}</h1>
-        <span class={`badge ${tone}`}>{text}</span>
+        <span class={`badge ${words.tone}`}>{cellOf(words).text}</span>
         <RunActions run={run} person={person} />
       </div>
       <dl class="facts">

@@ -1,12 +1,12 @@
+import { storyAddress } from '../page/read-server.ts';
 import type { JSX } from 'preact';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { EmptyState } from '../page/page-parts.tsx';
 import { formatClock } from '../page/clock-time.tsx';
-import { attemptWords } from './attempt-words.ts';
 import type { AttemptRecord } from '../../core/journal/attempts.ts';
-import { storyAddress } from './stories/story-words.ts';
+import { attemptWords } from '../../view/attempt-words.ts';
 
 interface WaterfallProps {
   runId: string;

@@ -194,7 +194,7 @@ export async function requestPull(
     const secrets = secretsToConfirm(state, continued);
     if (pull !== undefined && secrets.length === 0) return { entries: [], result: { runId, changed: false, pull } };
     assertAllowed(canOpenPull(state));
-    for (const other of continued) assertAllowed(isApproved(other, { needsApproval: false }));
+    for (const other of continued) assertAllowed(isApproved(other, { needsApproval: false, continuedBy: runId }));
     assertPublishable(state, { secrets, continued }, confirmation);
     const confirmed = [...(state.pullRequested?.confirmed ?? []), ...secrets.flatMap(({ commit }) => commit ?? [])];
     return {

@@ -109,7 +109,7 @@ describe.concurrent('a story that Codex does not finish', () => {
     expect(state).toMatchObject({ stopReason: 'NEEDS_HUMAN' });
     expect(state.detail).toContain('Which language must it greet in?');
     expect(read('artifacts/hello/1/diff.patch')).toContain('+half');
-    expect(read('agent.log')).toContain('NEEDS HUMAN');
+    expect(read('agent.log')).toContain('NEEDS A HUMAN');
   });
 
   it.each(

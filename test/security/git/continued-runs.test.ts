@@ -74,7 +74,7 @@ describe('incident continued-run: a run that started from the result of another 
     repository.git('remote', 'add', 'origin', 'https://github.com/acme/shop.git');
     writeFileSync(join(home.host.home, 'config.toml'), '[forge.github]\ntoken_env = "TOKEN"\n');
     await expect(home.operations.requestPull({ runId: SECOND })).rejects.toThrow(
-      `ann rejected the result of run ${FIRST}: no`,
+      `ann rejected the result of run ${FIRST}, which run ${SECOND} continues: no`,
     );
     await home.append(FIRST, { type: 'run.approved', by: 'ann', tip });
     await land();

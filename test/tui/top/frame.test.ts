@@ -281,7 +281,7 @@ describe('with more room', () => {
        runs > stories 0tbq1aaaaaaaaaa
         state    ✗ GATE_FAILED   [----------] 0 of 2 stories, 14.0s
                  US-001: npm test exited with 1
-        story    US-001  failed, attempt 1 of 2   Story number 1
+        story    US-001  failed: GATE_FAILED, attempt 1 of 2   Story number 1
         gates    ✗ npm test 1.2s
         failed   GATE_FAILED  npm test exited with 1
         branch   main → halo/0tbq1aaaaaaaaaa  no commit yet   /home/me/shop

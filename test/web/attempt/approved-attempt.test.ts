@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
 import { reviewRun } from '../../../src/core/review/review.ts';
-import { attemptWords } from '../../../src/web/run/attempt-words.ts';
+import { attemptWords } from '../../../src/view/attempt-words.ts';
 import { attemptMs, type AttemptRecord } from '../../../src/core/journal/attempts.ts';
 import { RunJournal } from '../../../src/web/run/run-journal.ts';
 import { attempted, BASE, COMMIT, created, failed, held, journalOf, passed } from '../../support/journal.ts';
@@ -54,7 +54,7 @@ it('the time of an approved attempt is that of both of its parts, without the wa
 
 it.each([
   ['fails', failed('US-001').slice(-1), 'GATE_FAILED'],
-  ['needs approval again', held('US-001').slice(-2, -1), 'needs you'],
+  ['needs approval again', held('US-001').slice(-2, -1), 'waiting for approval'],
 ])('an approved attempt that %s does not say that it is approved', (_name, last, text) =>
   expect(attemptWords(recordOf(journalOfApproval(...last)), false).text).toContain(text),
 );

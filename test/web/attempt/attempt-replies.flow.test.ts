@@ -27,7 +27,7 @@ const REPLIES: [text: string, first: JournalEntry[], reply: JournalEntry | undef
     asked('US-006'),
     { type: 'question.expired', ...ref('US-006'), then: 'fail', by: 'halo' },
   ],
-  ['needs you', asked('US-007'), undefined],
+  ['needs a human', asked('US-007'), undefined],
 ];
 
 describe('an attempt that needed a person', skipFor(!hasChromium && 'chromium is missing'), () => {

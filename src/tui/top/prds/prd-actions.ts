@@ -1,13 +1,13 @@
 import type { Operations } from '../../../api/operations.ts';
 import { isPrdName, NAME_RULE } from '../../../core/prd/prd-names.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { missingWorker } from '../../../view/run-words.ts';
 import type { Action, PrdActionName } from '../actions.ts';
 import { findListing, selectedIndex } from '../listing.ts';
 import { currentTopView, newTopView, type TopState } from '../model.ts';
 import { showRefusal } from '../navigate.ts';
 import type { PrdEntry, PrdFiles } from './prd-files.ts';
 import { findNewestRun, openStories } from './prd-listing.ts';
+import { missingWorker } from '../../../view/waiting.ts';
 
 /** The PRD of the selected row, or of the view. */
 export function findPrd(state: TopState): PrdEntry | undefined {

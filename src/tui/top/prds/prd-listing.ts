@@ -1,9 +1,10 @@
 import type { ListedRun } from '../../../api/runs/limited-runs.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { stateCell } from '../../../view/run-words.ts';
 import type { TopView, TopState } from '../model.ts';
 import type { Column, Listing, Row, TableCell } from '../table-lines.ts';
 import type { PrdEntry } from './prd-files.ts';
+import { runWords } from '../../../view/run-words.ts';
+import { cellOf } from '../../../view/story-words.ts';
 
 /** The PRDs of the repository or, in the place of a PRD, its stories. */
 export function prdListing(state: TopState, { prd }: Pick<TopView, 'prd'>): Listing {
@@ -58,7 +59,7 @@ export function openStories({ stories }: PrdEntry): PrdEntry['stories'] {
 /** `ready`: it can be started, and no run of it exists. */
 function prdState(entry: PrdEntry, run: ListedRun | undefined): TableCell {
   if (entry.problem !== undefined) return { text: '! invalid', tone: 'warn' };
-  if (run !== undefined) return stateCell(run);
+  if (run !== undefined) return cellOf(runWords(run));
   return openStories(entry).length === 0 ? { text: '✓ done', tone: 'good' } : { text: '· ready' };
 }
 

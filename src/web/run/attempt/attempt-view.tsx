@@ -5,18 +5,17 @@ import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
-import { readJson, runPath, useLoaded } from '../../page/read-server.ts';
-import { attemptWords, isReplied } from '../attempt-words.ts';
+import { readJson, runPath, useLoaded, storyAddress } from '../../page/read-server.ts';
 import { attemptMs } from '../../../core/journal/attempts.ts';
 import { networkOf } from '../run-journal.ts';
 import { FailureDetails } from '../failures.tsx';
 import { JournalLog } from '../log/journal-log.tsx';
 import { FileLog } from '../log/file-log.tsx';
-import { storyAddress } from '../stories/story-words.ts';
 import { Waterfall } from '../waterfall.tsx';
 import type { AttemptViewProps } from './attempt-props.ts';
 import { AttemptDiff, AttemptPrompt, GateLogs } from './attempt-files.tsx';
 import { NetworkRows, sumUsage, UsageTable } from './attempt-tables.tsx';
+import { attemptWords, isReplied } from '../../../view/attempt-words.ts';
 
 const TABS = [
   { name: 'summary', text: 'Summary' },

@@ -1,3 +1,4 @@
+import { storyAddress } from '../../page/read-server.ts';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { StoryState } from '../../../core/run/state.ts';
@@ -6,7 +7,6 @@ import { EmptyState } from '../../page/page-parts.tsx';
 import type { Loaded } from '../../page/read-server.ts';
 import type { PatchFile } from '../../review/read-patch.ts';
 import type { AttemptRecord } from '../../../core/journal/attempts.ts';
-import { storyAddress } from '../stories/story-words.ts';
 import { useChanges } from './attempt-files.tsx';
 import type { StoryScreenProps } from './attempt-props.ts';
 import { compareFacts, compareFiles, type AttemptPair, type ComparedRow } from './compare-rows.ts';

@@ -1,15 +1,15 @@
+import { storyAddress } from '../../page/read-server.ts';
 import { formatUsd } from '../../../core/budget.ts';
 import type { Phase } from '../../../core/journal/phase.ts';
 import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { exitText } from '../../../core/transcript/excerpt.ts';
 import { formatClock } from '../../page/clock-time.tsx';
 import type { PatchFile } from '../../review/read-patch.ts';
-import { attemptWords } from '../attempt-words.ts';
 import { attemptMs, phaseMs, type AttemptRecord } from '../../../core/journal/attempts.ts';
 import { commandsOf, type RunJournal } from '../run-journal.ts';
-import { storyAddress } from '../stories/story-words.ts';
 import { sumUsage } from './attempt-tables.tsx';
 import { contentOf } from './patch-files.tsx';
+import { attemptWords } from '../../../view/attempt-words.ts';
 
 /** A row of a comparison of two attempts. */
 export interface ComparedRow {

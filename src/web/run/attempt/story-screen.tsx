@@ -3,24 +3,24 @@ import { canRetry } from '../../../core/run/actions.ts';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine, safeText } from '../../../core/text/safe-text.ts';
 import { ActionButton, EmptyState, mayDo } from '../../page/page-parts.tsx';
-import { runPath } from '../../page/read-server.ts';
+import { runPath, storyAddress } from '../../page/read-server.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
-import { attemptWords } from '../attempt-words.ts';
 import type { AttemptRecord } from '../../../core/journal/attempts.ts';
 import type { RunJournal } from '../run-journal.ts';
-import { storyAddress, storyWords } from '../stories/story-words.ts';
 import type { StoryScreenProps } from './attempt-props.ts';
 import { AttemptView } from './attempt-view.tsx';
 import { CompareAttempts } from './compare-attempts.tsx';
+import { attemptWords } from '../../../view/attempt-words.ts';
+import { storyWords } from '../../../view/story-words.ts';
 
 /** A story with its attempts. */
 export function StoryScreen(props: StoryScreenProps): JSX.Element {
-  const { journal, run, place, person } = props;
+  const { journal, run, place, person, now } = props;
   const [, storyId = '', what, ...rest] = place;
   const story = run.stories.find(({ id }) => id === storyId);
   if (story === undefined) return <EmptyState title="This run has no such story." />;
   const attempts = journal.attemptsOf(storyId);
-  const { mark, tone, text } = storyWords(story, run);
+  const { mark, tone, text } = storyWords(story, run, now);
   const isCompared = what === 'compare';
   const chosen = what === 'attempt' ? attempts.find(({ attempt }) => String(attempt) === rest[0]) : attempts.at(-1);
   // Another attempt may have no cassette, and no log of the same name.

@@ -1,10 +1,11 @@
+import { storyAddress } from '../../page/read-server.ts';
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { Elapsed } from '../../page/page-parts.tsx';
 import { layOutGraph, NODE } from './lay-out-graph.ts';
-import { storyAddress, storyWords } from './story-words.ts';
+import { storyWords } from '../../../view/story-words.ts';
 
 interface StoriesProps {
   run: RunState;
@@ -17,7 +18,12 @@ const TEXT_LENGTH = 25;
 export function StoryOverview({ run, now }: StoriesProps): JSX.Element {
   const hasGraph = run.stories.some(({ dependsOn }) => dependsOn.length > 0);
   const [isList, setList] = useState(false);
-  const graph = useMemo(() => hasGraph && !isList && <StoryGraph run={run} />, [run.seq, isList]);
+  // Only a wait has words that change with the time.
+  const hasWaits = run.stories.some(({ waiting }) => waiting !== undefined);
+  const graph = useMemo(
+    () => hasGraph && !isList && <StoryGraph run={run} now={now} />,
+    [run.seq, isList, hasWaits ? now : ''],
+  );
   return (
     <section aria-labelledby="stories" class={hasGraph && !isList ? 'has-graph' : ''}>
       <div class="section-head">
@@ -39,7 +45,7 @@ export function StoryOverview({ run, now }: StoriesProps): JSX.Element {
 }
 
 function StoryRow({ story, run, now }: StoriesProps & { story: StoryState }): JSX.Element {
-  const { mark, tone, text } = storyWords(story, run);
+  const { mark, tone, text } = storyWords(story, run, now);
   const runs = story.progress === 'in_progress' && run.status !== 'ended';
   return (
     <li>
@@ -60,7 +66,7 @@ function StoryRow({ story, run, now }: StoriesProps & { story: StoryState }): JS
   );
 }
 
-function StoryGraph({ run }: { run: RunState }): JSX.Element {
+function StoryGraph({ run, now }: StoriesProps): JSX.Element {
   const { nodes, edges, width, height } = layOutGraph(run.stories);
   const byId = new Map(run.stories.map((story) => [story.id, story]));
   return (
@@ -78,7 +84,7 @@ function StoryGraph({ run }: { run: RunState }): JSX.Element {
         {nodes.map(({ id, x, y }) => {
           const story = byId.get(id);
           if (story === undefined) return null;
-          const { mark, tone, text } = storyWords(story, run);
+          const { mark, tone, text, short } = storyWords(story, run, now);
           const name = `${safeLine(id)} ${text}: ${safeLine(story.title)}`;
           return (
             <a key={id} href={storyAddress(run.runId, id)} class={`node ${tone}`}>
@@ -89,7 +95,7 @@ function StoryGraph({ run }: { run: RunState }): JSX.Element {
                 {safeLine(id, 12)}
               </text>
               <text x={x + NODE.width - 12} y={y + 19} text-anchor="end" class="node-state">
-                {safeLine(text.replace(/ (?:by|for|until) .*/, ''), 12)}
+                {safeLine(short, 12)}
               </text>
               <text x={x + 12} y={y + 36} class="node-title">
                 {safeLine(story.title, TEXT_LENGTH)}

@@ -1,0 +1,64 @@
+import type { RunView } from '../api/operations/runs.ts';
+import { breakerName, resetCommand } from '../core/failure/breaker.ts';
+import { retryName } from '../core/failure/failure.ts';
+import { isQuestion } from '../core/run/questions.ts';
+import { unmetNeeds } from '../core/run/run-dependencies.ts';
+import { describeUnmetDependencies, type RunState, type StoryState } from '../core/run/state.ts';
+import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import { isForRetry } from './story-words.ts';
+
+/** A run, its limit of the fleet, and how many workers would take its stories; without `workers`, no missing one is named. */
+export type WaitingRun = Pick<RunView, 'state' | 'heldBy' | 'draining'> & Partial<Pick<RunView, 'workers'>>;
+
+/** Shown if a run could continue but no worker is running. */
+export const NO_WORKER = 'no worker is running: start one with `halo worker`';
+/** Shown if a run could continue but all workers drain. */
+const ALL_DRAIN = 'all workers are draining: resume one with `halo worker resume`, or start another one';
+
+const MAX_TEXT_LENGTH = 4_000;
+
+/** Why an active run makes no progress at the moment, a clause per reason. Empty for an ended run. */
+export function whyRunWaits({ state, workers = 1, draining = 0, heldBy }: WaitingRun): string[] {
+  if (state.status === 'ended') return [];
+  const { paused } = state;
+  const missing = canContinue(state) ? missingWorker({ workers, draining }) : undefined;
+  const isHeld = heldBy !== undefined && paused === undefined;
+  return [
+    ...unmetNeeds(state).map(({ run, now, stopReason = 'a failure' }) =>
+      now === 'failed' ? `run ${run} ended with ${stopReason}` : `run ${run} has not ended`,
+    ),
+    ...(paused === undefined ? [] : [`paused by ${safeLine(paused.by)}: \`halo resume ${state.runId}\` resumes it`]),
+    ...(missing === undefined ? [] : [missing]),
+    ...(isHeld ? [`${heldBy} is reached: the next story starts when another one ends`] : []),
+  ];
+}
+
+/** Why a story makes no progress at the moment, as a clause; undefined if it works, has ended, or only waits as its run does. */
+export function whyStoryWaits(story: StoryState, run: RunState, now: string): string | undefined {
+  const { held, approved, waiting, question } = story;
+  if (held !== undefined)
+    return `for approval of ${held.commit.slice(0, 7)}${held.paths.length === 0 ? '' : ', which changes protected paths'}`;
+  if (isQuestion(story)) return `for an answer${question?.until === undefined ? '' : ` until ${question.until}`}`;
+  if (approved !== undefined) return 'for a worker that lands the approved commit';
+  if (story.progress === 'pending' && waiting === undefined) return describeUnmetDependencies(story, run);
+  if (waiting === undefined || run.status === 'ended') return undefined;
+  const left = msBetween(now, waiting.notBefore);
+  const when = left > 0 ? `in ${formatElapsed(left)}` : 'as soon as a worker is free';
+  const why = safeLine(waiting.why, MAX_TEXT_LENGTH);
+  if (isForRetry(waiting)) return `${retryName(waiting)} ${when}: ${why}`;
+  if (waiting.breaker !== undefined)
+    return `for the breaker of ${safeLine(breakerName(waiting.breaker))}, tries again ${when} (\`${resetCommand(waiting.breaker)}\` closes it now): ${why}`;
+  return `${left > 0 ? `until ${formatTime(waiting.notBefore, now)} (${when})` : when}: ${why}`;
+}
+
+/** Why no worker would take a story; undefined if one would. */
+export function missingWorker({ workers, draining = 0 }: Pick<RunView, 'workers' | 'draining'>): string | undefined {
+  if (workers > 0) return undefined;
+  return draining > 0 ? ALL_DRAIN : NO_WORKER;
+}
+
+/** Whether a worker could execute something, now or later. */
+export function canContinue(state: RunState): boolean {
+  return state.status !== 'ended' && state.paused === undefined && unmetNeeds(state).length === 0;
+}

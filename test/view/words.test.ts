@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import type { RunView } from '../../src/api/operations/runs.ts';
+import type { Cli } from '../../src/cli/cli.ts';
+import { statusPage } from '../../src/cli/output/status-page.ts';
+import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { RunState } from '../../src/core/run/state.ts';
+import { toRunView } from '../../src/mcp/tools/run-view.ts';
+import { paintPlain } from '../../src/tui/paint.ts';
+import { frameOf } from '../../src/tui/top/frame.ts';
+import { openState } from '../../src/tui/top/model.ts';
+import { update } from '../../src/tui/top/update.ts';
+import { renderView } from '../../src/tui/view.ts';
+import { cellOf, storyWords } from '../../src/view/story-words.ts';
+import { whyRunWaits, whyStoryWaits } from '../../src/view/waiting.ts';
+import { runWords } from '../../src/view/run-words.ts';
+import { asked, attempted, COMMIT, created, failed, held, passed, stateOf, succeeded } from '../support/journal.ts';
+
+const NOW = '2030-01-01T00:05:00.000Z';
+const story = 'US-001';
+const ref = { story, attempt: 1 };
+const run = created('r1', 2);
+const started: JournalEntry = { type: 'run.started' };
+const of = (...entries: JournalEntry[]) => stateOf(run, started, ...entries);
+const unmarked = (status: 'done' | 'skipped') => ({
+  ...run,
+  prd: { ...run.prd, stories: run.prd.stories.map((each, index) => (index === 0 ? { ...each, status } : each)) },
+});
+const dependent = {
+  ...run,
+  prd: {
+    ...run.prd,
+    stories: run.prd.stories.map((each) => ({ ...each, dependsOn: each.id === story ? ['US-002'] : [] })),
+  },
+};
+const retry: JournalEntry = {
+  ...{ type: 'retry.scheduled', ...ref, class: 'gate', rule: 'hint', nth: 1, of: 2, why: 'the gate is red' },
+  notBefore: '2030-01-01T00:06:00.000Z',
+};
+const postponed: JournalEntry = {
+  ...{ type: 'story.postponed', ...ref, model: 'm', by: 'provider', why: 'no quota' },
+  notBefore: '2030-01-01T02:00:00.000Z',
+};
+const withoutCommit = passed(story).map((entry) =>
+  entry.type === 'story.ended' ? { ...entry, commit: undefined } : entry,
+) as JournalEntry[];
+const given: JournalEntry = { type: 'approval.given', ...ref, commit: COMMIT, by: 'ann' };
+const sentBack: JournalEntry = { type: 'feedback.given', ...ref, commit: COMMIT, text: 'No.', comments: [], by: 'ann' };
+
+/** A story that fits the terminal of each surface. */
+const STATES: [words: string, RunState][] = [
+  ['pending', of()],
+  ['waiting for US-002', stateOf(dependent)],
+  ['gates', of(...attempted(story))],
+  ['starting', of(...attempted(story).slice(0, 1))],
+  ['retrying in 1m 00s', of(...failed(story), retry)],
+  ['waiting until 02:00:00 UTC, 1h 55m', of(...attempted(story).slice(0, 1), postponed)],
+  ['failed: GATE_FAILED', of(...failed(story))],
+  ['needs a human', of(...asked(story))],
+  ['waiting for approval', of(...held(story))],
+  ['approved, not landed', of(...held(story), given)],
+  ['sent back', of(...held(story), sentBack)],
+  ['no change needed', of(...withoutCommit)],
+  ['described', { ...of(...withoutCommit), dry: true }],
+  ['done before', stateOf(unmarked('done'))],
+  ['skipped', stateOf(unmarked('skipped'))],
+  ['not selected', stateOf({ ...run, selected: ['US-002'] })],
+  ['cancelled', of({ type: 'story.cancelled', ...ref, by: 'ann' })],
+  ['interrupted', of(...attempted(story), { type: 'run.ended', stopReason: 'INFRASTRUCTURE', detail: '' })],
+];
+
+describe('the words for the state of a story', () => {
+  it.each(STATES)('are "%s" on every surface', (words, state) => {
+    const first = state.stories.find(({ id }) => id === story);
+    if (first === undefined) throw new Error('no story');
+    const shown = storyWords(first, state, NOW);
+    expect(shown.text).toBe(words);
+    const view: RunView = { state, workers: 1, draining: 0, dir: '/halo/runs/r1', record: {} };
+    const cli = { paint: paintPlain, terminal: { shown: false } } as unknown as Cli;
+    const rowIn = (lines: string[]) => lines.find((line) => line.includes('US-001') && line.includes('Story number 1'));
+    const opened = update(openState({ now: NOW, width: 140, height: 40, where: '' }), {
+      ...{ type: 'listed', runs: [state], older: 0 },
+    } as const);
+    const top = update(opened, { type: 'key', key: 'enter' });
+    const frame = renderView({ state, recent: [], now: NOW, width: 120, height: 40, paint: paintPlain, dir: '/' });
+    const surfaces = {
+      'halo run': rowIn(frame),
+      'halo top': rowIn(frameOf(top, paintPlain).toReversed()),
+    };
+    for (const [surface, line] of Object.entries(surfaces)) expect(line, surface).toContain(shown.text);
+    expect(surfaces['halo top']).toContain(cellOf(shown).text);
+    // These two read the time themselves.
+    if (first.waiting !== undefined) return;
+    expect(rowIn(statusPage(view, cli)), 'halo status').toContain(shown.text);
+    expect(
+      toRunView(view).stories.find(({ id }) => id === story),
+      'MCP',
+    ).toMatchObject({ state: shown.text });
+  });
+});
+
+describe('the words for the state of a run', () => {
+  const paused: JournalEntry = { type: 'run.paused', by: 'ann', now: false };
+  const needing = { ...run, after: ['r0'] };
+  const over: JournalEntry = { type: 'need.changed', run: 'r0', now: 'failed', stopReason: 'GATE_FAILED' };
+  const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: COMMIT, to: COMMIT };
+
+  it.each<[string, string, RunState & { heldBy?: string }, string[]]>([
+    ['· queued', 'a new run', stateOf(run), []],
+    ['» running', 'a run with an attempt', of(...attempted(story)), []],
+    [
+      '· waiting: fleet.max = 2',
+      'a limit',
+      { ...of(), heldBy: 'fleet.max = 2' },
+      ['fleet.max = 2 is reached: the next'],
+    ],
+    ['· waiting', 'a run that needs another one', stateOf(needing), ['run r0 has not ended']],
+    ['· blocked', 'a run whose need failed', stateOf(needing, over), ['run r0 ended with GATE_FAILED']],
+    ['‖ paused', 'a pause', of(paused), ['paused by ann: `halo resume r1` resumes it']],
+    ['‖ pausing', 'a pause of a run that works', of(...attempted(story), paused), ['paused by ann']],
+    ['✓ SUCCESS, landed', 'a landed result', stateOf(...succeeded('r1'), landed), []],
+    ['? NEEDS_HUMAN', 'a question', of(...asked(story)), []],
+    ['✓ plan: SUCCESS', 'a plan', { ...stateOf(...succeeded('r1')), dry: true, planning: true }, []],
+  ])('are "%s" for %s, with the reason for a wait', (words, _what, state, reasons) => {
+    expect(cellOf(runWords(state)).text).toBe(words);
+    const waits = whyRunWaits({ state, draining: 0, ...(state.heldBy !== undefined && { heldBy: state.heldBy }) });
+    expect(waits).toEqual(reasons.map((reason) => expect.stringContaining(reason) as string));
+  });
+});
+
+describe('why a story waits', () => {
+  it.each<[string, RunState, string | undefined]>([
+    ['an approval', of(...held(story)), 'for approval of abcdef0, which changes protected paths'],
+    ['an answer', of(...asked(story)), 'for an answer'],
+    ['a worker', of(...held(story), given), 'for a worker that lands the approved commit'],
+    ['a retry', of(...failed(story), retry), 'attempt 2 of 3 in 1m 00s: the gate is red'],
+    ['a model', of(...attempted(story).slice(0, 1), postponed), 'until 02:00:00 UTC (in 1h 55m): no quota'],
+    ['another story', stateOf(dependent), 'waiting for US-002'],
+    ['nothing while it works', of(...attempted(story)), undefined],
+  ])('is %s', (_what, state, expected) => {
+    const first = state.stories.find(({ id }) => id === story);
+    expect(first && whyStoryWaits(first, state, NOW)).toBe(expected);
+  });
+});
