@@ -70,7 +70,7 @@ export type Shape<S extends (z: Zod) => zod.ZodType> = zod.output<ReturnType<S>>
 /** The same for fields of an object. */
 export type Fields<S extends (z: Zod) => zod.ZodRawShape> = zod.output<zod.ZodObject<ReturnType<S>>>;
 
-/** How agents call an operation: its name is that of the operation with `halo_`, unless there is another one. */
+/** How agents call an operation. Its name is that of the operation, e.g. `halo_list_runs`, unless there is another one. */
 export interface OperationTool {
   name?: string;
   /** For people. */

@@ -42,7 +42,7 @@ function toTool(operation: AnyOperation, { name, title, when, description, idemp
   const fields = (input ?? operation.input)?.(z);
   const inPath = pathKeys(operation).map((key) => [key, key === 'runId' ? RUN_REFERENCE : z.string().min(1).max(100)]);
   return {
-    name: name ?? `halo_${operation.name}`,
+    name: name ?? `halo_${operation.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
     title,
     description: description ?? [operation.summary, when].filter((text) => text !== undefined).join(' '),
     uses: [operation],
