@@ -15,7 +15,7 @@ import { visibleStore } from './access/authorize.ts';
 import { FairSlots } from './access/fair-slots.ts';
 import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
-import type { OperationContext } from './operations/operation-context.ts';
+import type { OperationContext } from './operations/operation.ts';
 import { openLimitedRuns } from './runs/limited-runs.ts';
 import { RunTable } from './runs/run-followers.ts';
 import type { Operations } from './operations.ts';

@@ -2,7 +2,7 @@ import type { User } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { AccessLog } from '../../store/access/access-log.ts';
 import type { CallOperation } from '../operations/operation.ts';
-import type { OperationContext } from '../operations/operation-context.ts';
+import type { OperationContext } from '../operations/operation.ts';
 import { assertMayUse, authorize } from './authorize.ts';
 import type { Inspections } from './inspections.ts';
 

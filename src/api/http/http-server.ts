@@ -21,12 +21,11 @@ import type { CallerOptions } from '../access/call-for-user.ts';
 import { clientLeft, UserTurns } from '../access/user-turns.ts';
 import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
-import { answerBrokenRequest } from './broken-request.ts';
 import { CountPerUser } from './count-per-user.ts';
 import { addHealthRoutes, type FindMissing } from './health-routes.ts';
 import { assertOwnHost, readCredential, WRONG_PLACE } from './request-credential.ts';
 import { openRequestLimits, TooManyRequests, type RequestLimits } from './request-limits.ts';
-import { OpenStreams } from './open-streams.ts';
+import { OpenStreams } from './http-stream.ts';
 import type { TlsPair } from './tls-files.ts';
 import { chooseFormat, resumeQuery } from './event-stream.ts';
 import { streamFrames } from './http-stream.ts';
@@ -34,6 +33,8 @@ import { ALL_OPERATIONS } from '../operations.ts';
 import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
 import { addMcpRoute, type McpEndpoint } from './mcp-route.ts';
 import { toWireError } from './wire-error.ts';
+import type { Socket } from 'node:net';
+import { STATUS_CODES } from 'node:http';
 
 const METRICS_PATH = '/metrics';
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -351,4 +352,36 @@ function statusOf({ code, cause }: HaloError): number {
 function statusOfReason(reason: StopReason | undefined): number {
   if (reason === 'MISSING_DEPENDENCY') return 503;
   return reason === 'INFRASTRUCTURE' || reason === 'UNKNOWN_ERROR' ? 500 : 422;
+}
+
+type Broken = Error & { code?: string };
+
+/**
+ * Answers what is not a complete request. A program on another port of this machine can set cookies that are too large for
+ * any request; with `clearsCookies`, the browser drops them, so that the next request succeeds.
+ */
+function answerBrokenRequest({ clearsCookies }: { clearsCookies: boolean }) {
+  return (error: Broken, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || socket.destroyed) return;
+    const status = brokenStatus(error);
+    const isCleared = status === 431 && clearsCookies;
+    const message = isCleared
+      ? 'The cookies of this address were too large for the server. Load the page again, and sign in.'
+      : `The server did not understand the request: ${STATUS_CODES[status]}.`;
+    const body = `${JSON.stringify({ code: 'USAGE', message })}\n`;
+    const head = [
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'connection: close',
+      ...(isCleared ? ['clear-site-data: "cookies"'] : []),
+    ];
+    if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
+    socket.destroy(error);
+  };
+}
+
+function brokenStatus({ code }: Broken): number {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
+  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }

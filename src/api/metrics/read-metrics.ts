@@ -10,7 +10,7 @@ import { haloVersion } from '../../lib/version.ts';
 import type { FleetUse } from '../../queue/queue.ts';
 import { listWorkers } from '../../store/process-registry.ts';
 import { MetricsFile } from '../../store/metrics-file.ts';
-import type { OperationContext } from '../operations/operation-context.ts';
+import type { OperationContext } from '../operations/operation.ts';
 
 /** A scrape does not wait longer for Redis. */
 const REDIS_MS = 2_000;

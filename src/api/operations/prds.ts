@@ -1,5 +1,5 @@
 import { operation, type Zod } from './operation.ts';
-import { requestedOptions } from './requested-options.ts';
+import { requestedOptions } from './submit.ts';
 import { EXAMPLE_PRD, givenSettings, placeSchema, prdSchema, previewSchema, unreadableSchema } from './schemas.ts';
 
 const storyAndSum = (z: Zod) => z.object({ story: percentiles(z), sum: percentiles(z) }).optional();

@@ -3,7 +3,7 @@ import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
 import { budgetOf } from '../../core/budget.ts';
 import { usesOf, type BudgetUse } from '../../core/report/budget-report.ts';
-import type { OperationContext } from '../operations/operation-context.ts';
+import type { OperationContext } from '../operations/operation.ts';
 import { readCosts, type UnreadableRun } from './read-reports.ts';
 
 /**

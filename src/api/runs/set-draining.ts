@@ -1,7 +1,7 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { AccessLog } from '../../store/access/access-log.ts';
-import type { OperationContext } from '../operations/operation-context.ts';
+import type { OperationContext } from '../operations/operation.ts';
 import type { WorkerView } from '../operations/schemas.ts';
 import { readWorkers } from './read-workers.ts';
 

@@ -12,7 +12,7 @@ import { MESSAGE_LOG_ARGS, readTrailers } from '../../git/commit/commit-message.
 import { gitText, tryGit } from '../../git/process/git.ts';
 import { readNote, type Note } from '../../git/commit/notes.ts';
 import { isObjectId } from '../../git/process/git-output.ts';
-import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import { inspectRepo, readFileAt } from '../../git/repository/inspect-repo.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import { openStore, type Store } from '../../store/store.ts';
@@ -24,7 +24,10 @@ import { hasSettings } from '../../worker/run/read-run.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { verifyProof } from '../../worker/proof/verify-proof.ts';
 import type { WorkerContext } from '../../worker/worker-context.ts';
-import { expectSettings } from './verify-reference.ts';
+import { processEnv } from '../../config/environment/host.ts';
+import { parseConfigFile, readConfigFile, type ConfigFile } from '../../config/load/config-file.ts';
+import { resolveConfig } from '../../config/resolve.ts';
+import { readParents } from '../../git/commit/read-commits.ts';
 
 export interface VerifyQuery {
   /** A run, a part of its id, or a commit in any form that git accepts. */
@@ -197,3 +200,42 @@ async function readOwn(store: Store, runId: string, commit: string): Promise<Pic
 }
 
 type Started = JournalEvent & { type: 'story.started' };
+
+/** The configuration that the run of a commit should have had, as far as this machine knows. */
+interface Expected {
+  origin: string;
+  config: Config;
+  /** Why the file of the base commit is ignored. */
+  fault?: string;
+}
+
+/**
+ * The settings that a run from the base of a commit would have on this machine: `config.toml`, the configuration file in that
+ * base, and variables. Throws CONFIG_INVALID if the settings of this machine are invalid.
+ */
+async function expectSettings(
+  host: Host,
+  { gitDir, commit, folder }: { gitDir: string; commit: string; folder: string },
+): Promise<Expected> {
+  const own = { home: await readConfigFile(join(host.home, 'config.toml')), env: processEnv(), cwd: folder };
+  const origin = 'halo.toml';
+  try {
+    const repo = await readRepoConfigAt(gitDir, (await readParents(gitDir, commit))[0]);
+    return { origin, config: resolveConfig({ ...own, repo }).config };
+  } catch (error) {
+    if (!(error instanceof HaloError) || error.code !== 'CONFIG_INVALID') throw error;
+    return { origin, config: resolveConfig(own).config, fault: error.message };
+  }
+}
+
+/** Reads the configuration file in a commit. Throws CONFIG_INVALID, and GIT_FAILED if it is too large. */
+async function readRepoConfigAt(gitDir: string, commit: string | undefined): Promise<ConfigFile | undefined> {
+  if (commit === undefined) return undefined;
+  const files = ['halo.toml', '.halo/config.toml'].map(async (path) => {
+    const text = await readFileAt({ gitDir, commit, path, maxBytes: 1024 * 1024 });
+    return text === undefined ? [] : [parseConfigFile(`${commit.slice(0, 12)}:${path}`, text)];
+  });
+  const [first, second] = (await Promise.all(files)).flat();
+  if (second !== undefined) throw new HaloError('CONFIG_INVALID', 'The base commit has two configuration files.');
+  return first;
+}
