@@ -27,6 +27,7 @@ function recordOf(git: (...args: string[]) => string, commit: string) {
     setup: [],
     env: {},
     allow: [],
+    registries: [],
     gates: [{ command: 'npm test', exitCode: 0, ms: 10, sha256: HASH }],
     usage: { requests: 1, inputTokens: 1, cachedTokens: 0, outputTokens: 1 },
     halo: '0.1.0',
