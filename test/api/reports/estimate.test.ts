@@ -27,8 +27,12 @@ afterEach(async () => {
   await home.remove();
 });
 
-/** Adds a run with a story for each cost; `change` changes its first event. */
-async function addRun(costs: readonly number[], change: Partial<JournalEntry & { type: 'run.created' }> = {}) {
+/** Adds a run with a story for each cost; `change` changes its first event, and only events of `types` are added. */
+async function addRun(
+  costs: readonly number[],
+  change: Partial<JournalEntry & { type: 'run.created' }> = {},
+  types?: readonly JournalEntry['type'][],
+) {
   const first = created(`0tbq${String((number += 1)).padStart(3, '0')}aaaaaaaa`, costs.length);
   const repo = { ...first.repo, source: repository.root };
   const stories = costs.flatMap((costUsd, index) =>
@@ -36,7 +40,8 @@ async function addRun(costs: readonly number[], change: Partial<JournalEntry & {
       entry.type === 'story.ended' ? { ...entry, usage: { ...entry.usage, costUsd } } : entry,
     ),
   );
-  return home.addRun([{ ...first, repo, agent: 'codex', ...change }, { type: 'run.started' }, ...stories, END]);
+  const events = stories.filter(({ type }) => types?.includes(type) ?? true);
+  return home.addRun([{ ...first, repo, agent: 'codex', ...change }, { type: 'run.started' }, ...events, END]);
 }
 
 /** On the machine of the home, whose settings name the agent and its model. */
@@ -84,7 +89,7 @@ it('halo estimate --json prints the numbers', async () => {
 
 it('halo estimate reads at most the newest 50 runs of the repository', async () => {
   await addRun([1000]);
-  for (let index = 0; index < 50; index += 1) await addRun([1]);
+  for (let index = 0; index < 50; index += 1) await addRun([1], {}, ['story.started', 'story.ended']);
   expect(JSON.parse((await estimate('--json')).stdout)).toMatchObject({
     basis: { runs: 50 },
     costUsd: { story: { high: 1 } },

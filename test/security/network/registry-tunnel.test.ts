@@ -14,6 +14,7 @@ import { createCertificateAuthority } from '../../../src/lib/network/certificate
 import { connectTo } from '../../gateway/client.ts';
 import { gateway, httpServer, listening } from '../../gateway/fixture.ts';
 import { skipFor } from '../../support/skip.ts';
+import { belowFull } from '../../support/suite/level.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const NPM = `https://registry.${'npmjs.org'}`;
@@ -108,9 +109,9 @@ async function programEnv(socketPath: string) {
   return { PATH: process.env['PATH'], HOME: home, HTTPS_PROXY: `http://${port}`, https_proxy: `http://${port}`, NO_PROXY: '127.0.0.1', ...trust }; // prettier-ignore
 }
 
-const WITH_PIP = spawnSync('pip', ['--version']).status === 0;
+const withoutPip = () => spawnSync('pip', ['--version']).status !== 0 && 'needs pip';
 
-describe('the real pip', skipFor(!WITH_PIP && 'needs pip'), () => {
+describe('the real pip', skipFor(belowFull() || withoutPip()), () => {
   it('downloads a file that a requirement names by its URL, with a token that it does not have', async () => {
     const asked: (string | undefined)[] = [];
     const server = createTlsServer(company.issue('files.example'), (req, res) => {
