@@ -13,6 +13,7 @@ import { parseStrictJson } from '../../../src/gateway/model/read-model-request.t
 import { commitMessage } from '../../../src/git/commit/commit-message.ts';
 import { findProtected } from '../../../src/git/protect/protected-paths.ts';
 import { mirrorName } from '../../../src/git/repository/repo-url.ts';
+import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
 
 /** Text made to keep a worker or a server busy, or to fill its memory. Nothing here needs a container. */
@@ -135,7 +136,7 @@ describe('incident report-bomb: a test report that fills the memory', () => {
 });
 
 describe('incident json-bomb: JSON with more values than fit in memory', () => {
-  const many = `[${'1,'.repeat(4_000_000)}1]`;
+  const many = `[${'1,'.repeat(LEVEL >= FULL ? 4_000_000 : 1_000_000)}1]`;
 
   it('is not accepted as a request to a model', () => {
     expect(parseStrictJson(`{"model":"x","input":${many}}`)).toEqual({ fault: 'holds more than 100000 values' });

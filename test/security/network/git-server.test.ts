@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +9,8 @@ import { gitClientEnv } from '../../../src/gateway/git-proxy.ts';
 import { openCredential } from '../../../src/gateway/registry/upstream-credentials.ts';
 import { ask } from '../../gateway/client.ts';
 import { gateway, httpServer, listening } from '../../gateway/fixture.ts';
+import { makeRepo, run as runGit } from '../../support/repository/git-fixture.ts';
+import { copyBase } from '../../support/repository/recorded-base.ts';
 import { startGitServer, type GitServer } from '../../support/git-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -23,15 +25,15 @@ afterEach(async () => {
 
 /** A server with the repositories team/lib.git and other/secret.git, which need a token. */
 async function serverWithRepositories() {
-  const dir = tempDir('git-server');
+  const dir = join(tempDir('git-server'), 'git');
   const work = join(dir, 'work');
-  mkdirSync(work);
-  const git = (...args: string[]) => run('git', ['-c', 'user.name=T', '-c', 'user.email=t@x', ...args], { cwd: work });
-  await git('init', '-q', '-b', 'main');
-  writeFileSync(join(work, 'lib.js'), 'module.exports = 1;\n');
-  await git('add', '.');
-  await git('commit', '-q', '-m', 'lib');
-  for (const name of ['team/lib.git', 'other/secret.git']) await git('clone', '-q', '--bare', work, join(dir, name));
+  copyBase(dir, 'git-server', (base) => {
+    const made = join(base, 'work');
+    mkdirSync(made);
+    makeRepo(made, { 'lib.js': 'module.exports = 1;\n' });
+    for (const name of ['team/lib.git', 'other/secret.git'])
+      runGit(made, ['clone', '-q', '--bare', made, join(base, name)]);
+  });
   const server = await startGitServer(dir, BASIC);
   servers.push(server);
   return Object.assign(server, { dir, work });
