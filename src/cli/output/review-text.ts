@@ -13,6 +13,8 @@ import { exitText } from '../../core/transcript/excerpt.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
 import { wrapIndented } from '../../lib/string-width.ts';
 import type { Cli } from '../cli.ts';
+import { storyFacts, type Fact } from '../../view/facts.ts';
+import { storyWords } from '../../view/story-words.ts';
 import { changedFiles } from '../diff/changed-files.ts';
 
 /** Facts about all stories of a run, or those in `wanted`, also over HTTP. Throws STORY_NOT_FOUND. */
@@ -24,11 +26,17 @@ export async function readReview(
   const events: JournalEvent[] = [];
   for await (const { event } of await operations.followEvents({ runId, after: 0, follow: false })) events.push(event);
   const reviewed: ReviewedStory[] = [];
-  for (const review of reviewRun(events)?.stories ?? []) {
+  const found = reviewRun(events);
+  for (const review of found?.stories ?? []) {
     if (wanted?.(review) === false) continue;
     const files =
       review.commit === undefined ? undefined : changedFiles(await operations.readDiff({ runId, story: review.id }));
-    reviewed.push({ review, files, doubts: files === undefined ? [] : findDoubts(review, files) });
+    const story = found?.state.stories.find(({ id }) => id === review.id);
+    reviewed.push({
+      ...{ review, files, doubts: files === undefined ? [] : findDoubts(review, files) },
+      words: found && story ? storyWords(story, found.state, new Date().toISOString()).text : '',
+      facts: story ? storyFacts(story) : [],
+    });
   }
   return reviewed;
 }
@@ -56,6 +64,9 @@ interface ReviewedStory {
   /** Undefined for a story without a commit. */
   files: ChangedFile[] | undefined;
   doubts: string[];
+  /** Its state. */
+  words: string;
+  facts: Fact[];
 }
 
 interface Shown {
@@ -65,11 +76,12 @@ interface Shown {
 }
 
 /** A story with all known facts, for the person who decides on it. */
-export function reviewText({ review, files, doubts }: ReviewedStory, shown: Shown): string[] {
+export function reviewText(story: ReviewedStory, shown: Shown): string[] {
+  const { review, files, doubts, facts } = story;
   const { paint, width } = shown;
   const lines: [Tone, string][] = [];
   if (review.description !== undefined)
-    return [...headLines({ review, files, doubts }, shown), ...descriptionLines(review.description, width)];
+    return [...headLines(story, shown), ...descriptionLines(review.description, width)];
   for (const criterion of review.criteria) {
     const good = isTested(criterion);
     lines.push([good ? 'good' : 'warn', `  ${good ? '✓' : '?'} ${safeLine(criterion.text, MAX_TEXT_LENGTH)}`]);
@@ -81,14 +93,14 @@ export function reviewText({ review, files, doubts }: ReviewedStory, shown: Show
     for (const line of failedTestsLines(review.failedTests)) lines.push(['bad', `    ${line}`]);
   if (review.tests !== undefined) lines.push(['plain', `  tests    ${testsText(review.tests)}`]);
   if (files !== undefined) lines.push(['plain', `  changed  ${changedText(files)}`]);
-  const rest = otherFiles({ review, files, doubts });
+  const rest = otherFiles(story);
   if (rest !== '') lines.push(['plain', `  other    ${rest}`]);
   // The tests have a line above.
-  for (const { label, text } of review.findings.filter((each) => each.label !== 'tests'))
-    lines.push(['warn', `  ! ${label}: ${text}`]);
+  for (const { label, value, tone = 'plain' } of facts.filter((each) => each.label !== 'tests'))
+    lines.push([tone, `  ${tone === 'plain' ? ' ' : '!'} ${label}: ${value}`]);
   for (const doubt of doubts) lines.push(['warn', `  ! ${safeLine(doubt, MAX_TEXT_LENGTH)}`]);
   return [
-    ...headLines({ review, files, doubts }, shown),
+    ...headLines(story, shown),
     ...lines.flatMap(([tone, line]) => wrapIndented(line, width).map((each) => paint(tone, each))),
   ];
 }
@@ -114,10 +126,10 @@ function shortReviewText({ review, doubts }: ReviewedStory, { paint, width }: Sh
   ];
 }
 
-function headLines({ review }: ReviewedStory, { paint, width }: Shown): string[] {
-  const { attempt, maxAttempts, agent, model, ms, usage, commit, progress } = review;
+function headLines({ review, words }: ReviewedStory, { paint, width }: Shown): string[] {
+  const { attempt, maxAttempts, agent, model, ms, usage, commit } = review;
   const facts = [
-    review.description === undefined ? progress.replace('_', ' ') : 'described in a dry run',
+    review.description === undefined ? words : 'described in a dry run',
     ...(attempt === 0 ? [] : [`attempt ${attempt} of ${Math.max(attempt, maxAttempts)}`]),
     ...(agent === undefined ? [] : [safeLine(model === undefined ? agent : `${agent} ${model}`)]),
     ...costText(usage.costUsd),

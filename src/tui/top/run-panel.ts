@@ -6,11 +6,12 @@ import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import { decisiveStory, isDone, type RunState, type StoryState } from '../../core/run/state.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
+import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { isRecord } from '../../lib/guards.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
 import { usageText } from '../../view/usage-text.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
+import { storyFacts, type Fact } from '../../view/facts.ts';
 import { runWords, timeText } from '../../view/run-words.ts';
 import { cellOf, storyWords } from '../../view/story-words.ts';
 import { whyStoryWaits, whyRunWaits, type WaitingRun } from '../../view/waiting.ts';
@@ -19,12 +20,7 @@ const LABEL_WIDTH = 9;
 /** From this height on, the text of the selected story is shown below the table. */
 const ROOMY_HEIGHT = 30;
 const MAX_STEPS = 3;
-
-interface Fact {
-  label: string;
-  text: string;
-  tone?: Tone;
-}
+const MAX_FACTS = 3;
 
 /** The state of a run above its stories: story, attempt, gates, branch, cost, and why it waits. */
 export function runPanel(state: TopState, runId: string, paint: Paint): string[] {
@@ -40,30 +36,34 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   const facts: Fact[] = [
     {
       label: 'state',
-      text: `${cellOf(words).text}   ${bar(done, run.stories.length)} ${progress}`,
+      value: `${cellOf(words).text}   ${bar(done, run.stories.length)} ${progress}`,
       tone: words.tone,
     },
-    ...(run.status === 'ended' && run.detail !== undefined ? [{ label: '', text: safeLine(run.detail, 400) }] : []),
-    ...(story === undefined ? [] : [{ label: 'story', text: storyText(story, run, now) }]),
+    ...(run.status === 'ended' && run.detail !== undefined ? [{ label: '', value: safeLine(run.detail, 400) }] : []),
+    ...(story === undefined ? [] : [{ label: 'story', value: storyText(story, run, now) }]),
     ...gateFacts(story && state.run?.attempts[story.id]),
     ...failureFacts(story),
-    { label: 'branch', text: branchText(run) },
+    ...(story === undefined ? [] : storyFacts(story).slice(0, MAX_FACTS)),
+    { label: 'branch', value: branchText(run) },
     ...worktreeFacts(run, view),
     {
       label: 'prd',
-      text: `${safeLine(run.prdPath)}${run.agent === undefined ? '' : `   agent ${safeLine(run.agent, 20)}`}`,
+      value: `${safeLine(run.prdPath)}${run.agent === undefined ? '' : `   agent ${safeLine(run.agent, 20)}`}`,
     },
-    ...(run.usage.requests === 0 ? [] : [{ label: 'used', text: usageText(run.usage) }]),
-    ...waits.map((text): Fact => ({ label: 'waiting', text, tone: 'warn' })),
+    ...(run.usage.requests === 0 ? [] : [{ label: 'used', value: usageText(run.usage) }]),
+    ...waits.map((value): Fact => ({ label: 'waiting', value, tone: 'warn' })),
     ...(run.status !== 'ended'
       ? []
       : toCommands(nextSteps(run))
           .slice(0, MAX_STEPS)
-          .map(({ command, why }, index): Fact => ({ label: index === 0 ? 'next' : '', text: `${command}   ${why}` }))),
+          .map(({ command, why }, index): Fact => ({
+            label: index === 0 ? 'next' : '',
+            value: `${command}   ${why}`,
+          }))),
   ];
-  return facts.map(({ label, text, tone = 'plain' }) => {
+  return facts.map(({ label, value, tone = 'plain' }) => {
     const room = Math.max(1, width - LABEL_WIDTH - 3);
-    return `  ${paint('quiet', label.padEnd(LABEL_WIDTH))}${paint(tone, truncateToWidth(text, room))}`.trimEnd();
+    return `  ${paint('quiet', label.padEnd(LABEL_WIDTH))}${paint(tone, truncateToWidth(value, room))}`.trimEnd();
   });
 }
 
@@ -98,7 +98,7 @@ function gateFacts(attempt: AttemptRecord | undefined): Fact[] {
   ];
   if (texts.length === 0) return [];
   const tone = ended.some(({ exitCode }) => exitCode !== 0) ? 'bad' : 'plain';
-  return [{ label: 'gates', text: texts.join('   '), tone }];
+  return [{ label: 'gates', value: texts.join('   '), tone }];
 }
 
 /** Why the last attempt failed, or why a person is asked. */
@@ -106,8 +106,8 @@ function failureFacts(story: StoryState | undefined): Fact[] {
   if (story?.summary === undefined || story.progress === 'passed') return [];
   const reason = story.stopReason === undefined ? '' : `${plainReason(story.stopReason, story.lastFailure)}  `;
   const label = story.progress === 'needs_human' ? 'asks' : 'failed';
-  const options = questionLines(story).map((line): Fact => ({ label: '', text: safeLine(line, 300), tone: 'warn' }));
-  return [{ label, text: `${reason}${safeLine(story.summary, 400)}`, tone: 'warn' }, ...options];
+  const options = questionLines(story).map((line): Fact => ({ label: '', value: safeLine(line, 300), tone: 'warn' }));
+  return [{ label, value: `${reason}${safeLine(story.summary, 400)}`, tone: 'warn' }, ...options];
 }
 
 function branchText({ repo, runId, tip, landed }: RunState): string {
@@ -123,8 +123,8 @@ function worktreeFacts(run: RunState, view: RunView | undefined): Fact[] {
   const land = isRecord(config) ? config['land'] : undefined;
   if (view === undefined || !isRecord(land) || land['mode'] !== 'worktree') return [];
   const path = safeLine(view.dir.replace(/runs\/(?=[^/]+$)/, 'worktrees/'));
-  if (run.status === 'ended') return run.stopReason === 'SUCCESS' ? [{ label: 'worktree', text: path }] : [];
-  return [{ label: 'worktree', text: `${path} at the end` }];
+  if (run.status === 'ended') return run.stopReason === 'SUCCESS' ? [{ label: 'worktree', value: path }] : [];
+  return [{ label: 'worktree', value: `${path} at the end` }];
 }
 
 function waitingTexts(view: WaitingRun, now: string): string[] {

@@ -10,7 +10,8 @@ import { inboxItems } from '../../view/inbox.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
-import { runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { runFacts, type Fact as ShownFact } from '../../view/facts.ts';
+import { runWords, storyCount } from '../../view/run-words.ts';
 import { cellOf } from '../../view/story-words.ts';
 import { whyRunWaits } from '../../view/waiting.ts';
 
@@ -21,6 +22,9 @@ interface RunHeaderProps {
   now: string;
   person: Person;
 }
+
+/** Facts that the page shows in another form. */
+const ELSEWHERE = ['project', 'waiting', 'used', 'pull'];
 
 /** Steps that buttons or sections of the page replace. */
 const ON_PAGE: readonly NextStep['do'][] = [
@@ -36,6 +40,7 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
   const heldBy = view?.heldBy;
   const words = runWords({ ...run, ...(heldBy !== undefined && { heldBy }) });
   const waits = view === undefined ? [] : whyRunWaits({ ...view, state: run });
+  const facts = runFacts({ ...view, state: run }, now).filter(({ label }) => !ELSEWHERE.includes(label));
   const steps = run.status === 'ended' ? nextSteps(run).filter((step) => !isOnPage(step)) : [];
   return (
     <div class="run-head">
@@ -46,7 +51,6 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
       </div>
       <dl class="facts">
         <Fact name="Stories">{storyCount(run)}</Fact>
-        <Fact name="Time">{timeText(run, now)}</Fact>
         {run.usage.costUsd !== undefined && <Fact name="Cost">{formatUsd(run.usage.costUsd)}</Fact>}
         <Fact name={run.startedAt === undefined ? 'Submitted' : 'Started'}>
           <ClockTime at={run.startedAt ?? run.createdAt} date />
@@ -57,11 +61,7 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
           </Fact>
         )}
         {run.agent !== undefined && <Fact name="Agent">{safeLine(run.agent)}</Fact>}
-        <Fact name="By">{safeLine(run.user)}</Fact>
-        <Fact name="Repository">
-          {safeLine(run.repo.source)}
-          {run.repo.branch !== undefined && <span class="soft"> {safeLine(run.repo.branch)}</span>}
-        </Fact>
+        <FactRows facts={facts} />
         <Fact name="Run">
           <code>{run.runId}</code>
         </Fact>
@@ -83,6 +83,28 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
         </p>
       ))}
     </div>
+  );
+}
+
+/** Facts about a story. */
+export function FactList({ facts }: { facts: readonly ShownFact[] }): JSX.Element | null {
+  if (facts.length === 0) return null;
+  return (
+    <dl class="facts">
+      <FactRows facts={facts} />
+    </dl>
+  );
+}
+
+function FactRows({ facts }: { facts: readonly ShownFact[] }): JSX.Element {
+  return (
+    <>
+      {facts.map(({ label, value, tone = 'plain' }) => (
+        <Fact key={`${label} ${value}`} name={label.replace(/^./, (first) => first.toUpperCase())}>
+          <span class={tone}>{value}</span>
+        </Fact>
+      ))}
+    </>
   );
 }
 

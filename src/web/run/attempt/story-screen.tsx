@@ -7,6 +7,8 @@ import { runPath, storyAddress } from '../../page/read-server.ts';
 import { ClockTime } from '../../page/clock-time.tsx';
 import type { AttemptRecord } from '../../../core/journal/attempts.ts';
 import type { RunJournal } from '../run-journal.ts';
+import { storyFacts } from '../../../view/facts.ts';
+import { FactList } from '../run-header.tsx';
 import type { StoryScreenProps } from './attempt-props.ts';
 import { AttemptView } from './attempt-view.tsx';
 import { CompareAttempts } from './compare-attempts.tsx';
@@ -47,6 +49,7 @@ export function StoryScreen(props: StoryScreenProps): JSX.Element {
           )}
         </div>
       </div>
+      <FactList facts={storyFacts(story)} />
       <StoryText story={story} journal={journal} runId={run.runId} />
       {attempts.length === 0 && <EmptyState title="No attempt has started." />}
       {attempts.length > 0 && (

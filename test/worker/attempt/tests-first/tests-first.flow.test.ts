@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { verify } from '../../../../src/api/runs/verify-commit.ts';
+import { storyFacts } from '../../../../src/view/facts.ts';
 import { reviewText } from '../../../../src/cli/output/review-text.ts';
 import type { JournalEvent } from '../../../../src/core/journal/events.ts';
 import { proofText, type Proof } from '../../../../src/core/review/proof.ts';
@@ -253,8 +254,13 @@ describe('a criterion that holds before the story', () => {
     });
     expect(halo.readFile(state.runId, 'agent.log')).toContain('(1 failed as they must, 1 passed as declared)');
     expect(proof()).toMatchObject({ tests: { cases: ['still counts', 'adds'], holding: ['still counts'] } });
-    const [review] = reviewRun(events)!.stories;
-    const shown = reviewText({ review: review!, files: [], doubts: [] }, { paint: (_tone, text) => text, width: 200 });
+    const reviewed = reviewRun(events)!;
+    const [review] = reviewed.stories;
+    const facts = storyFacts(reviewed.state.stories[0]!);
+    const shown = reviewText(
+      { review: review!, files: [], doubts: [], words: 'passed', facts },
+      { paint: (_tone, text) => text, width: 200 },
+    );
     expect(shown.join('\n')).toContain('✓ 1 and 2 are 3\n      "adds" (locked)');
     expect(shown.join('\n')).toContain('! unproven: tests first, passed before the change, as declared: still counts');
     expect(halo.readFile(state.runId, 'history.md')).toContain('- locked tests: 2 of 2 passed\n');

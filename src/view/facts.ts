@@ -1,0 +1,178 @@
+import type { RunView } from '../api/operations/runs.ts';
+import { describeKeyPause } from '../core/failure/model-use.ts';
+import { describeRestored } from '../core/review/restored-paths.ts';
+import { findStoryFindings } from '../core/review/story-findings.ts';
+import { priorityText } from '../core/run/priority.ts';
+import type { RunState, StoryState } from '../core/run/state.ts';
+import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
+import { formatTime } from '../core/text/format-elapsed.ts';
+import { safeLine } from '../core/text/safe-text.ts';
+import type { Tone } from '../core/transcript/transcript-line.ts';
+import { listSome } from '../lib/text.ts';
+import { timeText } from './run-words.ts';
+import { usageText } from './usage-text.ts';
+import { whyRunWaits, type WaitingRun } from './waiting.ts';
+
+/** Something about a run or story for people. Safe to print. */
+export interface Fact {
+  label: string;
+  value: string;
+  tone?: Tone;
+}
+
+const MAX_NAMED = 20;
+const MAX_ISSUES = 10;
+const MAX_TEXT_LENGTH = 4_000;
+const MAX_DETAIL_LENGTH = 200;
+/** Of a stack. */
+const MAX_PULLS = 20;
+
+/** The facts of a story that a person should know, on every surface: `halo status`, `show`, `top` and the dashboard. */
+export function storyFacts(story: StoryState): Fact[] {
+  const { restored } = story;
+  return [
+    ...findStoryFindings(story).flatMap(({ label, text }) => warning(label, text)),
+    ...(restored === undefined
+      ? []
+      : warning(
+          'tree',
+          `changes of setup or earlier gates were reverted before a gate: ${describeRestored(restored)}`,
+        )),
+  ];
+}
+
+/** What is known about a run in addition to its state, in the order of `halo status`; surfaces without room show some of it. */
+export function runFacts(
+  view: WaitingRun & Pick<Partial<RunView>, 'reports' | 'pull' | 'unused'>,
+  now: string,
+): Fact[] {
+  const { state } = view;
+  const { project, repo, prdPath, usage } = state;
+  return [
+    ...fact('project', project),
+    ...fact('repo', `${repo.source}${repo.branch === undefined ? '' : ` (${repo.branch})`}`),
+    ...fact('prd', prdPath),
+    ...selectionRow(state),
+    ...unmarkedRow(state),
+    ...settingsRows(state),
+    ...decisionRow(state),
+    ...whyRunWaits(view).flatMap((text) => warning('waiting', text)),
+    ...submissionFacts(state),
+    ...fact('time', timeText(state, now)),
+    ...fact('used', usageText(usage)),
+    ...modelRows({ state }, now),
+    ...snapshotRow(state),
+    ...reportsRow(view, now),
+    ...fact('commits', commitsText({ state })),
+    ...pullRows(view, now),
+  ];
+}
+
+/** Empty if there is no value. */
+function fact(label: string, value: string): Fact[] {
+  return value === '' ? [] : [{ label, value: safeLine(value, MAX_TEXT_LENGTH) }];
+}
+
+function warning(label: string, value: string): Fact[] {
+  return fact(label, value).map((each) => ({ ...each, tone: 'warn' }));
+}
+
+/** Shown while a snapshot is being made, and if there cannot be one. */
+function snapshotRow({ snapshot, stories, status }: RunState): Fact[] {
+  if (snapshot === undefined || status === 'ended') return [];
+  if (snapshot.state === 'refused')
+    return warning('snapshot', `none, setup runs for each workspace: ${snapshot.reason ?? ''}`);
+  const isBuilding = stories.some(({ id, phase }) => id === snapshot.story && (phase === 'setup' || phase === 'gates'));
+  return fact('snapshot', isBuilding ? `setup of ${snapshot.story} makes one` : '');
+}
+
+/** Stories that landed without being marked in the PRD file. */
+function unmarkedRow({ unmarked }: RunState): Fact[] {
+  return warning('unmarked', unmarked === undefined ? '' : safeLine(unmarkedAdvice(unmarked), 500));
+}
+
+/** The stories that were selected at submit. */
+function selectionRow({ selected, stories }: RunState): Fact[] {
+  if (selected === undefined) return [];
+  return fact('stories', `${listSome(selected, MAX_NAMED)}, of ${stories.length} in the PRD`);
+}
+
+/** Settings that users changed after the run was created. */
+function settingsRows({ reconfigured = [] }: RunState): Fact[] {
+  return reconfigured.flatMap(({ by, at, set }) =>
+    fact('settings', `${set.join(', ')} (by ${by}, ${at.slice(0, 16)}Z)`),
+  );
+}
+
+/** A person's decision on the result of the run. */
+function decisionRow({ decision, tip, status }: RunState): Fact[] {
+  if (decision === undefined || decision.tip !== tip || status !== 'ended') return [];
+  const { verdict, by, reason } = decision;
+  return fact('decided', `${verdict} by ${by}${reason === undefined ? '' : `: ${reason}`}`);
+}
+
+/** The user, priority and batch of the run. */
+function submissionFacts({ user, priority, batch }: RunState): Fact[] {
+  return [
+    ...fact('user', user),
+    ...fact('priority', priorityText(priority) ?? ''),
+    ...fact('batch', batch === undefined ? '' : `${batch.id}, as ${batch.name}`),
+  ];
+}
+
+/** The issues that do not show the progress of their stories, and why. */
+function reportsRow({ reports }: Pick<Partial<RunView>, 'reports'>, now: string): Fact[] {
+  if (reports === undefined) return [];
+  const { stories, why, retryAt } = reports;
+  const which = stories.length === 0 ? 'issues' : `issues ${listSome(stories, MAX_ISSUES)}`;
+  const reason = why ?? 'a worker reports it';
+  return fact('reports', `${which} do not show the progress yet: ${reason}${retryText(retryAt, now)}`);
+}
+
+function retryText(retryAt: string | undefined, now: string): string {
+  return retryAt === undefined ? '' : ` Tried again at ${formatTime(retryAt, now)}.`;
+}
+
+/** The pull requests of the run, the newest last, and why they are not as they should be. */
+function pullRows(
+  { state, pull, unused = [] }: Pick<RunView, 'state'> & Pick<Partial<RunView>, 'pull' | 'unused'>,
+  now: string,
+): Fact[] {
+  const pages = (state.pulls ?? []).slice(-MAX_PULLS).flatMap(({ number, url, ended }) => {
+    const after = ended === undefined ? '' : ` (${ended})`;
+    return fact('pull', `#${number} ${url}${after}`);
+  });
+  const why = pull && `${pull.why}${retryText(pull.retryAt, now)}`;
+  const notes = unused.flatMap((each) => fact('pull', each));
+  return [...pages, ...fact('pull', why ?? ''), ...notes];
+}
+
+function commitsText({ state }: Pick<RunView, 'state'>): string {
+  if (state.tip === state.repo.base) return '';
+  const range = `${state.repo.base.slice(0, 7)}..${state.tip.slice(0, 7)} on halo/${state.runId}`;
+  return state.landed === undefined ? range : `${range}, landed on ${safeLine(state.landed.branch)}`;
+}
+
+/** Rows about the models of an open run: delayed requests, keys that are not used, and stories with another model. */
+function modelRows({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
+  if (state.status === 'ended') return [];
+  const keys = (state.keyPauses ?? []).filter(({ until }) => until > now);
+  const others = state.stories.flatMap(({ id, progress, fallback }) =>
+    progress !== 'in_progress' || fallback === undefined ? [] : [`${id} uses ${fallback.model}: ${fallback.why}`],
+  );
+  return [
+    ...pauseRow({ state }, now),
+    ...keys.flatMap((each) => fact('key', safeLine(describeKeyPause(each, now), MAX_DETAIL_LENGTH))),
+    ...others.flatMap((text) => fact('model', safeLine(text, MAX_DETAIL_LENGTH))),
+  ];
+}
+
+/** Shown while requests for a model are delayed. */
+function pauseRow({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
+  const { modelPause: pause } = state;
+  // A story that waits for the model has a line of its own.
+  const isShown = state.stories.some(({ waiting }) => waiting?.model !== undefined);
+  if (pause === undefined || pause.until <= now || isShown) return [];
+  const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
+  return fact('waiting', `requests for ${pause.model} until ${formatTime(pause.until, now)}: ${why}`);
+}
