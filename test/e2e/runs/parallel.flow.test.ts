@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { verify } from '../../../src/api/runs/verify-commit.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import type { RunState } from '../../../src/core/run/state.ts';
+import { storyKey } from '../../../src/core/run/story-key.ts';
 import { OK, openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { HOLD, release } from '../../support/halo/hold.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -115,7 +116,7 @@ describe('the branch of a run', () => {
     const stories = [{ id: 'A' }, { id: 'B' }];
     const runId = await halo.submit(repository.root, stories, scripted(script, ['true'], PARALLEL));
     await untilAgents(runId, 2);
-    const message = `A\n\nHalo-Run: ${runId}\nHalo-Story: A\nHalo-Attempt: 1`;
+    const message = `A\n\nHalo-Run: ${runId}\nHalo-Story: A\nHalo-Story-Key: ${storyKey('A')}\nHalo-Attempt: 1`;
     const landed = commitTree('main^{tree}', '-p', 'main', '-m', message);
     const ref = `refs/heads/halo/${runId}`;
     repository.git('update-ref', ref, landed);

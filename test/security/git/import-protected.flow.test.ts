@@ -66,6 +66,7 @@ describe('attack 38: an agent that changes files that run outside the sandbox', 
     expect(state.stories[0]!.held).toEqual({
       commit: expect.stringMatching(/^[0-9a-f]{40}$/) as string,
       paths: ['.github/workflows/x.yml'],
+      named: ['protected'],
     });
     expect(branches(repository)).toBe(`refs/heads/main ${repository.git('rev-parse', 'HEAD')}`);
     expect(halo.readFile(state.runId, 'journal.jsonl')).toContain('"type":"gate.ended"');
