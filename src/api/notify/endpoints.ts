@@ -1,3 +1,4 @@
+import type { EndpointView } from '../operations/schemas.ts';
 import { processEnv, readSecret } from '../../config/environment/host.ts';
 import type { EndpointSettings } from '../../config/endpoint-settings.ts';
 import { readCaFile, readEndpoints } from '../../config/host-rules.ts';
@@ -11,24 +12,6 @@ import { openSink } from '../../worker/notify/deliver.ts';
 import { openSecretReader } from '../../worker/network/secret-reader.ts';
 import { openMachineConnections } from '../../worker/network/machine-connections.ts';
 
-/** An endpoint of notifications, for people. */
-export interface EndpointView {
-  name: string;
-  /** `removed`: it is no longer configured, but has not received everything. */
-  type: EndpointSettings['type'] | 'removed';
-  /** The host of its URL; absent if the URL is a secret. */
-  host?: string;
-  events: readonly string[];
-  /** Notifications that were not delivered yet. */
-  waiting: number;
-  /** Notifications that halo has given up. */
-  givenUp: number;
-  /** Why the last delivery failed. */
-  why?: string;
-}
-
-export type DeliveryView = Delivery;
-
 const TEST_MS = 30_000;
 
 /** The endpoints of `[notify]`, and removed ones, and what they have not received. Throws CONFIG_INVALID, DISK_FAILED. */
@@ -40,7 +23,7 @@ export async function listEndpoints(home: string): Promise<EndpointView[]> {
     const disabled = await outbox.whyDisabled(name);
     const host = url.text === undefined ? {} : { host: new URL(url.text).host };
     const { why, ...counts } = await countPending(outbox, name);
-    return { name, type, ...host, events, ...counts, ...defined({ why: disabled ?? why }) };
+    return { name, type, ...host, events: [...events], ...counts, ...defined({ why: disabled ?? why }) };
   });
   const others = removed.map(async (name): Promise<EndpointView> => {
     const why = `[notify.${name}] is not in config.toml: add it again to send these, or remove the folder notifications/${name} of HALO_HOME; halo drops them after 14 days`;

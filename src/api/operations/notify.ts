@@ -1,4 +1,5 @@
 import { operation } from './operation.ts';
+import { endpointSchema } from './schemas.ts';
 
 const MAX_DELIVERIES = 1_000;
 
@@ -12,22 +13,7 @@ export const notifyOperations = {
     input: (z) => z.strictObject({}),
     output: {
       kind: 'json',
-      schema: (z) =>
-        z.object({
-          endpoints: z.array(
-            z.object({
-              name: z.string(),
-              type: z
-                .enum(['webhook', 'slack', 'ntfy', 'mail', 'removed'])
-                .describe('`removed`: no longer configured, but it has not received everything.'),
-              host: z.string().optional().describe('Absent if the URL is a secret.'),
-              events: z.array(z.string()),
-              waiting: z.number().int(),
-              givenUp: z.number().int().describe('Not delivered within a day, or refused by the endpoint.'),
-              why: z.string().optional().describe('Why the last delivery failed.'),
-            }),
-          ),
-        }),
+      schema: (z) => z.object({ endpoints: z.array(endpointSchema(z)) }),
     },
     async run({ host }) {
       const { listEndpoints } = await import('../notify/endpoints.ts');

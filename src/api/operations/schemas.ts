@@ -1,3 +1,4 @@
+import { parseDuration, parseSize } from '../../lib/units.ts';
 import type { Right } from '../../core/access/access.ts';
 import type { IssueSource } from '../../core/issues/issue-source.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
@@ -332,3 +333,95 @@ export const previewSchema = (z: Zod) =>
   });
 
 export type PreviewedPrompt = Shape<typeof previewSchema>;
+
+const duration = (z: Zod) =>
+  z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration, like "30d"');
+
+const size = (z: Zod) => z.string().refine((text) => parseSize(text) !== undefined, 'must be a size, like "20g"');
+
+/** Which limits of retention a prune replaces. */
+export const pruneFields = (z: Zod) => ({
+  dryRun: z.boolean().optional().describe('Only report what would be removed.'),
+  artifacts: duration(z).optional().describe('Overrides `keep.artifacts`.'),
+  runs: z.number().int().min(0).max(1_000_000).optional().describe('Overrides `keep.runs`.'),
+  journals: duration(z).optional().describe('Overrides `keep.journals`.'),
+  maxSize: size(z).optional().describe('Overrides `keep.max_size`.'),
+});
+
+export type PruneRequest = Fields<typeof pruneFields>;
+
+export const pruneReportSchema = (z: Zod) =>
+  z.object({
+    removed: z.array(
+      z.object({
+        runId: z.string().nullable().describe('Null for a mirror that no run uses, and for the cache of registries.'),
+        mirror: z.string().nullable(),
+        what: z.enum(['artifacts', 'run', 'mirror', 'cache']),
+        bytes: z.number(),
+        why: z.string(),
+      }),
+    ),
+    bytes: z.number().describe('The sizes of all of them.'),
+    heldBack: z
+      .array(z.object({ runId: z.string(), why: z.string() }))
+      .describe('Ended runs that stay whatever the limits are.'),
+    failed: z
+      .array(z.object({ runId: z.string().nullable(), mirror: z.string().nullable(), error: z.string() }))
+      .describe('Runs that cannot be read or removed, and mirrors that cannot be removed.'),
+    excessBytes: z
+      .number()
+      .describe('By how much the runs that must stay are larger than the maximum size, in bytes; 0 if they are not.'),
+    hasLimits: z.boolean().describe('Without limits, only what belongs to no run is removed.'),
+  });
+
+export type PruneReport = Shape<typeof pruneReportSchema>;
+
+/** A snapshot of what setup installed. */
+export const snapshotSchema = (z: Zod) =>
+  z.object({
+    key: z.string().describe('SHA-256 of what decides when it is used.'),
+    repo: z.string(),
+    state: z.enum(['ready', 'refused']),
+    reason: z.string().nullable().describe('Why the result of setup cannot be a snapshot.'),
+    digest: z.string().nullable().describe('SHA-256 of its contents.'),
+    bytes: z.number(),
+    files: z.number(),
+    setup: z.array(z.string()),
+    inputs: z.array(z.string()).nullable().describe('Files that decide when it is used; null: the whole tree.'),
+    wholeTree: z.string().nullable().describe('Why the whole tree decides.'),
+    onlyRun: z
+      .string()
+      .nullable()
+      .describe('The only run that may use it, until the commit of which it was made has landed.'),
+    createdAt: z.string(),
+    usedAt: z.string(),
+  });
+
+export type SnapshotView = Shape<typeof snapshotSchema>;
+
+/** A setting of the server with its origin. */
+export const shownSettingSchema = (z: Zod) =>
+  z.object({
+    key: z.string(),
+    value: z.unknown().describe('Null: not set, or hidden.'),
+    origin: z.string().describe('`default`, a file with its line, or an environment variable.'),
+    hidden: z.literal(true).exactOptional().describe('The value may contain secrets.'),
+  });
+
+export type ShownSetting = Shape<typeof shownSettingSchema>;
+
+/** An endpoint of notifications, and what it has not received. */
+export const endpointSchema = (z: Zod) =>
+  z.object({
+    name: z.string(),
+    type: z
+      .enum(['webhook', 'slack', 'ntfy', 'mail', 'removed'])
+      .describe('`removed`: no longer configured, but it has not received everything.'),
+    host: z.string().optional().describe('Absent if the URL is a secret.'),
+    events: z.array(z.string()),
+    waiting: z.number().int(),
+    givenUp: z.number().int().describe('Not delivered within a day, or refused by the endpoint.'),
+    why: z.string().optional().describe('Why the last delivery failed.'),
+  });
+
+export type EndpointView = Shape<typeof endpointSchema>;

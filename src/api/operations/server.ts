@@ -1,14 +1,15 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import { hasRetention } from '../../core/retention/retention.ts';
 import { ignore } from '../../lib/async.ts';
-import { parseDuration, parseSize } from '../../lib/units.ts';
-import { operation, type Zod } from './operation.ts';
-import { breakerSchema, workerSchema } from './schemas.ts';
-
-const duration = (z: Zod) =>
-  z.string().refine((text) => parseDuration(text) !== undefined, 'must be a duration, like "30d"');
-
-const size = (z: Zod) => z.string().refine((text) => parseSize(text) !== undefined, 'must be a size, like "20g"');
+import { operation } from './operation.ts';
+import {
+  breakerSchema,
+  workerSchema,
+  pruneFields,
+  pruneReportSchema,
+  shownSettingSchema,
+  snapshotSchema,
+} from './schemas.ts';
 
 export const serverOperations = {
   listWorkers: operation({
@@ -59,17 +60,7 @@ export const serverOperations = {
     input: (z) => z.strictObject({}),
     output: {
       kind: 'json',
-      schema: (z) =>
-        z.object({
-          settings: z.array(
-            z.object({
-              key: z.string(),
-              value: z.unknown().describe('Null: not set, or hidden.'),
-              origin: z.string().describe('`default`, a file with its line, or an environment variable.'),
-              hidden: z.literal(true).exactOptional().describe('The value may contain secrets.'),
-            }),
-          ),
-        }),
+      schema: (z) => z.object({ settings: z.array(shownSettingSchema(z)) }),
     },
     async run({ host }) {
       const { readShownSettings } = await import('../repository/shown-settings.ts');
@@ -156,27 +147,7 @@ export const serverOperations = {
     input: (z) => z.strictObject({}),
     output: {
       kind: 'json',
-      schema: (z) => {
-        const snapshot = z.object({
-          key: z.string().describe('SHA-256 of what decides when it is used.'),
-          repo: z.string(),
-          state: z.enum(['ready', 'refused']),
-          reason: z.string().nullable().describe('Why the result of setup cannot be a snapshot.'),
-          digest: z.string().nullable().describe('SHA-256 of its contents.'),
-          bytes: z.number(),
-          files: z.number(),
-          setup: z.array(z.string()),
-          inputs: z.array(z.string()).nullable().describe('Files that decide when it is used; null: the whole tree.'),
-          wholeTree: z.string().nullable().describe('Why the whole tree decides.'),
-          onlyRun: z
-            .string()
-            .nullable()
-            .describe('The only run that may use it, until the commit of which it was made has landed.'),
-          createdAt: z.string(),
-          usedAt: z.string(),
-        });
-        return z.object({ snapshots: z.array(snapshot) });
-      },
+      schema: (z) => z.object({ snapshots: z.array(snapshotSchema(z)) }),
     },
     async run({ host }) {
       const { listSnapshots } = await import('../snapshots/snapshots.ts');
@@ -204,45 +175,11 @@ export const serverOperations = {
     everywhere: true,
     summary:
       'Removes artifacts of ended runs, and whole runs, that `[keep]` does not keep, and what belongs to no run. Requests over the network may set limits only with `dryRun`.',
-    input: (z) =>
-      z.strictObject({
-        dryRun: z.boolean().optional().describe('Only report what would be removed.'),
-        artifacts: duration(z).optional().describe('Overrides `keep.artifacts`.'),
-        runs: z.number().int().min(0).max(1_000_000).optional().describe('Overrides `keep.runs`.'),
-        journals: duration(z).optional().describe('Overrides `keep.journals`.'),
-        maxSize: size(z).optional().describe('Overrides `keep.max_size`.'),
-      }),
+    input: (z) => z.strictObject(pruneFields(z)),
     example: { dryRun: true, artifacts: '30d' },
     output: {
       kind: 'json',
-      schema: (z) =>
-        z.object({
-          removed: z.array(
-            z.object({
-              runId: z
-                .string()
-                .nullable()
-                .describe('Null for a mirror that no run uses, and for the cache of registries.'),
-              mirror: z.string().nullable(),
-              what: z.enum(['artifacts', 'run', 'mirror', 'cache']),
-              bytes: z.number(),
-              why: z.string(),
-            }),
-          ),
-          bytes: z.number().describe('The sizes of all of them.'),
-          heldBack: z
-            .array(z.object({ runId: z.string(), why: z.string() }))
-            .describe('Ended runs that stay whatever the limits are.'),
-          failed: z
-            .array(z.object({ runId: z.string().nullable(), mirror: z.string().nullable(), error: z.string() }))
-            .describe('Runs that cannot be read or removed, and mirrors that cannot be removed.'),
-          excessBytes: z
-            .number()
-            .describe(
-              'By how much the runs that must stay are larger than the maximum size, in bytes; 0 if they are not.',
-            ),
-          hasLimits: z.boolean().describe('Without limits, only what belongs to no run is removed.'),
-        }),
+      schema: pruneReportSchema,
     },
     async run({ host, store, by, remote }, request, signal) {
       const { toLimits, reportPrune } = await import('../retention/retention-report.ts');

@@ -1,17 +1,8 @@
+import type { ShownSetting } from '../operations/schemas.ts';
 import type { Host } from '../../config/config.ts';
 import { DEFAULT_ORIGIN, type Setting } from '../../config/settings.ts';
 import { findCredentials } from '../../core/text/address-credentials.ts';
 import { readConfig } from './repo-config.ts';
-
-/** A setting as it is sent to administrators. */
-export interface ShownSetting {
-  key: string;
-  /** Null if it is not set, or hidden. */
-  value: unknown;
-  origin: string;
-  /** The value may contain secrets. */
-  hidden?: true;
-}
 
 /** Addresses of endpoints, variables of sandboxes, commands that print secrets, and files and patterns of secrets. */
 const HIDDEN = /^(?:notify|env|secrets)\.|_command$|(?:^|[._])headers(?:$|[._])/;

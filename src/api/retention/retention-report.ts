@@ -1,3 +1,4 @@
+import type { PruneReport, PruneRequest } from '../operations/schemas.ts';
 import { hasRetention, type RetentionLimits, type RunRemoval } from '../../core/retention/retention.ts';
 import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
 import { defined } from '../../lib/guards.ts';
@@ -7,37 +8,8 @@ import { assertPlausibleClock, readCacheLimit, readRetention } from '../../worke
 import { planPrune, pruneHome, type PruneContext, type PruneResult } from '../../worker/retention/prune-home.ts';
 import type { UnusedMirror } from '../../worker/retention/unused-mirrors.ts';
 
-/** Limits in the syntax of the configuration; an absent one is that of `[keep]`. */
-export interface PruneRequest {
-  dryRun?: boolean | undefined;
-  artifacts?: string | undefined;
-  runs?: number | undefined;
-  journals?: string | undefined;
-  maxSize?: string | undefined;
-}
-
 /** Something that retention removed, or would remove: of a run, a mirror that no run uses, or archives of registries. */
-export interface Removed {
-  runId: string | null;
-  mirror: string | null;
-  what: 'artifacts' | 'run' | 'mirror' | 'cache';
-  bytes: number;
-  /** A clause. */
-  why: string;
-}
-
-export interface PruneReport {
-  removed: Removed[];
-  bytes: number;
-  /** Ended runs that stay whatever the limits are. */
-  heldBack: { runId: string; why: string }[];
-  /** Runs that cannot be read or removed, and mirrors that cannot be removed, with the error message. */
-  failed: { runId: string | null; mirror: string | null; error: string }[];
-  /** By how much the runs that must stay are larger than the maximum size of all runs; 0 if they are not. */
-  excessBytes: number;
-  /** Without limits, only what belongs to no run is removed. */
-  hasLimits: boolean;
-}
+export type Removed = PruneReport['removed'][number];
 
 export interface PruneHost {
   home: string;

@@ -1,30 +1,9 @@
+import type { SnapshotView } from '../operations/schemas.ts';
 import { MIRROR_DIGEST } from '../../core/failure/breaker.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { openDockerEngine } from '../../sandbox/docker/engine.ts';
 import { SnapshotFiles, type StoredSnapshot } from '../../store/snapshot-files.ts';
 import { removeSnapshot } from '../../worker/snapshot/trim-snapshots.ts';
-
-/** A snapshot as users see it. Times are ISO 8601 in UTC. */
-export interface SnapshotView {
-  /** SHA-256 of what decides when it is used. */
-  key: string;
-  repo: string;
-  /** `refused`: setup ran, but its result cannot be a snapshot; `reason` says why. */
-  state: 'ready' | 'refused';
-  reason: string | null;
-  digest: string | null;
-  bytes: number;
-  files: number;
-  setup: string[];
-  /** The files that decide when it is used; null: the whole tree. */
-  inputs: string[] | null;
-  /** Why it is the whole tree. */
-  wholeTree: string | null;
-  /** The only run that may use it, until the commit of which it was made has landed. */
-  onlyRun: string | null;
-  createdAt: string;
-  usedAt: string;
-}
 
 /** The snapshots of a HALO_HOME, the last used first. Throws DISK_FAILED. */
 export async function listSnapshots(home: string): Promise<SnapshotView[]> {

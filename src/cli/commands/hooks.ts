@@ -1,4 +1,5 @@
-import type { DeliveryView, EndpointView } from '../../api/notify/endpoints.ts';
+import type { ResultOf } from '../../api/operations.ts';
+import type { EndpointView } from '../../api/operations/schemas.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
@@ -124,7 +125,15 @@ async function showLog({ json }: Flags, cli: Cli): Promise<void> {
 
 const DELIVERY_HEADING = ['TIME (UTC)', 'ENDPOINT', 'RESULT', 'RUN', 'EVENT', 'DETAIL'].map((text) => ({ text }));
 
-function deliveryRow({ at, endpoint, ids, type, run, result, why }: DeliveryView): Cell[] {
+function deliveryRow({
+  at,
+  endpoint,
+  ids,
+  type,
+  run,
+  result,
+  why,
+}: ResultOf<'listDeliveries'>['deliveries'][number]): Cell[] {
   const more = ids.length > 1 ? `and ${ids.length - 1} more` : '';
   return [
     { text: at.slice(0, 19).replace('T', ' ') },

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import type { PruneReport, PruneRequest, Removed } from '../../api/retention/retention-report.ts';
+import type { PruneReport, PruneRequest } from '../../api/operations/schemas.ts';
+import type { Removed } from '../../api/retention/retention-report.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { formatSize, parseDuration, parseSize } from '../../lib/units.ts';

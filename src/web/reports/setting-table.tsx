@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { ShownSetting } from '../../api/repository/shown-settings.ts';
+import type { ShownSetting } from '../../api/operations/schemas.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { ChoiceOfOne, EmptyState, Problem, TextTable } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { TokenView, UserView } from '../../api/access/users.ts';
-import type { EndpointView } from '../../api/notify/endpoints.ts';
+import type { EndpointView } from '../../api/operations/schemas.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { EmptyState, mayDo, Problem, TextTable, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
