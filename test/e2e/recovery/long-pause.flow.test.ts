@@ -172,7 +172,7 @@ describe('a rate per hour', () => {
     const state = await halo.run(newRepository().root, [{ id: 'A' }], settings);
     expect(state).toMatchObject({
       stopReason: 'BUDGET_EXCEEDED',
-      stories: [{ attempts: 1, lastFailure: { limit: 'rate' } }],
+      stories: [{ attempts: 1, lastFailure: { limit: 'rate.m.rph' } }],
     });
     expect(state.detail).toContain(
       'has sent all 2 requests to the model "m" that its rate allows in an hour; raise rph of [rate."m"] and start a new run.',

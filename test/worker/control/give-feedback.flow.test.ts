@@ -69,7 +69,7 @@ describe('feedback on a commit that waits for approval', () => {
     const other = run.hold('US-002');
     await other;
     await rejectStory(run.keeper, { ...run.request, storyId: 'US-002', reason: undefined });
-    await expect(give(run, { storyId: 'US-002' })).rejects.toEqual(refusal('is failed: there is no commit to change'));
+    await expect(give(run, { storyId: 'US-002' })).rejects.toEqual(refusal('has failed: there is no commit to change'));
     await cancelRun(run.keeper, run.request);
     await expect(give(run, { text: 'Late.' })).rejects.toEqual(refusal('was cancelled'));
   });
