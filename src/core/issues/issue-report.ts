@@ -63,8 +63,7 @@ export function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): I
       return run.status === 'ended' ? 'stopped' : 'running';
     case 'done':
       return undefined;
-    case 'skipped':
-    case 'cancelled':
+    default:
       return story.attempts === 0 ? undefined : 'stopped';
   }
 }

@@ -111,10 +111,7 @@ export async function cancelStory(keeper: RunKeeper, request: ControlRequest, st
       case 'done':
       case 'skipped':
         throw refused(`Story ${story.id} ${describeProgress(story)}: ${nothing}`);
-      case 'pending':
-      case 'in_progress':
-      case 'failed':
-      case 'needs_human': {
+      default: {
         assertAllowed(canControl(state, 'cancel'));
         const landed = await tryRecoverLanded(keeper, { state, stories: [story], config });
         if (landed.length > 0)
