@@ -22,10 +22,10 @@ export async function readEndpoints(home: string): Promise<readonly EndpointSett
   return toEndpoints((await readHostFile(home)).notify);
 }
 
-/** Reads `[traces]` and `network.ca_file` from the same file. Throws CONFIG_INVALID. */
+/** Reads `[traces]`, `network.ca_file` and the address of the dashboard from the same file. Throws CONFIG_INVALID. */
 export async function readTraceSettings(home: string) {
-  const { traces, config } = await readHostFile(home);
-  return { ...traces, caFile: config.network.caFile };
+  const { traces, config, server } = await readHostFile(home);
+  return { ...traces, caFile: config.network.caFile, page: server.url?.replace(/\/+$/, '') };
 }
 
 /** Reads `network.ca_file` from the same file: certificate authorities of this machine. Throws CONFIG_INVALID. */

@@ -1,3 +1,4 @@
+import type { ModelApi } from '../agent.ts';
 import { foldAttempts, type PhaseSpan } from '../journal/attempts.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import type { RunState } from '../run/state.ts';
@@ -29,8 +30,22 @@ export interface OtlpTraces {
   }[];
 }
 
-/** Returns the SHA-256 of a text, hex. */
-type HashText = (text: string) => string;
+/** What a trace has that the journal does not say. */
+export interface TraceContext {
+  /** The `run.ended` event that the trace ends with. */
+  seq: number;
+  /** Returns the SHA-256 of a text, hex. */
+  hash: (text: string) => string;
+  /** Of halo. */
+  version: string;
+  /** What the agent of the run speaks; undefined if it uses no model. */
+  api?: ModelApi | undefined;
+  /** The page of the run, if there is a server with an address. */
+  page?: string | undefined;
+}
+
+/** The names of the conventions for providers of models. A server with the API of one counts as it. */
+const PROVIDERS: Record<ModelApi, string> = { openai: 'openai', anthropic: 'anthropic', google: 'gcp.gemini' };
 
 const INTERNAL = 1;
 const SERVER = 2;
@@ -39,7 +54,7 @@ const OK = 1;
 const ERROR = 2;
 
 /**
- * The trace of a run from its start, or the end before, to the end with this `seq`: a span for the run, each attempt, phase
+ * The trace of a run from its start, or the end before, to the end of the context: a span for the run, each attempt, phase
  * and model request, with the attributes of the conventions for CI/CD and generative AI
  * (https://opentelemetry.io/docs/specs/semconv/cicd/, https://opentelemetry.io/docs/specs/semconv/gen-ai/). Its ids follow
  * from the run, so that it is the same when it is sent again. Undefined if there is no such end.
@@ -47,7 +62,7 @@ const ERROR = 2;
 export function toTrace(
   run: RunState,
   events: readonly JournalEvent[],
-  { seq, hash, version }: { seq: number; hash: HashText; version: string },
+  { seq, hash, version, api, page }: TraceContext,
 ): OtlpTraces | undefined {
   const end = events.find((event) => event.seq === seq && event.type === 'run.ended');
   if (end?.type !== 'run.ended') return undefined;
@@ -74,10 +89,16 @@ export function toTrace(
       'vcs.ref.head.name': `halo/${run.runId}`,
       'halo.stop_reason': end.stopReason,
       'enduser.id': run.user,
+      ...(page !== undefined && { 'cicd.pipeline.run.url.full': page }),
+      ...errorType(end.stopReason),
     }),
     status: end.stopReason === 'SUCCESS' ? { code: OK } : { code: ERROR, message: end.stopReason },
   };
-  const spans = [root, ...attemptSpans(own, { traceId, spanId, end: end.at, agent: run.agent ?? 'agent' })];
+  const genAi = {
+    'gen_ai.agent.name': run.agent ?? 'agent',
+    ...(api !== undefined && { 'gen_ai.provider.name': PROVIDERS[api] }),
+  };
+  const spans = [root, ...attemptSpans(own, { traceId, spanId, end: end.at, genAi, page })];
   return {
     resourceSpans: [
       {
@@ -93,12 +114,17 @@ interface TraceFacts {
   spanId: (name: string) => string;
   /** When the run ended. ISO 8601 */
   end: string;
-  agent: string;
+  /** The attributes that spans about the agent share. */
+  genAi: Record<string, string>;
+  page: string | undefined;
 }
+
+type ModelUsed = Extract<JournalEvent, { type: 'model.used' }>;
 
 /** A span for each start of each attempt. */
 function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpSpan[] {
-  const { spanId, end } = facts;
+  const { spanId, end, page } = facts;
+  const requests = groupRequests(events);
   return foldAttempts(events).flatMap(({ story, attempt, starts, phases }) =>
     starts.flatMap((start, index) => {
       const name = `${story}#${attempt}@${start.seq}`;
@@ -118,26 +144,37 @@ function attemptSpans(events: readonly JournalEvent[], facts: TraceFacts): OtlpS
           'cicd.pipeline.task.run.result':
             outcome?.stopReason === undefined ? 'cancellation' : resultOf(outcome.stopReason),
           'halo.attempt': attempt,
-          ...(outcome?.stopReason === undefined ? {} : { 'halo.stop_reason': outcome.stopReason }),
+          ...(page !== undefined && {
+            'cicd.pipeline.task.run.url.full': `${page}/story/${encodeURIComponent(story)}`,
+          }),
+          ...(outcome?.stopReason !== undefined && {
+            'halo.stop_reason': outcome.stopReason,
+            ...errorType(outcome.stopReason),
+          }),
         }),
         status:
           outcome?.verdict === 'passed' ? { code: OK } : { code: ERROR, message: outcome?.stopReason ?? 'stopped' },
       };
       const isOwn = (at: string) => at >= start.at && (next === undefined || at < next);
-      const used = events.filter(
-        (event) => event.type === 'model.used' && event.story === story && event.attempt === attempt && isOwn(event.at),
-      );
+      const used = (requests.get(`${attempt} ${story}`) ?? []).filter(({ at }) => isOwn(at));
       const own = { ...facts, parent, name };
-      return [
-        span,
-        ...phaseSpans(
-          phases.filter(({ from }) => isOwn(from)),
-          own,
-        ),
-        ...modelSpans(used, own),
-      ];
+      const ownPhases = phases.filter(({ from }) => isOwn(from));
+      return [span, ...phaseSpans(ownPhases, own), ...modelSpans(used, ownPhases, own)];
     }),
   );
+}
+
+/** The requests of each attempt, by its number and story. */
+function groupRequests(events: readonly JournalEvent[]): Map<string, ModelUsed[]> {
+  const groups = new Map<string, ModelUsed[]>();
+  for (const event of events) {
+    if (event.type !== 'model.used') continue;
+    const key = `${event.attempt} ${event.story}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [event]);
+    else group.push(event);
+  }
+  return groups;
 }
 
 interface AttemptFacts extends TraceFacts {
@@ -145,45 +182,53 @@ interface AttemptFacts extends TraceFacts {
   name: string;
 }
 
-function phaseSpans(phases: readonly PhaseSpan[], { traceId, spanId, parent, name, end }: AttemptFacts): OtlpSpan[] {
+/** The run of the agent is a span of its own kind in the conventions for generative AI. */
+function phaseSpans(phases: readonly PhaseSpan[], facts: AttemptFacts): OtlpSpan[] {
+  const { traceId, spanId, parent, end, genAi } = facts;
   return phases.map(({ phase, from, to = end, failed }, index) => ({
     traceId,
-    spanId: spanId(`${name}:${phase}:${index}`),
+    spanId: spanId(phaseName(facts, phase, index)),
     parentSpanId: parent,
-    name: phase,
+    name: phase === 'agent' ? `invoke_agent ${genAi['gen_ai.agent.name'] ?? ''}` : phase,
     kind: INTERNAL,
     ...between(from, to),
-    attributes: attributesOf({ 'halo.phase': phase }),
+    attributes: attributesOf({
+      'halo.phase': phase,
+      ...(phase === 'agent' && { 'gen_ai.operation.name': 'invoke_agent', ...genAi }),
+      ...(failed === true && { 'error.type': '_OTHER' }),
+    }),
     status: { code: failed === true ? ERROR : 0 },
   }));
 }
 
-function modelSpans(
-  events: readonly JournalEvent[],
-  { traceId, spanId, parent, name, agent }: AttemptFacts,
-): OtlpSpan[] {
-  return events.flatMap((event) => {
-    if (event.type !== 'model.used') return [];
-    const { model, usage, ms = 0 } = event;
-    return [
-      {
-        traceId,
-        spanId: spanId(`${name}:${event.seq}`),
-        parentSpanId: parent,
-        name: `chat ${model}`,
-        kind: CLIENT,
-        ...between(new Date(Date.parse(event.at) - ms).toISOString(), event.at),
-        attributes: attributesOf({
-          'gen_ai.operation.name': 'chat',
-          'gen_ai.request.model': model,
-          'gen_ai.agent.name': agent,
-          'gen_ai.usage.input_tokens': usage.inputTokens,
-          'gen_ai.usage.output_tokens': usage.outputTokens,
-          ...(usage.costUsd === undefined ? {} : { 'halo.cost_usd': usage.costUsd }),
-        }),
-        status: { code: 0 },
-      },
-    ];
+function phaseName({ name }: AttemptFacts, phase: string, index: number): string {
+  return `${name}:${phase}:${index}`;
+}
+
+/** Requests during a phase are below it. */
+function modelSpans(events: readonly ModelUsed[], phases: readonly PhaseSpan[], facts: AttemptFacts): OtlpSpan[] {
+  const { traceId, spanId, parent, name, end, genAi } = facts;
+  return events.map(({ seq, at, model, usage, ms = 0 }) => {
+    const index = phases.findIndex(({ from, to = end }) => from <= at && at <= to);
+    const phase = phases[index];
+    return {
+      traceId,
+      spanId: spanId(`${name}:${seq}`),
+      parentSpanId: phase === undefined ? parent : spanId(phaseName(facts, phase.phase, index)),
+      name: `chat ${model}`,
+      kind: CLIENT,
+      ...between(new Date(Date.parse(at) - ms).toISOString(), at),
+      attributes: attributesOf({
+        'gen_ai.operation.name': 'chat',
+        ...genAi,
+        'gen_ai.request.model': model,
+        'gen_ai.usage.input_tokens': usage.inputTokens,
+        'gen_ai.usage.cache_read.input_tokens': usage.cachedTokens,
+        'gen_ai.usage.output_tokens': usage.outputTokens,
+        ...(usage.costUsd !== undefined && { 'halo.cost_usd': usage.costUsd }),
+      }),
+      status: { code: 0 },
+    };
   });
 }
 
@@ -199,6 +244,11 @@ function resultOf(reason: string): string {
   if (reason === 'USER_ABORT') return 'cancellation';
   if (reason === 'TIMEOUT') return 'timeout';
   return ['INFRASTRUCTURE', 'UNKNOWN_ERROR', 'ENGINE_ERROR'].includes(reason) ? 'error' : 'failure';
+}
+
+/** The attribute of spans that have failed. */
+function errorType(reason: string): Record<string, string> {
+  return reason === 'SUCCESS' ? {} : { 'error.type': reason };
 }
 
 function attributesOf(values: Readonly<Record<string, string | number>>): OtlpAttribute[] {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { applyDefaults } from '../../config/apply-defaults.ts';
 import { readSecret } from '../../config/environment/host.ts';
 import { readTraceSettings } from '../../config/host-rules.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
@@ -127,7 +128,10 @@ export class TraceExporter implements FeedConsumer {
     try {
       const [state, events] = await Promise.all([store.readState(runId), store.readWithoutActivities(runId)]);
       const hash = (text: string) => createHash('sha256').update(text).digest('hex');
-      const trace = toTrace(state, events, { seq: Number(seq), hash, version: haloVersion() });
+      const { api } = applyDefaults((await store.readRecord(runId)).config).model;
+      const { page } = await this.#readSettings();
+      const about = { api, page: page && `${page}/#/run/${runId}` };
+      const trace = toTrace(state, events, { seq: Number(seq), hash, version: haloVersion(), ...about });
       return trace && JSON.stringify(masker.value(trace));
     } catch (error) {
       if (toHaloError(error).code === 'RUN_NOT_FOUND') return undefined;

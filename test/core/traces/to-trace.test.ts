@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { NO_USAGE } from '../../../src/core/agent.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import type { JournalEntry, JournalEvent } from '../../../src/core/journal/events.ts';
-import { toTrace } from '../../../src/core/traces/to-trace.ts';
+import { toTrace, type TraceContext } from '../../../src/core/traces/to-trace.ts';
 import { attempted, created, failed, passed } from '../../support/journal.ts';
 
 const hash = (text: string) => createHash('sha256').update(text).digest('hex');
@@ -21,13 +21,13 @@ function journal(...entries: JournalEntry[]): JournalEvent[] {
   }));
 }
 
-function traceOf(events: JournalEvent[], seq = events.length) {
-  const trace = toTrace(foldRun(events)!, events, { seq, hash, version: '1.2.3' });
+function traceOf(events: JournalEvent[], seq = events.length, more: Partial<TraceContext> = {}) {
+  const trace = toTrace(foldRun(events)!, events, { seq, hash, version: '1.2.3', ...more });
   return trace?.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
 }
 
 const [started, ended] = [attempted('US-001')[0]!, passed('US-001').at(-1)!];
-const usage = { ...NO_USAGE, requests: 1, inputTokens: 70, outputTokens: 30, costUsd: 0.25 };
+const usage = { ...NO_USAGE, requests: 1, inputTokens: 70, cachedTokens: 20, outputTokens: 30, costUsd: 0.25 };
 
 describe('the trace of a run', () => {
   const events = journal(
@@ -47,13 +47,13 @@ describe('the trace of a run', () => {
     expect(spans.map(({ name, kind }) => [name, kind])).toEqual([
       [expect.stringMatching(/^RUN /), 2],
       ['US-001', 1],
-      ['agent', 1],
+      ['invoke_agent agent', 1],
       ['chat m', 3],
     ]);
     expect(root).toMatchObject({ status: { code: 1 } });
     expect(root).not.toHaveProperty('parentSpanId');
     expect(attempt?.parentSpanId).toBe(root?.spanId);
-    expect(spans.slice(2).map(({ parentSpanId }) => parentSpanId)).toEqual([attempt?.spanId, attempt?.spanId]);
+    expect(spans.slice(2).map(({ parentSpanId }) => parentSpanId)).toEqual([attempt?.spanId, spans[2]?.spanId]);
     expect(new Set(spans.map(({ traceId }) => traceId))).toEqual(new Set([expect.stringMatching(/^[0-9a-f]{32}$/)]));
     expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(4);
     const model = spans[3]!;
@@ -62,6 +62,39 @@ describe('the trace of a run', () => {
     expect(model.attributes).toContainEqual({ key: 'gen_ai.usage.input_tokens', value: { intValue: '70' } });
     expect(model.attributes).toContainEqual({ key: 'halo.cost_usd', value: { doubleValue: 0.25 } });
     expect(root?.attributes).toContainEqual({ key: 'cicd.pipeline.result', value: { stringValue: 'success' } });
+  });
+
+  it.each([
+    ['openai', 'openai'],
+    ['anthropic', 'anthropic'],
+    ['google', 'gcp.gemini'],
+  ] as const)('has what the conventions require of an agent and its requests, with the API of %s', (api, provider) => {
+    const page = 'https://halo.test/#/run/r';
+    const [root, attempt, agent, chat] = traceOf(events, events.length, { api, page }).map(({ attributes }) =>
+      Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]])),
+    );
+    const genAi = { 'gen_ai.provider.name': provider, 'gen_ai.agent.name': 'agent' };
+    expect(root).toMatchObject({ 'cicd.pipeline.run.url.full': page });
+    expect(attempt).toMatchObject({ 'cicd.pipeline.task.run.url.full': `${page}/story/US-001` });
+    expect(agent).toMatchObject({ ...genAi, 'gen_ai.operation.name': 'invoke_agent' });
+    expect(chat).toMatchObject({ ...genAi, 'gen_ai.operation.name': 'chat', 'gen_ai.request.model': 'm' });
+    expect(chat).toMatchObject({ 'gen_ai.usage.input_tokens': '70', 'gen_ai.usage.cache_read.input_tokens': '20' });
+  });
+
+  it('names the type of the error of each span that failed, and of no other', () => {
+    const spans = traceOf(journal(created('r'), ...failed('US-001'), { ...END, stopReason: 'ATTEMPTS_EXHAUSTED' }));
+    const types = spans.map(({ name, attributes }) => [
+      name,
+      attributes.flatMap(({ key, value }) => (key === 'error.type' ? Object.values(value) : []))[0],
+    ]);
+    expect(types.slice(1, 2)).toEqual([['US-001', 'GATE_FAILED']]);
+    expect(types.filter(([, type]) => type === undefined)).toEqual([
+      ['prepare', undefined],
+      ['invoke_agent agent', undefined],
+    ]);
+    expect(types[0]?.[1]).toBe('ATTEMPTS_EXHAUSTED');
+    const isTyped = traceOf(events).some(({ attributes }) => attributes.some(({ key }) => key === 'error.type'));
+    expect(isTyped).toBe(false);
   });
 
   it('has each model request once, below its own attempt', () => {
