@@ -244,7 +244,7 @@ describe('the live model route', () => {
     const model = await modelServer([{ cut: 'middle' }]);
     const gate = await gateway({ model: live(model.url) });
     await expect(ask(gate.socket)).rejects.toMatchObject({ code: 'ECONNRESET' });
-    expect(gate.usage().requests).toBe(1);
+    await vi.waitFor(() => expect(gate.usage().requests).toBe(1), PATIENCE);
   });
 
   it('reads no more from the provider than a slow client accepts', async () => {

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import type { Usage } from '../../../src/core/agent.ts';
 import type { BudgetPort, ReserveResult, Estimate } from '../../../src/gateway/usage/budget-port.ts';
 import type { ModelRoute } from '../../../src/gateway/model/model-route.ts';
+import { PATIENCE } from '../../support/patience.ts';
 import { ask, open } from '../client.ts';
 import { ANTHROPIC, gateway, httpServer, modelServer, OPENAI } from '../fixture.ts';
 
@@ -216,7 +217,7 @@ describe('a model request', () => {
     await cut;
     expect(gate.stopped()).toEqual({ cause: 'overrun', sentence: 'Too much.', limit: 'budget.run_usd' });
     expect(gate.problem()?.sentence).toBe('Too much.');
-    expect(given.settled).toMatchObject([{ told: 'all' }, { told: 'part' }]);
+    await vi.waitFor(() => expect(given.settled).toMatchObject([{ told: 'all' }, { told: 'part' }]), PATIENCE);
   });
 
   it('waits if it only counts tokens, and delays no other request', async () => {

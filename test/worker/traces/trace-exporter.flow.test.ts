@@ -68,7 +68,12 @@ describe('traces', () => {
       { url: '/v1/traces', headers: { authorization: `Bearer ${SECRET}`, 'x-team': 'halo' } },
     ]);
     const spans = received[0]?.traces.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
-    expect(spans.map(({ name }) => name).slice(1)).toEqual(['US-001', 'prepare', 'agent', 'gates']);
+    expect(spans.map(({ name }) => name).slice(1)).toEqual([
+      'US-001',
+      'prepare',
+      expect.stringMatching(/^invoke_agent \w+$/),
+      'gates',
+    ]);
     expect(files()).toEqual([]);
   });
 
