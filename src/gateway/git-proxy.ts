@@ -33,7 +33,7 @@ export async function serveGit(
 ): Promise<void> {
   const entry = { method: req.method ?? '', target: req.url ?? '' };
   const asked = resolveGitRequest(places, entry.target);
-  const egress = { door: 'git', target: 'reason' in asked ? entry.target : asked.name } as const;
+  const egress = { route: 'git', target: 'reason' in asked ? entry.target : asked.name } as const;
   const refuse = (status: number, reason: string) => {
     network.log.refuse({ ...entry, status }, reason, egress);
     res.once('finish', () => req.socket.destroySoon());

@@ -15,7 +15,7 @@ export interface RequestRecord {
 
 /** How a request that is not a model request is counted. */
 interface RequestTarget {
-  door: EgressKind;
+  route: EgressKind;
   target: string;
   unlisted?: true;
 }
@@ -59,7 +59,7 @@ export class RequestLog {
   /** Records a request. Returns a function to report transferred bytes. */
   record(
     entry: RequestRecord,
-    egress: RequestTarget = { door: 'model', target: entry.target },
+    egress: RequestTarget = { route: 'model', target: entry.target },
     reason?: string,
   ): (bytes: number) => void {
     // The list is bounded, because the sandbox determines the number of requests.
@@ -152,14 +152,14 @@ class NetworkLog {
     return [...this.byKey.values()].map((row) => ({ ...row }));
   }
 
-  private rowOf({ door, method, target, outcome, status, reason, unlisted }: EgressRecord): EgressRequests {
-    const kind = [door, outcome];
+  private rowOf({ route, method, target, outcome, status, reason, unlisted }: EgressRecord): EgressRequests {
+    const kind = [route, outcome];
     const key = JSON.stringify([...kind, method, target]);
     const full = this.byKey.size >= MAX_ROWS && !this.byKey.has(key);
     const rowKey = full ? JSON.stringify([...kind, OTHERS]) : key;
     const names = full ? { method: '*', target: OTHERS } : { method, target };
     const why = { ...(reason !== undefined && { reason: safeLine(reason, 400) }), ...(unlisted && { unlisted }) };
-    const row = this.byKey.get(rowKey) ?? { door, ...names, outcome, status, ...why, bytes: 0, count: 0 };
+    const row = this.byKey.get(rowKey) ?? { route, ...names, outcome, status, ...why, bytes: 0, count: 0 };
     this.byKey.set(rowKey, row);
     return row;
   }

@@ -403,7 +403,7 @@ describe.each(WAYS)('operations %s', (name, open) => {
       code: 'USAGE',
     });
     await expect(open().answer({ runId: RUN, story: 'US-002', text: 'x' })).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
       message: 'Story US-002 has not started: it asks no question.',
     });
     const answered = await open().answer({ runId: RUN, story: 'US-001', text: ' Euro,\r\nnot dollars.\u001b[2J ' });
@@ -418,7 +418,7 @@ describe.each(WAYS)('operations %s', (name, open) => {
       changed: false,
     });
     await expect(open().answer({ runId: RUN, story: 'US-001', text: 'Dollars.' })).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
       message: `Story US-001 was already answered by ${state.stories[0]!.answered![0]!.by} at ${state.stories[0]!.answered![0]!.at}.`,
     });
   });
@@ -427,7 +427,7 @@ describe.each(WAYS)('operations %s', (name, open) => {
     const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' };
     await home.addRunningRun(RUN, 2, ...asked('US-001').slice(-2, -1), cancelled);
     await expect(open().answer({ runId: RUN, story: 'US-001', text: 'Euro.' })).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
       message: `Run ${RUN} was cancelled.`,
     });
   });

@@ -624,13 +624,13 @@ it('halo status names the removed tests', async () => {
 describe('halo network', () => {
   beforeEach(() => {
     const of = { type: 'network.asked', story: 'US-001', attempt: 1, phase: 'setup' } as const;
-    const tunnel = { ...of, door: 'tunnel', method: 'CONNECT', bytes: 0, count: 1 } as const;
+    const tunnel = { ...of, route: 'tunnel', method: 'CONNECT', bytes: 0, count: 1 } as const;
     const refused = { outcome: 'refused', status: 403 } as const;
     const unlisted = (target: string) => ({
       ...{ target, unlisted: true as const },
       reason: `network: ${target} refused; add it to [network] allow`,
     });
-    const npm = { ...of, door: 'registry', method: 'GET', target: 'npm:is-number', outcome: 'served' } as const;
+    const npm = { ...of, route: 'registry', method: 'GET', target: 'npm:is-number', outcome: 'served' } as const;
     operations.addRun([
       created('r1', 2),
       { ...npm, status: 200, bytes: 2048, count: 2 },
@@ -941,7 +941,7 @@ describe('halo answer', () => {
   });
 
   it('says who has answered already', async () => {
-    const refusal = new HaloError('STEER_REFUSED', 'Story US-001 was already answered by ann@desk.');
+    const refusal = new HaloError('CONTROL_REFUSED', 'Story US-001 was already answered by ann@desk.');
     operations.answerNext('answer', refusal);
     expect(await halo(['answer', 'r1', '--story', 'US-001', 'x'])).toMatchObject({
       code: 6,

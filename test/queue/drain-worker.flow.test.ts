@@ -53,7 +53,7 @@ async function start(id: string, concurrency = 1) {
 
 const enqueue = (runId: string) => queue.enqueue({ runId, ordinal: 0, attempt: 1 });
 
-const registrations = () => link.client.hgetall(`${link.prefix}:turns:workers`);
+const registrations = () => link.client.hgetall(`${link.prefix}:slots:workers`);
 
 /** Waits until the worker has renewed its registration, so that it knows what the queue decided. */
 async function untilRenewed(id: string): Promise<void> {
@@ -119,9 +119,9 @@ test('a job that has a slot is not lost when the only idle worker is drained', a
     lapses: Date.now() + 60_000,
     draining: false,
   };
-  await client.hset(`${prefix}:turns:workers`, 'idle', JSON.stringify(registration));
+  await client.hset(`${prefix}:slots:workers`, 'idle', JSON.stringify(registration));
   await enqueue('bbbb0000');
-  expect(await client.zcard(`${prefix}:turns:leases`)).toBe(2);
+  expect(await client.zcard(`${prefix}:slots:leases`)).toBe(2);
   await queue.drain('idle', true);
   expect(busy.taken).toEqual(['aaaa0000']);
   busy.finish('aaaa0000');
@@ -156,7 +156,7 @@ test('a worker drains on after its registration lapsed and after Redis lost all 
   const worker = await start('one');
   await queue.drain('one', true);
   await untilRenewed('one');
-  await link.client.hdel(`${link.prefix}:turns:workers`, 'one');
+  await link.client.hdel(`${link.prefix}:slots:workers`, 'one');
   await expect.poll(() => viewOf('one'), PATIENCE).toMatchObject({ draining: true });
   await link.client.flushall();
   await expect.poll(() => viewOf('one'), PATIENCE).toMatchObject({ draining: true });
@@ -171,7 +171,7 @@ test('an order reaches a worker whose registration lapsed before it learned of t
   const worker = await start('one');
   for (const draining of [true, false]) {
     expect(await queue.drain('one', draining)).toBe(true);
-    await link.client.hdel(`${link.prefix}:turns:workers`, 'one');
+    await link.client.hdel(`${link.prefix}:slots:workers`, 'one');
     await expect.poll(() => viewOf('one'), PATIENCE).toMatchObject({ draining });
     await untilRenewed('one');
     expect(await viewOf('one')).toMatchObject({ draining });

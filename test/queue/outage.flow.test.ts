@@ -233,7 +233,7 @@ describe.concurrent('a server that does not answer', () => {
     const { port, near, close } = await openDoor(1);
     const opening = connectRedisClient({
       options: { host: '127.0.0.1', port, socketTimeout: 1_000 },
-      name: 'the door',
+      name: 'the route',
     });
     await expect(opening).rejects.toMatchObject({ code: 'REDIS_UNAVAILABLE' });
     await expect.poll(() => near.size).toBe(0);
@@ -257,17 +257,17 @@ async function openDoor(count: number) {
   const server = await openRedisServer();
   const near = new Set<Socket>();
   let connections = 0;
-  const door = createServer((socket) => {
+  const route = createServer((socket) => {
     near.add(socket);
     socket.on('error', () => undefined).once('close', () => near.delete(socket));
     if (connections++ < count) socket.pipe(connect(server.socket)).pipe(socket);
     else socket.resume();
   });
-  door.listen(0, '127.0.0.1');
-  await once(door, 'listening');
-  const { port } = door.address() as AddressInfo;
+  route.listen(0, '127.0.0.1');
+  await once(route, 'listening');
+  const { port } = route.address() as AddressInfo;
   const close = () => {
-    door.close();
+    route.close();
     return server.close();
   };
   return { port, near, close };

@@ -304,7 +304,7 @@ test('hazard 33: jobs and slots whose times were stored while the clock of Redis
   const granted = async (id: string) =>
     (await scheduler.update(() => ({ worker: worker(id) }))).granted.map((job) => job.id);
   expect(await granted('dead')).toEqual(['s-bbbb0000-0-a1']);
-  const [jobs, leases] = ['jobs', 'leases'].map((name) => `${link.prefix}:turns:${name}`) as [string, string];
+  const [jobs, leases] = ['jobs', 'leases'].map((name) => `${link.prefix}:slots:${name}`) as [string, string];
   const job = JSON.parse((await link.client.hget(jobs, 's-aaaa0000-0-a1'))!) as { readyAt: number };
   await link.client.hset(jobs, 's-aaaa0000-0-a1', JSON.stringify({ ...job, readyAt: job.readyAt + 86_400_000 }));
   await link.client.zincrby(leases, 86_400_000, 's-bbbb0000-0-a1');
@@ -323,7 +323,7 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
   await enqueue('bbbb0000', { priority: -1 });
   expect((await scheduler.update(() => ({ worker: worker('alive') }))).granted).toEqual([]);
   // Its last renewal was a takeover time ago.
-  await link.client.zincrby(`${link.prefix}:turns:leases`, -TAKEOVER_MS, 's-aaaa0000-0-a1');
+  await link.client.zincrby(`${link.prefix}:slots:leases`, -TAKEOVER_MS, 's-aaaa0000-0-a1');
   const next = await scheduler.update(() => ({ worker: worker('alive') }));
   expect(next.granted.map(({ id }) => id)).toEqual(['s-bbbb0000-0-a1']);
   // The dead one comes back, and may not begin: its place is taken.
@@ -333,7 +333,7 @@ test('the slot of a dead worker expires, and another worker takes it', async () 
 test('a slot expires no later than the takeover time', async () => {
   const [id, takeoverMs] = ['s-aaaa0000-0-a1', 4000];
   const ofAll = { rankOf, limits: () => Promise.resolve(limits), takeoverMs };
-  const lease = () => link.client.zscore(`${link.prefix}:turns:leases`, id);
+  const lease = () => link.client.zscore(`${link.prefix}:slots:leases`, id);
   const left = async () => {
     const until = await lease();
     const [seconds] = await link.client.time();
@@ -366,7 +366,7 @@ test('running jobs count even after Redis has lost all data', async () => {
   await seen.start({ concurrency: 4, until: 3 });
   await expect.poll(() => seen.started.length).toBe(2);
   await link.client.flushall();
-  await expect.poll(() => link.client.zcard(`${link.prefix}:turns:leases`)).toBe(2);
+  await expect.poll(() => link.client.zcard(`${link.prefix}:slots:leases`)).toBe(2);
   for (const runId of [...ids, ...more]) await enqueue(runId);
   seen.release();
   await expect.poll(() => new Set(seen.started.map(({ runId }) => runId)).size).toBe(6);

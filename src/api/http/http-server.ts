@@ -340,7 +340,7 @@ function statusOf({ code, cause }: HaloError): number {
       return 404;
     case 'LAND_REFUSED':
     case 'UNCONFIRMED':
-    case 'STEER_REFUSED':
+    case 'CONTROL_REFUSED':
     case 'CONFLICT':
     case 'DIRTY_WORKTREE':
       return 409;

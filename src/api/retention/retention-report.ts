@@ -29,7 +29,7 @@ export function toLimits({ artifacts, runs, journals, maxSize }: PruneRequest): 
   });
 }
 
-/** Removes what the limits do not keep, or only reports it. Throws CONFIG_INVALID, STEER_REFUSED. */
+/** Removes what the limits do not keep, or only reports it. Throws CONFIG_INVALID, CONTROL_REFUSED. */
 export async function reportPrune(
   { home, store, by, now = Date.now, signal }: PruneHost,
   request: PruneRequest,

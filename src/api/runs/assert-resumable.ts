@@ -20,7 +20,7 @@ export interface ResumeCheck {
 
 /**
  * Asserts that a run may continue here with this PRD: in its own repository, clean, and with its original
- * specification. Throws STEER_REFUSED, RUN_UNREADABLE, NOT_A_GIT_REPO, DIRTY_WORKTREE, PRD_INVALID, PRD_CHANGED.
+ * specification. Throws CONTROL_REFUSED, RUN_UNREADABLE, NOT_A_GIT_REPO, DIRTY_WORKTREE, PRD_INVALID, PRD_CHANGED.
  */
 export async function assertResumable({ state, record, prd, repo, allowDirty }: ResumeCheck): Promise<void> {
   const { runId } = state;
@@ -29,7 +29,7 @@ export async function assertResumable({ state, record, prd, repo, allowDirty }: 
   if (repo !== undefined && !isUrl(state.repo.source)) {
     const { source } = (await inspectFolder(repo, allowDirty ? undefined : (prd?.path ?? state.prdPath))).repo;
     if (source !== state.repo.source) {
-      throw new HaloError('STEER_REFUSED', `Run ${runId} is of ${state.repo.source}, not of ${source}.`, {
+      throw new HaloError('CONTROL_REFUSED', `Run ${runId} is of ${state.repo.source}, not of ${source}.`, {
         hint: 'Continue it there, or set --repo to that repository.',
       });
     }

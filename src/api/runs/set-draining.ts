@@ -7,7 +7,7 @@ import { readWorkers } from './read-workers.ts';
 
 /**
  * Lets a worker drain, or take stories again, records a change in the access log, and returns the worker. `asked` is its
- * id or a unique part of it. Throws USAGE, STEER_REFUSED and REDIS_UNAVAILABLE.
+ * id or a unique part of it. Throws USAGE, CONTROL_REFUSED and REDIS_UNAVAILABLE.
  */
 export async function setDraining(
   context: Pick<OperationContext, 'host' | 'openQueue' | 'by'>,
@@ -16,13 +16,13 @@ export async function setDraining(
 ): Promise<WorkerView> {
   const worker = resolveWorker(await readWorkers(context), asked);
   if (worker.takes === 'own')
-    throw new HaloError('STEER_REFUSED', `Worker ${worker.id} takes only the run of its \`halo run\` process.`, {
+    throw new HaloError('CONTROL_REFUSED', `Worker ${worker.id} takes only the run of its \`halo run\` process.`, {
       hint: 'Pause that run with `halo pause`, or stop the process with Ctrl-C.',
     });
   const queue = await context.openQueue();
   if (!(await queue.drain(worker.id, draining)))
     throw new HaloError(
-      'STEER_REFUSED',
+      'CONTROL_REFUSED',
       `The queue does not know worker ${worker.id}: it starts, ends or has no Redis.`,
       {
         hint: 'Run `halo worker ls`, and try again when it shows the stories of the worker.',

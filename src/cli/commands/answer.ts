@@ -82,12 +82,12 @@ async function ask(operations: Operations, runId: string, storyId: string): Prom
   return [story.summary ?? '', ...questionLines(story)].join('\n');
 }
 
-/** The only story of the run that asks a question. Throws STEER_REFUSED if none does, and USAGE if several do. */
+/** The only story of the run that asks a question. Throws CONTROL_REFUSED if none does, and USAGE if several do. */
 async function requireAsking(operations: Operations, runId: string): Promise<string> {
   const { state } = await operations.getRun({ runId });
   const [asking, ...others] = state.stories.filter(isQuestion).map(({ id }) => id);
   if (asking === undefined)
-    throw new HaloError('STEER_REFUSED', `No story of run ${runId} asks a question.`, {
+    throw new HaloError('CONTROL_REFUSED', `No story of run ${runId} asks a question.`, {
       hint: `Run \`halo status ${runId}\` to see its state.`,
     });
   if (others.length === 0) return asking;

@@ -65,7 +65,7 @@ function rowTable(rows: NetworkRow[], cli: Cli): string[] {
     { text: row.outcome, tone: TONES[row.outcome] },
     { text: String(row.count) },
     { text: row.bytes === 0 ? '-' : formatSize(row.bytes) },
-    { text: row.door },
+    { text: row.route },
     { text: `${safeLine(row.method, 20)} ${safeLine(row.target)}`, tone: TONES[row.outcome] },
   ]);
   return table([heading, ...cells], { paint: cli.paint, width: terminalColumns(cli) });

@@ -93,7 +93,7 @@ export class StopControl {
 
   /** For commands to a run that may have ended in the meantime. */
   private readonly failUnlessEnded = (error: unknown): void => {
-    if (!(error instanceof HaloError && error.code === 'STEER_REFUSED')) this.fail(error);
+    if (!(error instanceof HaloError && error.code === 'CONTROL_REFUSED')) this.fail(error);
   };
 
   private readonly onStop = (signal?: NodeJS.Signals): void => {

@@ -13,7 +13,7 @@ export type NetworkPhase = 'setup' | 'agent' | 'gates' | 'baseline';
 
 /** Identical requests of one sandbox. */
 export interface EgressRequests {
-  door: EgressKind;
+  route: EgressKind;
   method: string;
   /** A path of the model's API, `registry:package`, or `host:port`; safe to print. */
   target: string;

@@ -32,11 +32,11 @@ export function summarizeNetwork(events: readonly JournalEvent[], story: string 
 function joinAlike(rows: readonly NetworkRow[]): NetworkRow[] {
   const joined = new Map<string, NetworkRow>();
   for (const row of rows) {
-    const { story, attempt, phase, door, method, target, outcome, status, reason, unlisted, bytes, count } = row;
-    const key = JSON.stringify([story, attempt, phase, door, method, target, outcome]);
+    const { story, attempt, phase, route, method, target, outcome, status, reason, unlisted, bytes, count } = row;
+    const key = JSON.stringify([story, attempt, phase, route, method, target, outcome]);
     const same = joined.get(key);
     const why = { ...(reason !== undefined && { reason }), ...(unlisted && { unlisted }) };
-    const copy = { story, attempt, phase, door, method, target, outcome, status, ...why, bytes, count };
+    const copy = { story, attempt, phase, route, method, target, outcome, status, ...why, bytes, count };
     if (same === undefined) joined.set(key, copy);
     else Object.assign(same, { count: same.count + row.count, bytes: same.bytes + row.bytes });
   }
@@ -46,7 +46,7 @@ function joinAlike(rows: readonly NetworkRow[]): NetworkRow[] {
 function propose(rows: NetworkRow[]): NetworkProposal {
   const agent = rows.filter(({ phase }) => phase === 'agent');
   const setup = rows.filter(({ phase }) => phase !== 'agent');
-  const hosts = setup.filter(isWanted).filter((row) => row.door !== 'registry' && wantedRegistry(row) === undefined);
+  const hosts = setup.filter(isWanted).filter((row) => row.route !== 'registry' && wantedRegistry(row) === undefined);
   return {
     allow: [...new Set(hosts.map(({ target }) => target.toLowerCase()))].sort(),
     registries: registriesOf(setup),
@@ -63,7 +63,7 @@ function registriesOf(rows: NetworkRow[]): RegistryName[] {
 function wantedRegistry(row: NetworkRow): RegistryName | undefined {
   if (row.outcome === 'refused' && row.status !== 403) return undefined;
   const named = /^(?:\/~)?([a-z]+)[:/]/.exec(row.target)?.[1];
-  if (row.door === 'registry') return REGISTRIES.find((name) => name === named);
+  if (row.route === 'registry') return REGISTRIES.find((name) => name === named);
   return row.outcome === 'refused' ? REGISTRIES.find((name) => KNOWN_HOSTS[name].test(row.target)) : undefined;
 }
 
@@ -77,8 +77,8 @@ const KNOWN_HOSTS: Record<RegistryName, RegExp> = {
 };
 
 /** Whether a request was or would be allowed by an entry in `allow`. */
-function isWanted({ door, outcome, target, unlisted }: NetworkRow): boolean {
-  if (door !== 'tunnel' && door !== 'plain') return false;
+function isWanted({ route, outcome, target, unlisted }: NetworkRow): boolean {
+  if (route !== 'tunnel' && route !== 'plain') return false;
   if (!/^[\w.[\]:-]+:\d{1,5}$/.test(target)) return false;
   return outcome !== 'refused' || unlisted === true;
 }

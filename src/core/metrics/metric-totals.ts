@@ -146,7 +146,7 @@ function countEvent(totals: MetricTotals, run: CountedRun, event: JournalEvent):
     case 'model.paused':
       return add('model_pauses_total', [event.why]);
     case 'network.asked':
-      return add('gateway_requests_total', [event.door, event.phase, event.outcome], event.count);
+      return add('gateway_requests_total', [event.route, event.phase, event.outcome], event.count);
     case 'phase.ended':
       return addDuration(totals.phases, event.phase, event.ms / 1000);
     default:

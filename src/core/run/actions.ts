@@ -298,9 +298,9 @@ function otherHint({ runId, stories }: RunState): string {
     : `Run \`halo status ${runId}\` to see its state.`;
 }
 
-/** A STEER_REFUSED. */
+/** A CONTROL_REFUSED. */
 export function refused(message: string, hint?: string): HaloError {
-  return new HaloError('STEER_REFUSED', message, hint === undefined ? {} : { hint });
+  return new HaloError('CONTROL_REFUSED', message, hint === undefined ? {} : { hint });
 }
 
 function landRefused(message: string, hint?: string): HaloError {

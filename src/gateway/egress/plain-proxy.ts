@@ -15,7 +15,7 @@ export async function servePlainProxy(context: ProxyContext, req: IncomingMessag
   const parts = /^http:\/\/([^/?#]*)([/?][^#]*)?$/i.exec(url);
   const authority = parts?.[1] === undefined || /:\d+$/.test(parts[1]) ? parts?.[1] : `${parts[1]}:80`;
   const entry = { method, target: url };
-  const egress = { door: 'plain', target: authority ?? url } as const;
+  const egress = { route: 'plain', target: authority ?? url } as const;
   const refuseTarget = (status: number, reason: string, why: { unlisted?: true } = {}) => {
     network.log.refuse({ ...entry, status }, reason, { ...egress, ...why });
     sendText(res, status, reason);

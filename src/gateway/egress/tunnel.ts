@@ -21,7 +21,7 @@ interface TunnelRequest {
 export async function serveTunnel(network: EgressContext, { req, socket, head }: TunnelRequest): Promise<void> {
   const text = req.url ?? '';
   const entry = { method: 'CONNECT', target: text };
-  const egress = { door: 'tunnel', target: text } as const;
+  const egress = { route: 'tunnel', target: text } as const;
   socket.on('error', () => socket.destroy());
   const refuseTunnel = ({ reason, ...why }: { reason: string; unlisted?: true }) => {
     network.log.refuse({ ...entry, status: 403 }, reason, { ...egress, ...why });

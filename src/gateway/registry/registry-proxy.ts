@@ -65,7 +65,7 @@ async function serveItem(context: ProxyContext, { req, res, item }: Wanted): Pro
   const { network, archives } = context;
   const method = req.method ?? '';
   const entry = { method, target: req.url ?? '' };
-  const egress = { door: 'registry', target: 'reason' in item ? entry.target : nameOf(item) } as const;
+  const egress = { route: 'registry', target: 'reason' in item ? entry.target : nameOf(item) } as const;
   const refuseItem = (status: number, reason: string) => {
     network.log.refuse({ ...entry, status }, reason, egress);
     res.once('finish', () => req.socket.destroySoon());

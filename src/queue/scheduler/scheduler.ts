@@ -140,7 +140,7 @@ export function openScheduler(
   client: Redis,
   { prefix, limits, takeoverMs = TAKEOVER_MS }: SchedulerOptions,
 ): Scheduler {
-  const keys = ['jobs', 'leases', 'served', 'workers', 'counter', 'drains'].map((name) => `${prefix}:turns:${name}`);
+  const keys = ['jobs', 'leases', 'served', 'workers', 'counter', 'drains'].map((name) => `${prefix}:slots:${name}`);
   const [jobs = '', leases = '', , workers = ''] = keys;
   return {
     async update(update) {

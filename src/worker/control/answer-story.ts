@@ -22,17 +22,17 @@ export interface GivenAnswer {
 
 /**
  * Answers the question with which a story ended: the story is started again, with question and answer in its prompt. Safe
- * to repeat. Throws USAGE for an unusable text, STORY_NOT_FOUND, and STEER_REFUSED if the story asks nothing or someone
+ * to repeat. Throws USAGE for an unusable text, STORY_NOT_FOUND, and CONTROL_REFUSED if the story asks nothing or someone
  * else has answered.
  */
 export async function answerStory(
   keeper: RunKeeper,
-  steering: ControlRequest,
+  request: ControlRequest,
   { storyId, text, option }: GivenAnswer,
 ): Promise<ControlResult> {
-  const { runId, by } = steering;
+  const { runId, by } = request;
   const given = toAnswer(text, option);
-  const steered = await keeper.store.transact(runId, (state) => {
+  const changed = await keeper.store.transact(runId, (state) => {
     const story = storyOf(state, storyId);
     const said = { runId, stories: [story.id] };
     const before = isQuestion(story) ? undefined : story.answered?.at(-1);
@@ -47,8 +47,8 @@ export async function answerStory(
     const says = `Story ${story.id} is answered: ${startsWhen(state, story)}.`;
     return { entries: [entry], result: { ...said, changed: true, says } };
   });
-  await continueRun(keeper, steering);
-  return steered;
+  await continueRun(keeper, request);
+  return changed;
 }
 
 /** The text in the form that the journal keeps; undefined for an option. */

@@ -33,7 +33,7 @@ export interface ControlRequest {
 
 type Said = Omit<ControlResult, 'runId'>;
 
-/** Pauses a run after the running stories or, with `now`, interrupts them. Throws STEER_REFUSED. */
+/** Pauses a run after the running stories or, with `now`, interrupts them. Throws CONTROL_REFUSED. */
 export async function pauseRun(keeper: RunKeeper, { runId, by }: ControlRequest, now: boolean): Promise<ControlResult> {
   return applyControl(keeper, runId, (state) => {
     assertAllowed(canControl(state, 'pause'));
@@ -53,7 +53,7 @@ export async function pauseRun(keeper: RunKeeper, { runId, by }: ControlRequest,
   });
 }
 
-/** Resumes a paused run. Throws STEER_REFUSED. */
+/** Resumes a paused run. Throws CONTROL_REFUSED. */
 export async function resumeRun(keeper: RunKeeper, request: ControlRequest): Promise<ControlResult> {
   const { runId, by, also = [] } = request;
   const result = await applyControl(keeper, runId, (state) => {
@@ -67,7 +67,7 @@ export async function resumeRun(keeper: RunKeeper, request: ControlRequest): Pro
 }
 
 /**
- * Cancels a run immediately. Landed stories stay; when this resolves, no other story lands. Throws STEER_REFUSED for a run
+ * Cancels a run immediately. Landed stories stay; when this resolves, no other story lands. Throws CONTROL_REFUSED for a run
  * that has ended for another reason.
  */
 export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest): Promise<ControlResult> {
@@ -94,7 +94,7 @@ export async function cancelRun(keeper: RunKeeper, { runId, by }: ControlRequest
   return result;
 }
 
-/** Cancels a story; the run continues without it. Throws STORY_NOT_FOUND, STEER_REFUSED. */
+/** Cancels a story; the run continues without it. Throws STORY_NOT_FOUND, CONTROL_REFUSED. */
 export async function cancelStory(keeper: RunKeeper, request: ControlRequest, storyId: string): Promise<ControlResult> {
   const { runId, by } = request;
   const { repo, stories } = await keeper.store.readState(runId);
@@ -136,7 +136,7 @@ export async function cancelStory(keeper: RunKeeper, request: ControlRequest, st
 
 /**
  * Retries an ended run, or the failed stories of an open run, with fresh attempts, and with `newTests` without the tests
- * that earlier attempts have locked. Landed stories stay. Throws STORY_NOT_FOUND, and STEER_REFUSED if there is nothing to retry.
+ * that earlier attempts have locked. Landed stories stay. Throws STORY_NOT_FOUND, and CONTROL_REFUSED if there is nothing to retry.
  */
 export async function retryRun(
   keeper: RunKeeper,

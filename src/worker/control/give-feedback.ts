@@ -35,7 +35,7 @@ export interface GivenFeedback {
 /**
  * Sends the commit of a story back: the story is started again, with the feedback in its prompt. The commit is held for
  * approval, and the next attempt continues with its change, or it has landed on the branch of the run, and the next attempt
- * adds a commit. Safe to repeat. Throws USAGE for unusable texts, STORY_NOT_FOUND, and STEER_REFUSED if there is no commit
+ * adds a commit. Safe to repeat. Throws USAGE for unusable texts, STORY_NOT_FOUND, and CONTROL_REFUSED if there is no commit
  * to change, or someone else has decided on it.
  */
 export async function giveFeedback(
@@ -134,7 +134,7 @@ function findRepeated(
   return isSame ? last : undefined;
 }
 
-/** The commit that feedback on the story is about. Throws STEER_REFUSED. */
+/** The commit that feedback on the story is about. Throws CONTROL_REFUSED. */
 function requireCommit(state: RunState, story: StoryState): string {
   assertAllowed(canSendBack(state, story));
   return commitToReview(story) as string;

@@ -24,7 +24,7 @@ export interface PrdChanges {
 }
 
 /**
- * Resumes a paused run. Throws STEER_REFUSED if its PRD file has changed, because a person must decide which version
+ * Resumes a paused run. Throws CONTROL_REFUSED if its PRD file has changed, because a person must decide which version
  * counts. A missing file is ignored: the journal holds the PRD.
  */
 export async function resumeUnchanged(keeper: RunKeeper, request: ControlRequest): Promise<ControlResult> {
@@ -37,7 +37,7 @@ export async function resumeUnchanged(keeper: RunKeeper, request: ControlRequest
 
 /**
  * Continues a run with the current PRD, even after its end. Landed stories stay, changed and new stories run, removed
- * stories are dropped. Throws STEER_REFUSED, and PRD_INVALID and PRD_UNREADABLE for the file.
+ * stories are dropped. Throws CONTROL_REFUSED, and PRD_INVALID and PRD_UNREADABLE for the file.
  */
 export async function replanRun(
   keeper: RunKeeper,
@@ -51,7 +51,7 @@ export async function replanRun(
   const file = given ?? (await readOwnFile(before));
   if (file === undefined) {
     const what = before.prdIsHere ? before.prdPath : `that run ${runId} came from`;
-    throw new HaloError('STEER_REFUSED', `The PRD ${what} is not on this machine.`, {
+    throw new HaloError('CONTROL_REFUSED', `The PRD ${what} is not on this machine.`, {
       hint: `Pass the file: \`halo resume ${runId} --replan prd.json\`.`,
     });
   }
@@ -107,7 +107,7 @@ function parseCurrent({ bytes, path }: PrdFile): Prd {
   } catch (error) {
     const { message } = toHaloError(error);
     throw new HaloError(
-      'STEER_REFUSED',
+      'CONTROL_REFUSED',
       `The PRD has changed since the run was submitted and is not valid: ${message}`,
       {
         hint: 'Fix or restore the file.',
@@ -120,7 +120,7 @@ function parseCurrent({ bytes, path }: PrdFile): Prd {
 function assertUnchanged(before: Prd, now: Prd, { runId, prdPath }: RunState): void {
   if (before.specHash === now.specHash) return;
   const what = textOf(comparePrds(before, now), 'other texts, priorities or order');
-  throw new HaloError('STEER_REFUSED', `The PRD ${prdPath} differs from the PRD of run ${runId}: ${what}.`, {
+  throw new HaloError('CONTROL_REFUSED', `The PRD ${prdPath} differs from the PRD of run ${runId}: ${what}.`, {
     hint: `Use it with \`halo resume ${runId} --replan\`, which keeps landed stories, or restore the file.`,
   });
 }

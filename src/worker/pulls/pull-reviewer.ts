@@ -174,7 +174,7 @@ export class PullReviewer implements FeedConsumer {
         sent += 1;
       } catch (error) {
         // A person has decided otherwise meanwhile, for example by cancelling or landing the run.
-        if (!(error instanceof HaloError) || !['STEER_REFUSED', 'USAGE'].includes(error.code)) throw error;
+        if (!(error instanceof HaloError) || !['CONTROL_REFUSED', 'USAGE'].includes(error.code)) throw error;
         const what = each.source === 'checks' ? 'The failing checks are' : `The review of ${each.author} is`;
         unused.push(`${what} not used: ${error.message}`);
       }

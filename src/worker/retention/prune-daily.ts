@@ -67,7 +67,7 @@ interface ClockContext {
 }
 
 /**
- * Throws STEER_REFUSED if the clock is far ahead of all that the home has recorded, and has not been so for a day: the ages
+ * Throws CONTROL_REFUSED if the clock is far ahead of all that the home has recorded, and has not been so for a day: the ages
  * of runs may be wrong.
  */
 export async function assertPlausibleClock({ home, ...context }: ClockContext & { home: string }): Promise<void> {
@@ -77,7 +77,7 @@ export async function assertPlausibleClock({ home, ...context }: ClockContext & 
   await writeTimes(home, { ...last, doubtedAt: doubt.since });
   const now = new Date(context.now()).toISOString();
   throw new HaloError(
-    'STEER_REFUSED',
+    'CONTROL_REFUSED',
     `The clock says ${now}, but ${home} has recorded nothing since ${doubt.newest}: the ages of its runs may be wrong.`,
     {
       hint: 'Correct the clock if it is wrong. Otherwise use --runs or --max-size, which need no ages, or run the command again after a day.',
@@ -119,7 +119,7 @@ async function pruneByLimits(
 ): Promise<boolean> {
   const context = { home, store, now: () => new Date(now()) };
   const done = await pruneHome(context, limits, { by: RETENTION, signal }).catch((error: unknown) => {
-    if (error instanceof HaloError && error.code === 'STEER_REFUSED') return undefined;
+    if (error instanceof HaloError && error.code === 'CONTROL_REFUSED') return undefined;
     throw error;
   });
   for (const { runId, what, bytes, why } of done?.removals ?? [])

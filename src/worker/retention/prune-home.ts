@@ -105,7 +105,7 @@ export async function planPrune({ home, store, now }: PruneContext, limits: Rete
 
 /**
  * Removes what the limits allow to remove, after the leftovers of an earlier removal that was interrupted. One process at a
- * time: throws STEER_REFUSED if another one is at it. Stops between two removals when `signal` aborts.
+ * time: throws CONTROL_REFUSED if another one is at it. Stops between two removals when `signal` aborts.
  */
 export async function pruneHome(
   context: PruneContext,
@@ -154,7 +154,7 @@ async function lockHome(home: string): Promise<Awaited<ReturnType<typeof acquire
     return await acquireLock(join(home, 'locks', 'retention'), { waitMs: 0, makeFolder: true });
   } catch (error) {
     if (!(error instanceof LockBusyError)) throw error;
-    throw new HaloError('STEER_REFUSED', `Process ${error.owner} is already removing old runs of ${home}.`, {
+    throw new HaloError('CONTROL_REFUSED', `Process ${error.owner} is already removing old runs of ${home}.`, {
       hint: 'Try again when it has finished.',
       cause: error,
     });

@@ -85,8 +85,8 @@ describe('draining a worker', () => {
     const [own, other] = [await registerWorker(home.host.home, 'own'), await registerWorker(home.host.home, 'any')];
     try {
       await expect(owner.drainWorker({ workerId: 'any-' })).rejects.toMatchObject({ code: 'USAGE' });
-      await expect(owner.drainWorker({ workerId: own.id })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-      await expect(owner.drainWorker({ workerId: other.id })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+      await expect(owner.drainWorker({ workerId: own.id })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
+      await expect(owner.drainWorker({ workerId: other.id })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
     } finally {
       await own.leave();
       await other.leave();

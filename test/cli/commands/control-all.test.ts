@@ -76,14 +76,14 @@ describe('halo cancel --all', () => {
   });
 
   it('cancels the others if one run cannot be cancelled, and has the exit code of its error', async () => {
-    operations.answerNext('cancel', new HaloError('STEER_REFUSED', 'The run has just ended.'));
+    operations.answerNext('cancel', new HaloError('CONTROL_REFUSED', 'The run has just ended.'));
     const { code, stdout, stderr } = await halo(['cancel', '--all', '--yes']);
     expect({ code, lines: stdout.trim().split('\n').length }).toEqual({ code: 6, lines: 1 });
     expect(stderr).toContain('The run has just ended.');
     expect(await ended()).toHaveLength(1);
-    operations.answerNext('cancel', new HaloError('STEER_REFUSED', 'No.'));
+    operations.answerNext('cancel', new HaloError('CONTROL_REFUSED', 'No.'));
     expect(JSON.parse((await halo(['cancel', '--all', '--yes', '--json'])).stdout)).toMatchObject([
-      { error: { code: 'STEER_REFUSED', message: 'No.' } },
+      { error: { code: 'CONTROL_REFUSED', message: 'No.' } },
     ]);
   });
 

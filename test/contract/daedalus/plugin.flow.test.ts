@@ -76,7 +76,7 @@ describe('MCP', () => {
         const prompt = files.find(({ path }) => path.endsWith('prompt.md') || path.includes('prompt'))!;
         expect((await mcp.call('halo_files', { runId, path: prompt.path })).text).not.toBe('');
         expect(await mcp.call('halo_runs', { repo: repository.root })).toMatchObject({ runs: [{ runId }] });
-        expect(await mcp.call('halo_pause', { runId }).catch(String)).toContain('STEER_REFUSED');
+        expect(await mcp.call('halo_pause', { runId }).catch(String)).toContain('CONTROL_REFUSED');
         expect(repository.git('rev-list', '--count', `main..halo/${runId}`)).toBe('2');
       } finally {
         await mcp.close();

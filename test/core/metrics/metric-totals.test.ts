@@ -120,8 +120,8 @@ describe('the totals', () => {
   });
 
   test('have the requests of sandboxes by kind and outcome, and nothing of their targets', () => {
-    const asked = (door: 'model' | 'registry', outcome: 'served' | 'refused', count: number): JournalEntry => ({
-      ...{ type: 'network.asked', story: 'US-001', attempt: 1, phase: 'agent', door, outcome, count },
+    const asked = (route: 'model' | 'registry', outcome: 'served' | 'refused', count: number): JournalEntry => ({
+      ...{ type: 'network.asked', story: 'US-001', attempt: 1, phase: 'agent', route, outcome, count },
       ...{ method: 'GET', target: '/secret/path', status: 200, bytes: 0 },
     });
     const series = seriesOf(asked('model', 'served', 3), asked('model', 'refused', 1), asked('registry', 'served', 2));

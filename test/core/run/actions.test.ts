@@ -70,7 +70,7 @@ describe('canControl', () => {
       'Reject US-001 with `halo reject`: it is waiting for approval.',
     ],
   ])('refuses %s with a hint', (_name, entries, verb, hint) => {
-    expect(canControl(after(...entries), verb)).toMatchObject({ code: 'STEER_REFUSED', hint });
+    expect(canControl(after(...entries), verb)).toMatchObject({ code: 'CONTROL_REFUSED', hint });
   });
 });
 
@@ -103,10 +103,10 @@ describe('canRetry', () => {
   ])('accepts %s', (_name, entries) => expect(canRetry(after(...entries), story)).toBe(true));
 
   it.each<[string, JournalEntry[], string, string]>([
-    ['a landed story', passed(story), 'STEER_REFUSED', 'Story US-001 has landed: there is nothing to retry.'],
-    ['a running story', attempted(story), 'STEER_REFUSED', 'Story US-001 is in progress: there is nothing to retry.'],
-    ['a story that has not begun', [], 'STEER_REFUSED', 'Story US-001 has not started: there is nothing to retry.'],
-    ['a story that waits for approval', held(story), 'STEER_REFUSED', 'Story US-001 is waiting for approval.'],
+    ['a landed story', passed(story), 'CONTROL_REFUSED', 'Story US-001 has landed: there is nothing to retry.'],
+    ['a running story', attempted(story), 'CONTROL_REFUSED', 'Story US-001 is in progress: there is nothing to retry.'],
+    ['a story that has not begun', [], 'CONTROL_REFUSED', 'Story US-001 has not started: there is nothing to retry.'],
+    ['a story that waits for approval', held(story), 'CONTROL_REFUSED', 'Story US-001 is waiting for approval.'],
   ])('refuses %s', (_name, entries, code, message) => {
     expect(canRetry(after(...entries), story)).toMatchObject({ code, message });
   });
@@ -126,7 +126,7 @@ describe('canContinueAfter', () => {
   it('refuses a decision after which the run would end again', () => {
     const retried: JournalEntry = { type: 'run.retried', by: 'me', stories: [] };
     expect(canContinueAfter(after(...passed(story), ...passed('US-002'), ended('SUCCESS')), retried)).toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
       hint: 'Run `halo status r` to see its state.',
     });
   });

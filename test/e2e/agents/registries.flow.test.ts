@@ -45,7 +45,7 @@ describe('the mirror of npm', () => {
     const state = await halo.run(repository.root, [{ id: 'A' }], settings);
     expect(state.detail).toBe('1 of 1 stories landed');
     const { rows, proposal } = await networkOf(state.runId);
-    const asked = { story: 'A', door: 'registry', method: 'GET', target: 'npm:is-number', outcome: 'served' };
+    const asked = { story: 'A', route: 'registry', method: 'GET', target: 'npm:is-number', outcome: 'served' };
     // The base, with which the gates are compared, may be set up at any time.
     const ofStory = rows.filter(({ phase }) => phase !== 'baseline');
     expect(ofStory).toMatchObject([

@@ -18,7 +18,7 @@ describe('an answer to a question', () => {
     const { runId } = asks;
     await operations.actingAs('ann@desk').answer({ runId, story: 'A', text: 'Use 8080.\nNot 80.' });
     await expect(operations.actingAs('bob@desk').answer({ runId, story: 'A', text: 'Use 80.' })).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
       message: expect.stringMatching(/answered by ann@desk at \S+\.$/) as string,
     });
     const next = await halo.untilEnd(runId);

@@ -16,7 +16,7 @@ describe('[approval] mode', () => {
     const held = await halo.run(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     expect(held).toMatchObject({ stopReason: 'NEEDS_HUMAN', stories: [{ held: { paths: [] } }, {}] });
     expect(repository.git('for-each-ref', 'refs/heads/halo')).toBe('');
-    const decide = { code: 'STEER_REFUSED', hint: expect.stringContaining('`halo approve`') as string };
+    const decide = { code: 'CONTROL_REFUSED', hint: expect.stringContaining('`halo approve`') as string };
     await expect(halo.operations.retry({ runId: held.runId })).rejects.toMatchObject(decide);
     await expect(halo.operations.resume({ runId: held.runId })).rejects.toMatchObject(decide);
     await halo.operations.actingAs('ann@desk').approve({ runId: held.runId, story: 'A' });
@@ -78,7 +78,7 @@ describe('a PRD that has changed', () => {
       const runId = await pausedRun([{ id: 'A' }, { id: 'B' }, { id: 'C' }]);
       write([{ id: 'A', passes: true }, { id: 'B', title: 'Another' }, { id: 'D' }]);
       await expect(halo.operations.resume({ runId })).rejects.toMatchObject({
-        code: 'STEER_REFUSED',
+        code: 'CONTROL_REFUSED',
         message: expect.stringContaining('changed: B; new: D; gone: C') as string,
       });
       expect(await halo.operations.resume({ runId, replan: {} })).toMatchObject({ stories: ['B', 'D'] });
@@ -94,7 +94,7 @@ describe('a PRD that has changed', () => {
       expect((await halo.operations.resume({ runId, replan: {} })).says).toContain('nothing to do');
       rmSync(join(home, 'prd.json'));
       await expect(halo.operations.resume({ runId, replan: {} })).rejects.toMatchObject({
-        code: 'STEER_REFUSED',
+        code: 'CONTROL_REFUSED',
         message: `The PRD ${join(home, 'prd.json')} is not on this machine.`,
       });
     },

@@ -41,7 +41,7 @@ async function race(delayMs: number): Promise<string> {
   const cancelled = await person.cancel({ runId }).then(
     () => true,
     (error: unknown) => {
-      expect(toHaloError(error).code).toBe('STEER_REFUSED');
+      expect(toHaloError(error).code).toBe('CONTROL_REFUSED');
       return false;
     },
   );

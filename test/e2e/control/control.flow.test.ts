@@ -90,12 +90,12 @@ describe('halo cancel', () => {
 
   it('reports that there is nothing to cancel', async () => {
     const { runId } = await halo.run(repository.root, [{ id: 'A' }], scripted(QUICK));
-    await expect(person.cancel({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.cancel({ runId, story: 'A' })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.pause({ runId, now: true })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.resume({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.retry({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
-    await expect(person.retry({ runId, story: 'A' })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+    await expect(person.cancel({ runId })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
+    await expect(person.cancel({ runId, story: 'A' })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
+    await expect(person.pause({ runId, now: true })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
+    await expect(person.resume({ runId })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
+    await expect(person.retry({ runId })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
+    await expect(person.retry({ runId, story: 'A' })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
     expect(await stateOf(runId)).toMatchObject({ status: 'ended', stopReason: 'SUCCESS' });
   });
 });
@@ -163,8 +163,8 @@ describe('halo retry', () => {
     await person.retry({ runId, story: 'B' });
     expect((await halo.untilEnd(runId)).stories.map(({ attempts }) => attempts)).toEqual([1, 2, 0]);
     const hint = expect.stringContaining(`halo retry ${runId}`) as string;
-    await expect(person.retry({ runId, story: 'C' })).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
-    await expect(person.resume({ runId })).rejects.toMatchObject({ code: 'STEER_REFUSED', hint });
+    await expect(person.retry({ runId, story: 'C' })).rejects.toMatchObject({ code: 'CONTROL_REFUSED', hint });
+    await expect(person.resume({ runId })).rejects.toMatchObject({ code: 'CONTROL_REFUSED', hint });
   });
 
   it('continues a cancelled run', async () => {

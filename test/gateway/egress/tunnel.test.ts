@@ -59,8 +59,8 @@ describe('a tunnel', () => {
     expect(reached).toBe(0);
     expect(refused).toEqual([expect.stringMatching(reason)]);
     expect(gate.traffic()).toMatchObject([
-      { door: 'tunnel', target, outcome: 'served', count: 1 },
-      { door: 'tunnel', target, outcome: 'refused', count: 1, reason: expect.stringMatching(reason) as string },
+      { route: 'tunnel', target, outcome: 'served', count: 1 },
+      { route: 'tunnel', target, outcome: 'refused', count: 1, reason: expect.stringMatching(reason) as string },
     ]);
   });
 

@@ -267,9 +267,9 @@ describe('the mirror of a registry', () => {
     await ask(gate.socket, { method: 'PUT', path: `/~npm/${host}/a`, body: 'x' });
     await connectTo(gate.socket, 'other.example:443');
     expect(gate.traffic()).toMatchObject([
-      { door: 'registry', method: 'GET', target: 'npm:a', outcome: 'served', status: 200, bytes: 17, count: 3 },
-      { door: 'registry', method: 'PUT', target: 'npm:a', outcome: 'refused', status: 405, bytes: 0, count: 1 },
-      { door: 'tunnel', method: 'CONNECT', target: 'other.example:443', outcome: 'refused', status: 403, count: 1 },
+      { route: 'registry', method: 'GET', target: 'npm:a', outcome: 'served', status: 200, bytes: 17, count: 3 },
+      { route: 'registry', method: 'PUT', target: 'npm:a', outcome: 'refused', status: 405, bytes: 0, count: 1 },
+      { route: 'tunnel', method: 'CONNECT', target: 'other.example:443', outcome: 'refused', status: 403, count: 1 },
     ]);
   });
 

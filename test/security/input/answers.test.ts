@@ -43,7 +43,7 @@ describe('incident forged-answer: a question that contains its answer, and an an
     const journal = readFileSync(join(dir, 'journal.jsonl'), 'utf8').trim().split('\n');
     expect(journal.filter((line) => line.includes('"story.answered"'))).toHaveLength(1);
     await expect(home.operations.answer({ runId: RUN, story: 'US-001', text: 'Another.' })).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
     });
   });
 

@@ -79,8 +79,8 @@ describe('a git dependency over https', () => {
     expect(sent(server)).toEqual(new Set([BASIC]));
     expect(readFileSync(join(home, 'lib/.git/config'), 'utf8')).not.toContain(TOKEN);
     expect(gate.traffic()).toMatchObject([
-      { door: 'git', method: 'GET', target: `${server.host}/team/lib.git`, outcome: 'served' },
-      { door: 'git', method: 'POST', target: `${server.host}/team/lib.git`, outcome: 'served' },
+      { route: 'git', method: 'GET', target: `${server.host}/team/lib.git`, outcome: 'served' },
+      { route: 'git', method: 'POST', target: `${server.host}/team/lib.git`, outcome: 'served' },
     ]);
   });
 

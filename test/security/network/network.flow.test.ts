@@ -8,7 +8,7 @@ import { summarizeNetwork } from '../../../src/core/journal/network-report.ts';
 import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
-/** Attacks by setup code on the network doors, each by a whole run. */
+/** Attacks by setup code on the network routes, each by a whole run. */
 
 const ATTACKER = readFileSync(new URL('network-attacker.mjs', import.meta.url), 'utf8');
 const pem = (name: string) => readFileSync(new URL(`../../gateway/fixtures/localhost-${name}.pem`, import.meta.url));

@@ -123,7 +123,7 @@ describe(
         { type: 'prompt.built', ...ref, tokens: 1, maxTokens: 2, sections: [{ name: XSS, file: XSS, tokens: 1 }] },
         { type: 'agent.launched', ...ref, agent: 'codex', model: XSS },
         {
-          ...{ type: 'network.asked', ...ref, phase: 'agent', door: 'plain', method: 'GET', target: XSS },
+          ...{ type: 'network.asked', ...ref, phase: 'agent', route: 'plain', method: 'GET', target: XSS },
           ...{ outcome: 'refused', status: 403, reason: XSS, bytes: 0, count: 1 },
         },
         ...broken.slice(4),

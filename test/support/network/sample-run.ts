@@ -79,7 +79,7 @@ function attempt(story: string, number: number, exitCode: number): JournalEntry[
     { type: 'story.started', ...ref, epoch: number, base: BASE },
     ...phase('prepare'),
     ...phase('setup', {
-      ...{ type: 'network.asked', ...ref, phase: 'setup', door: 'registry', method: 'GET', target: 'npm:vitest' },
+      ...{ type: 'network.asked', ...ref, phase: 'setup', route: 'registry', method: 'GET', target: 'npm:vitest' },
       ...{ outcome: 'served', status: 200, bytes: 120_000, count: 3 },
     }),
     ...phase(
@@ -96,7 +96,7 @@ function attempt(story: string, number: number, exitCode: number): JournalEntry[
       { type: 'agent.activity', ...ref, activity: { kind: 'run', command: 'npm test' } },
       { type: 'model.used', ...ref, model: 'gpt-5', told: 'all', usage, tokens: 12_900 },
       {
-        ...{ type: 'network.asked', ...ref, phase: 'agent', door: 'tunnel', method: 'CONNECT' },
+        ...{ type: 'network.asked', ...ref, phase: 'agent', route: 'tunnel', method: 'CONNECT' },
         ...{ target: 'evil.example.com:443', outcome: 'refused', status: 403, bytes: 0, count: 2 },
         reason: 'evil.example.com is not allowed; add it to [network] allow',
         unlisted: true,

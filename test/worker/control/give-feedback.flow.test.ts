@@ -13,7 +13,7 @@ const give = ({ keeper, request }: IdleRun, given: Partial<GivenFeedback> = {}, 
   giveFeedback(keeper, { ...request, by }, { storyId: STORY, text: 'Use the client.', ...given });
 const storyOf = async ({ store, runId }: IdleRun) => (await store.readState(runId)).stories[0]!;
 const refusal = (message: string | RegExp) =>
-  expect.objectContaining({ code: 'STEER_REFUSED', message: expect.stringMatching(message) as string }) as Error;
+  expect.objectContaining({ code: 'CONTROL_REFUSED', message: expect.stringMatching(message) as string }) as Error;
 
 describe('feedback on a commit that waits for approval', () => {
   it('starts the story again, which continues with the commit, and quotes the lines of comments itself', async ({

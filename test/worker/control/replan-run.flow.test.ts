@@ -62,7 +62,7 @@ describe('a paused run whose PRD file', () => {
   ])('%s stays paused, with what differs', async ([, bytes, what], { run }) => {
     writeFileSync(run.prdPath, bytes);
     await expect(resumeUnchanged(run.keeper, run.request)).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
       message: expect.stringContaining(what) as string,
     });
     expect((await run.store.readState(run.runId)).paused).toBeDefined();
@@ -107,7 +107,7 @@ describe('a run with the current PRD', () => {
     await expect(replanRun(run.keeper, run.request, undefined)).rejects.toMatchObject({ code: 'PRD_INVALID' });
     rmSync(run.prdPath);
     await expect(replanRun(run.keeper, run.request, undefined)).rejects.toMatchObject({
-      code: 'STEER_REFUSED',
+      code: 'CONTROL_REFUSED',
       hint: `Pass the file: \`halo resume ${run.runId} --replan prd.json\`.`,
     });
     expect(await run.store.readState(run.runId)).toEqual(before);

@@ -56,7 +56,7 @@ it('a question that is answered in time is not answered by halo, and not twice b
   for (const result of results.slice(0, 2))
     if (result.status === 'rejected')
       expect(result.reason).toMatchObject({
-        code: 'STEER_REFUSED',
+        code: 'CONTROL_REFUSED',
         message: expect.stringContaining(`was already answered by ${by} at ${at}.`) as string,
       });
   await expect(answer('eve', 2)).rejects.toMatchObject({

@@ -113,7 +113,7 @@ describe('daily retention', () => {
     const removed = expect.objectContaining({ removed: [expect.objectContaining({ runId: RUN })] }) as object;
     expect(await prune(ahead, { artifacts: '30d', dryRun: true })).toEqual(removed);
     for (const now of [ahead, ahead + DAY_MS / 2])
-      await expect(prune(now, { artifacts: '30d' })).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+      await expect(prune(now, { artifacts: '30d' })).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
     expect(existsSync(artifact())).toBe(true);
     expect(await prune(ahead + DAY_MS, { artifacts: '30d' })).toEqual(removed);
     home.writeArtifact(RUN, 'us-001/1/a.log', 'text');

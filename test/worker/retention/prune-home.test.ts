@@ -245,7 +245,7 @@ describe('removal', () => {
     mkdirSync(join(home.host.home, 'locks'), { recursive: true });
     const lock = await acquireLock(join(home.host.home, 'locks', 'retention'));
     try {
-      await expect(prune(ALL)).rejects.toMatchObject({ code: 'STEER_REFUSED' });
+      await expect(prune(ALL)).rejects.toMatchObject({ code: 'CONTROL_REFUSED' });
     } finally {
       await lock.release();
     }
