@@ -63,7 +63,7 @@ export function canReopen(
       `Run ${runId} was refused with ${stopReason} before it started: it cannot continue.`,
       `Fix the reported problem, then start it as a new run with \`halo run --resume ${runId}\`.`,
     );
-  if (run.scratch) return importGone(runId, refused);
+  if (run.scratch && run.status === 'ended') return importGone(runId, refused);
   if (run.task !== true) return true;
   const first = run.status === 'ended' ? 'R' : `Cancel it with \`halo cancel ${runId}\`, then r`;
   return refused(

@@ -146,7 +146,8 @@ export async function retryRun(
   const { runId, by, also = [], newTests } = request;
   const result = await applyControl(keeper, runId, (state) => {
     const stories = storiesToRetry(state, storyId);
-    if (stories.length === 0 && state.status !== 'ended' && canReopen(state) === true)
+    const isOfRun = storyId === undefined && state.status !== 'ended';
+    if (isOfRun && stories.length === 0 && canReopen(state) === true)
       return changeSettingsOnly(also, nothingFailed(state));
     assertAllowed(canRetry(state, storyId));
     const retried: JournalEntry = { type: 'run.retried', by, stories, ...(newTests && { newTests }) };

@@ -41,10 +41,13 @@ export async function endRun(
     if (end === undefined) return { entries: [], result: undefined };
     const landed = await tryRecoverLanded(worker, { state: now, config });
     isRecovered = landed.length > 0;
-    const { stopReason } = end;
+    const { stopReason, story } = end;
     const flagged = config.land.mode === 'ff' ? describeFlagged(now) : '';
     const detail = stopReason === 'SUCCESS' ? `${end.detail}${aside}${flagged}` : end.detail;
-    return { entries: [...landed, { type: 'run.ended', ...end, detail }], result: undefined };
+    return {
+      entries: [...landed, { type: 'run.ended', stopReason, detail, ...defined({ story }) }],
+      result: undefined,
+    };
   });
   if (isRecovered) await markPrdProgress(worker, { runId, config });
   await landEnded(worker, { runId, config });

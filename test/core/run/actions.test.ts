@@ -83,7 +83,8 @@ describe('canReopen', () => {
       { refused: true, stopReason: 'NOT_A_GIT_REPO' },
       'was refused with NOT_A_GIT_REPO',
     ],
-    ['an import', { scratch: true }, 'was an import'],
+    ['an import that has ended', { scratch: true, status: 'ended' }, 'was an import'],
+    ['an import that runs', { scratch: true }, true],
     ['a task', { task: true }, 'is of a task in'],
   ])('judges %s', (_name, more, expected) => {
     const allowed = canReopen({ ...run, ...more });

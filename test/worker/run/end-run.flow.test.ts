@@ -49,6 +49,8 @@ it('the end of a run with another land.mode lands nothing', async ({ home, repos
   await endRun(run.keeper, { runId: run.runId, config: kept }, planEnd);
   const { stopReason, landed } = await run.store.readState(run.runId);
   expect([stopReason, landed]).toEqual(['SUCCESS', undefined]);
+  const ended = (await run.store.readWithoutActivities(run.runId)).at(-1);
+  expect(Object.keys(ended ?? {})).toEqual(['v', 'seq', 'at', 'type', 'stopReason', 'detail']);
   expect(repository.git('rev-parse', 'main')).toBe(run.base);
 });
 
