@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { TestCase } from '../../../src/core/test-report/formats/collect-tests.ts';
+import { collectTests, type TestCase } from '../../../src/core/test-report/formats/collect-tests.ts';
 import { readTests } from '../../../src/core/test-report/formats/read-tests.ts';
 import { compareTests, isReportPath } from '../../../src/core/test-report/test-report.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -38,6 +38,17 @@ describe('readTests', () => {
     expect(cases(`name="${'x'.repeat(20_000)}" classname="s"`)?.[0]).toHaveLength(1000);
     const bomb = '<!DOCTYPE t [<!ENTITY a "b"><!ENTITY x SYSTEM "file:///etc/passwd">]>';
     expect(names(readTests(`${bomb}<testsuite><testcase name="&a;&x;"/></testsuite>`))).toEqual(['&a;&x;']);
+  });
+
+  it('reads the result of the last test for which there is room', () => {
+    const few = collectTests();
+    const tests = { ...few, isFull: () => few.found.length >= 2 };
+    const failing = (name: string) => `<testcase name="${name}"><failure>no</failure></testcase>`;
+    readTests(`<testsuite>${['a', 'b', 'c'].map(failing).join('')}</testsuite>`, tests);
+    expect(few.found.map(({ name, failed }) => [name, failed])).toEqual([
+      ['a', true],
+      ['b', true],
+    ]);
   });
 
   it('reads the JSON of jest and vitest, also below the lines of npm', () => {

@@ -14,7 +14,7 @@ export function readJunit(text: string, tests: CollectedTests): boolean {
     {
       onopentag(name, attributes) {
         depth++;
-        if (depth > MAX_DEPTH || tests.isFull()) parser.pause();
+        if (depth > MAX_DEPTH || (name === 'testcase' && tests.isFull())) parser.pause();
         else if (name === 'testcase') current = addCase(attributes, tests);
         else if (current !== undefined && (name === 'skipped' || name === 'disabled')) current.skipped = true;
         else if (current !== undefined && (name === 'failure' || name === 'error')) current.failed = true;
