@@ -65,7 +65,7 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     question,
   });
   const what = story === undefined ? `run ${runId}` : nameOf(story);
-  const allowed = isAllowed(name, run, storyId);
+  const allowed = isAllowed(name, run, story?.id);
   if (allowed !== true) return { refusal: [allowed.message, allowed.hint ?? ''].join(' ').trim() };
   switch (name) {
     case 'approve':

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { keyName } from '../../../src/cli/run/read-keys.ts';
+import { planAction } from '../../../src/tui/top/actions.ts';
 import { KEYS } from '../../../src/tui/top/key-table.ts';
 import { currentTopView, neededSources, VIEWS } from '../../../src/tui/top/model.ts';
 import { asked, COMMIT, created, failed, stateOf, succeeded } from '../../support/journal.ts';
@@ -38,6 +39,11 @@ describe('keys', () => {
     expect(currentTopView(selected).selected).toBe(DONE);
     const newer = stateOf(created('0tbq4dddddddddd', 1));
     expect(currentTopView(after(selected, listed([newer, ...someRuns()]), 'up')).selected).toBe(HELD);
+  });
+
+  it('ask about the whole run in place of a story that it no longer has', () => {
+    const run = stateOf(created('r', 1), ...failed('US-001'), ...failed('US-001', 2));
+    expect(planAction('retry', run, 'US-009')).toMatchObject({ action: { name: 'retry', runId: 'r' } });
   });
 
   it('pause, stop, resume and cancel only after y', () => {
