@@ -36,7 +36,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
   it('says for which person, run or worker a run waits', async () => {
     await home.addHeldRun('heldrun1');
     await home.addRun([{ ...created('later001', 1), after: ['heldrun1'] }]);
-    await page.getByText('Waits for run heldrun1.').waitFor();
+    await page.getByText('Run heldrun1 has not ended').waitFor();
     await page.getByText('Waits for a person').waitFor();
   });
 
@@ -46,7 +46,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     const stories = page.getByRole('list', { name: 'Stories' }).getByRole('listitem');
     await stories.filter({ hasText: 'failed' }).waitFor();
     expect((await stories.allInnerTexts()).map((text) => text.split('\n'))).toEqual([
-      ['US-002', 'Story number 2', 'failed'],
+      ['US-002', 'Story number 2', 'failed: GATE_FAILED'],
     ]);
     expect(await stories.getByRole('link').getAttribute('href')).toBe('#/run/failed01/story/US-002');
   });

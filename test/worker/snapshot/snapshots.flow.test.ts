@@ -302,20 +302,6 @@ describe('a repeated check of a snapshot', () => {
     expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
   });
 
-  it(
-    'keeps one of the whole tree that setup makes again in less than the time worth a snapshot',
-    skipFor(belowFull()),
-    async ({ halo, ofAllFiles, journal }) => {
-      // All files by name give the same key as the whole tree, without its rule about short setups.
-      const { root } = ofAllFiles;
-      const tree = scripted(OK, ['ls deps'], [`setup=${JSON.stringify([PURE])}`, 'tests.baseline="never"', ...recheck]);
-      const run = await halo.run(root, STORY, tree);
-      expect(uses(journal(run.runId))).toEqual(['A setup overlay', 'A gates overlay']);
-      expect(installs(journal(run.runId))).toEqual(['A setup', 'A gates']);
-      expect((await halo.operations.listBreakers()).breakers).toEqual([]);
-    },
-  );
-
   it('drops one that setup makes differently, and opens a breaker', async ({ halo, served, journal }) => {
     const { root } = await served('overlay');
     const run = await halo.run(root, STORY, settings(CHANGE, { more: recheck }));
