@@ -3,6 +3,7 @@ import { toHaloError, withHint, type HaloError } from '../core/failure/errors.ts
 import type { RunEnd } from '../core/run/plan.ts';
 import { unmetNeeds } from '../core/run/run-dependencies.ts';
 import { failpoint } from '../lib/failpoint.ts';
+import { defined } from '../lib/guards.ts';
 import type { ConsumerOptions } from '../queue/consumer.ts';
 import { jobIdOf } from '../queue/job.ts';
 import type { StoryQueue } from '../queue/queue.ts';
@@ -62,5 +63,8 @@ function compressInBackground(worker: WorkerContext, runId: string): void {
 async function endFaultyRun(worker: WorkerContext, runId: string, failure: HaloError): Promise<void> {
   const end: RunEnd = { stopReason: failure.stopReason ?? 'UNKNOWN_ERROR', detail: withHint(failure) };
   const record = await worker.store.readRecord(runId);
-  await endRun(worker, { runId, config: applyDefaults(record.config) }, () => end);
+  await endRun(worker, { runId, config: applyDefaults(record.config) }, ({ stories }) => {
+    const story = stories.find(({ progress }) => progress === 'in_progress')?.id;
+    return { ...end, ...defined({ story }) };
+  });
 }
