@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome } from '../../support/halo/halo-process.ts';
-import { HOLD, release, releaseUntil } from '../../support/halo/hold.ts';
+import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
 import { callHalo } from '../../support/terminal/call-halo.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { makeRepository } from '../../support/repository/repository.ts';
@@ -122,8 +122,13 @@ it.concurrent(
     await vi.waitFor(async () => expect(await status()).toMatch(/agent/), WAIT);
     queue.press('\u0003');
     await queue.shows('stopping after A: no other story starts');
-    await release(runId);
-    expect(await queue.ended, queue.shown()).toBe(130);
+    let code: number | undefined;
+    void queue.ended.then((ended) => (code = ended));
+    // The phase of the agent begins before its sandbox is there.
+    await releaseUntil(
+      () => [runId],
+      () => expect(code, queue.shown()).toBe(130),
+    );
     expect(await status()).toMatch(/A +passed[^]*B +pending/);
     expect(await status()).not.toContain('paused');
     const next = await halo(['queue', 'prds', ...agent]);
