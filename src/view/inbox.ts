@@ -1,5 +1,5 @@
 import type { ListedRun } from '../api/runs/limited-runs.ts';
-import { flagsOf, landingStories } from '../core/review/flags.ts';
+import { flagsOf, landingChanges } from '../core/review/flags.ts';
 import { canLand } from '../core/run/actions.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { isQuestion, questionLines } from '../core/run/questions.ts';
@@ -77,7 +77,7 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
 
 /** What a person has to confirm. */
 function describeFlags(run: ListedRun): string {
-  const flags = flagsOf(landingStories(run));
+  const flags = flagsOf(landingChanges(run));
   return flags.length === 0 ? '' : `; flagged: ${flags.join(', ')}`;
 }
 

@@ -258,7 +258,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident published-secret',
     'let halo publish a secret on a forge by the push of a pull request, before a person has seen the change',
-    'branches with a possible secret are pushed only after a person has confirmed their commits',
+    'a branch is pushed only after a person has confirmed every commit in it that may have a secret, also one that was improved since',
   ],
   [
     'incident continued-run',

@@ -1,4 +1,4 @@
-import { assertConfirmed, landingStories } from '../../src/core/review/flags.ts';
+import { assertConfirmed, landingChanges } from '../../src/core/review/flags.ts';
 import { factsOf, matches } from '../../src/core/listing/run-facts.ts';
 import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
@@ -250,7 +250,7 @@ export function openMemory(): MemoryOperations {
     land: ({ runId, ...confirmation }) =>
       answer('land', () => {
         const state = stateOf(find(runId));
-        const landing = { verb: 'land', runId, stories: landingStories(state), commit: state.tip } as const;
+        const landing = { verb: 'land', runId, changes: landingChanges(state), commit: state.tip } as const;
         if (state.landed === undefined) assertConfirmed(landing, confirmation);
         return { branch: 'main', from: state.repo.base, to: state.tip };
       }),
@@ -298,12 +298,12 @@ export function openMemory(): MemoryOperations {
       answer('approve', (): StoryDecisionResult | RunDecisionResult => {
         const state = stateOf(find(runId));
         if (story === undefined) {
-          assertConfirmed({ verb: 'approve', runId, stories: landingStories(state), commit: state.tip }, confirmation);
+          assertConfirmed({ verb: 'approve', runId, changes: landingChanges(state), commit: state.tip }, confirmation);
           return decideRun(runId, (tip) => ({ type: 'run.approved', by: 'tester', tip }));
         }
         const stories = state.stories.filter(({ id }) => id === story);
         const commit = stories[0]?.held?.commit ?? '';
-        assertConfirmed({ verb: 'approve', runId, stories, commit, story }, confirmation);
+        assertConfirmed({ verb: 'approve', runId, changes: stories, commit, story }, confirmation);
         return decide(runId, story, (held) => ({ type: 'story.approved', by: 'tester', ...held }));
       }),
     reject: ({ runId, story, reason = 'refused', feedback, comments }) =>

@@ -1,6 +1,6 @@
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { isDone, type RunState } from '../../core/run/state.ts';
-import { landingStories, type Flag } from '../../core/review/flags.ts';
+import { landingChanges, type Flag } from '../../core/review/flags.ts';
 import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
 import { commandOf, landingStep } from '../../core/run/next-steps.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -49,7 +49,7 @@ async function approve(runId: string | undefined, flags: Flags, cli: Cli): Promi
     const stories = before.filter((each) => each.id === story && each.held !== undefined);
     await printFindings(json ? [] : stories, cli);
     const [held] = stories.flatMap((each) => each.held ?? []);
-    const asked = { stories, commit: held?.commit ?? '', verb: 'approve' as const, confirm };
+    const asked = { changes: stories, commit: held?.commit ?? '', verb: 'approve' as const, confirm };
     const confirmation = json || held === undefined ? { confirm } : await confirmFlags(asked, cli);
     const decided = await operations.approve({ runId: id, story, ...confirmation });
     return { decided, view: await operations.getRun({ runId: id }) };
@@ -65,9 +65,9 @@ async function approveRun(runId: string | undefined, { json, confirm }: Flags, c
   const { decided, next } = await cli.withRun(runId, async (operations, id) => {
     if (!json) await noteReview(operations, id, { cli });
     const { state } = await operations.getRun({ runId: id });
-    const stories = landingStories(state);
-    await printFindings(json ? [] : stories, cli);
-    const asked = { stories, commit: state.tip, verb: 'approve' as const, confirm };
+    const changes = landingChanges(state);
+    await printFindings(json ? [] : changes, cli);
+    const asked = { changes, commit: state.tip, verb: 'approve' as const, confirm };
     const confirmation = json ? { confirm } : await confirmFlags(asked, cli);
     return { decided: await operations.approve({ runId: id, ...confirmation }), next: commandOf(landingStep(state)) };
   });

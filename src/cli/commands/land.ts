@@ -1,5 +1,5 @@
 import type { RunState } from '../../core/run/state.ts';
-import { landingStories, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import { landingChanges, type Confirmation, type Flag } from '../../core/review/flags.ts';
 import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
@@ -55,7 +55,7 @@ async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<
 /** Prints what the run is flagged for, and asks at a terminal whether to continue. Throws LAND_REFUSED. */
 async function confirm(run: RunState, { confirm: given, json }: Flags, cli: Cli): Promise<Confirmation> {
   if (json) return { confirm: given };
-  const stories = run.landed === undefined ? landingStories(run) : [];
-  await printFindings(stories, cli);
-  return confirmFlags({ stories, commit: run.tip, verb: 'land', confirm: given }, cli);
+  const changes = run.landed === undefined ? landingChanges(run) : [];
+  await printFindings(changes, cli);
+  return confirmFlags({ changes, commit: run.tip, verb: 'land', confirm: given }, cli);
 }

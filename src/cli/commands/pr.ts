@@ -67,9 +67,9 @@ async function openPull(runId: string | undefined, flags: Flags, cli: Cli): Prom
 /** At a terminal, asks whether possible secrets of the run are to be pushed. Throws LAND_REFUSED. */
 async function confirmSecrets(run: RunState, { confirm, json }: Flags, cli: Cli): Promise<Confirmation> {
   if (json) return { confirm };
-  const stories = secretsToConfirm(run, []);
-  await printFindings(stories, cli);
-  return confirmFlags({ stories, flags: ['secret'], commit: run.tip, verb: 'pr', confirm }, cli);
+  const changes = secretsToConfirm(run, []);
+  await printFindings(changes, cli);
+  return confirmFlags({ changes, flags: ['secret'], commit: run.tip, verb: 'pr', confirm }, cli);
 }
 
 /** Undefined: it is not open after a while. Throws FORGE_FAILED if a worker could not open it. */

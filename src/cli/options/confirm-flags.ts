@@ -1,6 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { FLAGS, flagsOf, type Confirmation, type Flag } from '../../core/review/flags.ts';
-import type { StoryState } from '../../core/run/state.ts';
+import { FLAGS, flagsOf, type Change, type Confirmation, type Flag } from '../../core/review/flags.ts';
 import type { Cli } from '../cli.ts';
 import { askPerson } from '../run/run-until-signal.ts';
 
@@ -29,7 +28,7 @@ const WORDS = {
 };
 
 interface Asked {
-  stories: readonly StoryState[];
+  changes: readonly Change[];
   commit: string;
   verb: keyof typeof WORDS;
   /** The flags that the decision is about; without it, all. */
@@ -42,10 +41,10 @@ interface Asked {
  * Throws LAND_REFUSED for any other answer.
  */
 export async function confirmFlags(
-  { stories, commit, verb, flags: asked = FLAGS, confirm = [] }: Asked,
+  { changes, commit, verb, flags: asked = FLAGS, confirm = [] }: Asked,
   cli: Cli,
 ): Promise<Confirmation> {
-  const flags = flagsOf(stories).filter((flag) => asked.includes(flag));
+  const flags = flagsOf(changes).filter((flag) => asked.includes(flag));
   if (cli.ask === undefined || flags.every((flag) => confirm.includes(flag))) return { confirm, commit };
   const { ask, done } = WORDS[verb];
   const answer = await askPerson(`${ask} [y]es, anything else: no  `, cli);

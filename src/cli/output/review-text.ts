@@ -5,7 +5,7 @@ import type { JournalEvent } from '../../core/journal/events.ts';
 import { isTested, type TestFinding } from '../../core/review/criteria.ts';
 import { findDoubts, reviewRun, type ChangedFile, type StoryReview } from '../../core/review/review.ts';
 import { findStoryFindings } from '../../core/review/story-findings.ts';
-import type { StoryState } from '../../core/run/state.ts';
+import type { Change } from '../../core/review/flags.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
@@ -206,10 +206,10 @@ function fileText({ path, added, removed }: ChangedFile): string {
 }
 
 /** Prints findings that a reviewer may have overlooked to stderr. */
-export async function printFindings(stories: readonly StoryState[], cli: Cli): Promise<void> {
-  for (const story of stories)
-    for (const { label, text } of findStoryFindings(story)) {
-      const what = label === 'tests' ? `tests of ${safeLine(story.id)}: ${text}` : `${safeLine(story.id)}: ${text}`;
+export async function printFindings(changes: readonly Change[], cli: Cli): Promise<void> {
+  for (const change of changes)
+    for (const { label, text } of findStoryFindings(change)) {
+      const what = label === 'tests' ? `tests of ${safeLine(change.id)}: ${text}` : `${safeLine(change.id)}: ${text}`;
       await cli.note(`${cli.paintErr('warn', 'warning:')} ${what}`);
     }
 }

@@ -1,10 +1,11 @@
 import { addUsage } from '../agent.ts';
 import { foldPulls } from '../pulls/pull-state.ts';
 import { joinRestored } from '../review/restored-paths.ts';
+import { findStoryFindings } from '../review/story-findings.ts';
 import { lockedTestsOf } from '../review/tests-first.ts';
 import { createState } from '../run/initial-state.ts';
 import { changeNeed } from '../run/run-dependencies.ts';
-import { omit, type RunState, type StoryState } from '../run/state.ts';
+import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
 import type { HeldCommit, JournalEvent, Verdict } from './events.ts';
@@ -80,8 +81,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'model.paused':
     case 'key.paused':
       return pauseModel(next, event);
-    case 'story.ended':
-      return {
+    case 'story.ended': {
+      const ended = {
         ...withStory(
           countForBreaker(event.commit === undefined ? next : withoutLanded(next), event),
           event.story,
@@ -101,6 +102,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
         ),
         tip: event.commit ?? state.tip,
       };
+      return event.commit === undefined ? ended : noteCommit(ended, event.story);
+    }
     case 'tests.compared': {
       const { before, after, removed, skipped, emptied } = event;
       const tests = { before, after, removed, skipped, emptied };
@@ -227,7 +230,17 @@ function decideHeld(state: RunState, event: StoryDecision): RunState {
   const waiting = state.stories.find(({ id }) => id === event.story)?.held?.commit;
   if (waiting !== event.commit) return state;
   const decided = withStory(reopenRun(state), event.story, (story) => decideStory(withoutDecision(story), event));
-  return event.type === 'story.approved' ? { ...withoutLanded(decided), tip: event.commit } : decided;
+  if (event.type !== 'story.approved') return decided;
+  return noteCommit({ ...withoutLanded(decided), tip: event.commit }, event.story);
+}
+
+/** Keeps what a person should know of the commit of a story that has landed: the next attempt replaces it in the story. */
+function noteCommit(state: RunState, id: string): RunState {
+  const story = state.stories.find((each) => each.id === id);
+  if (story?.commit === undefined || findStoryFindings(story).length === 0) return state;
+  const fields = (['id', 'commit', 'confirmed', ...FINDINGS] as const).filter((key) => story[key] !== undefined);
+  const noted = Object.fromEntries(fields.map((key) => [key, story[key]])) as unknown as NotedCommit;
+  return { ...state, noted: [...(state.noted ?? []), noted] };
 }
 
 type StoryDecision = JournalEvent & { type: 'approval.given' | 'story.approved' | 'story.rejected' };

@@ -7,6 +7,8 @@ export interface RunPull {
   story?: string;
   /** People have merged or closed it: halo does not change it any more. */
   ended?: 'merged' | 'closed';
+  /** The newest commit that it had then. */
+  head?: string;
 }
 
 /** What the journal of a run says about its pull requests. */
@@ -74,7 +76,8 @@ export function foldPulls({ pulls = [] }: PullState, event: PullEntry): PullStat
     }
     case 'pull.closed': {
       const ended = event.merged ? ('merged' as const) : ('closed' as const);
-      return shown(pulls.map((each) => (each.number === event.number ? { ...each, ended } : each)));
+      const head = event.head === undefined ? {} : { head: event.head };
+      return shown(pulls.map((each) => (each.number === event.number ? { ...each, ended, ...head } : each)));
     }
     case 'pull.requested':
       return { pullRequested: { by: event.by, ...(event.confirmed && { confirmed: event.confirmed }) } };

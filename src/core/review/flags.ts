@@ -1,5 +1,5 @@
 import { HaloError } from '../failure/errors.ts';
-import type { RunState, StoryState } from '../run/state.ts';
+import type { NotedCommit, RunState, StoryFindings } from '../run/state.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { findStoryFindings } from './story-findings.ts';
 
@@ -15,54 +15,57 @@ export interface Confirmation {
   commit?: string | undefined;
 }
 
-/** What of the changes of stories a person has to confirm, a sentence each. Safe to print. */
-export function listFlags(stories: readonly StoryState[]): { flag: Flag; text: string }[] {
-  return stories.flatMap((story) =>
-    findStoryFindings(story).flatMap(({ label, text }) => {
+/** The change of a story: one of its commits, or that of its last attempt. */
+export type Change = StoryFindings & { id: string };
+
+/** What of changes a person has to confirm, a sentence each. Safe to print. */
+export function listFlags(changes: readonly Change[]): { flag: Flag; text: string }[] {
+  return changes.flatMap((change) =>
+    findStoryFindings(change).flatMap(({ label, text }) => {
       const flag = FLAGS.find((each) => each === label);
       const what = label === 'tests' ? `tests: ${text}` : text;
-      return flag === undefined ? [] : [{ flag, text: `${safeLine(story.id)}: ${what}` }];
+      return flag === undefined ? [] : [{ flag, text: `${safeLine(change.id)}: ${what}` }];
     }),
   );
 }
 
-/** The flags of stories, each once. */
-export function flagsOf(stories: readonly StoryState[]): Flag[] {
-  const found = new Set(listFlags(stories).map(({ flag }) => flag));
+/** The flags of changes, each once. */
+export function flagsOf(changes: readonly Change[]): Flag[] {
+  const found = new Set(listFlags(changes).map(({ flag }) => flag));
   return FLAGS.filter((flag) => found.has(flag));
 }
 
-/** The stories whose changes land with a run. */
-export function landingStories({ stories }: Pick<RunState, 'stories'>): StoryState[] {
-  return stories.filter(({ progress, commit }) => progress === 'passed' && commit !== undefined);
+/** The commits with findings that land with a run, also those that a story has improved since. */
+export function landingChanges({ noted = [] }: Pick<RunState, 'noted'>): readonly NotedCommit[] {
+  return noted;
 }
 
 /** Those of them that no person has confirmed, by approving exactly their commit. */
-export function unconfirmedStories(run: Pick<RunState, 'stories'>): StoryState[] {
-  return landingStories(run).filter(({ confirmed }) => confirmed !== true);
+export function unconfirmedChanges(run: Pick<RunState, 'noted'>): NotedCommit[] {
+  return landingChanges(run).filter(({ confirmed }) => confirmed !== true);
 }
 
 /**
- * Those of a run and of the runs that it continues whose change may have a secret, and whose commits no person has confirmed
- * for a push: they are not sent to a forge, which keeps what it was sent.
+ * Those of a run and of the runs that it continues which may have a secret, and which no person has confirmed for a push:
+ * they are not sent to a forge, which keeps what it was sent.
  */
 export function secretsToConfirm(
-  run: Pick<RunState, 'stories' | 'pullRequested'>,
-  continued: readonly Pick<RunState, 'stories'>[],
-): StoryState[] {
+  run: Pick<RunState, 'noted' | 'pullRequested'>,
+  continued: readonly Pick<RunState, 'noted'>[],
+): NotedCommit[] {
   const { confirmed = [] } = run.pullRequested ?? {};
   return [run, ...continued]
-    .flatMap(unconfirmedStories)
-    .filter((story) => flagsOf([story]).includes('secret') && !confirmed.includes(story.commit ?? ''));
+    .flatMap(unconfirmedChanges)
+    .filter((change) => flagsOf([change]).includes('secret') && !confirmed.includes(change.commit));
 }
 
-/** A decision about the changes of stories, up to a commit. */
+/** A decision about changes, up to a commit. */
 export interface FlaggedDecision {
   verb: 'approve' | 'land' | 'pr';
   /** The flags that it is about; without it, all. */
   flags?: readonly Flag[];
   runId: string;
-  stories: readonly StoryState[];
+  changes: readonly Change[];
   commit: string;
   /** The story, if the decision is about one. */
   story?: string;
@@ -72,17 +75,17 @@ export interface FlaggedDecision {
 
 /** Throws UNCONFIRMED, with all flags, unless each is confirmed, and if the person has seen another commit. */
 export function assertConfirmed(
-  { verb, flags: asked = FLAGS, runId, stories, commit, story, continued = [] }: FlaggedDecision,
+  { verb, flags: asked = FLAGS, runId, changes, commit, story, continued = [] }: FlaggedDecision,
   { confirm = [], commit: seen = commit }: Confirmation = {},
 ): void {
-  const flags = flagsOf(stories).filter((flag) => asked.includes(flag));
+  const flags = flagsOf(changes).filter((flag) => asked.includes(flag));
   if (seen === commit && flags.every((flag) => confirm.includes(flag))) return;
   const what = story === undefined ? `run ${runId}` : `story ${safeLine(story)} of run ${runId}`;
   const about = [
     ...(seen === commit ? [] : [`which is at ${commit.slice(0, 7)} now and not at ${safeLine(seen).slice(0, 7)}`]),
     ...(continued.length === 0 ? [] : [`which continues ${continued.join(' and ')}`]),
   ];
-  const found = listFlags(stories).flatMap(({ flag, text }) => (flags.includes(flag) ? [text] : []));
+  const found = listFlags(changes).flatMap(({ flag, text }) => (flags.includes(flag) ? [text] : []));
   const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
   const others = continued.map((other) => ` and \`halo diff ${other}\``).join('');
   throw new HaloError(

@@ -1,5 +1,5 @@
 import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
-import type { StoryState } from '../run/state.ts';
+import type { StoryFindings } from '../run/state.ts';
 import { hasLostTests, testsText } from '../test-report/test-report.ts';
 import { describeHidden, formatPlaces } from '../text/hidden-places.ts';
 import { safeLine } from '../text/safe-text.ts';
@@ -14,7 +14,7 @@ export interface StoryFinding {
 
 const MAX_SUSPECTS = 5;
 
-/** Finds possible secrets, hidden characters, protected, binary and large files, lost tests and lock files in the last attempt's change. */
+/** Finds possible secrets, hidden characters, protected, binary and large files, lost tests and lock files in a change. */
 export function findStoryFindings({
   suspects = [],
   tests,
@@ -25,7 +25,7 @@ export function findStoryFindings({
   locks = [],
   testProblems = [],
   locked,
-}: StoryState): StoryFinding[] {
+}: StoryFindings): StoryFinding[] {
   const { holding = [] } = locked ?? {};
   const more = suspects.length - MAX_SUSPECTS;
   return [

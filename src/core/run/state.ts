@@ -158,6 +158,28 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel {
   endedAt?: string;
 }
 
+/** The fields of a story that say what of its change a person should know before it lands. */
+export const FINDINGS = [
+  'suspects',
+  'hidden',
+  'tests',
+  'guarded',
+  'binary',
+  'large',
+  'locks',
+  'testProblems',
+  'locked',
+] as const satisfies readonly (keyof StoryState)[];
+
+export type StoryFindings = Pick<StoryState, (typeof FINDINGS)[number]>;
+
+/** What a person should know of a commit on the branch of a run, whatever became of its story. */
+export interface NotedCommit extends StoryFindings, Pick<StoryState, 'confirmed'> {
+  /** The id of the story. */
+  id: string;
+  commit: string;
+}
+
 /** The state of a run: a fold over its journal. */
 export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   runId: string;
@@ -171,6 +193,8 @@ export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   stories: StoryState[];
   /** The latest landed commit, or the run's base. */
   tip: string;
+  /** The commits up to it of which a person should know something, oldest first. */
+  noted?: NotedCommit[];
   /** The latest fencing epoch of any story. */
   epoch: number;
   usage: Usage;

@@ -3,7 +3,7 @@ import { canControl, canLand, canRetry, type Allowed } from '../../core/run/acti
 import { isQuestion } from '../../core/run/questions.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { awaitsDecision, type RunState, type StoryState } from '../../core/run/state.ts';
-import { flagsOf, landingStories, listFlags, type Confirmation } from '../../core/review/flags.ts';
+import { flagsOf, landingChanges, listFlags, type Change, type Confirmation } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { missingWorker } from '../../view/waiting.ts';
 
@@ -85,10 +85,10 @@ export function planAction(name: ActionName, run: RunState, storyId: string | un
     case 'land': {
       const { branch } = run.repo;
       const to = branch === undefined ? 'its branch' : safeLine(branch, 60);
-      const stories = landingStories(run);
+      const changes = landingChanges(run);
       return confirming(
         { name, runId },
-        { question: `Land run ${runId} on ${to} of ${safeLine(run.repo.source, 100)}?`, stories, commit: run.tip },
+        { question: `Land run ${runId} on ${to} of ${safeLine(run.repo.source, 100)}?`, changes, commit: run.tip },
       );
     }
     case 'answer':
@@ -151,7 +151,7 @@ function planDecision(name: 'approve' | 'reject', run: RunState, selected: Story
     const action = { name, runId, story: story.id };
     return name === 'reject'
       ? { action, question }
-      : confirming(action, { question, stories: [story], commit: story.held.commit });
+      : confirming(action, { question, changes: [story], commit: story.held.commit });
   }
   if (held.length > 1 && selected === undefined)
     return { refusal: `${held.length} stories of run ${runId} wait for approval. Open the run and select one.` };
@@ -160,7 +160,7 @@ function planDecision(name: 'approve' | 'reject', run: RunState, selected: Story
       { name, runId },
       {
         question: `${word} the result of run ${runId}?`,
-        stories: name === 'reject' ? [] : landingStories(run),
+        changes: name === 'reject' ? [] : landingChanges(run),
         commit: run.tip,
       },
     );
@@ -175,13 +175,13 @@ function planDecision(name: 'approve' | 'reject', run: RunState, selected: Story
 /** A question that names what the change is flagged for, which a yes confirms, for this commit. */
 function confirming(
   action: Action,
-  { question, stories, commit }: { question: string; stories: readonly StoryState[]; commit: string },
+  { question, changes, commit }: { question: string; changes: readonly Change[]; commit: string },
 ): Planned {
-  const flags = listFlags(stories);
+  const flags = listFlags(changes);
   if (flags.length === 0) return { action: { ...action, confirmation: { commit } }, question };
   const found = flags.map(({ text }) => text).join('; ');
   return {
-    action: { ...action, confirmation: { confirm: flagsOf(stories), commit } },
+    action: { ...action, confirmation: { confirm: flagsOf(changes), commit } },
     question: `${question.slice(0, -1)}, although ${safeLine(found, 300)}?`,
   };
 }

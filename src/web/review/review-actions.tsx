@@ -1,7 +1,14 @@
 import type { JSX } from 'preact';
 import type { RequestedPull } from '../../core/pulls/pull-state.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
-import { flagsOf, landingStories, listFlags, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import {
+  flagsOf,
+  landingChanges,
+  listFlags,
+  type Change,
+  type Confirmation,
+  type Flag,
+} from '../../core/review/flags.ts';
 import { canOpenPull, canSendBack } from '../../core/run/actions.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { safeText } from '../../core/text/safe-text.ts';
@@ -67,7 +74,7 @@ export function ReviewActions({
   const body = story === undefined ? {} : { story };
   const approval = askAboutFlags(story === undefined ? `the result of run ${runId}` : story, 'Approve', flagged);
   // A push publishes possible secrets; the pull request shows the rest.
-  const published = { ...flagged, stories: flagged.stories.filter((each) => flagsOf([each]).includes('secret')) };
+  const published = { ...flagged, changes: flagged.changes.filter((each) => flagsOf([each]).includes('secret')) };
   const landing = askAboutFlags(`run ${runId}`, 'Land', flagged);
   return (
     <>
@@ -120,19 +127,19 @@ export function ReviewActions({
 
 /** What a decision concerns, as far as it may have flags. */
 export interface Flagged {
-  stories: readonly StoryState[];
+  changes: readonly Change[];
   commit: string | undefined;
 }
 
 /** What of a run or a story a decision confirms. */
 export function flaggedOf(run: RunState, story: StoryState | undefined): Flagged {
-  if (story?.held !== undefined) return { stories: [story], commit: story.held.commit };
-  return { stories: landingStories(run), commit: run.tip };
+  if (story?.held !== undefined) return { changes: [story], commit: story.held.commit };
+  return { changes: landingChanges(run), commit: run.tip };
 }
 
 /** The part of a request that confirms what the question shows. */
-export function confirmationOf({ stories, commit }: Flagged): Confirmation {
-  const confirm = flagsOf(stories);
+export function confirmationOf({ changes, commit }: Flagged): Confirmation {
+  const confirm = flagsOf(changes);
   return commit === undefined ? {} : { commit, ...(confirm.length > 0 && { confirm }) };
 }
 
@@ -140,9 +147,9 @@ export function confirmationOf({ stories, commit }: Flagged): Confirmation {
 export function askAboutFlags(
   what: string,
   verb: 'Approve' | 'Land' | 'Push',
-  { stories }: Flagged,
+  { changes }: Flagged,
 ): string | undefined {
-  const flags = listFlags(stories);
+  const flags = listFlags(changes);
   if (flags.length === 0) return undefined;
   const lines = flags.map(({ flag, text }) => `${FLAG_NAMES[flag]}: ${safeText(text)}`);
   return [`${verb} ${safeText(what)} with what halo flags in it?`, ...lines].join('\n');

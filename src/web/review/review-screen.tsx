@@ -213,7 +213,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
           {!isPanelOpen && sendBack}
           <ReviewActions
             {...{ runId, story, decisions, commit, onResult }}
-            flagged={review === undefined ? { stories: [], commit } : flaggedOf(review.state, found)}
+            flagged={review === undefined ? { changes: [], commit } : flaggedOf(review.state, found)}
             unsent={comments.length}
           />
         </span>

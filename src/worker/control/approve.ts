@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry, JournalEvent } from '../../core/journal/events.ts';
-import { assertConfirmed, landingStories, type Confirmation } from '../../core/review/flags.ts';
+import { assertConfirmed, landingChanges, type Confirmation } from '../../core/review/flags.ts';
 import { assertAllowed, canApprove } from '../../core/run/actions.ts';
 import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { currentDecision, storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
@@ -33,7 +33,7 @@ export async function approveRun(
     const before = currentDecision(state);
     if (before?.verdict === 'approved')
       return { entries: [], result: { state, changed: false, approvedBy: before.by } };
-    assertConfirmed({ verb: 'approve', runId, stories: landingStories(state), commit: state.tip }, confirmation);
+    assertConfirmed({ verb: 'approve', runId, changes: landingChanges(state), commit: state.tip }, confirmation);
     const entry: JournalEntry = { type: 'run.approved', by, tip: state.tip };
     return { entries: [entry], result: { state, changed: true, approvedBy: by } };
   });
@@ -97,7 +97,7 @@ export async function approveStory(
   }
   const { commit } = heldCommitOf(state, story);
   // A later commit of the story, with other flags, is refused below.
-  assertConfirmed({ verb: 'approve', runId, stories: [story], commit, story: story.id }, decision.confirmation);
+  assertConfirmed({ verb: 'approve', runId, changes: [story], commit, story: story.id }, decision.confirmation);
   const readable = <T>(work: () => Promise<T>) => withIntactMirror({ home, repo: state.repo, tip: state.tip }, work);
   const heldDir = await readable(() => openHeldRepository(mirrorDir));
   const parent = await readable(() => readParent(heldDir, commit));

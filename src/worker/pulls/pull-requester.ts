@@ -4,9 +4,9 @@ import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { PullFacts } from '../../core/pulls/plan-pull.ts';
 import { openPulls, type RequestedPull, type RunPull } from '../../core/pulls/pull-state.ts';
-import { assertConfirmed, secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
+import { secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
 import { assertAllowed, canOpenPull, isApproved } from '../../core/run/actions.ts';
-import type { RunState, StoryState } from '../../core/run/state.ts';
+import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { waitAfter } from '../../forge/forge-client.ts';
 import { doubledDelay, withTimeout } from '../../lib/async.ts';
@@ -21,7 +21,7 @@ import { findContinuedRuns } from '../run/land-run.ts';
 import { lastPrd } from '../run/read-run.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { assertPullTarget, PullForges } from './open-pull-target.ts';
-import { sendPulls } from './send-pulls.ts';
+import { assertPublishable, sendPulls } from './send-pulls.ts';
 
 type PullRequesterContext = Pick<WorkerContext, 'store' | 'log' | 'now'> & ForgeContext;
 
@@ -133,13 +133,14 @@ export class PullRequester implements FeedConsumer {
     const { store } = this.#context;
     // Before the journal: a note that is added from now on stays, and is sent with the next pass.
     const notes = await this.#files.notes(runId);
-    const [state, events] = await Promise.all([store.readState(runId), store.readWithoutActivities(runId)]);
+    const events = await store.readWithoutActivities(runId);
+    // Afterwards, so that it has the findings of every commit of these events.
+    const state = await store.readState(runId);
     const { config } = await store.readRecord(runId);
     const mode = applyDefaults(config).land.pullRequests;
     const sent = this.#sentAbout(runId);
     const continued = (await findContinuedRuns(store, this.#context.home, state)).map((other) => other.state);
-    assertPublishable(state, { secrets: secretsToConfirm(state, continued), continued });
-    const shown = { state, events, mode, facts: await this.#readFacts(state, events) };
+    const shown = { state, continued, events, mode, facts: await this.#readFacts(state, events) };
     await sendPulls(this.#context, shown, await this.#forges.openTarget(state), sent);
     const now = await store.readState(runId);
     if (now.status === 'ended' && openPulls(now).length === 0) this.#sent.delete(runId);
@@ -187,11 +188,15 @@ export async function requestPull(
     await assertPullTarget(context, before);
     assertAllowed(canOpenPull(before));
   }
+  const { land } = applyDefaults((await store.readRecord(runId)).config);
   // The pull request has their commits.
   const continued = (await findContinuedRuns(store, context.home, before)).map(({ state }) => state);
   const result = await store.transact<RequestedPull>(runId, (state) => {
-    const pull = state.pull && requireOpen(state.pull);
     const secrets = secretsToConfirm(state, continued);
+    // With one for each story, the next one is opened although people have ended those before.
+    const hasNext = land.pullRequests === 'story' && secrets.length > 0;
+    const shown = hasNext && state.pull?.ended !== undefined ? undefined : state.pull;
+    const pull = shown && requireOpen(shown);
     if (pull !== undefined && secrets.length === 0) return { entries: [], result: { runId, changed: false, pull } };
     assertAllowed(canOpenPull(state));
     for (const other of continued) assertAllowed(isApproved(other, { needsApproval: false, continuedBy: runId }));
@@ -205,18 +210,6 @@ export async function requestPull(
   // Without the reason of an earlier failure.
   if (result.changed) await new PullFiles(context.home).write(runId, {});
   return result;
-}
-
-/** Throws UNCONFIRMED unless a person confirms, or has confirmed, each possible secret that the push would publish. */
-function assertPublishable(
-  run: RunState,
-  { secrets, continued }: { secrets: readonly StoryState[]; continued: readonly RunState[] },
-  confirmation?: Confirmation,
-): void {
-  if (secrets.length === 0) return;
-  const of = continued.filter(({ stories }) => stories.some((story) => secrets.includes(story)));
-  const decision = { verb: 'pr', flags: ['secret'], runId: run.runId, commit: run.tip } as const;
-  assertConfirmed({ ...decision, stories: secrets, continued: of.map(({ runId }) => runId) }, confirmation);
 }
 
 function requireOpen({ number, url, ended, branch }: RunPull): Pick<RunPull, 'number' | 'url'> {

@@ -3,7 +3,8 @@ import { limitStack, MAX_OPEN, planBranchPull, planBranches, type PullBranch } f
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { PlannedPull, PullFacts } from '../../core/pulls/plan-pull.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import type { RunState } from '../../core/run/state.ts';
+import { assertConfirmed, secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
+import type { NotedCommit, RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Pull, PullRequests } from '../../forge/forge.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
@@ -18,6 +19,8 @@ type SendContext = Pick<WorkerContext, 'store' | 'log' | 'home' | 'masker'>;
 /** What a run shows on its forge. */
 interface ShownRun {
   state: RunState;
+  /** The runs whose results it started from: a push sends their commits as well. */
+  continued: readonly RunState[];
   events: readonly JournalEvent[];
   facts: PullFacts;
   /** One pull request for the run, or one for each story. */
@@ -49,7 +52,7 @@ export async function sendPulls(
   forgetOlderCommits(sent, branches);
   const slots: Slot[] = [];
   for (const branch of branches) slots.push(await readSlot(context, state, { branch, pulls }));
-  const refused = await push(context, state, { slots, target, sent });
+  const refused = await push(context, run, { slots, target, sent });
   for (const [nth, slot] of slots.entries()) {
     if (slot.isEnded || slot.pull !== undefined) continue;
     const { title, body, isDraft } = contentOf(context, run, { slots, nth });
@@ -116,6 +119,18 @@ async function journal({ store }: SendContext, { runId, pulls = [] }: RunState, 
     ]);
 }
 
+/** Throws UNCONFIRMED unless a person confirms, or has confirmed, each possible secret that the push would publish. */
+export function assertPublishable(
+  run: RunState,
+  { secrets, continued }: { secrets: readonly NotedCommit[]; continued: readonly RunState[] },
+  confirmation?: Confirmation,
+): void {
+  if (secrets.length === 0) return;
+  const of = continued.filter(({ noted = [] }) => noted.some((each) => secrets.includes(each)));
+  const decision = { verb: 'pr', flags: ['secret'], runId: run.runId, commit: run.tip } as const;
+  assertConfirmed({ ...decision, changes: secrets, continued: of.map(({ runId }) => runId) }, confirmation);
+}
+
 /** A branch to which people have pushed, so that halo cannot. */
 interface RefusedPush {
   branch: PullBranch;
@@ -124,11 +139,12 @@ interface RefusedPush {
 
 /**
  * Pushes new branches, and those whose head is an older commit of their own. Never what is merged, perhaps deleted. Throws
- * FORGE_FAILED, except for the top of the stack if it has commits of others.
+ * UNCONFIRMED before any push that would publish a possible secret, and FORGE_FAILED, except for the top of the stack if it
+ * has commits of others.
  */
 async function push(
   { home, log }: SendContext,
-  { runId, repo }: RunState,
+  { state, continued }: ShownRun,
   { slots, target, sent }: { slots: readonly Slot[]; target: PullTarget['target']; sent: Map<string, string> },
 ): Promise<RefusedPush | undefined> {
   const isTop = (slot: Slot) => slot === slots.at(-1);
@@ -139,6 +155,8 @@ async function push(
     // What people have pushed to a branch below stays.
     return pull?.head === undefined || isTop(slot) || branch.commits.includes(pull.head);
   });
+  if (outdated.length > 0) assertPublishable(state, { secrets: secretsToConfirm(state, continued), continued });
+  const { runId, repo } = state;
   const repositories = { mirrorDir: mirrorPath(home, repo.mirror), hostGitDir: await hostGitDirOf(home, repo) };
   const pushAll = async (pushed: readonly PullBranch[]) => {
     const branches = pushed.map(({ name, commits, base }) => ({ name, commit: commits.at(-1) ?? base }));

@@ -1,6 +1,6 @@
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { planNext, type RunEnd } from '../../core/run/plan.ts';
-import { listFlags, unconfirmedStories } from '../../core/review/flags.ts';
+import { listFlags, unconfirmedChanges } from '../../core/review/flags.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { createRunWorktree, inspectRunRepo } from '../repository/host-repository.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
@@ -74,7 +74,7 @@ export async function landEnded(
 
 /** A clause about what a person has to confirm before the run lands. */
 function describeFlagged(state: RunState): string {
-  const flags = listFlags(unconfirmedStories(state)).map(({ text }) => text);
+  const flags = listFlags(unconfirmedChanges(state)).map(({ text }) => text);
   return flags.length === 0 ? '' : `, not landed: a person has to confirm it (${flags.join('; ')})`;
 }
 

@@ -6,7 +6,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
-import { assertConfirmed, landingStories, unconfirmedStories, type Confirmation } from '../../core/review/flags.ts';
+import { assertConfirmed, landingChanges, unconfirmedChanges, type Confirmation } from '../../core/review/flags.ts';
 import { assertAllowed, canLand, isApproved } from '../../core/run/actions.ts';
 import type { LandedRun } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
@@ -51,10 +51,10 @@ export async function landRun(
     assertAllowed(isApproved(other.state, { needsApproval, continuedBy: runId }));
   }
   const states = [state, ...continued.map((other) => other.state)];
-  const stories = states.flatMap(by === undefined ? unconfirmedStories : landingStories);
+  const changes = states.flatMap(by === undefined ? unconfirmedChanges : landingChanges);
   if (state.landed === undefined)
     assertConfirmed(
-      { verb: 'land', runId, commit: tip, stories, continued: continued.map((other) => other.state.runId) },
+      { verb: 'land', runId, commit: tip, changes, continued: continued.map((other) => other.state.runId) },
       confirmation,
     );
   await failpoint('ff.before');
@@ -149,7 +149,9 @@ async function readContinued(
     if (error instanceof HaloError && error.code === 'RUN_NOT_FOUND') return undefined;
     throw error;
   });
-  if (state === undefined || state.landed !== undefined || state.pull?.ended === 'merged') return undefined;
+  if (state === undefined || state.landed !== undefined) return undefined;
+  const { pull, tip } = state;
+  if (pull?.ended === 'merged' && (pull.head ?? tip) === tip) return undefined;
   const isOther =
     state.repo.mirror !== repo.mirror && !state.stories.some(({ commit }) => commits.includes(commit ?? ''));
   if (isOther) return undefined;

@@ -42,7 +42,10 @@ describe('what halo flags', () => {
   it('is confirmed all together, for the commit that was shown', () => {
     const { stories } = heldWith(['secret']);
     const decide = (confirm: Flag[], commit?: string) => () =>
-      assertConfirmed({ verb: 'approve', runId: 'r1', stories, commit: COMMIT, story: 'US-001' }, { confirm, commit });
+      assertConfirmed(
+        { verb: 'approve', runId: 'r1', changes: stories, commit: COMMIT, story: 'US-001' },
+        { confirm, commit },
+      );
     expect(decide(['secret', 'protected'])).not.toThrow();
     expect(decide(['secret', 'protected'], COMMIT)).not.toThrow();
     const refused = expect.objectContaining({
@@ -60,12 +63,12 @@ describe('what halo flags', () => {
   it('is nothing in a plain change', () => {
     const { stories } = stateOf(created('r1', 1));
     const land = (commit?: string) => () =>
-      assertConfirmed({ verb: 'land', runId: 'r1', stories, commit: COMMIT }, { commit });
+      assertConfirmed({ verb: 'land', runId: 'r1', changes: stories, commit: COMMIT }, { commit });
     for (const seen of [undefined, COMMIT]) expect(land(seen)).not.toThrow();
     expect(land('f'.repeat(40))).toThrow(
       'The change of run r1, which is at abcdef0 now and not at fffffff, has to be confirmed.',
     );
-    const both = { verb: 'land', runId: 'r2', stories, commit: COMMIT, continued: ['r1'] } as const;
+    const both = { verb: 'land', runId: 'r2', changes: stories, commit: COMMIT, continued: ['r1'] } as const;
     expect(() => assertConfirmed(both, { commit: 'f'.repeat(40) })).toThrow(
       'The change of run r2, which is at abcdef0 now and not at fffffff and which continues r1, has to be confirmed.',
     );

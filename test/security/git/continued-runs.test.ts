@@ -98,6 +98,18 @@ describe('incident continued-run: a run that started from the result of another 
     expect(onMain()).not.toContain('evil.txt');
   });
 
+  it('asks also if people have merged a pull request of the other run that did not have the commit yet', async () => {
+    const ref = { story: 'US-001', attempt: 1 };
+    const merge = (head: string) => home.append(FIRST, { type: 'pull.closed', number: 1, merged: true, head });
+    await addRun(FIRST, repository.git('rev-parse', 'main'), [{ type: 'hidden.added', ...ref, hidden: HIDDEN }]);
+    await home.append(FIRST, { type: 'pull.opened', number: 1, url: 'https://forge.test/1' });
+    await merge(repository.git('rev-parse', 'main'));
+    await expect(land()).rejects.toMatchObject({ code: 'UNCONFIRMED' });
+    await merge(commits[FIRST]!);
+    await land();
+    expect(onMain()).toContain('evil.txt');
+  });
+
   it('asks for what the change of the other run is flagged for', async () => {
     const ref = { story: 'US-001', attempt: 1 };
     await addRun(FIRST, repository.git('rev-parse', 'main'), [{ type: 'hidden.added', ...ref, hidden: HIDDEN }]);

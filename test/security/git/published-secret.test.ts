@@ -11,7 +11,8 @@ describe('incident published-secret: a run with pull requests lands a commit tha
     await run.suspect('A');
     await run.land('A');
     await run.pass();
-    expect(forge.log).toEqual([]);
+    expect(forge.pulls.all).toEqual([]);
+    expect(() => run.head()).toThrow();
     const refusal = `A: k.txt adds a GitHub token. Review it with \`halo diff ${run.runId}\`, then confirm what it has: \`halo pr ${run.runId} --confirm secret\`.`;
     expect((await command(['status', run.runId])).stdout).toContain(refusal);
     await expect(command(['pr', run.runId])).resolves.toMatchObject({ code: 6 });
@@ -27,5 +28,47 @@ describe('incident published-secret: a run with pull requests lands a commit tha
     await command(['pr', run.runId, '--confirm', 'secret']);
     await run.pass();
     expect(run.head()).toBe(next);
+  });
+
+  it('is not pushed with the history either, after the story was sent back and reworked', async ({ open, command }) => {
+    const run = await open(['A', 'B']);
+    await run.suspect('A');
+    await run.land('A');
+    await run.end();
+    await run.sendBack('A', 'Remove the key.');
+    await run.pass();
+    expect(() => run.head(), 'sent back').toThrow();
+    await run.append({ type: 'phase.started', phase: 'import', story: 'A', attempt: 2 });
+    const clean = await run.land('A');
+    expect((await run.state()).stories[0]).not.toHaveProperty('suspects');
+    await run.pass();
+    expect(() => run.head(), 'reworked').toThrow();
+    await run.end();
+    await expect(run.landRun()).rejects.toMatchObject({ code: 'UNCONFIRMED' });
+    await command(['pr', run.runId, '--no-wait', '--confirm', 'secret']);
+    await run.pass();
+    expect(run.head()).toBe(clean);
+  });
+
+  it('can be confirmed for the next pull request of a stack after people have merged those before', async ({
+    forge,
+    open,
+    command,
+  }) => {
+    const run = await open(['A', 'B'], ['land.mode="pr"', 'land.pull_requests="story"']);
+    await run.land('A');
+    await run.pass();
+    forge.pulls.all[0]!.state = 'merged';
+    await run.pass();
+    expect((await run.state()).pull).toMatchObject({ ended: 'merged' });
+    await run.suspect('B');
+    await run.land('B');
+    await run.end();
+    await run.pass();
+    expect(forge.pulls.all).toHaveLength(1);
+    const { code, stderr } = await command(['pr', run.runId, '--no-wait', '--confirm', 'secret']);
+    expect(code, stderr).toBe(0);
+    await run.pass();
+    expect(forge.pulls.all).toHaveLength(2);
   });
 });

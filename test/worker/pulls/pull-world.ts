@@ -13,6 +13,7 @@ import { openStore } from '../../../src/store/store.ts';
 import { PullRequester } from '../../../src/worker/pulls/pull-requester.ts';
 import { PullReviewer } from '../../../src/worker/pulls/pull-reviewer.ts';
 import { giveFeedback } from '../../../src/worker/control/give-feedback.ts';
+import { landRun } from '../../../src/worker/run/land-run.ts';
 import { it as base } from '../../support/forge/pull-home.ts';
 import { readJournal } from '../../support/halo/read-journal.ts';
 import { attempted, created, passed } from '../../support/journal.ts';
@@ -121,6 +122,7 @@ export const it = base.extend('open', ({ forge, haloHome: { dir: home }, reposit
           suspects: [{ path: 'k.txt', names: ['a GitHub token'] }],
         }),
       end: () => append(END),
+      landRun: () => landRun(store, home, { runId, by: 'tess' }),
       sendBack: (story: string, text: string) =>
         giveFeedback(context, { runId, by: 'tess', openQueue: () => Promise.resolve(queue) }, { storyId: story, text }),
       pass,
