@@ -40,11 +40,11 @@ const PROGRAM = `${FOLDER}/bundle/gemini.js`;
  * servers and variables are not used. Throws INTERNAL without a model route.
  */
 function launchGemini({ model, modelUrl, gatewayToken, home, options }: AgentIntent): AgentLaunch {
-  if (modelUrl === undefined) throw new HaloError('INTERNAL', 'Gemini CLI has no model route.');
+  if (modelUrl === undefined) throw new HaloError('INTERNAL', `${TITLE} has no model route.`);
   const { effort } = options ?? {};
   return {
     script: launchScript({
-      title: 'Gemini CLI',
+      title: TITLE,
       program: PROGRAM,
       command: `${NODE} ${PROGRAM} --yolo --output-format stream-json --model ${shellQuote(model)}`,
       test: '-f',

@@ -39,7 +39,7 @@ function launchOpencode(intent: AgentIntent): AgentLaunch {
   const name = `${api}/${model}`;
   return {
     script: launchScript({
-      title: 'opencode',
+      title: TITLE,
       program: PROGRAM,
       command: `${PROGRAM} run --format json --auto --title story -m ${shellQuote(name)}`,
     }),

@@ -1,18 +1,9 @@
 import { pipeline, Readable } from 'node:stream';
-import {
-  fastify,
-  type FastifyContextConfig,
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify';
+import { fastify, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
-import * as z from 'zod';
-import { ERRORS, HaloError, toHaloError } from '../../core/failure/errors.ts';
-import { safeJson, truncate } from '../../core/text/safe-text.ts';
-import type { StopReason } from '../../core/failure/stop-reason.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { safeJson } from '../../core/text/safe-text.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { Caller } from '../access/authenticate.ts';
@@ -22,19 +13,17 @@ import { clientLeft, UserTurns } from '../access/user-turns.ts';
 import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
 import { CountPerUser } from './count-per-user.ts';
+import { answerBrokenRequest, fromFastify, statusOf } from './http-errors.ts';
+import { addOperationRoute, untilGone, type RouteConfig, type Serving } from './operation-route.ts';
 import { addHealthRoutes, type FindMissing } from './health-routes.ts';
-import { assertOwnHost, readCredential, WRONG_PLACE } from './request-credential.ts';
+import { assertOwnHost, readCredential } from './request-credential.ts';
 import { openRequestLimits, TooManyRequests, type RequestLimits } from './request-limits.ts';
 import { OpenStreams } from './http-stream.ts';
 import type { TlsPair } from './tls-files.ts';
-import { chooseFormat, resumeQuery } from './event-stream.ts';
-import { streamFrames } from './http-stream.ts';
 import { ALL_OPERATIONS } from '../operations.ts';
-import { pathKeys, type AnyOperation, type CallOperation } from '../operations/operation.ts';
+import type { CallOperation } from '../operations/operation.ts';
 import { addMcpRoute, type McpEndpoint } from './mcp-route.ts';
 import { toWireError } from './wire-error.ts';
-import type { Socket } from 'node:net';
-import { STATUS_CODES } from 'node:http';
 
 const METRICS_PATH = '/metrics';
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
@@ -42,7 +31,6 @@ const MAX_BODY_BYTES = 8 * 1024 * 1024;
 const MAX_RUNNING = 128;
 /** Of these, answers that are made or that their client has not read yet: one may need many megabytes of memory. */
 const MAX_READING = 8;
-const MAX_ISSUES_LENGTH = 1_000;
 /** A body of the maximum size passes at 30 kB/s. Who reads a stream in a pager may pause for long. */
 const TIMEOUTS = { headersMs: 10_000, requestMs: 5 * 60_000, stalledMs: 60 * 60_000 };
 
@@ -205,7 +193,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     },
     closing: closing.signal,
   };
-  for (const operation of ALL_OPERATIONS) addRoute(app, operation, serving);
+  for (const operation of ALL_OPERATIONS) addOperationRoute(app, operation, serving);
   const { findMissing = () => Promise.resolve([]) } = options;
   addHealthRoutes(app, { findMissing, closing: closing.signal });
   if (options.signIn !== undefined)
@@ -215,80 +203,6 @@ export function buildApp(options: AppOptions): FastifyInstance {
     addMcpRoute(app, options.mcp, { callerOf, untilRevoked, closing: closing.signal });
   }
   return app;
-}
-
-interface RouteConfig extends FastifyContextConfig {
-  /** Its responses may last for days. */
-  stream?: boolean;
-  /** The response is not masked. */
-  secret?: boolean;
-}
-
-interface Serving {
-  /**
-   * For a stream: aborted when the token is no longer valid, or its user has another role or other repositories, until the
-   * reply ends. Throws TOO_MANY_REQUESTS.
-   */
-  untilRevoked: (request: FastifyRequest, reply: FastifyReply) => AbortSignal;
-  callFor: (request: FastifyRequest) => CallOperation;
-  /** Waits until the user may read another answer: a turn ends with the response. Throws TOO_MANY_REQUESTS, RUN_ABORTED. */
-  takeTurn: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
-  /** Aborted when the server shuts down. */
-  closing: AbortSignal;
-}
-
-function addRoute(app: FastifyInstance, operation: AnyOperation, serving: Serving): void {
-  const { callFor, takeTurn, untilRevoked, closing } = serving;
-  const { method, output, input } = operation;
-  const schema = input?.(z);
-  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const call = callFor(request);
-    const resume = output.kind === 'stream' ? output.resume : undefined;
-    const given = method === 'GET' ? resumeQuery(request, resume !== undefined) : request.body;
-    // The schema of the operation has checked it.
-    const checked = {
-      ...(schema && (parse(schema, given) as object)),
-      ...readPathKeys(operation, request),
-    } as never;
-    const ends = operation.inspects === true || operation.endsWithRequest === true;
-    const ending = ends ? AbortSignal.any([closing, untilGone(reply)]) : closing;
-    if (method === 'GET' && output.kind !== 'stream') await takeTurn(request, reply);
-    switch (output.kind) {
-      case 'json':
-        return reply.code(output.created === true ? 201 : 200).send(await call(operation, checked, ending));
-      case 'bytes':
-        return reply.type(output.mediaType).send(await call(operation, checked, closing));
-      case 'stream':
-        return streamFrames(
-          {
-            reply,
-            closing: AbortSignal.any([closing, untilRevoked(request, reply)]),
-            format: chooseFormat(request),
-            idOf: (frame) => resume?.(frame as never).after,
-          },
-          (signal) => call(operation, checked, signal) as Promise<AsyncIterable<object>>,
-        );
-    }
-  };
-  const config: RouteConfig = {
-    secret: output.kind === 'json' && output.secret === true,
-    stream: output.kind === 'stream',
-  };
-  app.route({ method, config, url: operation.path.replace(/\{\w+\*\}/, '*').replace(/\{(\w+)\}/g, ':$1'), handler });
-}
-
-/** Aborted when the client has left, or has its reply. */
-function untilGone(reply: FastifyReply): AbortSignal {
-  const gone = new AbortController();
-  if (reply.raw.destroyed) gone.abort();
-  reply.raw.once('close', () => gone.abort());
-  return gone.signal;
-}
-
-/** The keys of the input that are in the path; fastify calls the last one `*` if it may contain slashes. */
-function readPathKeys(operation: AnyOperation, { params }: FastifyRequest): Record<string, string | undefined> {
-  const values = params as Record<string, string>;
-  return Object.fromEntries(pathKeys(operation).map((key) => [key, values[key] ?? values['*']]));
 }
 
 /** Masks documents and streams of lines. */
@@ -307,81 +221,4 @@ function refusedToken(): HaloError {
   return new HaloError('API_REFUSED', 'The API token is missing, wrong, expired or revoked.', {
     hint: 'Set HALO_TOKEN to your token (`halo user token` creates one), or to the token of the server: its HALO_TOKEN, or <HALO_HOME>/api-token.',
   });
-}
-
-function parse<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issues = z.prettifyError({ issues: parsed.error.issues.slice(0, 10) }).replace(/\s+/g, ' ');
-  // An issue can name every key of the request.
-  throw new HaloError('USAGE', `The request is not valid: ${truncate(issues, MAX_ISSUES_LENGTH)}.`);
-}
-
-function fromFastify(error: FastifyError | HaloError): HaloError {
-  if (error instanceof HaloError) return error;
-  if (error.statusCode !== undefined && error.statusCode < 500) return new HaloError('USAGE', error.message);
-  return toHaloError(error);
-}
-
-function statusOf({ code, cause }: HaloError): number {
-  switch (code) {
-    case 'USAGE':
-      return 400;
-    case 'API_REFUSED':
-      return cause === WRONG_PLACE ? 403 : 401;
-    case 'ACCESS_DENIED':
-      return 403;
-    case 'TOO_MANY_REQUESTS':
-      return 429;
-    case 'USER_UNKNOWN':
-    case 'RUN_NOT_FOUND':
-    case 'STORY_NOT_FOUND':
-    case 'ARTIFACT_UNREADABLE':
-      return 404;
-    case 'LAND_REFUSED':
-    case 'UNCONFIRMED':
-    case 'CONTROL_REFUSED':
-    case 'CONFLICT':
-    case 'DIRTY_WORKTREE':
-      return 409;
-    default:
-      return statusOfReason(ERRORS[code]);
-  }
-}
-
-function statusOfReason(reason: StopReason | undefined): number {
-  if (reason === 'MISSING_DEPENDENCY') return 503;
-  return reason === 'INFRASTRUCTURE' || reason === 'UNKNOWN_ERROR' ? 500 : 422;
-}
-
-type Broken = Error & { code?: string };
-
-/**
- * Answers what is not a complete request. A program on another port of this machine can set cookies that are too large for
- * any request; with `clearsCookies`, the browser drops them, so that the next request succeeds.
- */
-function answerBrokenRequest({ clearsCookies }: { clearsCookies: boolean }) {
-  return (error: Broken, socket: Socket): void => {
-    if (error.code === 'ECONNRESET' || socket.destroyed) return;
-    const status = brokenStatus(error);
-    const isCleared = status === 431 && clearsCookies;
-    const message = isCleared
-      ? 'The cookies of this address were too large for the server. Load the page again, and sign in.'
-      : `The server did not understand the request: ${STATUS_CODES[status]}.`;
-    const body = `${JSON.stringify({ code: 'USAGE', message })}\n`;
-    const head = [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      'content-type: application/json',
-      `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
-      ...(isCleared ? ['clear-site-data: "cookies"'] : []),
-    ];
-    if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);
-    socket.destroy(error);
-  };
-}
-
-function brokenStatus({ code }: Broken): number {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408;
-  return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
 }
