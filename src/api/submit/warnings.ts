@@ -3,7 +3,7 @@ import type { Setting } from '../../config/settings.ts';
 import { registriesOf, describeUnreachable } from '../../core/command-needs.ts';
 import type { Story } from '../../core/prd/prd.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
-import type { RunState } from '../../core/run/state.ts';
+import { isUnfinished, type RunState } from '../../core/run/state.ts';
 import { formatStoryRanges } from '../../core/run/story-ranges.ts';
 import { searchMissingContents } from '../../git/commit/read-commits.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
@@ -75,7 +75,7 @@ export async function warnOfOpenRuns(
 /** Stories are the same if id and title are: ids such as US-001 are in many PRDs. */
 function warnOfSameStories({ runId, stories, selected }: RunState, mine: readonly Story[]): string[] {
   const same = stories
-    .filter(({ id, progress }) => ['pending', 'in_progress'].includes(progress) && (selected?.includes(id) ?? true))
+    .filter((story) => isUnfinished(story) && (selected?.includes(story.id) ?? true))
     .filter(({ id, title }) => mine.some((story) => story.id === id && story.title === title && isToDo(story)));
   if (same.length === 0) return [];
   const some = formatStoryRanges(same, stories);

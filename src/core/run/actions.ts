@@ -8,7 +8,7 @@ import { PROGRESS } from './progress.ts';
 import { isQuestion } from './questions.ts';
 import { commitToReview, isReviewable, openFeedback } from './reviewed-story.ts';
 import { failedNeeds, needsText } from './run-dependencies.ts';
-import { currentDecision, storyOf, type RunState, type StoryState } from './state.ts';
+import { currentDecision, isUnfinished, storyOf, type RunState, type StoryState } from './state.ts';
 
 /** True, or the error with which an action of a person is refused: why, and what to do instead. */
 export type Allowed = true | HaloError;
@@ -45,8 +45,7 @@ function endedHint(run: RunState, verb: 'pause' | 'resume' | 'cancel'): string {
   const asks = stories.find(isQuestion);
   if (asks !== undefined && verb === 'resume')
     return `Run \`halo answer ${runId} --story ${printableShellWord(asks.id)} "…"\` to answer its question, or \`halo resume ${runId} --replan\` after changing the PRD.`;
-  const isOpen = stories.some((story) => isRetryable(story) || story.progress === 'pending');
-  if (isOpen && verb !== 'cancel') return `Run \`halo retry ${runId}\` to reopen it.`;
+  if (stories.some(isOpenStory) && verb !== 'cancel') return `Run \`halo retry ${runId}\` to reopen it.`;
   return `Run \`halo status ${runId}\` to see the result.`;
 }
 
@@ -79,6 +78,11 @@ export function isRetryable({ progress, held, waiting }: StoryState): boolean {
   return progress === 'failed' || progress === 'cancelled' || (progress === 'needs_human' && held === undefined);
 }
 
+/** Whether a story of an ended run is left to be done, by a retry of the run or of the story itself. */
+export function isOpenStory(story: StoryState): boolean {
+  return isUnfinished(story) || isRetryable(story);
+}
+
 /** Ids of the stories that a retry starts again: one, or all that it can; and those that the end of the run interrupted. */
 export function storiesToRetry({ status, stories }: RunState, storyId?: string): string[] {
   const chosen = stories.filter((story) => (storyId === undefined ? isRetryable(story) : story.id === storyId));
@@ -98,7 +102,7 @@ export function canRetry(run: RunState, storyId?: string): Allowed {
 function hasOpenStory(run: RunState): Allowed {
   const { runId, status, stories, stopReason = 'no reason' } = run;
   if (status !== 'ended') return stories.some(isRetryable) || refused(nothingFailed(run));
-  if (stories.some((story) => isRetryable(story) || ['pending', 'in_progress'].includes(story.progress))) return true;
+  if (stories.some(isOpenStory)) return true;
   return refused(
     `Run ${runId} has ended with ${stopReason} and has no open story: there is nothing to retry.`,
     otherHint(run),

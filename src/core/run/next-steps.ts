@@ -2,7 +2,7 @@ import type { FailureCause } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { safeLine, printableShellWord } from '../text/safe-text.ts';
 import { logOptionFor } from '../transcript/excerpt.ts';
-import { canAnswer, canRetry, isRetryable } from './actions.ts';
+import { canAnswer, canRetry, isOpenStory } from './actions.ts';
 import { failedNeeds } from './run-dependencies.ts';
 import { isQuestion } from './questions.ts';
 import { currentDecision, decisiveStory, type RunState, type StoryState } from './state.ts';
@@ -149,8 +149,8 @@ const ONCE: Partial<Record<FailureCause, { set?: string; why: string }>> = {
 /** For an ended run: how to run its remaining stories. */
 function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextStep[] {
   const { runId, owner, stories, stopReason } = state;
-  const isOpen = (story: StoryState) => isRetryable(story) || ['pending', 'in_progress'].includes(story.progress);
-  if (state.task) return stories.some(isOpen) ? [{ do: 'task', runId, why: 'start the task again, as a new run' }] : [];
+  if (state.task)
+    return stories.some(isOpenStory) ? [{ do: 'task', runId, why: 'start the task again, as a new run' }] : [];
   if (canRetry(state) !== true) return [];
   const { cause, limit } = stuck?.lastFailure ?? {};
   const check = { do: 'check', runId, why: 'try setup and gates without an agent' } as const;

@@ -293,6 +293,11 @@ export function isDone({ progress }: HasProgress): boolean {
   return progress === 'passed' || progress === 'done';
 }
 
+/** Whether a story has not started, or is under way. */
+export function isUnfinished({ progress }: HasProgress): boolean {
+  return progress === 'pending' || progress === 'in_progress';
+}
+
 /** Whether a story passed without a commit because the repository already satisfied it. */
 export function isUnchanged({ progress, commit }: HasProgress & { commit?: string }): boolean {
   return progress === 'passed' && commit === undefined;

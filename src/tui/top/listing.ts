@@ -5,7 +5,7 @@ import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { formatUsd } from '../../core/budget.ts';
 import { countTakers } from '../../core/run/fleet-limit.ts';
-import type { RunState, StoryState } from '../../core/run/state.ts';
+import { isUnfinished, type RunState, type StoryState } from '../../core/run/state.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { prdListing } from './prds/prd-listing.ts';
@@ -252,22 +252,20 @@ function queueListing({ runs = [], workers, now }: TopState): Listing {
   const rows = runs
     .filter(({ status }) => status !== 'ended')
     .flatMap((run) =>
-      run.stories
-        .filter(({ progress }) => ['pending', 'in_progress'].includes(progress))
-        .map((story): Row => ({
-          id: `${run.runId} ${story.id}`,
-          runId: run.runId,
-          story: story.id,
-          cells: [
-            { text: run.runId, tone: 'strong' },
-            { text: safeLine(story.id, 60) },
-            cellOf(storyWords(story, run, now)),
-            { text: story.startedAt === undefined ? '-' : formatElapsed(msBetween(story.startedAt, now)) },
-            { text: safeLine(run.user, 40) },
-            { text: safeLine(run.project, 60) },
-            { text: whyItWaits(story, run, { workers, now }) },
-          ],
-        })),
+      run.stories.filter(isUnfinished).map((story): Row => ({
+        id: `${run.runId} ${story.id}`,
+        runId: run.runId,
+        story: story.id,
+        cells: [
+          { text: run.runId, tone: 'strong' },
+          { text: safeLine(story.id, 60) },
+          cellOf(storyWords(story, run, now)),
+          { text: story.startedAt === undefined ? '-' : formatElapsed(msBetween(story.startedAt, now)) },
+          { text: safeLine(run.user, 40) },
+          { text: safeLine(run.project, 60) },
+          { text: whyItWaits(story, run, { workers, now }) },
+        ],
+      })),
     );
   return { columns, rows, empty: 'No story is waiting or running.' };
 }
