@@ -1,5 +1,5 @@
 import { HaloError } from '../failure/errors.ts';
-import type { NotedCommit, RunState, StoryFindings } from '../run/state.ts';
+import type { NotedCommit, RunState, StoryFindings, StoryState } from '../run/state.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { findStoryFindings } from './story-findings.ts';
 
@@ -35,13 +35,16 @@ export function flagsOf(changes: readonly Change[]): Flag[] {
   return FLAGS.filter((flag) => found.has(flag));
 }
 
-/** The commits with findings that land with a run, also those that a story has improved since. */
-export function landingChanges({ noted = [] }: Pick<RunState, 'noted'>): readonly NotedCommit[] {
-  return noted;
+/** The commits that land with a run: those of its stories, and those with findings that a story has improved since. */
+export function landingChanges({ stories, noted = [] }: Pick<RunState, 'stories' | 'noted'>): NotedCommit[] {
+  const current = stories.filter(
+    (story): story is StoryState & NotedCommit => story.progress === 'passed' && story.commit !== undefined,
+  );
+  return [...noted.filter(({ commit }) => !current.some((story) => story.commit === commit)), ...current];
 }
 
 /** Those of them that no person has confirmed, by approving exactly their commit. */
-export function unconfirmedChanges(run: Pick<RunState, 'noted'>): NotedCommit[] {
+export function unconfirmedChanges(run: Pick<RunState, 'stories' | 'noted'>): NotedCommit[] {
   return landingChanges(run).filter(({ confirmed }) => confirmed !== true);
 }
 
@@ -50,8 +53,8 @@ export function unconfirmedChanges(run: Pick<RunState, 'noted'>): NotedCommit[] 
  * they are not sent to a forge, which keeps what it was sent.
  */
 export function secretsToConfirm(
-  run: Pick<RunState, 'noted' | 'pullRequested'>,
-  continued: readonly Pick<RunState, 'noted'>[],
+  run: Pick<RunState, 'stories' | 'noted' | 'pullRequested'>,
+  continued: readonly Pick<RunState, 'stories' | 'noted'>[],
 ): NotedCommit[] {
   const { confirmed = [] } = run.pullRequested ?? {};
   return [run, ...continued]

@@ -3,7 +3,7 @@ import { limitStack, MAX_OPEN, planBranchPull, planBranches, type PullBranch } f
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { PlannedPull, PullFacts } from '../../core/pulls/plan-pull.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
-import { assertConfirmed, secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
+import { assertConfirmed, landingChanges, secretsToConfirm, type Confirmation } from '../../core/review/flags.ts';
 import type { NotedCommit, RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Pull, PullRequests } from '../../forge/forge.ts';
@@ -126,7 +126,7 @@ export function assertPublishable(
   confirmation?: Confirmation,
 ): void {
   if (secrets.length === 0) return;
-  const of = continued.filter(({ noted = [] }) => noted.some((each) => secrets.includes(each)));
+  const of = continued.filter((other) => landingChanges(other).some((each) => secrets.includes(each)));
   const decision = { verb: 'pr', flags: ['secret'], runId: run.runId, commit: run.tip } as const;
   assertConfirmed({ ...decision, changes: secrets, continued: of.map(({ runId }) => runId) }, confirmation);
 }
