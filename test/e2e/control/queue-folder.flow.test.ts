@@ -4,7 +4,6 @@ import { expect, it, vi } from 'vitest';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome } from '../../support/halo/halo-process.ts';
 import { HOLD, releaseUntil } from '../../support/halo/hold.ts';
-import { callHalo } from '../../support/terminal/call-halo.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
 import { makeRepository } from '../../support/repository/repository.ts';
 
@@ -25,7 +24,7 @@ function openFolder(onTestFinished: (close: () => Promise<void>) => void) {
     home,
     repository,
     folder,
-    halo: (words: string[]) => callHalo(words, { cwd: repository.root, env: { HALO_HOME: home.dir } }),
+    halo: (words: string[]) => home.halo(words, { cwd: repository.root }),
     done: () => (existsSync(join(folder, 'done')) ? readdirSync(join(folder, 'done')).sort() : []),
     add: (name: string, ...ids: string[]) => writeFileSync(join(folder, name), prdOf(ids.map((id) => ({ id }))).bytes),
   };
