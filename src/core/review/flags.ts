@@ -35,12 +35,16 @@ export function flagsOf(changes: readonly Change[]): Flag[] {
   return FLAGS.filter((flag) => found.has(flag));
 }
 
-/** The commits that land with a run: those of its stories, and those with findings that a story has improved since. */
+/**
+ * The commits that land with a run: those with findings, whatever became of their stories, and the others of its stories. A
+ * later attempt that made no commit says nothing about the commit that its story has.
+ */
 export function landingChanges({ stories, noted = [] }: Pick<RunState, 'stories' | 'noted'>): NotedCommit[] {
-  const current = stories.filter(
-    (story): story is StoryState & NotedCommit => story.progress === 'passed' && story.commit !== undefined,
+  const others = stories.filter(
+    (story): story is StoryState & NotedCommit =>
+      story.progress === 'passed' && story.commit !== undefined && !noted.some(({ commit }) => commit === story.commit),
   );
-  return [...noted.filter(({ commit }) => !current.some((story) => story.commit === commit)), ...current];
+  return [...noted, ...others];
 }
 
 /** Those of them that no person has confirmed, by approving exactly their commit. */

@@ -140,6 +140,9 @@ export class PullRequester implements FeedConsumer {
     const mode = applyDefaults(config).land.pullRequests;
     const sent = this.#sentAbout(runId);
     const continued = (await findContinuedRuns(store, this.#context.home, state)).map((other) => other.state);
+    // What a person has landed elsewhere needs no pull request, for which its possible secrets would be published.
+    if (state.landed !== undefined && secretsToConfirm(state, continued).length > 0)
+      return this.#files.done(runId, notes);
     const shown = { state, continued, events, mode, facts: await this.#readFacts(state, events) };
     await sendPulls(this.#context, shown, await this.#forges.openTarget(state), sent);
     const now = await store.readState(runId);

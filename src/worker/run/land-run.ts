@@ -16,7 +16,7 @@ import { readRef } from '../../git/land/land-commit.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { listChanges } from '../../git/repository/inspect-repo.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { listRunsBetween, listRunsOfCommits } from '../../git/repository/unmerged-runs.ts';
+import { isAncestor, listRunsBetween, listRunsOfCommits } from '../../git/repository/unmerged-runs.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { defined } from '../../lib/guards.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
@@ -126,11 +126,14 @@ interface ContinuedRun {
 export async function findContinuedRuns(store: JournalStore, home: string, run: RunState): Promise<ContinuedRun[]> {
   const { runId, repo, tip } = run;
   const gitDir = await hostGitDirOf(home, repo);
-  const from = isUrl(repo.source) ? undefined : await readRef(gitDir, `refs/heads/${repo.branch ?? ''}`);
+  const { branch = '' } = repo;
+  // What is on the branch of a run has not landed yet.
+  const isOwn = !isUrl(repo.source) && !branch.startsWith('halo/');
+  const from = isOwn ? await readRef(gitDir, `refs/heads/${branch}`) : undefined;
   const runs = await listRunsOfCommits(gitDir, { from, to: tip });
   runs.delete(runId);
   const found = await Promise.all(
-    [...runs].map(([other, commits]) => readContinued(store, run, { runId: other, commits })),
+    [...runs].map(([other, commits]) => readContinued({ store, home }, run, { runId: other, commits })),
   );
   return found.flatMap((each) => each ?? []);
 }
@@ -140,7 +143,7 @@ export async function findContinuedRuns(store: JournalStore, home: string, run: 
  * another repository, but not its commits.
  */
 async function readContinued(
-  store: JournalStore,
+  { store, home }: { store: JournalStore; home: string },
   { repo }: RunState,
   { runId, commits }: { runId: string; commits: readonly string[] },
 ): Promise<ContinuedRun | undefined> {
@@ -151,9 +154,16 @@ async function readContinued(
   });
   if (state === undefined || state.landed !== undefined) return undefined;
   const { pull, tip } = state;
-  if (pull?.ended === 'merged' && (pull.head ?? tip) === tip) return undefined;
-  const isOther =
-    state.repo.mirror !== repo.mirror && !state.stories.some(({ commit }) => commits.includes(commit ?? ''));
-  if (isOther) return undefined;
+  if (pull?.ended === 'merged' && pull.head === tip) return undefined;
+  if (state.repo.mirror !== repo.mirror && !(await hasMade(home, state, commits))) return undefined;
   return { state, config: applyDefaults((await store.readRecord(runId)).config) };
+}
+
+/** Whether a run has one of these commits on its branch. A repository without the commit does not know it. */
+async function hasMade(home: string, run: RunState, commits: readonly string[]): Promise<boolean> {
+  const { repo, tip } = run;
+  if (landingChanges(run).some(({ commit }) => commits.includes(commit))) return true;
+  const mirrorDir = mirrorPath(home, repo.mirror);
+  for (const commit of commits) if (await isAncestor(mirrorDir, commit, tip).catch(() => false)) return true;
+  return false;
 }

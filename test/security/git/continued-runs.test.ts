@@ -98,6 +98,18 @@ describe('incident continued-run: a run that started from the result of another 
     expect(onMain()).not.toContain('evil.txt');
   });
 
+  it('does not land what a person rejected in another clone, also if the story has another commit since', async () => {
+    await updateMirror({
+      ...{ home: home.host.home, name: 'clone-1' },
+      ...{ from: join(repository.root, '.git'), commit: commits[SECOND]! },
+    });
+    const tip = commits[SECOND]!;
+    await addRun(FIRST, repository.git('rev-parse', 'main'), [], undefined, { mirror: 'clone-1', commit: tip });
+    await home.append(FIRST, { type: 'run.rejected', by: 'ann', tip, reason: 'no' });
+    await expect(land()).rejects.toMatchObject({ code: 'LAND_REFUSED' });
+    expect(onMain()).not.toContain('evil.txt');
+  });
+
   it('asks also if people have merged a pull request of the other run that did not have the commit yet', async () => {
     const ref = { story: 'US-001', attempt: 1 };
     const merge = (head: string) => home.append(FIRST, { type: 'pull.closed', number: 1, merged: true, head });

@@ -1,4 +1,6 @@
 import { describe, expect } from 'vitest';
+import { omit } from '../../../src/core/run/state.ts';
+import { attempted, passed } from '../../support/journal.ts';
 import { it } from '../../worker/pulls/pull-world.ts';
 
 describe('incident published-secret: a run with pull requests lands a commit that may have a secret', () => {
@@ -48,6 +50,32 @@ describe('incident published-secret: a run with pull requests lands a commit tha
     await command(['pr', run.runId, '--no-wait', '--confirm', 'secret']);
     await run.pass();
     expect(run.head()).toBe(clean);
+  });
+
+  it('is not pushed either after an attempt that changed nothing, and not for a run that a person has landed', async ({
+    forge,
+    open,
+    command,
+  }) => {
+    const run = await open(['A']);
+    await run.suspect('A');
+    await run.land('A');
+    await run.end();
+    await run.sendBack('A', 'Is it an example?');
+    await run.append(...attempted('A', 2), { type: 'phase.started', phase: 'import', story: 'A', attempt: 2 });
+    await run.append(
+      ...passed('A').flatMap((each) => (each.type === 'story.ended' ? [omit({ ...each, attempt: 2 }, 'commit')] : [])),
+    );
+    await run.end();
+    expect((await run.state()).stories[0]).toMatchObject({ progress: 'passed', commit: expect.any(String) as string });
+    await run.pass();
+    expect(() => run.head()).toThrow();
+    await expect(run.landRun()).rejects.toMatchObject({ code: 'UNCONFIRMED' });
+    await run.landRun({ confirm: ['secret'] });
+    await run.pass();
+    expect(forge.pulls.all).toEqual([]);
+    expect((await command(['status', run.runId])).stdout).not.toContain('has to be confirmed');
+    expect(run.files('pull-requests')).toEqual([]);
   });
 
   it('can be confirmed for the next pull request of a stack after people have merged those before', async ({

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
+import type { Confirmation } from '../../../src/core/review/flags.ts';
 import { transcribe } from '../../../src/core/transcript/transcript.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { newRunId } from '../../../src/lib/run-id.ts';
@@ -122,7 +123,7 @@ export const it = base.extend('open', ({ forge, haloHome: { dir: home }, reposit
           suspects: [{ path: 'k.txt', names: ['a GitHub token'] }],
         }),
       end: () => append(END),
-      landRun: () => landRun(store, home, { runId, by: 'tess' }),
+      landRun: (confirmation: Confirmation = {}) => landRun(store, home, { runId, by: 'tess', confirmation }),
       sendBack: (story: string, text: string) =>
         giveFeedback(context, { runId, by: 'tess', openQueue: () => Promise.resolve(queue) }, { storyId: story, text }),
       pass,
