@@ -23,14 +23,18 @@ describe('wrapToWidth', () => {
   });
 
   it('reads a line of many columns once', () => {
+    // The processor time of a quick one, because the collection of garbage of other tests may fall into it.
     const time = (length: number) => {
       const line = '購'.repeat(length);
-      // Processor time, because other processes of the machine take turns.
-      const started = process.cpuUsage();
-      expect(wrapIndented(line, 20)).toHaveLength(length / 10);
-      return process.cpuUsage(started).user / 1000;
+      const times = [1, 2, 3].map(() => {
+        const started = process.cpuUsage();
+        expect(wrapIndented(line, 20)).toHaveLength(length / 10);
+        return process.cpuUsage(started).user / 1000;
+      });
+      return Math.min(...times);
     };
     time(1000);
-    expect(time(20_000)).toBeLessThan(40 * Math.max(5, time(2000)));
+    const [short, long] = [time(2000), time(20_000)];
+    expect(long).toBeLessThan(40 * Math.max(5, short));
   });
 });
