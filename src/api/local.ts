@@ -21,7 +21,7 @@ import { RunTable } from './runs/run-followers.ts';
 import type { Operations } from './operations.ts';
 import { TOKEN_HOLDER, userName, whoAmI } from './submit/user-name.ts';
 
-export interface LocalOptions {
+interface LocalOptions {
   host: Host;
   /** The command line, kept in run.json. */
   args?: readonly string[];

@@ -23,7 +23,7 @@ export interface LocalWorker {
   close(): Promise<void>;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   /**
    * Runs will be executed by this process, so a missing requirement is an error before anything is queued. `if-needed`: by
    * this process unless another worker of this machine is running.

@@ -6,7 +6,7 @@ import { DEFAULT_ORIGIN, type Setting } from './settings.ts';
 import { combineLayers, trustOf } from './trust/trust.ts';
 
 /** The setting of each key that is in effect, and what follows from the choice of the agent. */
-export interface EffectiveSettings {
+interface EffectiveSettings {
   /** In schema order; unset keys have their default. */
   settings: Setting[];
   /** The model API of the agent; undefined: it has no model route. */

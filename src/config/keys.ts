@@ -5,7 +5,7 @@ import { keyMetadata, type KeyMetadata } from './schema/key-metadata.ts';
 import { HaloToml } from './schema/halo-toml.ts';
 
 /** One key of the configuration, by its dotted name. */
-export interface ConfigKey extends KeyMetadata {
+interface ConfigKey extends KeyMetadata {
   name: string;
   schema: z.ZodType;
 }

@@ -33,7 +33,7 @@ export function modelApiOf(
   return apis[agent] === 'none' ? undefined : apis[agent];
 }
 
-export interface ResolvedModel {
+interface ResolvedModel {
   /** The effective `model.name`, `model.base_url`, source of the key, and further keys. */
   settings: Setting[];
   problems: string[];

@@ -19,7 +19,7 @@ export interface Setting {
 export const DEFAULT_ORIGIN = 'default';
 
 /** A source of values. */
-export interface SettingSource {
+interface SettingSource {
   originOf(key: string): string;
   /** Absolute folder that relative paths are resolved against. */
   baseDir: string;

@@ -1,7 +1,7 @@
 import { sleep } from './async.ts';
 
 /** A fault to inject at a failpoint, for reliability tests. */
-export interface InjectedFault {
+interface InjectedFault {
   at: string;
   fault: 'kill' | 'hang' | 'throw' | 'delay' | 'block';
   /** Duration of `delay` and `block`. */

@@ -5,7 +5,7 @@ import type { Notification } from '../core/notify/notification.ts';
 import { allowedAddresses, messageOf } from './post.ts';
 import { DeliveryError, type NotificationSink } from './sink.ts';
 
-export interface MailOptions {
+interface MailOptions {
   /** `smtp://host:587` (STARTTLS) or `smtps://host:465`. */
   url: string;
   user: string | undefined;

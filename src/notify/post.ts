@@ -12,7 +12,7 @@ export interface PostOptions {
   allowPrivate: boolean;
 }
 
-export interface Post {
+interface Post {
   url: string;
   headers: Record<string, string>;
   body: string;

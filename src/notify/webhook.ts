@@ -3,14 +3,14 @@ import type { Notification } from '../core/notify/notification.ts';
 import { post, type PostOptions } from './post.ts';
 import { DeliveryError, type NotificationSink } from './sink.ts';
 
-export interface WebhookOptions extends PostOptions {
+interface WebhookOptions extends PostOptions {
   url: string;
   /** `whsec_` and the key in base64; undefined: messages are not signed. */
   secret: string | undefined;
 }
 
 /** The secret of a webhook: 24 to 64 bytes in base64, as the specification asks. */
-export const WEBHOOK_SECRET = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
+const WEBHOOK_SECRET = /^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/;
 
 /** Webhooks with the headers and signatures of https://www.standardwebhooks.com (1.0). One message for each notification. */
 export function openWebhook({ url, secret, ...options }: WebhookOptions): NotificationSink {

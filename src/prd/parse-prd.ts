@@ -166,14 +166,14 @@ function unknownDialect(document: PrdDocument, path: string): HaloError {
   });
 }
 
-export interface OpenedDocument {
+interface OpenedDocument {
   document: PrdDocument;
   /** True if the file began with a byte order mark. Offsets do not include it. */
   hadMark: boolean;
 }
 
 /** Parses a file as JSON or Markdown, depending on its content. Throws PRD_INVALID if the text or the JSON is invalid. */
-export function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics): OpenedDocument {
+function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics): OpenedDocument {
   const { text, hadMark } = decodePrd(bytes, path);
   if (hadMark) diagnostics.warnings.push({ story: undefined, text: 'the byte order mark is ignored' });
   if (!isJson(text, path)) {
@@ -204,7 +204,7 @@ function isJson(text: string, path: string): boolean {
 }
 
 /** Describes a document without stories, for an error message. */
-export function describeDocument(document: PrdDocument): string {
+function describeDocument(document: PrdDocument): string {
   if (document.format === 'markdown') return 'it has no checkbox ("- [ ] text") and no story heading';
   const { json } = document;
   if (json.kind !== 'object') return `the top level is ${json.kind === 'array' ? 'a list' : `a ${json.kind}`}`;
@@ -220,7 +220,7 @@ const MAX_LINES = 100_000;
 const MAX_COMPARED = 500_000;
 
 /** Warns about texts that are too long for a story's prompt and will be truncated. */
-export function findCutTexts(prd: Prd): PrdWarning[] {
+function findCutTexts(prd: Prd): PrdWarning[] {
   const open = prd.stories.filter(({ status }) => status !== 'done');
   const perStory = prd.context.reduce((sum, { stories = [] }) => sum + 1 + stories.length, 1);
   const compared = open.slice(0, Math.max(1, Math.floor(MAX_COMPARED / perStory)));
@@ -243,7 +243,7 @@ function describeCut({ label, length, kept }: CutDetail): string {
 }
 
 /** Adds a problem for each field `testsFirst`, of a story or of the file, that is none of its values. */
-export function addTestsFirstDiagnostics({ stories, about }: Draft, diagnostics: Diagnostics): void {
+function addTestsFirstDiagnostics({ stories, about }: Draft, diagnostics: Diagnostics): void {
   const fields: { key: string; value: unknown; at: SourceLocation }[] = [
     ...about
       .filter(({ stories: places }) => places === undefined)

@@ -6,10 +6,10 @@ import { acquireLock, findLockHolder, isLocked } from '../lib/lock.ts';
 import { withDiskErrors } from './disk-errors.ts';
 
 /** A worker of kind `any` takes every run of the home, one of kind `own` only the runs that name it as their owner. */
-export type WorkerKind = 'any' | 'own';
+type WorkerKind = 'any' | 'own';
 
 /** What is known about a registered worker. */
-export interface RegisteredWorker {
+interface RegisteredWorker {
   id: string;
   takes: WorkerKind;
   host: string;

@@ -7,7 +7,7 @@ import { openRunCatalog, type RunCatalog, type RunWriter } from './run-catalog.t
 /** The run directories of one HALO_HOME. Take only the part that you use. */
 export type Store = JournalStore & ArtifactStore & RunCatalog;
 
-export interface StoreOptions {
+interface StoreOptions {
   /** Formats the lines of agent.log for an event. Elapsed time counts from `startedAt`, ISO 8601. */
   transcribe: (event: JournalEvent, startedAt: string, how: { runId: string }) => string[];
   now?: () => Date;

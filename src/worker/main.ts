@@ -35,7 +35,7 @@ export interface Worker {
   close(): Promise<void>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   host: Host;
   /** Receives all secrets that the worker reads; default: its own masker. */
   masker?: Masker;

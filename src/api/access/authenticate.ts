@@ -11,7 +11,7 @@ export type Caller =
   /** The owner of HALO_HOME, by the token of the server: may do everything. */
   { kind: 'owner'; tokenId?: undefined } | { kind: 'user'; user: User; tokenId: string };
 
-export interface AuthenticatorOptions {
+interface AuthenticatorOptions {
   /** The token of the server. */
   ownerToken: string;
   users: UserFiles;

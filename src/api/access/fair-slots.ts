@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 
-export interface FairSlotsOptions {
+interface FairSlotsOptions {
   /** What a piece of work is, for messages, such as `replay`. */
   what: string;
   /** Pieces of work that run at the same time. */

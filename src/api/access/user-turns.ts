@@ -1,6 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
 
-export interface UserTurnsOptions {
+interface UserTurnsOptions {
   /** Pieces of work of one user that run at the same time, and that wait for these. */
   running: number;
   waiting: number;

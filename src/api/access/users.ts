@@ -33,7 +33,7 @@ export interface CreatedToken {
   expiresAt?: string | undefined;
 }
 
-export interface UserChange {
+interface UserChange {
   role?: Role | undefined;
   /** `null` removes the restriction. */
   repositories?: readonly string[] | null | undefined;

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { HaloError } from '../../core/failure/errors.ts';
 
-export interface CountOptions {
+interface CountOptions {
   max: number;
   /** What is counted, for messages, such as `open streams`. */
   what: string;

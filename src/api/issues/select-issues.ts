@@ -14,7 +14,7 @@ import { listSome } from '../../lib/text.ts';
 
 const MAX_READS = 8;
 
-export interface IssueQuery {
+interface IssueQuery {
   issues: IssueSource;
   runs: IssueRuns;
   settings: Config['issues'];
@@ -25,7 +25,7 @@ export interface IssueQuery {
 }
 
 /** The issues of a new run. */
-export interface FoundIssues {
+interface FoundIssues {
   /** Those that an earlier run landed count as closed: the new run continues from there. */
   found: Issue[];
   /** The runs of this project so far. */

@@ -31,7 +31,7 @@ export function toWirePrd({ path, bytes }: PrdFile): { path: string; content: st
   return { path, content: Buffer.from(bytes).toString('base64') };
 }
 
-export const prioritySchema = (z: Zod) =>
+const prioritySchema = (z: Zod) =>
   z.number().refine(isPriority, 'must be a priority').optional().describe('Lower values run first; 0 by default.');
 
 /** A PRD for examples, as the file's content in base64. */
@@ -228,7 +228,7 @@ export const controlResultSchema: Schema<ControlResult> = (z) =>
 export const landedSchema: Schema<LandedRun> = (z) =>
   z.object({ branch: z.string(), from: z.string(), to: z.string(), pushedTo: z.string().exactOptional() });
 
-export const storyDecisionSchema: Schema<StoryDecisionResult> = (z) =>
+const storyDecisionSchema: Schema<StoryDecisionResult> = (z) =>
   z.object({
     story: z.string(),
     commit: z.string(),
@@ -237,7 +237,7 @@ export const storyDecisionSchema: Schema<StoryDecisionResult> = (z) =>
     goesOn: z.boolean().describe('Whether a worker has something left to do.'),
   });
 
-export const runDecisionSchema: Schema<RunDecisionResult> = (z) =>
+const runDecisionSchema: Schema<RunDecisionResult> = (z) =>
   z.object({
     runId: z.string(),
     changed: z.boolean().describe('False: the same decision was made before.'),

@@ -28,7 +28,7 @@ export type FolderRecord = z.output<typeof Record>;
 const Last = z.object({ runId: z.string(), head: z.string() });
 
 /** The newest run of a queue, and the commit that was checked out at its submit. */
-export type LastRun = z.output<typeof Last>;
+type LastRun = z.output<typeof Last>;
 
 /** The durable records of a folder's queue, in HALO_HOME: one file for each PRD. */
 export class FolderRecords {

@@ -12,7 +12,7 @@ export interface FolderFile {
   modifiedAt: number;
 }
 
-export interface FolderScan {
+interface FolderScan {
   /** In the order of their names; numbers in names are compared as numbers. */
   files: FolderFile[];
   /** Entries that look like PRDs and are not taken, with the reason. */

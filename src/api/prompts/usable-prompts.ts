@@ -7,7 +7,7 @@ import type { ResolvedSubmission } from '../submit/resolve-submission.ts';
 
 const MAX_NAMED = 5;
 
-export interface PromptCheck {
+interface PromptCheck {
   /** A git directory that has the base commit of the run. */
   gitDir: string;
   run: Pick<ResolvedSubmission, 'repo' | 'config'>;

@@ -55,7 +55,7 @@ export async function readResults(store: Journals, scope: ReportScope): Promise<
 }
 
 /** Which audited events to return. */
-export interface AuditFilter extends ReportScope {
+interface AuditFilter extends ReportScope {
   type?: EventType | undefined;
   by?: string | undefined;
   /** Maximum number of entries. */

@@ -16,7 +16,7 @@ export const PRD_PLACES = [
   'IMPLEMENTATION_PLAN.md',
 ];
 
-export interface PrdSearch {
+interface PrdSearch {
   /** Path or URL of the repository. */
   repo: string;
   /** Its name in a batch file. */

@@ -18,7 +18,7 @@ import { defined } from '../../lib/guards.ts';
 const DOCUMENT = 'document.md';
 const RESULT = 'prd.json';
 
-export interface ImportDocumentRequest {
+interface ImportDocumentRequest {
   /** The document: its path (for messages) and its bytes. */
   path: string;
   bytes: Uint8Array;

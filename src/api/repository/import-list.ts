@@ -7,7 +7,7 @@ import { decodeDocument } from './decode-document.ts';
 import { openTarget } from './import-target.ts';
 
 /** A document whose lists become a PRD without an agent. */
-export interface ListImportRequest {
+interface ListImportRequest {
   /** The document: its path and its bytes. */
   path: string;
   bytes: Uint8Array;
@@ -17,7 +17,7 @@ export interface ListImportRequest {
   folder: string;
 }
 
-export interface ListImport {
+interface ListImport {
   stories: (ListedStory & { id: string })[];
   /** Writes the PRD. Throws PRD_UNREADABLE, DISK_FAILED. */
   save(): Promise<void>;

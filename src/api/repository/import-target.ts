@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { access, constants, mkdtemp, rmdir, stat, writeFile } from 'node:fs/promises';
 
 /** The file that an import writes. */
-export interface ImportTarget {
+interface ImportTarget {
   /** Its existing content. */
   before: Buffer | undefined;
   /** Writes the text, unless the file has changed since. Throws PRD_UNREADABLE, DISK_FAILED. */

@@ -8,7 +8,7 @@ import { git, gitText } from '../../git/process/git.ts';
 import { createFolders, pathExists } from '../../lib/fs.ts';
 import { cannotWrite } from './write-error.ts';
 
-export interface NewProject {
+interface NewProject {
   /** Absolute. */
   folder: string;
   agent: string;

@@ -17,7 +17,7 @@ import type { SubmitRequest } from '../operations/schemas.ts';
 /** All documents of a plan together. */
 const MAX_DOCUMENTS_BYTES = 1024 * 1024;
 
-export interface PlanRequest {
+interface PlanRequest {
   /** The repository to read: an absolute path. */
   repo: string;
   /** What to plan; empty: what the documents ask for. */

@@ -3,7 +3,7 @@ import type { Prd, PrdFile } from '../../core/prd/prd.ts';
 import { parseDialectId } from '../../prd/dialect-registry.ts';
 import { assertCriteria, parsePrd, parsePrdStrictly } from '../../prd/parse-prd.ts';
 
-export interface PrdRules {
+interface PrdRules {
   /** The id of a dialect, with the rules of its tool; undefined: detected, with the rules of halo. */
   as?: string | undefined;
   requireCriteria?: boolean | undefined;

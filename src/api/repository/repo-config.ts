@@ -7,7 +7,7 @@ import { resolveConfig, type ResolvedConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
 
-export interface ConfigQuery {
+interface ConfigQuery {
   host: Host;
   /** Any folder, absolute; outside of a repository there is no repository file. */
   folder: string;

@@ -11,7 +11,7 @@ import type { UnusedMirror } from '../../worker/retention/unused-mirrors.ts';
 /** Something that retention removed, or would remove: of a run, a mirror that no run uses, or archives of registries. */
 export type Removed = PruneReport['removed'][number];
 
-export interface PruneHost {
+interface PruneHost {
   home: string;
   store: Store;
   by: string;

@@ -7,7 +7,7 @@ import { assertAllowed, canReopen } from '../../core/run/actions.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 import { inspectFolder } from '../submit/resolve-submission.ts';
 
-export interface ResumeCheck {
+interface ResumeCheck {
   state: RunState;
   /** run.json. */
   record: Record<string, unknown>;

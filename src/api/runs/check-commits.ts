@@ -21,7 +21,7 @@ import { requireGitDir } from '../../git/repository/inspect-repo.ts';
 import { checkSignatures, findSigners } from '../../worker/proof/check-signatures.ts';
 
 /** Which commits are checked. */
-export interface CommitsQuery {
+interface CommitsQuery {
   /** A folder of the repository. */
   folder: string;
   /** `base..head`; undefined: as the variables of the CI system say. */
@@ -37,7 +37,7 @@ export interface CommitsQuery {
  * `proven`: its record is that of this commit. `human`: it does not claim to be from halo. `refused`: it does so without a
  * record, or the record is that of something else.
  */
-export interface CheckedCommit {
+interface CheckedCommit {
   commit: string;
   kind: 'proven' | 'human' | 'refused';
   /** The story, or why it is refused. */

@@ -12,7 +12,7 @@ interface DiffPlaces {
   store: Pick<ArtifactStore, 'readArtifactFile'>;
 }
 
-export interface WantedDiff {
+interface WantedDiff {
   /** Undefined: the whole run. */
   story: string | undefined;
   /** An attempt at the story whose commit was sent back: only what changed after it. */

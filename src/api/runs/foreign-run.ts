@@ -10,7 +10,7 @@ import { parseUntrustedJson } from '../../lib/parse-json.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 
-export interface ForeignRun {
+interface ForeignRun {
   /** The run directory: an absolute path outside of HALO_HOME. */
   folder: string;
   /** The PRD that the user names, absolute; undefined: the one that the directory names. */

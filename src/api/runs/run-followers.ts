@@ -7,7 +7,7 @@ import type { Store } from '../../store/store.ts';
 import type { LimitedRuns, ListedRun } from './limited-runs.ts';
 
 /** Runs of a home, of which `ended` are the newest ended ones. */
-export interface RunSelection {
+interface RunSelection {
   ended: number;
   /** Only runs that this user may see; absent: all. */
   caller?: User | undefined;
@@ -225,7 +225,7 @@ export class RunTable {
 }
 
 /** Someone who follows a selection of runs. */
-export interface RunFollower {
+interface RunFollower {
   /** The runs that have changed since the frame before, newest first: at first all, or those since the given frame. */
   next(): Promise<RunFrame>;
 }

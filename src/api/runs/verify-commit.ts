@@ -29,7 +29,7 @@ import { parseConfigFile, readConfigFile, type ConfigFile } from '../../config/l
 import { resolveConfig } from '../../config/resolve.ts';
 import { readParents } from '../../git/commit/read-commits.ts';
 
-export interface VerifyQuery {
+interface VerifyQuery {
   /** A run, a part of its id, or a commit in any form that git accepts. */
   target: string;
   /** The repository in which to look for a commit. */

@@ -15,7 +15,7 @@ export interface PendingSignIn {
 /** Facts about a person, as the provider signed them. */
 export type Claims = Readonly<Record<string, unknown>> & { sub: string };
 
-export interface OidcProviderOptions {
+interface OidcProviderOptions {
   settings: OidcSettings;
   /** The address to which the provider sends users back. */
   callback: string;

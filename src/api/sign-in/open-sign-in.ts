@@ -15,7 +15,7 @@ import { USER_NAME } from '../submit/user-name.ts';
 /** How long a browser stays signed in where no provider is configured, in ms. */
 const DEFAULT_SESSION_MS = 12 * 60 * 60_000;
 
-export interface SignInParts {
+interface SignInParts {
   /** The token of the server. */
   ownerToken: string;
   home: string;

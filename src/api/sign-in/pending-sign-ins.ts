@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { PendingSignIn } from './oidc-provider.ts';
 
 /** A sign-in that a browser has begun. */
-export interface BegunSignIn {
+interface BegunSignIn {
   checks: PendingSignIn;
   /** A path of this server. */
   returnTo: string;

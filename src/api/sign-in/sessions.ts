@@ -4,7 +4,7 @@ import { hashOwnerCookie, hashToken, makeSessionSecrets, type SessionSecrets } f
 import type { Caller } from '../access/authenticate.ts';
 import { TOKEN_HOLDER } from '../submit/user-name.ts';
 
-export interface SessionsOptions {
+interface SessionsOptions {
   /** The token of the server. */
   ownerToken: string;
   users: UserFiles;

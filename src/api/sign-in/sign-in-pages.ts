@@ -26,7 +26,7 @@ export const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"
 
 const ICON_LINK = '<link rel="icon" type="image/svg+xml" href="/dashboard/icon.svg">';
 
-export interface SignInPage {
+interface SignInPage {
   /** Where the browser goes afterwards: a path of this server. */
   returnTo: string;
   /** The host of the provider; undefined: only tokens are accepted. */
@@ -57,7 +57,7 @@ ${byProvider}
   );
 }
 
-export interface SignedInPage {
+interface SignedInPage {
   /** Where the browser goes: a path of this server. */
   returnTo: string;
   pageKey: string;
@@ -80,7 +80,7 @@ location.replace(target);
 `;
 
 /** Paths of the program and the style of the dashboard. */
-export interface DashboardPage {
+interface DashboardPage {
   script: string;
   style: string;
 }

@@ -23,7 +23,7 @@ export interface SignIn {
   end(credential: Credential, from: string): Promise<void>;
 }
 
-export interface SignInRoutesOptions {
+interface SignInRoutesOptions {
   signIn: SignIn;
   /** Who has a credential. Throws API_REFUSED, TOO_MANY_REQUESTS. */
   identify: (request: FastifyRequest, credential: Credential) => Promise<Caller>;
@@ -169,7 +169,7 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
 }
 
 /** Who uses the dashboard. */
-export interface Person {
+interface Person {
   name: string;
   role: string;
   /** Whether the person may use only some repositories. */

@@ -7,7 +7,7 @@ import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { prepareSnapshot, type PreparedSnapshot } from '../../worker/snapshot/prepare-snapshot.ts';
 import { readConfig } from '../repository/repo-config.ts';
 
-export interface BuildQuery {
+interface BuildQuery {
   /** Any folder of a checkout, absolute. */
   folder: string;
   profile: string | undefined;
@@ -18,7 +18,7 @@ export interface BuildQuery {
 }
 
 /** A snapshot of the checked-out commit. */
-export interface BuiltSnapshot extends PreparedSnapshot {
+interface BuiltSnapshot extends PreparedSnapshot {
   repo: string;
   commit: string;
 }

@@ -8,7 +8,7 @@ import { listFiles } from '../../git/objects/trees.ts';
 import { namedFiles } from '../../worker/story-prompt.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
 
-export interface GuardQuery {
+interface GuardQuery {
   /** The checkout or bare repository, if it is on this machine. */
   root: string | undefined;
   /** A git directory that has the commit. */

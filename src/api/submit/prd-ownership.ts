@@ -38,7 +38,7 @@ export async function resolvePrdOwnership(
 }
 
 /** Whether a path is below a folder, but not in a git directory. */
-export async function liesIn(file: string, folder: string): Promise<boolean> {
+async function liesIn(file: string, folder: string): Promise<boolean> {
   const top = await realpath(folder).catch(() => resolve(folder));
   const parts = relative(top, file).split(sep);
   return parts[0] !== '' && parts[0] !== '..' && !parts.includes('.git');

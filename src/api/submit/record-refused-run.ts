@@ -29,7 +29,7 @@ export interface RefusedRun {
   set: string[];
 }
 
-export interface RefusalContext {
+interface RefusalContext {
   host: Host;
   args: readonly string[];
   masker: Masker;

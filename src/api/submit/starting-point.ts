@@ -8,7 +8,7 @@ import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 import type { ResolvedSubmission } from './resolve-submission.ts';
 
-export interface UnlandedQuery {
+interface UnlandedQuery {
   store: JournalStore & RunCatalog;
   home: string;
   /** The mirror must have its base commit. */
@@ -20,7 +20,7 @@ export interface UnlandedQuery {
 }
 
 /** The base commit of a run, and warnings about it. */
-export interface StartingPoint {
+interface StartingPoint {
   base: string;
   warnings: string[];
 }

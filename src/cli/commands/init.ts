@@ -119,7 +119,7 @@ function sourceText(sources: readonly string[] = []): string {
 const MAX_SOURCES = 3;
 
 /** Lets the user at the terminal change the proposal. Throws RUN_ABORTED on Ctrl-C or end of input. */
-export async function askInitChoices(proposal: InitProposal, cli: Cli): Promise<InitChoices> {
+async function askInitChoices(proposal: InitProposal, cli: Cli): Promise<InitChoices> {
   const { imports } = proposal;
   await cli.note('Enter keeps the value in brackets. Nothing is written before the last answer.', '');
   const agent = await askAgent(proposal.agent, cli);

@@ -268,12 +268,12 @@ const USER_HEADING = ['USER', 'ROLE', 'REPOSITORIES', 'TOKEN', 'EXPIRES', 'LAST 
 const ACCESS_HEADING = ['TIME (UTC)', 'EVENT', 'USER', 'DETAIL'];
 
 /** The table of users, with a row for each token. `now`: ISO 8601. */
-export function userRows(users: readonly UserView[], now: string): Cell[][] {
+function userRows(users: readonly UserView[], now: string): Cell[][] {
   return [USER_HEADING.map((text) => ({ text })), ...users.flatMap((user) => rowsOf(user, now))];
 }
 
 /** The table of the access log, the latest event last. */
-export function accessRows(events: readonly AccessEvent[]): Cell[][] {
+function accessRows(events: readonly AccessEvent[]): Cell[][] {
   const rows = events
     .toReversed()
     .map((event): Cell[] => [

@@ -13,7 +13,7 @@ export interface WantedPatch {
   since?: number;
 }
 
-export interface Patches {
+interface Patches {
   patches: { patch: Buffer; heading?: string }[];
   /** A note for the reader: that the change has not landed or, without patches, where the changes are. */
   note?: string;

@@ -4,7 +4,7 @@ import type { RunState } from '../../core/run/state.ts';
 import { findBatch, groupRuns, resolveRun } from '../options/resolve-run.ts';
 import type { Cli } from '../cli.ts';
 
-export interface NamedRuns {
+interface NamedRuns {
   references: readonly string[];
   /** A batch, by a part of its id. */
   batch?: string;

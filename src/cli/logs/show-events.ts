@@ -12,7 +12,7 @@ import { stepLines } from '../../tui/step-lines.ts';
 import { terminalColumns } from '../output/table.ts';
 import { transcriptLines } from './transcript-lines.ts';
 
-export interface ShowEvents {
+interface ShowEvents {
   operations: Operations;
   runs: readonly RunState[];
   signal: AbortSignal;

@@ -5,7 +5,7 @@ import { safeOutput } from '../../core/text/safe-text.ts';
 import { attemptOf, pathsOf, type WantedFiles } from './attempt-files.ts';
 import type { Cli } from '../cli.ts';
 
-export interface ShowFiles {
+interface ShowFiles {
   operations: Operations;
   runId: string;
   wanted: WantedFiles;

@@ -3,7 +3,7 @@ import { prunedText } from '../../core/retention/retention.ts';
 import { openSafeStream } from '../../core/text/safe-stream.ts';
 import type { Cli } from '../cli.ts';
 
-export interface ShowRaw {
+interface ShowRaw {
   operations: Operations;
   runId: string;
   story: string | undefined;

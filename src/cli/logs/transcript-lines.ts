@@ -9,7 +9,7 @@ import { defined } from '../../lib/guards.ts';
 
 type Printer = Pick<Cli, 'terminal' | 'screen' | 'paint' | 'print'>;
 
-export interface TranscriptOptions {
+interface TranscriptOptions {
   /** The run of the events: lines then name the commands that print complete logs. */
   runId?: string;
   /** The time of day, in UTC, instead of the elapsed time. */

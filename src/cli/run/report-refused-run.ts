@@ -3,7 +3,7 @@ import { toHaloError } from '../../core/failure/errors.ts';
 import type { Cli } from '../cli.ts';
 
 /** The request for a run. */
-export interface RequestedRun {
+interface RequestedRun {
   repo: string;
   /** Absolute. */
   prdPath: string;

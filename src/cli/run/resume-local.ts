@@ -9,7 +9,7 @@ import type { Cli } from '../cli.ts';
 import { carryOut, type RunHere, type Startable } from './local-run.ts';
 import { defined } from '../../lib/guards.ts';
 
-export interface ResumeRequest {
+interface ResumeRequest {
   /** A run directory, an id, or the start of an id. */
   run: string;
   /** Must have the specification of the run; if absent, the run continues with its own PRD. */

@@ -7,7 +7,7 @@ import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { withTimeout } from '../../lib/async.ts';
 import type { Cli } from '../cli.ts';
 
-export interface StopOptions {
+interface StopOptions {
   cli: Cli;
   operations: Operations;
   /** The first Ctrl-C at a terminal lets running stories finish. */

@@ -12,7 +12,7 @@ import { isRecord } from '../../lib/guards.ts';
 import type { ConfigLayer } from '../config-layer.ts';
 
 /** The settings of one file: the base settings and those of each profile. */
-export interface FileLayers {
+interface FileLayers {
   base: Setting[];
   profiles: Map<string, Setting[]>;
 }
@@ -21,7 +21,7 @@ export interface FileLayers {
 const HOST_VARIABLES = ['HALO_HOME', 'HALO_REDIS_URL', 'HALO_URL', 'HALO_TOKEN', 'HALO_PROFILE'];
 
 /** Reads the settings of a file and its profiles; adds rule violations to `problems`. */
-export function readFileLayers(file: ConfigFile, problems: string[]): FileLayers {
+function readFileLayers(file: ConfigFile, problems: string[]): FileLayers {
   const baseDir = dirname(file.path);
   const lineOf = indexTomlLines(file.text);
   const at = (key: string) => {
@@ -48,7 +48,7 @@ export function readFileLayers(file: ConfigFile, problems: string[]): FileLayers
 }
 
 /** Reads settings from `HALO_*` variables; an empty one counts as unset. A probably misspelt one is a problem. */
-export function readVariables(env: Record<string, string | undefined>, cwd: string, problems: string[]): Setting[] {
+function readVariables(env: Record<string, string | undefined>, cwd: string, problems: string[]): Setting[] {
   const keys = new Map([...CONFIG_KEYS.keys()].map((key) => [variableOf(key), key]));
   const openPrefix = `${variableOf('env')}_`;
   return Object.entries(env).flatMap(([variable, text]) => {

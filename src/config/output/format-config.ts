@@ -5,7 +5,7 @@ import { describeUnknownKey, OPEN_TABLES } from '../keys.ts';
 import { DEFAULT_ORIGIN, type Setting } from '../settings.ts';
 
 /** Selects the settings of one key or table, and optionally only those that differ from the default. */
-export interface SettingFilter {
+interface SettingFilter {
   name?: string | undefined;
   changed?: boolean | undefined;
 }

@@ -4,7 +4,7 @@ import { CONFIG_KEYS } from '../keys.ts';
 import { isForbiddenInRepository } from '../trust/trust.ts';
 
 /** Settings by key, for a new configuration. */
-export type ChosenSettings = ReadonlyMap<string, unknown>;
+type ChosenSettings = ReadonlyMap<string, unknown>;
 
 /**
  * Renders the commented `halo.toml` for `halo init`, with the values guessed from the repository and those that were

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { KeyTrust } from '../trust/key-trust.ts';
 
-export type KeyKind = 'text' | 'number' | 'boolean' | 'list' | 'table';
+type KeyKind = 'text' | 'number' | 'boolean' | 'list' | 'table';
 
 /** The types on the reference page, with the kind of TOML value for each. */
 const KINDS = {

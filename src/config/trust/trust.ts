@@ -43,7 +43,7 @@ function strictnessOf({ key, value }: Assignment): number {
 }
 
 /** The layers that count, and those to which rules apply. */
-export interface TrustedLayers {
+interface TrustedLayers {
   /** All, in order; later ones take precedence. */
   layers: ConfigLayer[];
   /** All but the `-c` options. */

@@ -1,5 +1,5 @@
 /** What happened to users and their access, and to workers. */
-export type AccessEventType =
+type AccessEventType =
   | 'user.added'
   | 'user.changed'
   | 'user.removed'

@@ -102,7 +102,7 @@ export const CLOSED_BREAKER: Breaker = { status: 'closed', signs: [] };
 /** How long other attempts wait for a running trial before they ask again, in ms. */
 const RETRY_ADMISSION_MS = 30_000;
 
-export type BreakerAdmission =
+type BreakerAdmission =
   | { admitted: true; breaker: Breaker }
   /** `until`, in ms since 1970, is when to ask again. */
   | { admitted: false; reason: string; until: number };

@@ -8,7 +8,7 @@ export const BROKEN_BASE_MODES = ['stop', 'ask', 'retry'] as const;
 export type BrokenBaseMode = (typeof BROKEN_BASE_MODES)[number];
 
 /** How a gate failed. */
-export interface GateFailure {
+interface GateFailure {
   exitCode: number | undefined;
   /** Absent if its output names no failed tests. */
   failed?: FailedTests | undefined;

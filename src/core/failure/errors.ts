@@ -55,7 +55,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-export interface ErrorOptions {
+interface ErrorOptions {
   /** How to fix it, one sentence. */
   hint?: string;
   /** The problems of a file, for programs that read errors as JSON. */

@@ -71,7 +71,7 @@ export interface FailureFacts {
   cause?: FailureCause | undefined;
 }
 
-export interface FailureKind {
+interface FailureKind {
   class: FailureClass;
   /** Overrides the rule of the class. */
   rule?: RetryRule;
@@ -116,7 +116,7 @@ export function retryName({ class: of, nth = 1, of: max = 1 }: RetryCount): stri
 }
 
 /** Which retry of how many, after which class of failure. */
-export interface RetryCount {
+interface RetryCount {
   class?: FailureClass | undefined;
   nth?: number | undefined;
   of?: number | undefined;
@@ -155,7 +155,7 @@ export interface RetryPolicy extends Readonly<Record<FailureClass, ClassPolicy>>
 /** Failures of a story by class. */
 export type FailureTally = Partial<Record<FailureClass, number>>;
 
-export interface RetryRequest {
+interface RetryRequest {
   kind: FailureKind;
   /** Earlier failures, without this one. */
   before: FailureTally;
@@ -201,7 +201,7 @@ export function backoff(
 }
 
 /** A deterministic pseudo-random number in [0, 1) for a text (FNV-1a with a final mix: short, and the same on every machine). */
-export function stableFraction(text: string): number {
+function stableFraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);

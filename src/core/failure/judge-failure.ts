@@ -32,12 +32,12 @@ export interface FailedAttempt extends AttemptRef {
   denied?: string | undefined;
 }
 
-export interface Policies {
+interface Policies {
   retry: RetryPolicy;
   breaker: BreakerPolicy;
 }
 
-export interface Judgement {
+interface Judgement {
   failure: FailureNote;
   /** Entries after the attempt's end: a retry, and possibly the opening of the run's breaker. */
   entries: JournalEntry[];

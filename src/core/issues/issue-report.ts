@@ -48,7 +48,7 @@ export function issueNumber(storyId: string): number | undefined {
 }
 
 /** What an issue should show; undefined until its story has started. */
-export function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): IssueStatus | undefined {
+function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): IssueStatus | undefined {
   switch (story.progress) {
     case 'passed':
       return 'landed';

@@ -42,7 +42,7 @@ export interface RunningCommand extends AttemptRef {
 }
 
 /** What an attempt used of one model. */
-export interface ModelUsage {
+interface ModelUsage {
   /** Undefined if the responses were not counted one by one. */
   model?: string;
   usage: Usage;
@@ -64,7 +64,7 @@ export interface AttemptEnd {
 }
 
 /** One start of an attempt. Without an end it runs, or its worker died. */
-export interface AttemptStart {
+interface AttemptStart {
   /** Of its event. */
   seq: number;
   /** ISO 8601 */

@@ -4,7 +4,7 @@ import { isDone, omit, type RunState, type StoryState } from '../run/state.ts';
 import type { JournalEvent } from './events.ts';
 
 /** Events by which users control a run. */
-export type ControlEvent = JournalEvent & {
+type ControlEvent = JournalEvent & {
   type:
     | 'run.paused'
     | 'run.resumed'

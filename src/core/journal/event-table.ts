@@ -41,7 +41,7 @@ import type { Phase } from './phase.ts';
  * - `wakes`: `halo_wait` returns
  * - `operator`: `halo up` prints a line about it
  */
-export type EventFact = 'lossy' | 'changes' | 'command' | 'audited' | 'wakes' | 'operator';
+type EventFact = 'lossy' | 'changes' | 'command' | 'audited' | 'wakes' | 'operator';
 
 export type EventType = JournalEvent['type'];
 

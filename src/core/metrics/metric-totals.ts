@@ -36,7 +36,7 @@ export interface CountedRun {
 }
 
 /** What a story waited for before it became ready: nothing, a retry, a model, or a circuit breaker. */
-export type WaitReason = 'new' | 'retry' | 'model' | 'breaker';
+type WaitReason = 'new' | 'retry' | 'model' | 'breaker';
 
 /** Every counter with its labels and its help text. */
 export const COUNTERS = {

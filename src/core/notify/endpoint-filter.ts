@@ -2,7 +2,7 @@ import { mayUseRepository } from '../access/access.ts';
 import { NOTIFICATION_GROUPS, type Notification, type NotificationType } from './notification.ts';
 
 /** Which notifications an endpoint wants. */
-export interface EndpointFilter {
+interface EndpointFilter {
   /** Types and names of groups. */
   events: readonly string[];
   /** Paths and addresses of repositories; `*` stands for any text. Absent: all. */

@@ -12,7 +12,7 @@ export const MAX_TEXT_LENGTH = {
 };
 
 /** The texts of a story for its prompt. */
-export interface StoryText {
+interface StoryText {
   description: string;
   acceptance: string[];
   notes: string;

@@ -2,7 +2,7 @@ import type { Prd, Story } from './prd.ts';
 
 /** The values of `tests.first`, from least to most strict. */
 export const TESTS_FIRST_MODES = ['off', 'report', 'on'] as const;
-export type TestsFirstMode = (typeof TESTS_FIRST_MODES)[number];
+type TestsFirstMode = (typeof TESTS_FIRST_MODES)[number];
 
 type StoryFields = Pick<Story, 'extra'>;
 type PrdFields = Pick<Prd, 'context' | 'description'>;

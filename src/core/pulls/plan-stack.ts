@@ -23,7 +23,7 @@ export interface PullBranch {
 }
 
 /** What a person needs to find a pull request. */
-export interface PullLink {
+interface PullLink {
   number: number;
   url: string;
 }

@@ -19,7 +19,7 @@ export interface Percentiles {
 }
 
 /** What one story takes, and all stories of the PRD together. */
-export interface StoryAndSum {
+interface StoryAndSum {
   story: Percentiles;
   sum: Percentiles;
 }
@@ -39,7 +39,7 @@ export interface PrdEstimate {
 }
 
 /** What the PRD will be run with, as far as it is known. */
-export interface EstimatedWith {
+interface EstimatedWith {
   agent?: string | undefined;
   model?: string | undefined;
 }

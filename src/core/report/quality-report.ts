@@ -6,7 +6,7 @@ import { effortsOf } from './story-samples.ts';
 
 /** What the results of stories can be grouped by; `day` is the day of the last attempt in UTC. */
 export const QUALITY_GROUPS = ['repo', 'user', 'agent', 'model', 'day'] as const;
-export type QualityGroup = (typeof QUALITY_GROUPS)[number];
+type QualityGroup = (typeof QUALITY_GROUPS)[number];
 
 /** The result of a story that needs no more attempts. */
 export interface StoryResult {

@@ -4,7 +4,7 @@ import type { JournalEvent } from '../journal/events.ts';
 import { isDone, type RunState, type StoryState } from '../run/state.ts';
 
 /** What a story took, with all of its attempts. */
-export interface StoryEffort {
+interface StoryEffort {
   story: StoryState;
   landed: boolean;
   /** Attempts with a verdict; those that a worker or the infrastructure interrupted do not count. */

@@ -67,7 +67,7 @@ export function secretsToConfirm(
 }
 
 /** A decision about changes, up to a commit. */
-export interface FlaggedDecision {
+interface FlaggedDecision {
   verb: 'approve' | 'land' | 'pr';
   /** The flags that it is about; without it, all. */
   flags?: readonly Flag[];

@@ -83,7 +83,7 @@ export function judgeControl(verdict: RedVerdict, exits: { red: number; control:
 }
 
 /** A locked file and the blob that it must keep. */
-export interface LockedFile {
+interface LockedFile {
   path: string;
   blob: string;
 }
@@ -146,7 +146,7 @@ export function describeHolding(holding: readonly string[]): string {
 export const FILES_PLACEHOLDER = '{files}';
 
 /** Replaced by the id of the story in `tests.files`, in a form that every file system and glob takes literally. */
-export const ID_PLACEHOLDER = '{id}';
+const ID_PLACEHOLDER = '{id}';
 
 /** The globs of the files that the tests of a story may be written to. */
 export function testGlobsOf(globs: readonly string[], { id }: { id: string }): string[] {

@@ -6,7 +6,7 @@ import { isDue } from '../../core/due.ts';
 import { formatStoryRanges } from './story-ranges.ts';
 
 /** What a run does next: the attempts that may run now, in story order, or its end. */
-export type Plan = { kind: 'attempts'; attempts: PlannedAttempt[] } | ({ kind: 'end' } & RunEnd);
+type Plan = { kind: 'attempts'; attempts: PlannedAttempt[] } | ({ kind: 'end' } & RunEnd);
 
 export interface PlannedAttempt {
   story: StoryState;

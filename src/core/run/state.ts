@@ -29,7 +29,7 @@ export interface Pause {
 }
 
 /** A user's decision on everything a run has produced, up to the commit `tip`. */
-export interface RunDecision {
+interface RunDecision {
   verdict: 'approved' | 'rejected';
   by: string;
   tip: string;

@@ -9,7 +9,7 @@ import { PACKAGE_LOCKS } from './reading-packages.ts';
  */
 
 /** What decides the result of a list of commands: the whole tree, or only some of its files. */
-export type Inputs =
+type Inputs =
   | { kind: 'tree'; why: string }
   /**
    * `inspect`: files whose content can still require the whole tree, see `findTreeDependency`. `lockfile`: the lockfile of

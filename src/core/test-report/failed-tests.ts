@@ -1,7 +1,7 @@
 import { truncate, safeOutput, safeText } from '../text/safe-text.ts';
 
 /** A failed test, as its runner printed it. */
-export interface FailedTest {
+interface FailedTest {
   name: string;
   /** `file:line`, relative to the workspace. */
   place?: string;

@@ -1,7 +1,7 @@
 import { replaceHidden, formatCodePoint, hasHidden } from './hidden-characters.ts';
 
 /** ANSI colors and cursor movements. Limited to short numeric parameters, so that no other text is removed. */
-export const STYLING = /\u001b\[\??[0-9;:]{0,40}[A-Za-z]/g;
+const STYLING = /\u001b\[\??[0-9;:]{0,40}[A-Za-z]/g;
 
 /**
  * Makes untrusted text safe to print. Control and hidden characters are replaced with their code points, e.g. `<U+202E>`.

@@ -4,7 +4,7 @@ import type { JournalEvent } from '../journal/events.ts';
 import type { RunState } from '../run/state.ts';
 
 /** A span in the JSON form of the OpenTelemetry protocol: https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
-export interface OtlpSpan {
+interface OtlpSpan {
   traceId: string;
   spanId: string;
   parentSpanId?: string;

@@ -45,6 +45,6 @@ const READ_ONLY_PROGRAMS =
   /^(cat|head|tail|sed -n|nl|less|ls|tree|pwd|find|fd|rg|grep|git (show|log|diff|status|grep|ls-files))\b/;
 
 /** Whether a shell command only reads files. A heuristic for display. */
-export function isReadOnlyCommand(command: string): boolean {
+function isReadOnlyCommand(command: string): boolean {
   return command.split(/&&|\|\|?|;|\n/).every((part) => READ_ONLY_PROGRAMS.test(part.trim()));
 }

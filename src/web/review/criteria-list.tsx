@@ -95,7 +95,7 @@ function Named({ name, place, onShow, children }: NamedProps): JSX.Element {
 }
 
 /** Where the diff adds or changes the test with this name, as reports write it: suites, then the title. */
-export function findTestPlace(files: readonly PatchFile[], test: string): Place | undefined {
+function findTestPlace(files: readonly PatchFile[], test: string): Place | undefined {
   const title = (test.split(/::| > /).at(-1) ?? '').replace(/\[[^[\]]*\]$/, '').trim();
   if (title === '') return undefined;
   for (const { path, hunks } of files.filter((file) => isTestPath(file.path)))

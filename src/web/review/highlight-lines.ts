@@ -82,7 +82,7 @@ const FILES: Record<Grammar, string> = {
 const BY_FILE = new Map(Object.entries(FILES).flatMap(([name, files]) => files.split(' ').map((file) => [file, name])));
 
 /** The language of a file, if its name says so and halo can highlight it. */
-export function findLanguage(path: string): string | undefined {
+function findLanguage(path: string): string | undefined {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase();
   return (
     BY_FILE.get(name) ?? BY_FILE.get(name.slice(name.lastIndexOf('.') + 1)) ?? BY_FILE.get(name.split('.')[0] ?? '')
@@ -90,7 +90,7 @@ export function findLanguage(path: string): string | undefined {
 }
 
 /** A part of a line. `kind` names its color. */
-export interface CodeToken {
+interface CodeToken {
   text: string;
   kind?: string;
 }

@@ -18,7 +18,7 @@ import { runPath } from '../page/read-server.ts';
 import { toSent, type UnsentComment } from './review-state.ts';
 
 /** What a person may decide about a run or story now. */
-export interface Decisions {
+interface Decisions {
   decide: boolean;
   sendBack: boolean;
   land: boolean;
@@ -126,7 +126,7 @@ export function ReviewActions({
 }
 
 /** What a decision concerns, as far as it may have flags. */
-export interface Flagged {
+interface Flagged {
   changes: readonly Change[];
   commit: string | undefined;
 }

@@ -2,7 +2,7 @@ import { TAIL_BYTES } from '../../core/journal/events.ts';
 import { readAnsi } from './log/read-ansi.ts';
 
 /** What a journal has of an output. */
-export interface OutputEnd {
+interface OutputEnd {
   lines: string[];
   /** The index of the line to show first: the first one about an error; without any, the last line. */
   start: number;

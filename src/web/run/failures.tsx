@@ -89,7 +89,7 @@ function LogLink({ attempt, runId }: { attempt: AttemptRecord; runId: string }) 
 }
 
 /** The last command of an attempt, if it failed. */
-export function failedCommandOf(attempt: AttemptRecord): ShownCommand | undefined {
+function failedCommandOf(attempt: AttemptRecord): ShownCommand | undefined {
   const last = commandsOf(attempt).findLast(({ at }) => at !== undefined);
   return last !== undefined && last.exitCode !== 0 ? last : undefined;
 }

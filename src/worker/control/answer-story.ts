@@ -14,7 +14,7 @@ import type { ControlRequest } from './control-run.ts';
 const MAX_ANSWER = 8000;
 
 /** One of both. `option`: the number of an option that the agent proposed, from 1. */
-export interface GivenAnswer {
+interface GivenAnswer {
   storyId: string;
   text?: string | undefined;
   option?: number | undefined;

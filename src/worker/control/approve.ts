@@ -66,7 +66,7 @@ export async function rejectRun(
   });
 }
 
-export interface StoryDecisionRequest {
+interface StoryDecisionRequest {
   runId: string;
   /** The person who decides. */
   by: string;
@@ -185,7 +185,7 @@ function requireHeldStory(state: RunState, { storyId, commit }: { storyId: strin
 }
 
 /** The reason of a rejection, in the form that journals keep. */
-export function reasonOf(given: string | undefined): string {
+function reasonOf(given: string | undefined): string {
   return safeLine(given ?? '', 500) || 'rejected without a reason';
 }
 

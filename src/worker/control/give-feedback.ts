@@ -141,7 +141,7 @@ function requireCommit(state: RunState, story: StoryState): string {
 }
 
 /** A comment as a user gives it: halo reads the quoted lines from the commit. */
-export interface GivenComment {
+interface GivenComment {
   path: string;
   text: string;
   /** Default: `new`. */
@@ -151,8 +151,8 @@ export interface GivenComment {
   endLine?: number | undefined;
 }
 
-export const MAX_COMMENTS = 50;
-export const MAX_COMMENT = 4000;
+const MAX_COMMENTS = 50;
+const MAX_COMMENT = 4000;
 const MAX_QUOTED_LINES = 40;
 const MAX_QUOTE = 2000;
 const MAX_FILE_BYTES = 2 * 1024 * 1024;
@@ -161,7 +161,7 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024;
  * Adds to each comment the lines that it is about, from the commit or, for the old side, from its parent or `base`. Throws USAGE for
  * a comment on a file or a line that is not there, or without a text.
  */
-export async function quoteComments(
+async function quoteComments(
   comments: readonly GivenComment[],
   { gitDir, commit, base }: { gitDir: string; commit: string; base?: string },
 ): Promise<FeedbackComment[]> {

@@ -17,7 +17,7 @@ import { continueRun } from '../run/continue-run.ts';
 import { resumeRun, type ControlRequest } from './control-run.ts';
 
 /** The differences between two PRDs, as story ids. */
-export interface PrdChanges {
+interface PrdChanges {
   changed: string[];
   added: string[];
   removed: string[];

@@ -29,7 +29,7 @@ const MAX_WHY = 500;
 /** After the end of a run, nothing is reported any more, for example to issues that fail. */
 const REPORT_FOR_MS = 14 * 86_400_000;
 
-export type IssueReporterContext = Pick<WorkerContext, 'home' | 'store' | 'log' | 'now'> & ForgeContext;
+type IssueReporterContext = Pick<WorkerContext, 'home' | 'store' | 'log' | 'now'> & ForgeContext;
 
 /** When a run is looked at again, and the size of its journal then. */
 interface Seen {

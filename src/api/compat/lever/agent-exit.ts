@@ -1,5 +1,5 @@
 /** The next step of the loop after a task agent has ended; `exit` is the exit code of the loop. */
-export type ExitDecision = { kind: 'continue'; say?: string } | { kind: 'stop'; say: string; exit: number };
+type ExitDecision = { kind: 'continue'; say?: string } | { kind: 'stop'; say: string; exit: number };
 
 /** Interprets the exit code of any task agent. */
 export function judgeExit(code: number): ExitDecision {

@@ -2,7 +2,7 @@ import { HaloError } from '../../../core/failure/errors.ts';
 import type { Task } from './tasks-file.ts';
 
 /** `none`: all tasks are completed; `human`: the next task is for a person. */
-export type Choice = { kind: 'task'; task: Task } | { kind: 'none' } | { kind: 'human'; task: Task };
+type Choice = { kind: 'task'; task: Task } | { kind: 'none' } | { kind: 'human'; task: Task };
 
 /**
  * The task that runs next: the first one that is not completed. A requested id must be that of this task. Throws

@@ -7,7 +7,7 @@ import { restoreStash, stashChanges } from '../../../git/repository/stash.ts';
 import type { Operations } from '../../operations.ts';
 import { taskName } from './run-folder.ts';
 
-export interface TaskLanding {
+interface TaskLanding {
   operations: Operations;
   runId: string;
   taskId: string;

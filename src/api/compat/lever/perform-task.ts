@@ -30,7 +30,7 @@ import { taskPrd } from './task-prd.ts';
 import { readTasks, resetTask, writeProgress, type Task } from './tasks-file.ts';
 import { findVerification } from './verification.ts';
 
-export interface TaskOptions extends Where {
+interface TaskOptions extends Where {
   /** Id of the task, which must be the next one; by default the next one. */
   taskId?: string | undefined;
   /** Start from the beginning, as if the task had never run. */
@@ -40,12 +40,12 @@ export interface TaskOptions extends Where {
 }
 
 /** Executes one run on this machine; `begin` is called before its first step, `finish` after its end. */
-export type Execute = <T>(
+type Execute = <T>(
   request: SubmitRequest,
   steps: { begin: (runId: string, operations: Operations) => Promise<void>; finish: (run: EndedRun) => Promise<T> },
 ) => Promise<T>;
 
-export interface TaskWorld {
+interface TaskWorld {
   host: Host;
   execute: Execute;
   log: (line: string) => Promise<void>;

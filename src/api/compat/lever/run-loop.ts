@@ -6,7 +6,7 @@ import { resolvePlaces, type Places, type Where } from './task-paths.ts';
 import { resolveTaskAgent, startTaskAgent } from './task-agent.ts';
 import { readTasks } from './tasks-file.ts';
 
-export interface LoopOptions extends Where {
+interface LoopOptions extends Where {
   assignee: string;
   /** Default: the variable TASK_AGENT_BIN, otherwise `halo task`. */
   taskAgent: string | undefined;
@@ -16,7 +16,7 @@ export interface LoopOptions extends Where {
   most: number;
 }
 
-export interface LoopWorld {
+interface LoopWorld {
   env: Env;
   log: (line: string) => Promise<void>;
   /** Calls the listener when the loop must stop; `passOn`: the task agent must be notified. Returns a function that ends this. */

@@ -19,14 +19,14 @@ const DEFAULTS: Record<string, RateLimit> = {
 const OTHERS: RateLimit = { rpm: 500, tpm: 200_000 };
 
 /** A request to a model; `ts` is in seconds since 1970. */
-export interface CountedRequest {
+interface CountedRequest {
   ts: number;
   model: string;
   tokens: number;
 }
 
 /** `.ralph/rate_limit.json`: the requests of the last minute, as lever's script keeps them. */
-export interface RateCache {
+interface RateCache {
   requests: CountedRequest[];
 }
 

@@ -7,7 +7,7 @@ import { HaloError } from '../../../core/failure/errors.ts';
 import { PACKAGE_ROOT } from '../../../lib/version.ts';
 
 /** A program and its arguments before the flags. */
-export interface TaskAgent {
+interface TaskAgent {
   program: string;
   words: string[];
 }
@@ -46,7 +46,7 @@ async function isProgram(path: string): Promise<boolean> {
   return executable && (await stat(path)).isFile();
 }
 
-export interface RunningAgent {
+interface RunningAgent {
   /** The exit code; 128 plus the number of the signal that ended the program, as in shells. */
   ended: Promise<number>;
   kill(signal: NodeJS.Signals): void;

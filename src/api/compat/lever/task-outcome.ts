@@ -5,7 +5,7 @@ import type { Progress } from './tasks-file.ts';
 export const MAX_RUN_ATTEMPTS = 3;
 
 /** How a run of one task ended. */
-export interface TaskEnd {
+interface TaskEnd {
   stopReason: StopReason;
   /** The agent gave a valid answer. */
   answered: boolean;

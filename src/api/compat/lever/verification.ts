@@ -3,13 +3,13 @@ import { readFileAt } from '../../../git/repository/inspect-repo.ts';
 import { splitNul } from '../../../git/process/git-output.ts';
 
 /** A commit and its repository. */
-export interface Tree {
+interface Tree {
   gitDir: string;
   commit: string;
 }
 
 /** The command that verifies a task. */
-export interface Verification {
+interface Verification {
   command: string;
   /**
    * The files of the command, relative to the repository: a task that changes them could change its own verification.

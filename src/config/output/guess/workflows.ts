@@ -56,7 +56,7 @@ const MANAGERS = ['npm', 'pnpm', 'yarn', 'bun'];
 const TOOLS = ['pytest', 'ruff', 'mypy', 'tox', 'rake', 'rspec', 'mvn', 'mvnw', 'gradle', 'gradlew'];
 
 /** Identifies a check independent of its arguments, such as `script test`, `cargo test` or `pytest`; else undefined. */
-export function subjectOf(words: readonly string[]): string | undefined {
+function subjectOf(words: readonly string[]): string | undefined {
   const [program = '', first = '', second = ''] = words;
   if (words.includes('install') || words.includes('add')) return undefined;
   if (MANAGERS.includes(program)) {

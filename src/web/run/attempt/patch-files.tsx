@@ -68,7 +68,7 @@ export function PatchFiles({ files, links }: PatchFilesProps): JSX.Element {
 }
 
 /** An attempt of a comparison, with its change of a file; `file` is undefined if it does not change it. */
-export interface ComparedSide {
+interface ComparedSide {
   attempt: number;
   href: string;
   file: PatchFile | undefined;

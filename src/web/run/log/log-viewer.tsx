@@ -11,7 +11,7 @@ interface FoundLines {
 }
 
 /** What a row shows of the search. */
-export interface RowMarks {
+interface RowMarks {
   search: string;
   isCurrent: boolean;
 }

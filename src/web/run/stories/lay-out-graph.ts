@@ -11,7 +11,7 @@ interface PlacedStory {
   y: number;
 }
 
-export interface GraphLayout {
+interface GraphLayout {
   nodes: PlacedStory[];
   /** `path` is the `d` of an SVG path. */
   edges: { from: string; to: string; path: string }[];
