@@ -5,7 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { applyDefaults } from '../../config/apply-defaults.ts';
-import { isUser } from '../../core/report/audit-report.ts';
+import { isSameUser } from '../../core/report/audit-report.ts';
 import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { countNewerCommits } from '../../git/repository/unmerged-runs.ts';
@@ -67,13 +67,23 @@ export async function openRequest(
   return { runId, by, openQueue, also };
 }
 
-/** Throws LAND_REFUSED if `[approval] by = "others"` and the user has submitted the run. */
+/** Throws LAND_REFUSED if `[approval] by = "others"` and the user has submitted the run, or changed its plan or settings. */
 export async function assertMayApprove({ store, by }: OperationContext, runId: string): Promise<void> {
-  const [{ user }, { config }] = await Promise.all([store.readState(runId), store.readRecord(runId)]);
-  if (user === undefined || !isUser(by, user) || applyDefaults(config).approval.by === 'anyone') return;
+  const [{ user, replannedBy, reconfigured }, { config }] = await Promise.all([
+    store.readState(runId),
+    store.readRecord(runId),
+  ]);
+  if (applyDefaults(config).approval.by === 'anyone') return;
+  const deeds: [string, (string | undefined)[]][] = [
+    ['submitted run', [user]],
+    ['changed the plan of run', replannedBy ?? []],
+    ['changed settings of run', (reconfigured ?? []).map((change) => change.by)],
+  ];
+  const own = deeds.find(([, authors]) => authors.some((author) => isSameUser(author, by)));
+  if (own === undefined) return;
   throw new HaloError(
     'LAND_REFUSED',
-    `${user} has submitted run ${runId}, and may not approve it (approval.by = "others").`,
+    `${by} has ${own[0]} ${runId}, and may not approve it (approval.by = "others").`,
     {
       hint: 'Ask another user with the right to approve.',
     },

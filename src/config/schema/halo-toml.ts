@@ -254,7 +254,7 @@ export const HaloToml = z.strictObject({
       [
         'word',
         'anyone',
-        'Who may approve: `anyone` with the right to, or only `others` than the user who submitted the run.',
+        'Who may approve: `anyone` with the right to, or only `others` than the users who submitted the run or changed its plan or settings.',
       ],
       tighten(['anyone', 'others']),
     ),

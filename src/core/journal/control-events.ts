@@ -125,7 +125,7 @@ function takeFeedback(story: StoryState, event: ControlEvent & { type: 'feedback
 }
 
 /** Keeps landed stories, resets changed ones and skips removed ones; the order is that of the new PRD. */
-function replan(state: RunState, { prd, prdPath, changed }: ControlEvent & { type: 'run.replanned' }): RunState {
+function replan(state: RunState, { by, prd, prdPath, changed }: ControlEvent & { type: 'run.replanned' }): RunState {
   const removed = new Map(state.stories.map((story) => [story.id, story]));
   const kept = createStories(prd, state.selected).map((story): StoryState => {
     const known = removed.get(story.id);
@@ -140,7 +140,8 @@ function replan(state: RunState, { prd, prdPath, changed }: ControlEvent & { typ
   const skipped = [...removed.values()].map((story): StoryState =>
     isDone(story) ? story : { ...omitOpenWork(story), progress: 'skipped' },
   );
-  return { ...state, stories: [...kept, ...skipped], project: prd.project, prdPath };
+  const replannedBy = [...new Set([...(state.replannedBy ?? []), by])];
+  return { ...state, stories: [...kept, ...skipped], project: prd.project, prdPath, replannedBy };
 }
 
 /** Removes the running phase and any pending approval. */

@@ -66,3 +66,10 @@ function commitOf(event: JournalEvent): string | undefined {
 export function isUser(recorded: string | undefined, user: string): boolean {
   return recorded === user || ['@', ' by '].some((end) => recorded?.startsWith(`${user}${end}`) ?? false);
 }
+
+/** Whether two recorded names are those of one user, on whatever machine and by whatever agent. */
+export function isSameUser(one: string | undefined, other: string | undefined): boolean {
+  const person = (name: string) => name.split(' by ')[0] ?? name;
+  if (one === undefined || other === undefined) return false;
+  return isUser(one, person(other)) || isUser(other, person(one));
+}

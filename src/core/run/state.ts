@@ -200,6 +200,8 @@ export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   usage: Usage;
   /** The user who submitted it. */
   user: string;
+  /** The users who replaced its plan, as recorded. */
+  replannedBy?: string[];
   /** The agent, if known. */
   agent?: string;
   /** Lower values run first. */

@@ -7,6 +7,7 @@ import { openHttp } from '../../../src/api/http/http-client.ts';
 import type { Operations } from '../../../src/api/operations.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
+import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { created } from '../../support/journal.ts';
 import { connectHttp } from '../../support/mcp-client.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -49,12 +50,26 @@ afterAll(async () => {
   await home.remove();
 });
 
+const REPLANNED = { prd: created(OWN).prd, prdPath: '-', changed: [] };
+
 let count = 0;
 async function addUser(role: 'viewer' | 'submitter' | 'operator' | 'admin', repositories?: string[]) {
   const name = `user-${(count += 1)}`;
   await owner.addUser({ name, role, ...(repositories && { repositories }) });
   const { token, id } = await owner.createToken({ name });
   return { name, token, id, operations: openHttp({ url, token }) };
+}
+
+/** A run with approval of every story by `others`, and its id. */
+async function addGuardedRun(user: string, later: JournalEntry[] = []): Promise<string> {
+  const runId = `0tbq3ccccccccc${String((count += 1)).padStart(2, '0')}`;
+  const entry = created(runId);
+  await home.addRun([{ ...entry, user, repo: { ...entry.repo, source: site.root } }, ...later]);
+  const path = join(home.host.home, 'runs', runId, 'run.json');
+  const record = JSON.parse(readFileSync(path, 'utf8')) as { config: { approval: object } };
+  const config = { ...record.config, approval: { mode: 'story', by: 'others' } };
+  writeFileSync(path, JSON.stringify({ ...record, config }));
+  return runId;
 }
 
 const git = (dir: string, ...args: string[]) => execFileSync('git', ['-C', dir, ...args], { stdio: 'pipe' }).toString();
@@ -204,21 +219,27 @@ describe('incident user-access: a user of a server reaches for what belongs to o
     await other.close();
   });
 
-  it('the submitter of a run cannot approve it with approval.by = "others"', async () => {
-    const { name, operations } = await addUser('operator');
-    const runId = '0tbq3ccccccccccc';
-    const entry = created(runId);
-    await home.addRun([{ ...entry, user: name, repo: { ...entry.repo, source: site.root } }]);
-    const path = join(home.host.home, 'runs', runId, 'run.json');
-    const record = JSON.parse(readFileSync(path, 'utf8')) as { config: { approval: object } };
-    writeFileSync(
-      path,
-      JSON.stringify({ ...record, config: { ...record.config, approval: { mode: 'story', by: 'others' } } }),
-    );
-    await expect(operations.approve({ runId, story: 'US-001' })).rejects.toMatchObject({
-      code: 'LAND_REFUSED',
-      message: expect.stringContaining('approval.by = "others"') as string,
-    });
+  it.each<[string, (name: string) => { user: string; later?: JournalEntry[] }]>([
+    ['the submitter of a run', (name) => ({ user: name })],
+    ['the submitter of a run by MCP', (name) => ({ user: `${name} by MCP` })],
+    ['who replaced its plan', (by) => ({ user: 'ben', later: [{ type: 'run.replanned', by, ...REPLANNED }] })],
+    [
+      'who replaced its plan by MCP',
+      (name) => ({ user: 'ben', later: [{ type: 'run.replanned', by: `${name} by MCP`, ...REPLANNED }] }),
+    ],
+    [
+      'who changed its gates',
+      (by) => ({ user: 'ben', later: [{ type: 'run.reconfigured', by, set: ['gates=["true"]'], change: {} }] }),
+    ],
+  ])('%s cannot approve it with approval.by = "others", but other users can', async (_, by) => {
+    const author = await addUser('operator');
+    const { user, later } = by(author.name);
+    const runId = await addGuardedRun(user, later);
+    const approve = ({ operations }: typeof author) =>
+      operations.approve({ runId, story: 'US-001' }).catch((error: unknown) => (error as Error).message);
+    expect(await approve(author)).toContain('approval.by = "others"');
+    // Nothing has been made yet that could be approved.
+    expect(await approve(await addUser('operator'))).not.toContain('approval.by');
   });
 });
 
