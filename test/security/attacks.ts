@@ -670,6 +670,11 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'literal addresses, and names that the worker resolves to such an address, are refused; the proxy decides about the others',
   ],
   [
+    'incident large-repository',
+    'fill the disk of HALO_HOME with a repository, or with a server that sends one without an end',
+    'a fetch writes no file that is larger than half of what is free and not promised to others; a larger one is removed',
+  ],
+  [
     'incident git-server',
     'push with the token of a git server, fetch other repositories with it, or have it sent elsewhere',
     'only fetches of repositories below the URLs of the user pass; requests are rebuilt; redirects stay below these URLs',

@@ -33,6 +33,8 @@ export interface GitOptions {
   durable?: boolean;
   /** Maximum address space of the process; default: unlimited. */
   memoryBytes?: number;
+  /** Maximum size of each file that it writes; it fails with "File too large" then. Default: unlimited. */
+  fileBytes?: number;
   /** Git settings that override those of all config files. */
   settings?: Readonly<Record<string, string>>;
 }
@@ -124,7 +126,7 @@ function describeCall(program: GitProgram, args: string[], options: GitOptions, 
   const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
   const more = asVariables(options.settings ?? {});
   return {
-    command: limitMemory([program.path, ...config, ...more.args, ...place, ...args], options.memoryBytes),
+    command: limit([program.path, ...config, ...more.args, ...place, ...args], options),
     options: {
       cwd: options.cwd ?? '/',
       env: { ...env, ...options.env, ...more.env },
@@ -182,10 +184,16 @@ function asVariables(settings: Readonly<Record<string, string>>): { args: string
   };
 }
 
-/** Starts the process through a shell, because Node cannot set limits for one process. */
-function limitMemory(line: string[], bytes: number | undefined): string[] {
-  if (bytes === undefined) return line;
-  return ['/bin/sh', '-c', 'ulimit -v "$0" 2>/dev/null; exec "$@"', String(Math.floor(bytes / 1024)), ...line];
+/**
+ * Starts the process through a shell, because Node cannot set limits for one process. Blocks of `ulimit -f` have 512 bytes
+ * (POSIX). Without the trap, a signal would end git without a message.
+ */
+function limit(line: string[], { memoryBytes, fileBytes }: Pick<GitOptions, 'memoryBytes' | 'fileBytes'>): string[] {
+  const limits = [
+    ...(memoryBytes === undefined ? [] : [`ulimit -v ${Math.floor(memoryBytes / 1024)} 2>/dev/null`]),
+    ...(fileBytes === undefined ? [] : [`trap '' XFSZ; ulimit -f ${Math.floor(fileBytes / 512)} 2>/dev/null`]),
+  ];
+  return limits.length === 0 ? line : ['/bin/sh', '-c', `${limits.join('; ')}; exec "$0" "$@"`, ...line];
 }
 
 function feed(input: string | Uint8Array | Readable, stdin: Writable): void {
