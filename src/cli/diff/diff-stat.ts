@@ -1,19 +1,19 @@
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { stringWidth } from '../../lib/string-width.ts';
-import { changedFiles } from './changed-files.ts';
+import { readFiles } from '../../tui/diff/read-diff.ts';
 
 const GRAPH_WIDTH = 30;
 const MAX_NAME_LENGTH = 400;
 
 /** The names of the files of a patch. */
 export function nameOnly(patch: Uint8Array): string[] {
-  return changedFiles(patch).map(({ path }) => safeLine(path, MAX_NAME_LENGTH));
+  return readFiles(patch).map(({ path }) => safeLine(path, MAX_NAME_LENGTH));
 }
 
 /** The files of a patch with their numbers of changed lines, then the sum, like `git diff --stat`. */
 export function statLines(patch: Uint8Array, paint: Paint): string[] {
-  const files = changedFiles(patch).map((file) => ({ ...file, name: safeLine(file.path, MAX_NAME_LENGTH) }));
+  const files = readFiles(patch).map((file) => ({ ...file, name: safeLine(file.path, MAX_NAME_LENGTH) }));
   const nameWidth = Math.max(0, ...files.map(({ name }) => stringWidth(name)));
   const most = Math.max(1, ...files.map(({ added, removed }) => added + removed));
   const scale = (count: number) => (most <= GRAPH_WIDTH ? count : Math.ceil((count * GRAPH_WIDTH) / most));

@@ -3,6 +3,7 @@ import { formatUsd } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { isTested, type TestFinding } from '../../core/review/criteria.ts';
+import { toChangedFiles } from '../../core/review/read-patch.ts';
 import { findDoubts, reviewRun, type ChangedFile, type StoryReview } from '../../core/review/review.ts';
 import { findStoryFindings } from '../../core/review/story-findings.ts';
 import type { Change } from '../../core/review/flags.ts';
@@ -15,7 +16,7 @@ import { wrapIndented } from '../../lib/string-width.ts';
 import type { Cli } from '../cli.ts';
 import { storyFacts, type Fact } from '../../view/facts.ts';
 import { storyWords } from '../../view/story-words.ts';
-import { changedFiles } from '../diff/changed-files.ts';
+import { readFiles } from '../../tui/diff/read-diff.ts';
 
 /** Facts about all stories of a run, or those in `wanted`, also over HTTP. Throws STORY_NOT_FOUND. */
 export async function readReview(
@@ -30,7 +31,9 @@ export async function readReview(
   for (const review of found?.stories ?? []) {
     if (wanted?.(review) === false) continue;
     const files =
-      review.commit === undefined ? undefined : changedFiles(await operations.readDiff({ runId, story: review.id }));
+      review.commit === undefined
+        ? undefined
+        : toChangedFiles(readFiles(await operations.readDiff({ runId, story: review.id })));
     const story = found?.state.stories.find(({ id }) => id === review.id);
     reviewed.push({
       ...{ review, files, doubts: files === undefined ? [] : findDoubts(review, files) },

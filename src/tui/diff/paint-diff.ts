@@ -1,18 +1,20 @@
+import { printedLine, type PatchLine } from '../../core/review/read-patch.ts';
 import { replaceHidden, formatCodePoint } from '../../core/text/hidden-characters.ts';
 import { describeHidden, formatPlaces } from '../../core/text/hidden-places.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
-import type { DiffLine, Remarks } from './read-diff.ts';
+import type { Remarks } from './read-diff.ts';
 
 /** A line of a diff in its color, without a line end. Hidden characters and bytes that are not UTF-8 are code points. */
-export function paintDiffLine({ kind, text }: DiffLine, paint: Paint): string {
+export function paintDiffLine(line: PatchLine, paint: Paint): string {
   return paint(
-    toneOf(kind, text),
-    spellIn(text, (character) => paint('mark', character)),
+    TONES[line.kind],
+    spellIn(printedLine(line), (character) => paint('mark', character)),
   );
 }
 
 /** Whether a line has characters that are printed as code points. */
-export function isSpelled({ text }: DiffLine): boolean {
+export function isSpelled(line: PatchLine): boolean {
+  const text = printedLine(line);
   return spellIn(text, () => '') !== text;
 }
 
@@ -25,20 +27,15 @@ function spellIn(text: string, show: (spelled: string) => string): string {
   });
 }
 
-function toneOf(kind: DiffLine['kind'], text: string): Tone {
-  switch (kind) {
-    case 'added':
-      return 'good';
-    case 'removed':
-      return 'bad';
-    case 'hunk':
-      return 'quiet';
-    case 'same':
-      return 'plain';
-    case 'head':
-      return text.startsWith('\\') ? 'quiet' : 'strong';
-  }
-}
+const TONES: Record<PatchLine['kind'], Tone> = {
+  file: 'strong',
+  head: 'strong',
+  hunk: 'quiet',
+  added: 'good',
+  removed: 'bad',
+  same: 'plain',
+  end: 'quiet',
+};
 
 /** Notes on a patch for the person who decides on it. */
 export function remarksText({ hidden, suspects, binary, long }: Remarks): string[] {

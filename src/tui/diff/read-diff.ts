@@ -1,15 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import { readPatch, type Patch, type PatchFile } from '../../core/review/read-patch.ts';
 import { countHidden } from '../../core/text/hidden-characters.ts';
 import { collectHidden, type HiddenPlaces } from '../../core/text/hidden-places.ts';
 import { findTokenNames } from '../../lib/secrets/token-patterns.ts';
-
-export interface DiffLine {
-  kind: 'head' | 'hunk' | 'added' | 'removed' | 'same';
-  /** Without its line end. A byte that is not UTF-8 is a lone surrogate: `\udc00` plus the byte. */
-  text: string;
-  /** The line ends with CR LF, like all lines of its file in the patch. */
-  returns: boolean;
-}
 
 /** Findings that a reviewer should know before a decision. */
 export interface Remarks {
@@ -24,94 +17,42 @@ export interface Remarks {
 }
 
 export interface ReadDiff {
-  lines: DiffLine[];
+  lines: Patch['lines'];
   remarks: Remarks;
 }
 
 const LONG_LINE = 1000;
 
-/**
- * Reads a git patch. The line counts of its headers separate headers from content, so that no content can pass for a
- * header.
- */
-export function readDiff(patch: Uint8Array): ReadDiff {
-  const texts = decode(patch).split('\n');
-  if (texts.at(-1) === '') texts.pop();
-  const lines: DiffLine[] = [];
+/** Reads a patch for a terminal. A byte that is not UTF-8 becomes a lone surrogate: `\udc00` plus the byte. */
+export function readDiff(bytes: Uint8Array): ReadDiff {
+  const { files, lines } = readPatch(decode(bytes));
+  return { lines, remarks: findRemarks(files) };
+}
+
+/** The files of a patch. */
+export function readFiles(bytes: Uint8Array): PatchFile[] {
+  return readPatch(decode(bytes)).files;
+}
+
+function findRemarks(files: readonly PatchFile[]): Remarks {
   const hidden = collectHidden();
-  const remarks: Remarks = { hidden: undefined, suspects: new Map(), binary: [], long: [] };
-  let file: { path: string; body: DiffLine[] } = { path: '', body: [] };
-  let [before, after, number] = [0, 0, 0];
-
-  function remark(text: string): void {
-    const place = `${file.path}:${number}`;
-    const characters = countHidden(text, { startsFile: number === 1 });
-    if (characters > 0) hidden.add(file.path, number, characters);
-    if (text.length > LONG_LINE) remarks.long.push(place);
-    for (const name of findTokenNames(text)) {
-      const places = remarks.suspects.get(name);
-      if (places === undefined) remarks.suspects.set(name, [place]);
-      else places.push(place);
+  const suspects: Remarks['suspects'] = new Map();
+  const long: string[] = [];
+  for (const { path, hunks } of files)
+    for (const { kind, text, returns, new: number = 0 } of hunks.flatMap(({ lines }) => lines)) {
+      if (kind !== 'added') continue;
+      const place = `${path}:${number}`;
+      const characters = countHidden(text, { startsFile: number === 1 });
+      if (characters > 0) hidden.add(path, number, characters);
+      if (text.length + (returns ? 1 : 0) > LONG_LINE) long.push(place);
+      for (const name of findTokenNames(text)) {
+        const places = suspects.get(name);
+        if (places === undefined) suspects.set(name, [place]);
+        else places.push(place);
+      }
     }
-  }
-
-  for (const text of texts) {
-    const isBody = before > 0 || after > 0;
-    const line: DiffLine = { kind: isBody ? bodyKind(text) : 'head', text, returns: false };
-    lines.push(line);
-    if (text.startsWith('\\')) {
-      // The previous line has no line end.
-      file.body.pop();
-      continue;
-    }
-    if (isBody) {
-      file.body.push(line);
-      if (line.kind !== 'added') before -= 1;
-      if (line.kind === 'removed') continue;
-      after -= 1;
-      number += 1;
-      if (line.kind === 'added') remark(text.slice(1));
-      continue;
-    }
-    const hunk = /^@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(text);
-    if (hunk !== null) {
-      line.kind = 'hunk';
-      [before, after, number] = [Number(hunk[1] ?? 1), Number(hunk[3] ?? 1), Number(hunk[2]) - 1];
-    } else if (text.startsWith('diff --git ')) {
-      markReturns(file.body);
-      file = { path: '', body: [] };
-    } else if (text.startsWith('+++ ')) file.path = nameIn(text.slice(4));
-    else if (text.startsWith('Binary files ')) remarks.binary.push(binaryName(text));
-  }
-  markReturns(file.body);
-  remarks.hidden = hidden.all();
-  return { lines, remarks };
-}
-
-function bodyKind(text: string): DiffLine['kind'] {
-  if (text.startsWith('+')) return 'added';
-  return text.startsWith('-') ? 'removed' : 'same';
-}
-
-/** Marks carriage returns, unless every line of the file ends with CR LF. */
-function markReturns(body: DiffLine[]): void {
-  if (!body.every(({ text }) => text.endsWith('\r'))) return;
-  for (const line of body) {
-    line.text = line.text.slice(0, -1);
-    line.returns = true;
-  }
-}
-
-/** The path in `b/path`. git quotes a path with control characters, and adds a tab after one with blanks. */
-export function nameIn(text: string): string {
-  const name = text.replace(/\t$/, '');
-  const plain = /^"(.*)"$/.exec(name)?.[1]?.replace(/\\(["\\])/g, '$1') ?? name;
-  return plain.replace(/^[ab]\//, '');
-}
-
-function binaryName(text: string): string {
-  const [, before = '', after = ''] = /^Binary files (.*) and (.*) differ$/.exec(text) ?? [];
-  return nameIn(after === '/dev/null' ? before : after);
+  const binary = files.filter(({ isBinary }) => isBinary).map(({ path }) => path);
+  return { hidden: hidden.all(), suspects, binary, long };
 }
 
 /** One UTF-8 character, or several ASCII characters, as bytes. */

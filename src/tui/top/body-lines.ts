@@ -1,10 +1,10 @@
 import { isRecord } from '../../lib/guards.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { printedLine, type PatchLine } from '../../core/review/read-patch.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { layOutLine, type Paint } from '../../core/transcript/transcript-line.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
 import { paintDiffLine, remarksText } from '../diff/paint-diff.ts';
-import type { DiffLine } from '../diff/read-diff.ts';
 import type { LogLine } from './followed-run.ts';
 import { KEYS, keyLabel } from './key-table.ts';
 import { bodyHeight, currentTopView, isMatch, type TopView, type TopState } from './model.ts';
@@ -68,7 +68,7 @@ export function diffLines(state: TopState, paint: Paint): string[] {
   const height = bodyHeight(state);
   const body: string[] = [];
   for (const line of lines.slice(place.offset ?? 0, (place.offset ?? 0) + height)) {
-    const sign = place.filter !== '' && isMatch(line.text, place.filter) ? '*' : ' ';
+    const sign = place.filter !== '' && isMatch(printedLine(line), place.filter) ? '*' : ' ';
     for (const part of diffTexts(line, width - 1, place.wrap)) body.push(`${sign}${paintDiffLine(part, paint)}`);
     if (body.length >= height) break;
   }
@@ -76,12 +76,12 @@ export function diffLines(state: TopState, paint: Paint): string[] {
 }
 
 /** One line, truncated or wrapped; tabs are spaces, whose width is known. */
-function diffTexts(line: DiffLine, width: number, wrap: boolean): DiffLine[] {
+function diffTexts(line: PatchLine, width: number, wrap: boolean): PatchLine[] {
   // A line may be megabytes long.
-  const text = line.text.slice(0, 4000).replace(/\t/g, '    ');
+  const text = printedLine(line).slice(0, 4000).replace(/\t/g, '    ');
   const spelled = safeLengthOf(text, width);
   const parts = wrap ? wrapIndented(spelled, Math.max(4, width)) : [truncateToWidth(spelled, width)];
-  return parts.map((part) => ({ ...line, text: part }));
+  return parts.map((part) => ({ ...line, mark: '', text: part }));
 }
 
 /** Hidden characters take more columns once they are spelled. */
@@ -94,8 +94,8 @@ function safeLengthOf(text: string, width: number): string {
 export function findDiffLine(state: TopState, { by, filter }: { by: 1 | -1; filter?: string }): number | undefined {
   const lines = state.diff?.read.lines ?? [];
   const from = currentTopView(state).offset ?? 0;
-  const isWanted = ({ kind, text }: DiffLine) =>
-    filter === undefined ? kind === 'head' && text.startsWith('diff --git ') : isMatch(text, filter);
+  const isWanted = (line: PatchLine) =>
+    filter === undefined ? line.kind === 'file' : isMatch(printedLine(line), filter);
   for (let index = from + by; index >= 0 && index < lines.length; index += by) {
     const line = lines[index];
     if (line !== undefined && isWanted(line)) return index;

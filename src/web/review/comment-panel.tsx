@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Feedback } from '../../core/review/feedback.ts';
 import { safeText } from '../../core/text/safe-text.ts';
-import type { PatchFile } from './read-patch.ts';
+import type { PatchFile } from '../../core/review/read-patch.ts';
 import { describePlace, type CommentDraft, type ReviewAction, type UnsentComment } from './review-state.ts';
 
 interface CommentCardProps {

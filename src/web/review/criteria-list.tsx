@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { isTested, type TestFinding } from '../../core/review/criteria.ts';
 import { isTestPath, type StoryReview } from '../../core/review/review.ts';
 import { safeText } from '../../core/text/safe-text.ts';
-import type { PatchFile } from './read-patch.ts';
+import type { PatchFile } from '../../core/review/read-patch.ts';
 import type { Place } from './review-state.ts';
 
 interface CriteriaListProps {

@@ -4,7 +4,8 @@ import { safeText } from '../../core/text/safe-text.ts';
 import { memo } from '../page/memo.ts';
 import { CommentCard, CommentEditor } from './comment-panel.tsx';
 import { markChanged, readTokens } from './highlight-lines.ts';
-import type { ChangedPart, DiffRow, PatchFile, PatchHunk, PatchLine } from './read-patch.ts';
+import type { PatchFile, PatchHunk, PatchLine } from '../../core/review/read-patch.ts';
+import type { ChangedPart, DiffRow } from './diff-rows.ts';
 import { isIn, type Place, type ReviewAction, type UnsentComment, type ReviewState } from './review-state.ts';
 import { useNear } from '../page/use-near.ts';
 

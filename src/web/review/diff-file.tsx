@@ -5,7 +5,8 @@ import { isTestPath } from '../../core/review/review.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { memo } from '../page/memo.ts';
 import { DiffBlock, type BlockRow, type RowContext } from './diff-block.tsx';
-import { findChangedParts, toSplitRows, toUnifiedRows, type PatchFile } from './read-patch.ts';
+import type { Patch, PatchFile } from '../../core/review/read-patch.ts';
+import { describeFile, findChangedParts, toSplitRows, toUnifiedRows } from './diff-rows.ts';
 import { isIn, type Place } from './review-state.ts';
 
 interface DiffFileProps extends Omit<RowContext, 'changedParts'> {
@@ -29,6 +30,7 @@ export const DiffFile = memo((props: DiffFileProps): JSX.Element => {
   const isOpen = isToggled ?? (isViewed !== true && !isGenerated);
   const name = safeText(file.path);
   const cut = name.lastIndexOf('/') + 1;
+  const notes = describeFile(file);
   return (
     <section class="diff-file" id={id} aria-label={name} data-path={file.path}>
       <div class="head">
@@ -68,7 +70,7 @@ export const DiffFile = memo((props: DiffFileProps): JSX.Element => {
           </label>
         )}
       </div>
-      {file.notes.length > 0 && <p class="soft notes">{file.notes.join(' ')}</p>}
+      {notes.length > 0 && <p class="soft notes">{notes.join(' ')}</p>}
       {isOpen ? (
         <PatchLines {...more} file={file} dispatch={dispatch} />
       ) : (
@@ -92,6 +94,11 @@ export const DiffFile = memo((props: DiffFileProps): JSX.Element => {
 
 const STATUS = { added: 'new', removed: 'deleted', renamed: 'renamed' };
 const GENERATED = /\.min\.(?:js|css)$|\.map$|\.snap$|\.pb\.go$|_pb2\.pyi?$|(?:^|\/)__snapshots__\//;
+
+/** What halo notes above a patch, such as that it is cut off. */
+export function PatchNotes({ notes }: Pick<Patch, 'notes'>): JSX.Element | null {
+  return notes.length === 0 ? null : <p class="notice warn">{safeText(notes.join('\n'))}</p>;
+}
 
 /** The numbers of added and removed lines. */
 export function Counts({ file: { added, removed } }: { file: Pick<PatchFile, 'added' | 'removed'> }): JSX.Element {

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { safeText } from '../../core/text/safe-text.ts';
 import { memo } from '../page/memo.ts';
 import { Counts } from './diff-file.tsx';
-import type { PatchFile } from './read-patch.ts';
+import type { PatchFile } from '../../core/review/read-patch.ts';
 
 interface FileTreeProps {
   files: readonly PatchFile[];

@@ -25,7 +25,7 @@ import swift from 'highlight.js/lib/languages/swift';
 import typescript from 'highlight.js/lib/languages/typescript';
 import xml from 'highlight.js/lib/languages/xml';
 import yaml from 'highlight.js/lib/languages/yaml';
-import type { PatchHunk, PatchLine } from './read-patch.ts';
+import type { PatchHunk, PatchLine } from '../../core/review/read-patch.ts';
 
 const GRAMMARS = {
   ...{

@@ -7,7 +7,7 @@ import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeText } from '../../core/text/safe-text.ts';
 import { Counts } from './diff-file.tsx';
 import { findFilePlace } from './criteria-list.tsx';
-import type { PatchFile } from './read-patch.ts';
+import type { PatchFile } from '../../core/review/read-patch.ts';
 import type { Place } from './review-state.ts';
 
 interface ReviewFactsProps {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useWindowEvent } from '../page/use-window-event.ts';
-import type { PatchFile } from './read-patch.ts';
+import type { PatchFile } from '../../core/review/read-patch.ts';
 import type { Place } from './review-state.ts';
 
 interface KeyHandlers {

@@ -6,7 +6,7 @@ import { EmptyState, Problem, type Person } from '../page/page-parts.tsx';
 import { readText, runPath, useLoaded } from '../page/read-server.ts';
 import { CommentPanel, EarlierFeedback } from './comment-panel.tsx';
 import { CriteriaList } from './criteria-list.tsx';
-import { DiffFile } from './diff-file.tsx';
+import { DiffFile, PatchNotes } from './diff-file.tsx';
 import { useDiffView, useStickyTop } from './diff-view.tsx';
 import { fileCount, FileTree, toTreeOrder } from './file-tree.tsx';
 import { AgentSummary } from './facts/agent-summary.tsx';
@@ -14,7 +14,7 @@ import { earlierRounds, SinceChoice, SinceDiff } from './facts/since-diff.tsx';
 import { StoryDoubts } from './facts/story-doubts.tsx';
 import { commitToReview, openFeedback } from '../../core/run/reviewed-story.ts';
 import { reviewedCommit, useRunReview, type RunReview } from './load-review.ts';
-import { readPatch, type PatchFile } from './read-patch.ts';
+import { readPatch, type Patch, type PatchFile } from '../../core/review/read-patch.ts';
 import { decisionsOf, flaggedOf, ReviewActions, SendBack } from './review-actions.tsx';
 import { ReviewFacts } from './review-facts.tsx';
 import { describeNothing, OutcomeNotice, SentBack } from './review-outcome.tsx';
@@ -47,7 +47,7 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
   const version = hasDiff ? (commit ?? `attempt ${found?.attempts}`) : undefined;
   const query = story === undefined ? '' : `?story=${encodeURIComponent(story)}`;
   const diff = useLoaded(`${runId} ${story ?? ''} ${version ?? ''}`, async () =>
-    version === undefined ? undefined : toTreeOrder(readPatch(await readText(runPath(runId, `/diff${query}`)))),
+    version === undefined ? undefined : readPatch(await readText(runPath(runId, `/diff${query}`))),
   );
   // Only the server knows whether an attempt without a commit left a diff.
   const hasLeftNothing =
@@ -96,7 +96,7 @@ export function ReviewScreen({ runId, story, run, person }: ReviewProps): JSX.El
         <Review
           key={`${of} ${version}`}
           {...{ runId, story, review, person, commit }}
-          files={diff.value}
+          patch={diff.value}
           onResult={(text) => setResult({ of, text })}
           onSent={() => setSent({ of, commit })}
         />
@@ -131,13 +131,13 @@ function StoryLinks({ review, story }: { review: RunReview; story: string | unde
 
 interface ReviewOfProps extends Omit<ReviewProps, 'run'> {
   review: RunReview;
-  files: PatchFile[];
+  patch: Patch;
   commit: string | undefined;
   onResult: (text: string) => void;
   onSent: () => void;
 }
 
-function Review({ runId, story, review, person, files, commit, onResult, onSent }: ReviewOfProps): JSX.Element {
+function Review({ runId, story, review, person, patch, commit, onResult, onSent }: ReviewOfProps): JSX.Element {
   const [state, dispatch] = useReview(`${person.name} ${runId} ${story ?? ''}`, commit);
   const [isPanelOpen, setPanelOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
@@ -145,6 +145,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   const [since, setSince] = useState<number>();
   const current = useCurrentFile();
   useStickyTop(root);
+  const files = useMemo(() => toTreeOrder(patch.files), [patch]);
   const found = review.state.stories.find(({ id }) => id === story);
   // The diff of a run has only what landed.
   const landed = new Set(review.state.stories.filter(({ commit }) => commit !== undefined).map(({ id }) => id));
@@ -183,6 +184,7 @@ function Review({ runId, story, review, person, files, commit, onResult, onSent 
   );
   return (
     <div class="review" ref={root}>
+      <PatchNotes notes={patch.notes} />
       {files.length > 0 && (
         <ReviewFacts {...{ reviews, files, onShow }} held={found?.held}>
           {reviews.length > 1 && <StoryDoubts runId={runId} reviews={reviews} />}

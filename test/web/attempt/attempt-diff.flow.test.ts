@@ -78,6 +78,16 @@ describe('the diff of an attempt', skipFor(!hasChromium && 'chromium is missing'
     await vi.waitFor(async () => expect(await first!.count()).toBe(0), PATIENCE);
   });
 
+  it('says that halo has cut it off, also in a comparison', async () => {
+    const note = 'halo: this patch is cut off, because it takes too long to make.';
+    const story = await addRun('cutoff01', `${note}\n${HELP}`);
+    await show(`${story}/attempt/1/diff`, 'US-003');
+    await page.getByText(note).waitFor();
+    await fileOf('docs/help.md').getByText('Coupons are described here.').waitFor();
+    await show(`${story}/compare/1/2`, 'US-003');
+    await page.getByText(note).waitFor();
+  });
+
   it('is not compared with one that is not kept, or that is larger than the page can read', async () => {
     const story = await addRun('notkept1', undefined, HELP + ' '.repeat(16 * 1024 * 1024));
     const { key } = (await dashboard.home.operations.getRun({ runId: 'notkept1' })).state.stories.find(

@@ -3,7 +3,7 @@ import type { StoryState } from '../../../core/run/state.ts';
 import { ChoiceOfOne, EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readText, runPath, useLoaded } from '../../page/read-server.ts';
 import { PatchFiles } from '../../run/attempt/patch-files.tsx';
-import { readPatch } from '../read-patch.ts';
+import { readPatch } from '../../../core/review/read-patch.ts';
 
 /** The attempts whose commits were sent back before the reviewed one, newest first. */
 export function earlierRounds(story: StoryState | undefined, commit: string | undefined): number[] {
@@ -47,7 +47,8 @@ export function SinceDiff({ runId, story, since, commit }: SinceDiffProps): JSX.
   );
   if (problem !== undefined) return <Problem problem={problem} />;
   if (value === undefined) return <EmptyState title="Reading the diff …" />;
-  if (value.length === 0) return <EmptyState title={`Nothing has changed since attempt ${since} was sent back.`} />;
+  if (value.lines.length === 0)
+    return <EmptyState title={`Nothing has changed since attempt ${since} was sent back.`} />;
   const note = <span class="soft">Changes since attempt {since} was sent back. Comment in the whole change.</span>;
-  return <PatchFiles files={value} links={note} />;
+  return <PatchFiles patch={value} links={note} />;
 }

@@ -3,7 +3,7 @@ import { isTested } from '../../../core/review/criteria.ts';
 import { findDoubts, type StoryReview } from '../../../core/review/review.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { readText, runPath, useLoaded } from '../../page/read-server.ts';
-import { readPatch } from '../read-patch.ts';
+import { readPatch, toChangedFiles } from '../../../core/review/read-patch.ts';
 
 /** Stories whose diffs are read, and how many at the same time. */
 const [MAX_READ, PARALLEL] = [60, 4];
@@ -74,13 +74,7 @@ async function readDoubts(
 async function readDoubtsOf(runId: string, review: StoryReview, signal: AbortSignal): Promise<string[]> {
   try {
     const patch = await readText(runPath(runId, `/diff?story=${encodeURIComponent(review.id)}`), signal);
-    const files = readPatch(patch).map(({ path, added, removed, hunks }) => ({
-      path,
-      added,
-      removed,
-      hunks: hunks.length,
-    }));
-    return findDoubts(review, files);
+    return findDoubts(review, toChangedFiles(readPatch(patch).files));
   } catch {
     return ['Its diff cannot be read.'];
   }

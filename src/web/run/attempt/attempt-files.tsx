@@ -6,7 +6,7 @@ import { exitText } from '../../../core/transcript/excerpt.ts';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readText, useLoaded } from '../../page/read-server.ts';
 import { SaveButton } from '../../page/save-button.tsx';
-import { readPatch } from '../../review/read-patch.ts';
+import { readPatch } from '../../../core/review/read-patch.ts';
 import { FileLog } from '../log/file-log.tsx';
 import { artifactUrl } from '../log/log-pages.ts';
 import { commandsOf, type ShownCommand } from '../run-journal.ts';
@@ -170,14 +170,14 @@ export function AttemptDiff({ run, attempt, folder, has, address, line }: FileVi
       </>
     );
   if (value === undefined) return <EmptyState title="Reading the diff …" />;
-  if (value.length === 0) return <EmptyState title="The attempt has changed no file." />;
+  if (value.lines.length === 0) return <EmptyState title="The attempt has changed no file." />;
   const links = (
     <>
       <SaveButton path={`${artifactUrl(run.runId, 'artifacts', path)}?whole=true`} />
       {review}
     </>
   );
-  return <PatchFiles files={value} links={links} />;
+  return <PatchFiles patch={value} links={links} />;
 }
 
 /** The files of a patch among the artifacts; a problem for one of more than 16 MiB. Undefined without a path. */

@@ -5,7 +5,8 @@ import type { StoryState } from '../../../core/run/state.ts';
 import { safeLine, safeText } from '../../../core/text/safe-text.ts';
 import { EmptyState } from '../../page/page-parts.tsx';
 import type { Loaded } from '../../page/read-server.ts';
-import type { PatchFile } from '../../review/read-patch.ts';
+import { PatchNotes } from '../../review/diff-file.tsx';
+import type { Patch } from '../../../core/review/read-patch.ts';
 import type { AttemptRecord } from '../../../core/journal/attempts.ts';
 import { useChanges } from './attempt-files.tsx';
 import type { StoryScreenProps } from './attempt-props.ts';
@@ -29,7 +30,7 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
   const [left, right] = pair;
   if (left === undefined || right === undefined) return <EmptyState title="There is no such attempt." />;
   const chosen: AttemptPair = [left, right];
-  const files = changes.flatMap(({ value }) => (value === undefined ? [] : [value]));
+  const files = changes.flatMap(({ value }) => (value === undefined ? [] : [value.files]));
   const rows = [
     ...compareFacts(journal, chosen, run.status !== 'ended'),
     // A file that is missing in an unknown diff is not an unchanged file.
@@ -69,9 +70,9 @@ export function CompareAttempts({ journal, run, view, story, attempts, numbers }
   );
 }
 
-/** Why the files that an attempt changes are not compared. */
-function UnknownDiff({ attempt, value, problem }: { attempt: number } & Loaded<PatchFile[] | undefined>) {
-  if (value !== undefined) return null;
+/** Why the files that an attempt changes are not compared, or not all of them. */
+function UnknownDiff({ attempt, value, problem }: { attempt: number } & Loaded<Patch | undefined>) {
+  if (value !== undefined) return <PatchNotes notes={value.notes} />;
   if (problem === undefined) return <p class="soft">Reading the diff of attempt {attempt} …</p>;
   if (problem.status === 404)
     return <p class="soft">The diff of attempt {attempt} is not kept, or has more than 16 MiB.</p>;

@@ -4,7 +4,7 @@ import type { Phase } from '../../../core/journal/phase.ts';
 import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { exitText } from '../../../core/transcript/excerpt.ts';
 import { formatClock } from '../../page/clock-time.tsx';
-import type { PatchFile } from '../../review/read-patch.ts';
+import type { PatchFile } from '../../../core/review/read-patch.ts';
 import { attemptMs, phaseMs, type AttemptRecord } from '../../../core/journal/attempts.ts';
 import { commandsOf, type RunJournal } from '../run-journal.ts';
 import { sumUsage } from './attempt-tables.tsx';

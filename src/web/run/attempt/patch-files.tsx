@@ -1,9 +1,10 @@
 import type { JSX } from 'preact';
 import { useReducer, useRef } from 'preact/hooks';
 import { safeLine } from '../../../core/text/safe-text.ts';
-import { Counts, DiffFile, PatchLines } from '../../review/diff-file.tsx';
+import { Counts, DiffFile, PatchLines, PatchNotes } from '../../review/diff-file.tsx';
 import { useDiffView, useStickyTop } from '../../review/diff-view.tsx';
-import type { PatchFile } from '../../review/read-patch.ts';
+import type { Patch, PatchFile } from '../../../core/review/read-patch.ts';
+import { describeFile } from '../../review/diff-rows.ts';
 import { reviewAfter } from '../../review/review-state.ts';
 
 /** What a diff on which people do not comment has no need of. */
@@ -16,13 +17,14 @@ const READ_ONLY = {
 } as const;
 
 interface PatchFilesProps {
-  files: readonly PatchFile[];
+  patch: Patch;
   /** Links to other views of the change. */
   links: JSX.Element;
 }
 
 /** The files of a patch, drawn as in the review, below a list that leads to each of them. */
-export function PatchFiles({ files, links }: PatchFilesProps): JSX.Element {
+export function PatchFiles({ patch, links }: PatchFilesProps): JSX.Element {
+  const { files, notes } = patch;
   const root = useRef<HTMLDivElement>(null);
   const { isSplit, choice } = useDiffView();
   const [{ toggled }, dispatch] = useReducer(reviewAfter, { comments: [], message: '', viewed: [], toggled: {} });
@@ -49,6 +51,7 @@ export function PatchFiles({ files, links }: PatchFilesProps): JSX.Element {
           {links}
         </span>
       </div>
+      <PatchNotes notes={notes} />
       {files.map((file, index) => (
         <DiffFile
           key={file.path}
@@ -89,7 +92,9 @@ export function ComparedFile({ path, sides }: { path: string; sides: readonly Co
             </p>
           )}
           {file === undefined && <p class="soft notes">Attempt {attempt} does not change it.</p>}
-          {file !== undefined && file.notes.length > 0 && <p class="soft notes">{file.notes.join(' ')}</p>}
+          {file !== undefined && describeFile(file).length > 0 && (
+            <p class="soft notes">{describeFile(file).join(' ')}</p>
+          )}
           {file !== undefined && <PatchLines {...READ_ONLY} file={file} isSplit={false} dispatch={ignore} />}
         </section>
       ))}
@@ -98,8 +103,8 @@ export function ComparedFile({ path, sides }: { path: string; sides: readonly Co
 }
 
 /** A text that is equal for two files of patches if they change a file in the same way. */
-export function contentOf({ status, from, notes, hunks }: PatchFile): string {
-  return JSON.stringify([status, from, notes, hunks]);
+export function contentOf({ status, from, modes, isBinary, hunks }: PatchFile): string {
+  return JSON.stringify([status, from, modes, isBinary, hunks]);
 }
 
 function ignore(): void {

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { kindOfLine } from '../../../core/review/read-patch.ts';
 import { safeText } from '../../../core/text/safe-text.ts';
 import { openEvents } from '../../page/read-events.ts';
 import { readJson, toRequestFailed, type RequestFailed } from '../../page/read-server.ts';
@@ -110,8 +111,8 @@ export function FileLog(props: FileLogProps): JSX.Element {
   );
 }
 
+/** Only a part of the patch is known: `--- a/x` looks like a removed line, so that no removed line looks like a header. */
 function diffClass(text: string): string {
-  if (/^(?:\+\+\+|---|diff |index )/.test(text)) return 'diff-head';
-  if (text.startsWith('@@')) return 'diff-hunk';
-  return text.startsWith('+') ? 'diff-added' : text.startsWith('-') ? 'diff-removed' : '';
+  const kind = kindOfLine(text);
+  return `diff-${kind === 'file' ? 'head' : kind}`;
 }
