@@ -15,6 +15,8 @@ export interface ForgeAccess {
   baseUrl: string;
   /** Headers with the token. */
   headers: Record<string, string>;
+  /** Values for names in all routes: those of the project. */
+  params?: Record<string, string>;
   /** How long a request waits for a rate limit at most, in ms. */
   maxWaitMs?: number;
   /** How long a response may take, and how often a read is tried. */
@@ -82,7 +84,7 @@ export class ForgeClient<R extends string> {
   /** One response. Throws FORGE_FAILED for every status that is not a success, except 404 and 410. */
   async call(route: R, { params = {}, query = {}, body, mayMove = false }: ForgeCall = {}): Promise<ForgeResponse> {
     const [method = '', path = ''] = this.routes[route].split(' ');
-    const url = `${this.access.baseUrl}${fillIn(path, params)}${queryOf(query)}`;
+    const url = `${this.access.baseUrl}${fillIn(path, { ...this.access.params, ...params })}${queryOf(query)}`;
     const isRead = method === 'GET';
     const { maxTries = MAX_TRIES, maxWaitMs = DEFAULT_WAIT_MS, signal } = this.access;
     const { wait = (ms: number) => sleep(ms, signal) } = this.access;
@@ -116,6 +118,20 @@ export class ForgeClient<R extends string> {
       if (isRead && etag !== null && response.ok) this.remember(url, { etag, result });
       return result;
     }
+  }
+
+  /** The value of a response. Throws FORGE_FAILED also for 404 and 410. */
+  async require(route: R, call: ForgeCall = {}): Promise<unknown> {
+    const { value, isMissing } = await this.call(route, call);
+    if (isMissing) throw notFound(this.access.baseUrl);
+    return value;
+  }
+
+  /** A part of a response. Throws FORGE_FAILED if it has another form. */
+  parse<T>(shape: z.ZodType<T>, value: unknown): T {
+    const { data, success } = shape.safeParse(value);
+    if (!success) throw malformed(this.access.baseUrl);
+    return data;
   }
 
   /** All pages of a list. Throws FORGE_FAILED if there are too many. */
@@ -261,32 +277,16 @@ function tooLong(baseUrl: string): HaloError {
   });
 }
 
-export function notFound(baseUrl: string): HaloError {
+function notFound(baseUrl: string): HaloError {
   return new HaloError('FORGE_FAILED', `The forge ${baseUrl} has no such project, or the token may not read it.`, {
     hint: 'Check the name of the project and the permissions of the token.',
   });
 }
 
-export function malformed(baseUrl: string): HaloError {
+function malformed(baseUrl: string): HaloError {
   return new HaloError('FORGE_FAILED', `The forge ${baseUrl} sent a response that halo does not understand.`, {
     hint: 'Check `url` below [forge]: it is the base URL of the API.',
   });
-}
-
-/** A part of a response. Throws FORGE_FAILED if it has another form. */
-export function readShape<T>(shape: z.ZodType<T>, value: unknown, baseUrl: string): T {
-  const { data, success } = shape.safeParse(value);
-  if (!success) throw malformed(baseUrl);
-  return data;
-}
-
-/** How an adapter reaches its API. */
-export interface TokenAccess extends Omit<ForgeAccess, 'headers'> {
-  token: string;
-}
-
-export function assertFound({ isMissing }: { isMissing: boolean }, baseUrl: string): void {
-  if (isMissing) throw notFound(baseUrl);
 }
 
 /** Reads the JSON of a response; undefined if it is not JSON. Throws FORGE_FAILED if it is longer than `maxBytes`. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { PullChecks, PullReview } from '../core/pulls/pull-feedback.ts';
-import { defined } from '../lib/guards.ts';
-import { malformed } from './forge-client.ts';
+import type { ForgeAccess, ForgeClient, ForgeResponse, Route } from './forge-client.ts';
 
 /** An issue of a project. Its texts are written by others: they are data. */
 export interface Issue {
@@ -83,6 +82,22 @@ export interface PullReviews {
   readChecks(commit: string): Promise<PullChecks>;
 }
 
+/** One kind of forge. `project`: its name on the forge; `access` has its `params`. */
+export interface ForgeAdapter {
+  /** Base URL of its API, if it has one server for all. */
+  url?: string;
+  headers(this: void, token: string): Record<string, string>;
+  /** What the routes call a project. */
+  params(this: void, project: string): Record<string, string>;
+  openIssues(this: void, access: ForgeAccess): Forge;
+  openPulls(this: void, access: ForgeAccess, project: string): PullRequests;
+  openReviews(this: void, access: ForgeAccess): PullReviews;
+  /** A read that every sufficient token may make, whatever its projects are. */
+  probe: Route;
+  /** The permission that a token lacks, according to the response to the probe. */
+  findMissing(this: void, response: ForgeResponse, withReports: boolean): string | undefined;
+}
+
 /** Whether halo has set a status. */
 export function isOwnStatus(context: string): boolean {
   return context.startsWith('halo/');
@@ -142,76 +157,8 @@ function isReopening({ event, state, type }: z.output<typeof EventShape>): boole
   return event === 'reopened' || state === 'reopened' || type === 'reopen';
 }
 
-/** The routes that GitHub and Gitea share. */
-export const COMMON_ROUTES = {
-  issues: {
-    project: 'GET /repos/{owner}/{repo}',
-    issues: 'GET /repos/{owner}/{repo}/issues',
-    issue: 'GET /repos/{owner}/{repo}/issues/{number}',
-    edit: 'PATCH /repos/{owner}/{repo}/issues/{number}',
-    comments: 'GET /repos/{owner}/{repo}/issues/{number}/comments',
-    comment: 'POST /repos/{owner}/{repo}/issues/{number}/comments',
-    label: 'POST /repos/{owner}/{repo}/issues/{number}/labels',
-    unlabel: 'DELETE /repos/{owner}/{repo}/issues/{number}/labels/{label}',
-    compare: 'GET /repos/{owner}/{repo}/compare/{range}',
-  },
-  pulls: {
-    pulls: 'GET /repos/{owner}/{repo}/pulls',
-    create: 'POST /repos/{owner}/{repo}/pulls',
-    edit: 'PATCH /repos/{owner}/{repo}/pulls/{number}',
-    status: 'POST /repos/{owner}/{repo}/statuses/{commit}',
-  },
-  reviews: {
-    pull: 'GET /repos/{owner}/{repo}/pulls/{number}',
-    reviews: 'GET /repos/{owner}/{repo}/pulls/{number}/reviews',
-    permission: 'GET /repos/{owner}/{repo}/collaborators/{user}/permission',
-    statuses: 'GET /repos/{owner}/{repo}/commits/{commit}/status',
-  },
-} as const;
+const ProjectShape = z.looseObject({ default_branch: z.string() });
 
-const IssueShape = z.looseObject({
-  number: z.int().positive(),
-  title: z.string(),
-  body: z.string().nullish(),
-  state: z.string(),
-  labels: z.array(z.union([z.string(), z.looseObject({ name: z.string() })])).nullish(),
-  pull_request: z.unknown().optional(),
-});
-
-export const ProjectShape = z.looseObject({ default_branch: z.string() });
-
-/** Undefined: it is a pull request. Gitea has the same form. */
-export function toIssue(value: unknown, baseUrl: string): Issue | undefined {
-  const { data } = IssueShape.safeParse(value);
-  if (data === undefined) throw malformed(baseUrl);
-  if (data.pull_request !== undefined && data.pull_request !== null) return undefined;
-  const { number, title, body, state, labels } = data;
-  const names = (labels ?? []).map((label) => (typeof label === 'string' ? label : label.name));
-  return { number, title, body: body ?? '', labels: names, isClosed: state !== 'open' };
-}
-
-export const PullShape = z.looseObject({
-  number: z.int().positive(),
-  node_id: z.string().optional(),
-  html_url: z.string(),
-  state: z.string(),
-  draft: z.boolean().nullish(),
-  merged_at: z.string().nullish(),
-  merged: z.boolean().nullish(),
-  labels: z.array(z.looseObject({ name: z.string() })).nullish(),
-  base: z.looseObject({ ref: z.string() }),
-  head: z.looseObject({ sha: z.string().nullish() }).nullish(),
-});
-
-/** Gitea has the same form. */
-export function toPull(value: unknown, baseUrl: string): Pull {
-  const { data } = PullShape.safeParse(value);
-  if (data === undefined) throw malformed(baseUrl);
-  const isMerged = data.merged === true || typeof data.merged_at === 'string';
-  const state = isMerged ? 'merged' : data.state === 'open' ? 'open' : 'closed';
-  const labels = (data.labels ?? []).map(({ name }) => name);
-  return {
-    ...{ number: data.number, url: data.html_url, state, isDraft: data.draft === true, labels, base: data.base.ref },
-    ...defined({ head: data.head?.sha ?? undefined }),
-  };
+export async function readDefaultBranch(client: ForgeClient<'project'>): Promise<string> {
+  return client.parse(ProjectShape, await client.require('project')).default_branch;
 }

@@ -1,21 +1,35 @@
 import { z } from 'zod';
 import { HaloError } from '../core/failure/errors.ts';
 import type { PullReview, ReviewComment } from '../core/pulls/pull-feedback.ts';
+import { safeLine } from '../core/text/safe-text.ts';
 import { memoizeAsync } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
-import { assertFound, ForgeClient, malformed, notFound, readShape, type TokenAccess } from './forge-client.ts';
+import { ForgeClient, type ForgeAccess, type ForgeResponse } from './forge-client.ts';
 import {
   findComment,
   isOwnStatus,
   isReopenedSince,
-  ProjectShape,
+  readDefaultBranch,
   type Forge,
+  type ForgeAdapter,
   type Issue,
   type Pull,
   type PullContent,
   type PullRequests,
   type PullReviews,
 } from './forge.ts';
+
+/** GitLab. A project is its path, such as `group/subgroup/project`. */
+export const gitlab: ForgeAdapter = {
+  url: 'https://gitlab.com/api/v4',
+  headers: (token) => ({ 'private-token': token }),
+  params: (project) => ({ id: project }),
+  openIssues,
+  openPulls,
+  openReviews,
+  probe: 'GET /personal_access_tokens/self',
+  findMissing: findMissingScope,
+};
 
 const ISSUE_ROUTES = {
   project: 'GET /projects/{id}',
@@ -28,45 +42,39 @@ const ISSUE_ROUTES = {
   branches: 'GET /projects/{id}/repository/commits/{commit}/refs',
 } as const;
 
-export const GITLAB_URL = 'https://gitlab.com/api/v4';
+const PAGE = { per_page: 100 };
 
-/** Opens the issues of a project on GitLab. `project`: its path, such as `group/subgroup/project`. */
-export function openGitLab(project: string, { token, ...access }: TokenAccess): Forge {
-  const { baseUrl } = access;
-  const headers = gitlabHeaders(token);
-  const client = new ForgeClient(ISSUE_ROUTES, { ...access, headers });
-  const at = (number?: number) => ({ id: project, ...defined({ number }) });
-  const edit = async (number: number, body: Record<string, string>) =>
-    assertFound(await client.call('edit', { params: at(number), body }), baseUrl);
+function openIssues(access: ForgeAccess): Forge {
+  const client = new ForgeClient(ISSUE_ROUTES, access);
+  const edit = async (number: number, body: Record<string, string>) => {
+    await client.require('edit', { params: { number }, body });
+  };
   return {
     async listIssues(label) {
-      const query = { state: 'opened', labels: label, per_page: 100, order_by: 'created_at', sort: 'asc' };
-      return (await client.list('issues', { params: at(), query })).map((each) => toGitLabIssue(each, baseUrl));
+      const query = { state: 'opened', labels: label, ...PAGE, order_by: 'created_at', sort: 'asc' };
+      return (await client.list('issues', { query })).map((each) => client.parse(IssueShape, each));
     },
     async findIssue(number) {
-      const { value, isMissing } = await client.call('issue', { params: at(number), mayMove: true });
-      if (!isMissing) return isMoved(value) ? undefined : toGitLabIssue(value, baseUrl);
+      const { value, isMissing } = await client.call('issue', { params: { number }, mayMove: true });
+      if (!isMissing) return isMoved(value) ? undefined : client.parse(IssueShape, value);
       // A project that the token may not read any more says nothing about its issues.
-      assertFound(await client.call('project', { params: at() }), baseUrl);
+      await client.require('project');
       return undefined;
     },
     hasComment: (number, text, since) => {
-      const query = { per_page: 100, sort: 'desc', order_by: 'created_at' };
-      return findComment(client.pages('comments', { params: at(number), query }), text, since);
+      const query = { ...PAGE, sort: 'desc', order_by: 'created_at' };
+      return findComment(client.pages('comments', { params: { number }, query }), text, since);
     },
-    wasReopened: (number, since) =>
-      isReopenedSince(client.pages('events', { params: at(number), query: { per_page: 100 } }), since),
+    wasReopened: (number, since) => isReopenedSince(client.pages('events', { params: { number }, query: PAGE }), since),
     async comment(number, text) {
-      assertFound(await client.call('comment', { params: at(number), body: { body: text } }), baseUrl);
+      await client.require('comment', { params: { number }, body: { body: text } });
     },
     addLabel: (number, label) => edit(number, { add_labels: label }),
     removeLabel: (number, label) => edit(number, { remove_labels: label }),
     closeIssue: (number) => edit(number, { state_event: 'close' }),
     async hasLanded(commit) {
-      const about = await client.call('project', { params: at() });
-      const branch = ProjectShape.safeParse(about.value).data?.default_branch;
-      if (branch === undefined) throw notFound(baseUrl);
-      const call = { params: { ...at(), commit }, query: { type: 'branch', per_page: 100 } };
+      const branch = await readDefaultBranch(client);
+      const call = { params: { commit }, query: { type: 'branch', ...PAGE } };
       if ((await client.call('branches', call)).isMissing) return false;
       const branches = await client.list('branches', call);
       return branches.some((each) => BranchShape.safeParse(each).data?.name === branch);
@@ -74,30 +82,23 @@ export function openGitLab(project: string, { token, ...access }: TokenAccess): 
   };
 }
 
-export function gitlabHeaders(token: string): Record<string, string> {
-  return { 'private-token': token };
-}
-
-const IssueShape = z.looseObject({
-  iid: z.int().positive(),
-  title: z.string(),
-  description: z.string().nullish(),
-  state: z.string(),
-  labels: z.array(z.string()),
-});
+const IssueShape = z
+  .looseObject({
+    iid: z.int().positive(),
+    title: z.string(),
+    description: z.string().nullish(),
+    state: z.string(),
+    labels: z.array(z.string()),
+  })
+  .transform(({ iid: number, title, description, state, labels }): Issue => {
+    return { number, title, body: description ?? '', labels, isClosed: state !== 'opened' };
+  });
 const MovedShape = z.looseObject({ moved_to_id: z.int().nullish() });
 const BranchShape = z.looseObject({ type: z.string(), name: z.string() });
 
 /** The closed issue that remains of an issue in another project. */
 function isMoved(value: unknown): boolean {
   return typeof MovedShape.safeParse(value).data?.moved_to_id === 'number';
-}
-
-function toGitLabIssue(value: unknown, baseUrl: string): Issue {
-  const { data } = IssueShape.safeParse(value);
-  if (data === undefined) throw malformed(baseUrl);
-  const { iid: number, title, description, state, labels } = data;
-  return { number, title, body: description ?? '', labels, isClosed: state !== 'opened' };
 }
 
 const PULL_ROUTES = {
@@ -111,46 +112,38 @@ const PULL_ROUTES = {
 
 const STATES = { pending: 'pending', success: 'success', failure: 'failed' } as const;
 
-/** Opens the merge requests of a project on GitLab. `project`: its path. */
-export function openGitLabPulls(project: string, { token, ...access }: TokenAccess): PullRequests {
-  const { baseUrl } = access;
-  const client = new ForgeClient(PULL_ROUTES, { ...access, headers: gitlabHeaders(token) });
-  const at = { id: project };
+function openPulls(access: ForgeAccess): PullRequests {
+  const client = new ForgeClient(PULL_ROUTES, access);
   return {
     async findPull(branch, known) {
-      const isOwn = (value: unknown) => isFrom(value, branch);
-      const { value } = known === undefined ? {} : await client.call('pull', { params: { ...at, number: known } });
-      if (isOwn(value) && toMergeRequest(value, baseUrl).state === 'open') return toMergeRequest(value, baseUrl);
+      const { value } = known === undefined ? {} : await client.call('pull', { params: { number: known } });
+      const pull = findPullFrom([value], branch);
+      if (pull?.state === 'open') return pull;
       // Anyone may open many from a branch of this name in a fork.
-      const { value: about } = await client.call('project', { params: at });
+      const { value: about } = await client.call('project');
       const id = ProjectIdShape.safeParse(about).data?.id;
-      const query = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc', per_page: 100 };
+      const query = { source_branch: branch, state: 'all', order_by: 'created_at', sort: 'desc', ...PAGE };
       const asked = { ...query, ...defined({ source_project_id: id }) };
-      for await (const page of client.pages('pulls', { params: at, query: asked })) {
-        const own = page?.find(isOwn);
-        if (own !== undefined) return toMergeRequest(own, baseUrl);
+      for await (const page of client.pages('pulls', { query: asked })) {
+        const own = findPullFrom(page ?? [], branch);
+        if (own !== undefined) return own;
       }
       return undefined;
     },
     async createPull({ branch, base, ...content }) {
       const body = { source_branch: branch, target_branch: base, ...contentOf(content) };
-      const created = await client.call('create', { params: at, body });
-      assertFound(created, baseUrl);
-      return toMergeRequest(created.value, baseUrl);
+      return toPull(client.parse(PullShape, await client.require('create', { body })));
     },
     async updatePull(number, { base, ...content }) {
       const body = { ...contentOf(content), ...defined({ target_branch: base }) };
-      assertFound(await client.call('edit', { params: { ...at, number }, body }), baseUrl);
+      await client.require('edit', { params: { number }, body });
     },
     async setStatus(commit, { context, state, description }) {
       const body = { state: STATES[state], name: context, description };
-      const setting = client.call('status', { params: { ...at, commit }, body });
-      const set = await setting.catch((error: unknown) => {
+      await client.require('status', { params: { commit }, body }).catch((error: unknown) => {
         // GitLab refuses a status that the commit has already.
-        if (error instanceof HaloError && /Cannot transition status/i.test(error.message)) return undefined;
-        throw error;
+        if (!(error instanceof HaloError && /Cannot transition status/i.test(error.message))) throw error;
       });
-      if (set !== undefined) assertFound(set, baseUrl);
     },
   };
 }
@@ -162,12 +155,12 @@ function contentOf({ title, body, isDraft }: PullContent) {
 
 const ProjectIdShape = z.looseObject({ id: z.int().positive() });
 
-/** Those of forks have the same branch, perhaps, but another project. */
-function isFrom(value: unknown, branch: string): boolean {
-  const { data } = PullShape.safeParse(value);
-  return (
-    data !== undefined && data.source_project_id === data.target_project_id && (data.source_branch ?? branch) === branch
-  );
+/** The first one from a branch of the project itself. Those of forks have the same branch, perhaps, but another project. */
+function findPullFrom(values: readonly unknown[], branch: string): Pull | undefined {
+  const found = values
+    .flatMap((value) => PullShape.safeParse(value).data ?? [])
+    .find((pull) => pull.source_project_id === pull.target_project_id && (pull.source_branch ?? branch) === branch);
+  return found && toPull(found);
 }
 
 const PullShape = z.looseObject({
@@ -183,14 +176,17 @@ const PullShape = z.looseObject({
   sha: z.string().nullish(),
 });
 
-function toMergeRequest(value: unknown, baseUrl: string): Pull {
-  const { data } = PullShape.safeParse(value);
-  if (data === undefined) throw malformed(baseUrl);
+function toPull({
+  iid: number,
+  web_url: url,
+  labels,
+  target_branch: base,
+  sha,
+  ...data
+}: z.output<typeof PullShape>): Pull {
   const state = data.state === 'merged' ? 'merged' : data.state === 'opened' ? 'open' : 'closed';
-  return {
-    ...{ number: data.iid, url: data.web_url, state, isDraft: data.draft === true, labels: data.labels ?? [] },
-    ...{ base: data.target_branch, ...defined({ head: data.sha ?? undefined }) },
-  };
+  const known = { number, url, state, isDraft: data.draft === true, labels: labels ?? [], base } as const;
+  return { ...known, ...defined({ head: sha ?? undefined }) };
 }
 
 const REVIEW_ROUTES = {
@@ -201,42 +197,37 @@ const REVIEW_ROUTES = {
   statuses: 'GET /projects/{id}/repository/commits/{commit}/statuses',
 } as const;
 
-const PAGE = { per_page: 100 };
 /** The role Developer, which may push. */
 const DEVELOPER = 30;
 
 /**
- * Opens the reviews and checks of merge requests on GitLab. `project`: its path. A review of GitLab has no address: it is
- * what a reviewer who requests changes has written in threads that are not resolved, and the newest of these comments
- * identifies it.
+ * A review of GitLab has no address: it is what a reviewer who requests changes has written in threads that are not
+ * resolved, and the newest of these comments identifies it.
  */
-export function openGitLabReviews(project: string, { token, ...access }: TokenAccess): PullReviews {
-  const { baseUrl } = access;
-  const parse = <T>(shape: z.ZodType<T>, value: unknown) => readShape(shape, value, baseUrl);
-  const client = new ForgeClient(REVIEW_ROUTES, { ...access, headers: gitlabHeaders(token) });
-  const at = { id: project };
+function openReviews(access: ForgeAccess): PullReviews {
+  const client = new ForgeClient(REVIEW_ROUTES, access);
   const askMayPush = async (user: number) => {
-    const { value } = await client.call('member', { params: { ...at, user } });
+    const { value } = await client.call('member', { params: { user } });
     return (MemberShape.safeParse(value).data?.access_level ?? 0) >= DEVELOPER;
   };
   const readPull: PullReviews['readPull'] = async (number) => {
-    const { value, isMissing } = await client.call('pull', { params: { ...at, number } });
-    return isMissing ? undefined : toMergeRequest(value, baseUrl);
+    const { value, isMissing } = await client.call('pull', { params: { number } });
+    return isMissing ? undefined : toPull(client.parse(PullShape, value));
   };
   return {
     readPull,
     async listReviews(number) {
       const mayPush = memoizeAsync(askMayPush);
-      const params = { ...at, number };
+      const params = { number };
       const reviewers = (await client.list('reviewers', { params, query: PAGE })).map((each) =>
-        parse(ReviewerShape, each),
+        client.parse(ReviewerShape, each),
       );
       const asking = reviewers.filter(({ state }) => state === 'requested_changes');
       const pull = asking.length === 0 ? undefined : await readPull(number);
       if (pull === undefined) return [];
       const threads = await client.list('discussions', { params, query: PAGE });
       // The first note of each thread: replies and plain comments ask for nothing new.
-      const notes = threads.flatMap((each) => parse(ThreadShape, each).notes.slice(0, 1));
+      const notes = threads.flatMap((each) => client.parse(ThreadShape, each).notes.slice(0, 1));
       const started = notes.filter(({ system, resolvable }) => system !== true && resolvable === true);
       const reviews: PullReview[] = [];
       for (const { user } of asking) {
@@ -259,8 +250,8 @@ export function openGitLabReviews(project: string, { token, ...access }: TokenAc
       return reviews;
     },
     async readChecks(commit) {
-      const listed = await client.listFirst('statuses', { params: { ...at, commit }, query: PAGE });
-      const others = listed.map((each) => parse(StatusShape, each)).filter(({ name }) => !isOwnStatus(name));
+      const listed = await client.listFirst('statuses', { params: { commit }, query: PAGE });
+      const others = listed.map((each) => client.parse(StatusShape, each)).filter(({ name }) => !isOwnStatus(name));
       return {
         isRunning: others.some(({ status }) => RUNNING.includes(status)),
         failed: others
@@ -324,4 +315,13 @@ function toComment({ body, position }: z.output<typeof NoteShape>): ReviewCommen
     ...defined({ line: (isOld ? oldLine : newLine) ?? undefined }),
     text: body,
   };
+}
+
+const TokenShape = z.looseObject({ scopes: z.array(z.string()) });
+
+/** A server before 15.5 does not know this request. */
+function findMissingScope({ value, isMissing }: ForgeResponse, withReports: boolean): string | undefined {
+  const scopes = isMissing ? undefined : TokenShape.safeParse(value).data?.scopes;
+  if (scopes === undefined || scopes.includes('api') || (!withReports && scopes.includes('read_api'))) return undefined;
+  return `the scope \`${withReports ? 'api' : 'read_api'}\`: it has ${safeLine(scopes.join(', '), 200) || 'none'}`;
 }
