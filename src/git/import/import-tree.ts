@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { validateChanges, type ValidatedChanges } from './change-policy.ts';
 import { IMPORT_LIMITS, limitsAsViolation, policyViolation, type ImportLimits } from './import-limits.ts';
@@ -9,7 +8,7 @@ import { candidatePath, createScratchRepo } from '../repository/scratch-repo.ts'
 import { scanChanges, type Additions, type ChangeScan } from './scan-secrets.ts';
 import { ABSENT, diffTrees, type RawChange } from '../objects/trees.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { git, gitFailure, gitStream, gitText, tryGit } from '../process/git.ts';
+import { git, gitFailure, gitText, tryGit } from '../process/git.ts';
 import { defined } from '../../lib/guards.ts';
 
 export interface ImportRequest {
@@ -19,8 +18,8 @@ export interface ImportRequest {
   base: string;
   /** The id of the packed tree as reported by the exporter: hostile. */
   tree: string;
-  /** A thin pack with the objects of `tree` that `base` lacks: hostile. Always read to its end. */
-  pack: Readable;
+  /** A file with a thin pack of the objects of `tree` that `base` lacks: hostile. */
+  packFile: string;
   limits?: Partial<ImportLimits>;
   /** Finds the secrets that must not land. */
   masker: Pick<Masker, 'scan'>;
@@ -56,21 +55,18 @@ export function importTree(request: ImportRequest): Promise<ImportResult> {
 }
 
 async function importChecked(request: ImportRequest): Promise<ImportResult> {
-  const { scratchDir, base, tree, pack, masker, onSecret, isAllowed = () => false, signal } = request;
+  const { scratchDir, base, tree, packFile, masker, onSecret, isAllowed = () => false, signal } = request;
   const limits = { ...IMPORT_LIMITS, ...request.limits };
   assertObjectId(base, 'The base commit');
-  pack.on('error', () => undefined); // it may fail before git reads it; receivePack checks `errored`
-  if (!isObjectId(tree) || tree.length !== base.length) {
-    pack.resume();
+  if (!isObjectId(tree) || tree.length !== base.length)
     throw policyViolation(undefined, 'it does not start with the id of a tree');
-  }
   const quarantine = join(scratchDir, 'quarantine.git');
   const candidate = candidatePath(scratchDir);
   await rm(quarantine, { recursive: true, force: true });
   await createScratchRepo(quarantine);
   const index = { gitDir: candidate, file: join(scratchDir, 'index'), signal };
   try {
-    await allSettled([receivePack({ quarantine, pack, limits, signal }), readBaseIndex(index, base)]);
+    await allSettled([receivePack({ quarantine, packFile, limits, signal }), readBaseIndex(index, base)]);
     const changes = await diffTrees({
       gitDir: quarantine,
       from: base,
@@ -87,7 +83,6 @@ async function importChecked(request: ImportRequest): Promise<ImportResult> {
     await writeTree(index, tree);
     return { tree, changed: changes.map(toFileChange), large, ...additions };
   } finally {
-    pack.resume();
     await rm(quarantine, { recursive: true, force: true });
     await rm(index.file, { force: true });
   }
@@ -111,25 +106,24 @@ const HOST_FAULT = /No space left|quota exceeded|Permission denied|Read-only fil
 
 interface PackReceipt {
   quarantine: string;
-  pack: Readable;
+  packFile: string;
   limits: { packBytes: number; timeMs: number };
   signal: AbortSignal | undefined;
 }
 
 /**
  * Stores and checks a hostile thin pack. Throws POLICY_VIOLATION when git rejects it, GIT_FAILED or DISK_FAILED when the
- * host is the cause, RUN_ABORTED on the signal, and the error of the stream when it fails.
+ * host is the cause, and RUN_ABORTED on the signal.
  */
-async function receivePack({ quarantine, pack, limits, signal }: PackReceipt): Promise<void> {
+async function receivePack({ quarantine, packFile, limits, signal }: PackReceipt): Promise<void> {
   const args = ['index-pack', '--stdin', '--strict', '--fix-thin', `--max-input-size=${limits.packBytes}`];
   const outcome = await tryGit([...SMALL_WINDOWS, ...args], {
     gitDir: quarantine,
-    input: pack,
+    input: { file: packFile },
     timeoutMs: limits.timeMs,
     memoryBytes: MEMORY_BYTES,
     ...defined({ signal }),
   });
-  if (pack.errored !== null) throw pack.errored;
   if (outcome.exitCode === 0) return;
   if (outcome.ended === 'aborted') throw new HaloError('RUN_ABORTED', 'The import was cancelled.');
   if (outcome.ended === 'timeout')
@@ -146,15 +140,16 @@ interface BlobCopy {
   signal: AbortSignal | undefined;
 }
 
-/** Copies blobs, and nothing else, from the quarantine; blobs that the mirror already has are skipped. */
+/**
+ * Copies blobs, and nothing else, from the quarantine; blobs that the mirror already has are skipped. Git has checked them
+ * in the quarantine, so that it can write the pack where it belongs.
+ */
 async function copyBlobs({ from, to, blobs, signal }: BlobCopy): Promise<void> {
   if (blobs.length === 0) return;
-  const stoppable = defined({ signal });
   // No delta compression: these packs live for one attempt.
-  const args = ['-c', 'pack.compression=1', 'pack-objects', '--stdout', '--quiet', '--local', '--window=0'];
-  const pack = await gitStream(args, { gitDir: from, input: `${blobs.join('\n')}\n`, ...stoppable });
-  const stored = git(['index-pack', '--stdin', '--strict'], { gitDir: to, input: pack.stdout, ...stoppable });
-  await Promise.all([pack.done, stored]);
+  const args = ['-c', 'pack.compression=1', 'pack-objects', '--quiet', '--local', '--window=0', '--non-empty'];
+  const pack = join(to, 'objects', 'pack', 'pack');
+  await git([...args, pack], { gitDir: from, input: `${blobs.join('\n')}\n`, ...defined({ signal }) });
 }
 
 /** A private index file of the candidate repository. */

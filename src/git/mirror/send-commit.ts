@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
@@ -60,36 +61,39 @@ async function isParentMissing({ from, stores, commit }: SendRequest): Promise<b
   return found.some(({ exitCode }) => exitCode !== 0);
 }
 
-/** Reads the pack once and writes it to all stores. `without`: what they have, as arguments of `git rev-list`. */
+/** Makes the pack once and stores it in all stores. `without`: what they have, as arguments of `git rev-list`. */
 async function send({ from, stores, commit, keepIn }: SendRequest, without: readonly string[]): Promise<SentCommit> {
-  const stop = new AbortController();
-  const { signal } = stop;
+  // With the name of a file that git itself removes from a repository after a crash.
+  const file = join(packsOf(from), `tmp_pack_halo_${randomBytes(6).toString('hex')}`);
   const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];
   const input = `${[commit, ...without].join('\n')}\n`;
-  const pack = await gitStream(args, { gitDir: from, input, signal, timeoutMs: SEND_MS });
-  const stored = [...new Set(stores)].map(async (gitDir) => {
-    const input = new PassThrough();
-    pack.stdout.pipe(input);
+  const stop = new AbortController();
+  const store = async (gitDir: string) => {
     const keep = gitDir === keepIn ? [`--keep=${keepMarker()}`] : [];
     const args = ['index-pack', '--stdin', '--strict', ...keep];
-    const { stdout } = await git(args, { gitDir, input, signal, timeoutMs: SEND_MS, durable: true });
+    const options = { gitDir, input: { file }, signal: stop.signal, timeoutMs: SEND_MS, durable: true };
+    const { stdout } = await git(args, options);
     const [, name = ''] = /^(?:keep|pack)\t([0-9a-f]{40,64})$/m.exec(stdout.toString('latin1')) ?? [];
     const kept = gitDir === keepIn ? await findKeepFile(gitDir, name) : undefined;
     if (kept !== undefined) await syncPath(kept);
     await syncPacks(gitDir);
     return { name, kept };
-  });
+  };
   try {
-    const [packs] = await Promise.all([Promise.all(stored), pack.done]);
+    await git(args, { gitDir: from, input, outputFile: file, timeoutMs: SEND_MS });
+    const stored = [...new Set(stores)].map(store);
+    const packs = await Promise.all(stored).catch(async (error: unknown) => {
+      stop.abort();
+      await Promise.allSettled(stored);
+      throw error;
+    });
     const release = async () => {
       // The next landing in this repository removes those that remain.
       for (const { kept } of packs) if (kept !== undefined) await rm(kept, { force: true }).catch(() => undefined);
     };
     return { pack: packs[0]?.name ?? '', release };
-  } catch (error) {
-    stop.abort();
-    await Promise.allSettled([...stored, pack.done]);
-    throw error;
+  } finally {
+    await rm(file, { force: true });
   }
 }
 

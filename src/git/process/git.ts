@@ -1,7 +1,8 @@
-import { execa } from '../../lib/execa.ts';
-import { Readable, type Writable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
+import { ignore } from '../../lib/async.ts';
+import { execa } from '../../lib/execa.ts';
 import { withLimits } from './git-limits.ts';
 import { Launcher } from './launcher.ts';
 import { lastErrorLine } from './git-output.ts';
@@ -12,8 +13,10 @@ export interface GitOptions {
   gitDir?: string;
   /** Default `/`, where no attributes file lies. */
   cwd?: string;
-  /** A stream is read to its end even if git stops reading, so that its writer never blocks. */
-  input?: string | Uint8Array | Readable;
+  /** `file`: the path of a regular file. */
+  input?: string | Uint8Array | { file: string };
+  /** Stdout goes to a new file at this path, and none is returned. */
+  outputFile?: string;
   env?: Record<string, string>;
   /** Maximum size of stdout; default 64 MiB. */
   maxBytes?: number;
@@ -84,7 +87,7 @@ async function runGit(args: string[], options: GitOptions): Promise<GitOutcome> 
   const command = describeCall(await locateGit(), args, options);
   const result = await (isLaunchable(options) && shared !== undefined
     ? shared.launcher.run(command)
-    : startProcess(command, options.input));
+    : startProcess(command));
   return {
     ended: endOf(result),
     exitCode: result.exitCode,
@@ -103,24 +106,27 @@ interface GitStream {
 /** Runs one git command whose output is too large to keep. `maxBytes` does not count here. */
 export async function gitStream(args: string[], own: GitOptions = {}): Promise<GitStream> {
   const options = withLimits(own);
-  const child = startProcess(describeCall(await locateGit(), args, options, { keep: false }), options.input);
-  const stderr: Buffer[] = [];
-  child.stderr.on('data', (chunk: Buffer) => {
-    if (stderr.length < 64) stderr.push(chunk);
-  });
-  const done = child.then((result) => {
+  const command = describeCall(await locateGit(), args, { ...options, maxBytes: MAX_WORDS_BYTES });
+  const { stdout, done } =
+    isLaunchable(options) && shared !== undefined ? shared.launcher.stream(command) : streamProcess(command);
+  const judged = done.then((result) => {
     const ended = endOf(result);
     const { exitCode } = result;
     if (ended === 'exited' && exitCode !== undefined && (options.ok ?? [0]).includes(exitCode)) return;
-    const words = Buffer.concat(stderr).toString('utf8');
+    const words = Buffer.from(result.stderr ?? new Uint8Array()).toString('utf8');
     throw failureOf(args, { ended, exitCode, stdout: Buffer.alloc(0), stderr: words }, options);
   });
-  done.catch((error: unknown) => child.stdout.destroy(error as Error));
-  return { stdout: child.stdout, done };
+  // A reader receives the error, also one that begins later.
+  stdout.on('error', ignore);
+  judged.catch((error: unknown) => stdout.destroy(error as Error));
+  return { stdout, done: judged };
 }
 
-/** How a command is started. `keep`: its output is kept, up to a limit. */
-function describeCall(program: GitProgram, args: string[], options: GitOptions, { keep = true } = {}) {
+/** Of stderr, while stdout is streamed. */
+const MAX_WORDS_BYTES = 1024 * 1024;
+
+/** How a command is started. */
+function describeCall(program: GitProgram, args: string[], options: GitOptions) {
   const { trust = 'sealed', protocols = '', durable = false, input, signal } = options;
   const { env, inherit, config } = environmentFor(program, { trust, protocols, durable });
   const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
@@ -131,33 +137,48 @@ function describeCall(program: GitProgram, args: string[], options: GitOptions, 
       cwd: options.cwd ?? '/',
       env: { ...env, ...options.env, ...more.env },
       extendEnv: inherit,
-      stdin: input === undefined ? 'ignore' : 'pipe',
-      stdout: 'pipe',
-      stderr: 'pipe',
-      encoding: 'buffer',
-      buffer: keep,
       maxBuffer: options.maxBytes ?? 64 * 1024 * 1024,
       timeout: options.timeoutMs ?? 600_000,
-      reject: false,
-      stripFinalNewline: false,
+      ...defined({ outputFile: options.outputFile }),
     },
-    input: input instanceof Readable ? undefined : input,
+    input,
     signal,
-  } as const;
+  };
 }
 
-function startProcess({ command, options, signal }: ReturnType<typeof describeCall>, input: GitOptions['input']) {
+type GitCall = ReturnType<typeof describeCall>;
+
+function startProcess({ command, options: { outputFile, ...options }, input, signal }: GitCall, isStream = false) {
   const [program, ...args] = command;
-  const child = execa(program ?? '', args, { ...options, ...defined({ cancelSignal: signal }) });
-  if (input !== undefined && child.stdin !== null) feed(input, child.stdin);
+  const isFile = typeof input === 'object' && 'file' in input;
+  const child = execa(program ?? '', args, {
+    ...options,
+    stdin: input === undefined ? 'ignore' : isFile ? input : 'pipe',
+    stdout: outputFile === undefined ? 'pipe' : { file: outputFile },
+    stderr: 'pipe',
+    encoding: 'buffer',
+    buffer: { stdout: !isStream && outputFile === undefined, stderr: true },
+    reject: false,
+    stripFinalNewline: false,
+    ...defined({ cancelSignal: signal }),
+  });
+  child.stdin?.on('error', ignore); // git may stop reading early; its exit code reports why
+  if (!isFile) child.stdin?.end(input);
   return child;
+}
+
+/** A command whose stdout is read while it runs. */
+function streamProcess(call: GitCall) {
+  const child = startProcess(call, true);
+  if (child.stdout === null) throw new HaloError('INTERNAL', 'A stream has no file.');
+  return { stdout: child.stdout, done: child };
 }
 
 let shared: { launcher: Launcher; users: number } | undefined;
 
 /**
- * Lets a process that runs many git commands run them in a small process: see `Launcher`. Streams, and commands that
- * connect to a server and may ask the user for a passphrase, still run as children of this process.
+ * Lets a process that runs many git commands run them in a small process: see `Launcher`. Commands that connect to a server
+ * and may ask the user for a passphrase still run as children of this process.
  */
 export function openGitLauncher(): { close(): void } {
   shared ??= { launcher: new Launcher(), users: 0 };
@@ -171,8 +192,8 @@ export function openGitLauncher(): { close(): void } {
   };
 }
 
-function isLaunchable({ protocols = '', input }: GitOptions): boolean {
-  return ['', 'file'].includes(protocols) && !(input instanceof Readable);
+function isLaunchable({ protocols = '' }: GitOptions): boolean {
+  return ['', 'file'].includes(protocols);
 }
 
 /** Passes settings in variables, because `-c` splits a key that contains an equals sign. */
@@ -194,21 +215,6 @@ function limit(line: string[], { memoryBytes, fileBytes }: Pick<GitOptions, 'mem
     ...(fileBytes === undefined ? [] : [`trap '' XFSZ; ulimit -f ${Math.floor(fileBytes / 512)} 2>/dev/null`]),
   ];
   return limits.length === 0 ? line : ['/bin/sh', '-c', `${limits.join('; ')}; exec "$0" "$@"`, ...line];
-}
-
-function feed(input: string | Uint8Array | Readable, stdin: Writable): void {
-  stdin.on('error', () => undefined); // git may stop reading early; its exit code reports why
-  if (typeof input === 'string' || input instanceof Uint8Array) {
-    stdin.end(input);
-    return;
-  }
-  stdin.once('close', () => {
-    input.unpipe(stdin);
-    input.resume();
-  });
-  if (input.errored) stdin.destroy();
-  input.once('error', () => stdin.destroy());
-  input.pipe(stdin);
 }
 
 interface ProcessResult {

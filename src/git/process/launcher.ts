@@ -1,4 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { HaloError } from '../../core/failure/errors.ts';
 
@@ -6,7 +7,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 interface LaunchRequest {
   command: readonly string[];
   options: LaunchOptions;
-  input: string | Uint8Array | undefined;
+  input: string | Uint8Array | { file: string } | undefined;
   signal: AbortSignal | undefined;
 }
 
@@ -20,6 +21,8 @@ interface LaunchOptions {
   maxBuffer?: number;
   /** In ms. */
   timeout?: number;
+  /** Where stdout goes: a new file. */
+  outputFile?: string;
 }
 
 /** What execa returns for a command, as far as it is used. */
@@ -33,6 +36,31 @@ interface LaunchResult {
   isCanceled: boolean;
 }
 
+/** What the process sends. */
+interface LaunchMessage {
+  id: number;
+  /** A part of a stream. */
+  chunk?: Uint8Array;
+  /** The command has ended. */
+  result?: LaunchResult;
+}
+
+/** A command that runs. */
+interface Waiting {
+  child: ChildProcess;
+  resolve: (result: LaunchResult | 'unsent') => void;
+  take: ((chunk: Uint8Array) => void) | undefined;
+}
+
+interface StreamReader {
+  take?: (chunk: Uint8Array) => void;
+  /** Called when the process has the command, with what sends it messages about it. */
+  onSent?: (send: (message: object) => void) => void;
+}
+
+/** How much of a stream is read before the process learns of it: a short stream is over then. */
+const TAKEN_BYTES = 256 * 1024;
+
 const NOT_ENDED = { timedOut: false, isMaxBuffer: false, isCanceled: false };
 
 /**
@@ -41,26 +69,65 @@ const NOT_ENDED = { timedOut: false, isMaxBuffer: false, isCanceled: false };
  * first command and ends with this one.
  */
 export class Launcher {
-  readonly #waiting = new Map<number, { child: ChildProcess; resolve: (result: LaunchResult | 'unsent') => void }>();
+  readonly #waiting = new Map<number, Waiting>();
   #process: ChildProcess | undefined;
   #last = 0;
   #isClosed = false;
 
   /** Throws DISK_FAILED if its process cannot be started, and nothing else: see `LaunchResult`. */
-  async run({ signal, ...command }: LaunchRequest): Promise<LaunchResult> {
-    if (signal?.aborted) return { ...NOT_ENDED, isCanceled: true };
-    const first = await this.#ask(command, signal);
+  async run(request: LaunchRequest, reader?: StreamReader): Promise<LaunchResult> {
+    if (request.signal?.aborted) return { ...NOT_ENDED, isCanceled: true };
+    const first = await this.#ask(request, reader);
     // The process was killed before it could receive the command.
-    const result = first === 'unsent' ? await this.#ask(command, signal) : first;
+    const result = first === 'unsent' ? await this.#ask(request, reader) : first;
     if (result !== 'unsent') return result;
     throw new HaloError('DISK_FAILED', 'The process that runs git cannot be started.', {
       hint: 'Raise the limits of open files and processes (ulimit -n, ulimit -u).',
     });
   }
 
+  /**
+   * The same for a command whose output is read while it runs, no faster than its reader takes it. `stdout` is destroyed if
+   * the command cannot be run; `done` resolves like `run`.
+   */
+  stream(request: LaunchRequest): { stdout: Readable; done: Promise<LaunchResult> } {
+    let unknown = 0;
+    let tell: (message: object) => void = () => undefined;
+    const stdout = new Readable({
+      read: () => {
+        if (unknown < TAKEN_BYTES) return;
+        tell({ taken: unknown });
+        unknown = 0;
+      },
+      destroy: (error, done) => {
+        tell({ leave: true });
+        done(error);
+      },
+    });
+    const take = (chunk: Uint8Array) => {
+      unknown += chunk.length;
+      if (!stdout.destroyed) stdout.push(chunk);
+    };
+    const options = { ...request.options, isStream: true };
+    const onSent = (send: (message: object) => void) => (tell = send);
+    const done = this.run({ ...request, options }, { take, onSent }).then(
+      (result) => {
+        tell = () => undefined;
+        // Otherwise the output is not whole, and the caller destroys it.
+        if (result.exitCode !== undefined) stdout.push(null);
+        return result;
+      },
+      (error: unknown) => {
+        stdout.destroy(error as Error);
+        throw error;
+      },
+    );
+    return { stdout, done };
+  }
+
   async #ask(
-    command: Omit<LaunchRequest, 'signal'>,
-    signal: AbortSignal | undefined,
+    { signal, ...command }: LaunchRequest,
+    { take, onSent }: StreamReader = {},
   ): Promise<LaunchResult | 'unsent'> {
     const child = (this.#process ??= this.#start());
     // Node could not start it, for example because too many files are open, and reports that later.
@@ -69,10 +136,11 @@ export class Launcher {
       return 'unsent';
     }
     const id = ++this.#last;
-    const abort = () => void (child.connected && child.send({ id, abort: true }, () => undefined));
+    const send = (message: object) => void (child.connected && child.send({ id, ...message }, () => undefined));
+    const abort = () => send({ abort: true });
     signal?.addEventListener('abort', abort, { once: true });
     const result = await new Promise<LaunchResult | 'unsent'>((resolve) => {
-      this.#waiting.set(id, { child, resolve });
+      this.#waiting.set(id, { child, resolve, take });
       child.ref();
       child.channel?.ref();
       child.send({ id, ...command }, (error) => {
@@ -80,6 +148,7 @@ export class Launcher {
         if (this.#process === child) this.#process = undefined;
         this.#finish(id, 'unsent');
       });
+      onSent?.(send);
     });
     signal?.removeEventListener('abort', abort);
     return result;
@@ -100,7 +169,10 @@ export class Launcher {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    child.on('message', ({ id, result }: { id: number; result: LaunchResult }) => this.#finish(id, result));
+    child.on('message', ({ id, chunk, result }: LaunchMessage) => {
+      if (chunk !== undefined) this.#waiting.get(id)?.take?.(chunk);
+      if (result !== undefined) this.#finish(id, result);
+    });
     const end = (why: string) => {
       if (this.#process === child) this.#process = undefined;
       for (const [id, waiting] of this.#waiting) if (waiting.child === child) this.#finish(id, failedToRun(why));

@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import {
   blob,
@@ -23,7 +22,7 @@ function outside({ home, scratchDir, agent }: Workshop): string[] {
 
 async function expectRefused(shop: Workshop, tree: string, why: RegExp): Promise<void> {
   const before = outside(shop);
-  const pack = Readable.from([packOf(shop, tree)]);
+  const pack = packOf(shop, tree);
   const message = expect.stringMatching(why) as string;
   await expect(importFrom(shop, tree, { pack })).rejects.toMatchObject({ code: 'POLICY_VIOLATION', message });
   expect(outside(shop)).toEqual(before);

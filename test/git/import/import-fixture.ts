@@ -1,6 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { importTree, type ImportResult, type ImportRequest } from '../../../src/git/import/import-tree.ts';
 import { mirrorPath, updateMirror } from '../../../src/git/mirror/mirror.ts';
@@ -106,8 +105,14 @@ export function packOf(shop: Workshop, tree: string): Buffer {
   return runBytes(shop.agent, thin, `${tree}\n^${shop.base}\n`);
 }
 
-export function importFrom(shop: Workshop, tree: string, extra: Partial<ImportRequest> = {}): Promise<ImportResult> {
+/** `pack`: what the exporter printed instead of the pack of the tree. */
+export function importFrom(
+  shop: Workshop,
+  tree: string,
+  { pack = packOf(shop, tree), ...extra }: Partial<ImportRequest> & { pack?: Buffer } = {},
+): Promise<ImportResult> {
   const { scratchDir, base } = shop;
-  const pack = extra.pack ?? Readable.from([packOf(shop, tree)]);
-  return importTree({ scratchDir, base, tree, masker: openMasker(), ...extra, pack });
+  const packFile = join(scratchDir, 'export.pack');
+  writeFileSync(packFile, pack);
+  return importTree({ scratchDir, base, tree, packFile, masker: openMasker(), ...extra });
 }

@@ -1,6 +1,6 @@
+import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { git, gitText } from '../../../src/git/process/git.ts';
 import { inspectRepo } from '../../../src/git/repository/inspect-repo.ts';
 import { makeRepo } from '../../support/repository/git-fixture.ts';
@@ -42,11 +42,13 @@ it('refuses every transport unless it is named', async () => {
 });
 
 it('stops at the time limit, the output limit and the signal', async () => {
-  const silent = () => new Readable({ read: () => undefined });
-  const wait = ['hash-object', '--stdin'];
-  await expect(git(wait, { input: silent(), timeoutMs: 50 })).rejects.toThrow('git hash-object did not end');
+  const pipe = join(tempDir(), 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  onTestFinished(() => void spawnSync('pkill', ['-f', pipe]));
+  const wait = ['hash-object', '--no-filters', '--', pipe];
+  await expect(git(wait, { timeoutMs: 50 })).rejects.toThrow('git hash-object did not end');
   await expect(git(['--version'], { maxBytes: 3 })).rejects.toMatchObject({ code: 'GIT_FAILED' });
-  const aborted = git(wait, { input: silent(), signal: AbortSignal.timeout(50) });
+  const aborted = git(wait, { signal: AbortSignal.timeout(50) });
   await expect(aborted).rejects.toMatchObject({ code: 'RUN_ABORTED' });
   await expect(git(['--version'], { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'RUN_ABORTED' });
 });

@@ -1,9 +1,11 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Launcher } from '../../../src/git/process/launcher.ts';
-import { git, gitText, openGitLauncher, tryGit } from '../../../src/git/process/git.ts';
+import { git, gitStream, gitText, openGitLauncher, tryGit } from '../../../src/git/process/git.ts';
 import { makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -78,6 +80,75 @@ it('reports git as failed if its process is killed, and starts another one for t
   process.kill(pid!, 'SIGKILL');
   await expect(running).rejects.toMatchObject({ code: 'GIT_FAILED' });
   expect(await gitText(['--version'])).toMatch(/^git version/);
+});
+
+describe('a stream', () => {
+  const BYTES = 8 * 1024 * 1024;
+
+  /** A repository with one large object, which does not compress. */
+  async function storeLarge(): Promise<{ gitDir: string; id: string; bytes: Buffer }> {
+    const gitDir = join(tempDir(), 'bare.git');
+    const bytes = randomBytes(BYTES);
+    writeFileSync(join(gitDir, '..', 'large'), bytes);
+    await git(['init', '-q', '--bare', gitDir]);
+    const input = { file: join(gitDir, '..', 'large') };
+    return { gitDir, id: await gitText(['hash-object', '-w', '--stdin'], { gitDir, input }), bytes };
+  }
+
+  it('is read whole, also by a slow reader, whom git waits for', async () => {
+    const { gitDir, id, bytes } = await storeLarge();
+    const { stdout, done } = await gitStream(['cat-file', 'blob', id], { gitDir });
+    let isDone = false;
+    void done.then(() => (isDone = true));
+    await once(stdout, 'readable');
+    // Other commands of the process wait for nothing.
+    expect((await git(['cat-file', '-s', id], { gitDir })).stdout.toString()).toBe(`${BYTES}\n`);
+    expect(isDone).toBe(false);
+    const chunks: Buffer[] = [];
+    for await (const chunk of stdout) chunks.push(chunk as Buffer);
+    await done;
+    expect(Buffer.concat(chunks).equals(bytes)).toBe(true);
+  });
+
+  it('ends if its reader leaves, on the signal, and when git fails', async () => {
+    const { gitDir, id } = await storeLarge();
+    const args = ['cat-file', 'blob', id];
+    const left = await gitStream(args, { gitDir });
+    await once(left.stdout, 'readable');
+    left.stdout.destroy();
+    await expect(left.done).rejects.toMatchObject({ code: 'GIT_FAILED' });
+    const stop = new AbortController();
+    const stopped = await gitStream(args, { gitDir, signal: stop.signal });
+    await once(stopped.stdout, 'readable');
+    stop.abort();
+    await expect(stopped.done).rejects.toMatchObject({ code: 'RUN_ABORTED' });
+    expect(stopped.stdout.destroyed).toBe(true);
+    const failing = await gitStream(['cat-file', 'blob', 'f'.repeat(40)], { gitDir });
+    await expect(failing.done).rejects.toThrow('git cat-file failed');
+  });
+
+  it('fails if the process is killed, and never looks complete', async () => {
+    const { gitDir, id } = await storeLarge();
+    const { stdout, done } = await gitStream(['cat-file', 'blob', id], { gitDir });
+    const end = vi.fn<() => void>();
+    stdout.on('end', end);
+    await once(stdout, 'readable');
+    for (const pid of launched(process.pid)) process.kill(pid, 'SIGKILL');
+    await expect(done).rejects.toMatchObject({ code: 'GIT_FAILED' });
+    await expect(stdout.toArray()).rejects.toThrow('git cat-file failed');
+    expect(end).not.toHaveBeenCalled();
+  });
+});
+
+it('writes output to a new file, and reports a file that it cannot open', async () => {
+  const dir = tempDir();
+  const [input, outputFile] = [join(dir, 'in'), join(dir, 'out')];
+  writeFileSync(input, 'content');
+  const args = ['hash-object', '--stdin'];
+  expect((await git(args, { input: { file: input }, outputFile })).stdout).toHaveLength(0);
+  expect(readFileSync(outputFile, 'utf8')).toBe('6b584e8ece562ebffc15d38808cd6b98fc3d97ea\n');
+  await expect(git(args, { input: { file: input }, outputFile })).rejects.toThrow('EEXIST');
+  await expect(git(args, { input: { file: join(dir, 'none') } })).rejects.toThrow('ENOENT');
 });
 
 it('ends with the process that started it, also after kill -9, and ends the command that it runs', async () => {

@@ -1,5 +1,4 @@
 import { compileAllowed } from '../../../lib/secrets/allowed-rules.ts';
-import { createReadStream } from 'node:fs';
 import type { Config } from '../../../config/config.ts';
 import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../git/commit/commit-message.ts';
@@ -97,7 +96,7 @@ async function importExported(
     scratchDir: resources.scratchDir,
     base: inputs.base,
     tree: exported.tree,
-    pack: createReadStream(exported.packFile),
+    packFile: exported.packFile,
     masker: worker.masker,
     isAllowed: compileAllowed(config.secrets.allow),
     // The path goes only into the journal: an agent that saw it could guess the secret by trial.
