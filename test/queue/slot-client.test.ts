@@ -12,8 +12,9 @@ afterEach(() => void vi.useRealTimers());
 function openClient() {
   const waiting: ((reply: SchedulerReply) => void)[] = [];
   let updates = 0;
+  const busy: unknown[] = [];
   const update: SchedulerClient['update'] = (make) => {
-    make();
+    busy.push(make().worker?.busy);
     updates += 1;
     return new Promise((resolve) => waiting.push(resolve));
   };
@@ -24,7 +25,7 @@ function openClient() {
     onDraining: (drains) => void draining.push(drains),
     onError: () => undefined,
   });
-  return { client, draining, answer: (reply = REPLY) => waiting.shift()?.(reply), updates: () => updates };
+  return { client, draining, answer: (reply = REPLY) => waiting.shift()?.(reply), updates: () => updates, busy };
 }
 
 it('a worker that closes during a tick sends no further one', async () => {
@@ -39,4 +40,22 @@ it('a worker that closes during a tick sends no further one', async () => {
   await closed;
   await vi.advanceTimersByTimeAsync(5 * TICK_MS);
   expect(updates()).toBe(2);
+});
+
+it('a job counts from the moment in which it begins, also in a tick before the reply', async () => {
+  const { client, answer, busy } = openClient();
+  const started = client.start();
+  answer();
+  await started;
+  const begun = client.begin('one');
+  await vi.advanceTimersByTimeAsync(TICK_MS);
+  expect(busy).toEqual([0, 1, 1]);
+  answer();
+  expect(await begun).toBeUndefined();
+  answer();
+  await vi.advanceTimersByTimeAsync(TICK_MS);
+  expect(busy).toEqual([0, 1, 1, 0]);
+  const closed = client.close();
+  answer();
+  await closed;
 });

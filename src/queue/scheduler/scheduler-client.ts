@@ -97,6 +97,8 @@ export class SlotClient {
   private readonly options: SlotClientOptions;
   private readonly tickMs: number;
   private readonly working = new Map<string, JobEntry>();
+  /** Jobs that may have begun: the reply has not arrived. A tick in between counts them. */
+  private readonly beginning = new Set<string>();
   private slots: number;
   /** Remembered here, so that a loss of data in Redis does not end it. */
   private draining = false;
@@ -125,11 +127,16 @@ export class SlotClient {
 
   /** The job that was taken from the queue, if it may start. */
   async begin(id: string): Promise<JobEntry | undefined> {
-    const reply = await this.send({ begin: { id, host: this.options.worker.host } });
-    this.scheduleDue(reply);
-    const entry = reply.started;
-    if (entry !== undefined) this.working.set(id, entry);
-    return entry;
+    this.beginning.add(id);
+    try {
+      const reply = await this.send({ begin: { id, host: this.options.worker.host } });
+      this.scheduleDue(reply);
+      const entry = reply.started;
+      if (entry !== undefined) this.working.set(id, entry);
+      return entry;
+    } finally {
+      this.beginning.delete(id);
+    }
   }
 
   /** Removes a finished job. */
@@ -167,7 +174,8 @@ export class SlotClient {
     const reply = await this.scheduler.update(() => {
       number = ++this.sent;
       const { slots, draining } = this;
-      const worker = { ...this.options.worker, slots, busy: this.working.size, draining };
+      const busy = new Set([...this.working.keys(), ...this.beginning]).size;
+      const worker = { ...this.options.worker, slots, busy, draining };
       return { ...update, working: Object.fromEntries(this.working), worker };
     });
     // A reply that granted jobs is read only when they are queued.

@@ -166,10 +166,6 @@ if ask.begin then
       entry.queuedAt, entry.queuedMs = nil, nil
       lease(id)
       tally(entry, 1)
-      if standing ~= 0 and ask.worker and not (ask.working or {})[id] then
-        ask.worker.busy = ask.worker.busy + 1
-        register(ask.worker)
-      end
     else
       release(id)
       entry.host = nil
@@ -177,6 +173,11 @@ if ask.begin then
       entry.delayMs = 1000
     end
     keep(id, entry)
+  end
+  -- The worker has counted the job that it begins.
+  if begun == '' and standing ~= 0 and ask.worker and not (ask.working or {})[id] then
+    ask.worker.busy = ask.worker.busy - 1
+    register(ask.worker)
   end
 end
 
