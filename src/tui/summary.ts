@@ -1,17 +1,14 @@
-import { questionLines } from '../core/run/questions.ts';
 import { plainReason } from '../core/failure/plain-reason.ts';
-import { findStoryFindings } from '../core/review/story-findings.ts';
 import { decisiveStory, elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatStoryRanges } from '../core/run/story-ranges.ts';
-import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
 import { failedTestsLines } from '../core/test-report/failed-tests.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import type { Paint } from '../core/transcript/transcript-line.ts';
+import type { Paint, Tone } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, padToWidth } from '../lib/string-width.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { stepLines } from './step-lines.ts';
-import { usageText } from '../view/usage-text.ts';
+import { outcomeFacts, runFacts, storyFacts, type FactKind } from '../view/facts.ts';
 import { PROGRESS } from '../core/run/progress.ts';
 
 export interface SummaryInput {
@@ -29,6 +26,8 @@ const INDENT = LABEL_WIDTH + 4;
 const MIN_TEXT_WIDTH = 20;
 /** Longer than any message of halo, so that no report is truncated. */
 const MAX_SENTENCE_LENGTH = 4_000;
+/** The facts of the run that are shown. */
+const OF_RUN: readonly FactKind[] = ['unmarked', 'used'];
 /** More stories that were not done are counted instead of listed. */
 const MAX_NOT_DONE = 5;
 
@@ -41,7 +40,6 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
   const tone = ended === 'SUCCESS' ? 'good' : 'bad';
   const [head = '', ...more] = hanging(`${headline(state, decisive)}, ${took}`, reason.length + 4);
   const open = state.stories.filter(isOpen);
-  const usage = usageText(state.usage);
   return [
     `  ${paint(tone, reason)}  ${head}`,
     ...more,
@@ -52,8 +50,9 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
       ...findingRows(story),
     ]),
     ...rowsOf(notDone(open, state)),
-    ...(state.unmarked === undefined ? [] : rowsOf([['prd', unmarkedAdvice(state.unmarked)]], 'warn')),
-    ...rowsOf(usage === '' ? [] : [['used', usage]]),
+    ...runFacts({ state }, state.endedAt ?? state.createdAt).flatMap((each) =>
+      OF_RUN.includes(each.kind) ? rowsOf([[each.label, each.value]], each.tone) : [],
+    ),
     // A wrapped path cannot be copied.
     `${labelText('run')}${state.runId}  ${dir}`,
     ...stepLines(stepsAfter(state), width - INDENT, paint).map(
@@ -74,7 +73,7 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
     return [first, ...left.map((line) => `${' '.repeat(INDENT)}${line}`)];
   }
 
-  function rowsOf(rows: Row[], look: 'plain' | 'warn' = 'plain'): string[] {
+  function rowsOf(rows: Row[], look: Tone = 'plain'): string[] {
     return rows.flatMap(([label, ...parts]) => {
       const text = parts.map((part) => safeLine(part, MAX_SENTENCE_LENGTH)).join('  ');
       const lines = wrapIndented(text, Math.max(MIN_TEXT_WIDTH, width - INDENT));
@@ -92,11 +91,9 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
   function findingRows(story: StoryState): string[] {
     if (story.progress !== 'passed' && story.progress !== 'needs_human') return [];
     const named: readonly string[] = story.held?.named ?? [];
-    const news = findStoryFindings(story).filter(({ label }) => !named.includes(label));
-    return rowsOf(
-      news.map(({ label, text }) => [label, story.id, text]),
-      'warn',
-    );
+    return storyFacts(story)
+      .filter(({ kind }) => !named.includes(kind))
+      .flatMap(({ label, value, tone }) => rowsOf([[label, story.id, value]], tone));
   }
 }
 
@@ -134,9 +131,10 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
         ? [['passed', id, 'no change needed', title]]
         : [['landed', story.commit.slice(0, 7), id, title]];
     case 'failed':
-      return [['failed', id, plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure), story.summary ?? '']];
     case 'needs_human':
-      return [['human', id, story.summary ?? ''], ...questionLines(story).map((line): Row => ['', line])];
+      return outcomeFacts(story).map(({ kind, label, value }) =>
+        kind === 'option' ? [label, value] : [label, id, value],
+      );
     case 'cancelled':
       return [['left out', id, title]];
     default:

@@ -1,5 +1,5 @@
-import { elapsedMs, type RunState, type StoryState } from '../core/run/state.ts';
-import { formatElapsed, msBetween } from '../core/text/format-elapsed.ts';
+import { elapsedMs, storyOf, type RunState, type StoryState } from '../core/run/state.ts';
+import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Paint, TranscriptLine } from '../core/transcript/transcript-line.ts';
 import { wrapIndented, truncateToWidth, padToWidth, stringWidth } from '../lib/string-width.ts';
@@ -7,7 +7,7 @@ import type { FailedAttemptRow } from './attempts.ts';
 import { summaryLines } from './summary.ts';
 import { usageText } from '../view/usage-text.ts';
 import { storyCount } from '../view/run-words.ts';
-import { storyWords } from '../view/story-words.ts';
+import { attemptText, storyFigures, storyWords } from '../view/story-words.ts';
 
 export interface ViewInput {
   state: RunState;
@@ -147,10 +147,10 @@ function failedLines(
 ): string[] {
   const shown = failed.slice(Math.max(0, failed.length - most));
   const reasonWidth = Math.max(0, ...shown.map(({ reason }) => stringWidth(reason)));
-  return shown.flatMap(({ attempt, reason, ms, summary }, index) => {
-    const of = attempt > state.maxAttempts ? '' : ` of ${state.maxAttempts}`;
+  return shown.flatMap(({ story, attempt, reason, ms, summary }, index) => {
+    const which = attemptText(storyOf(state, story), state, attempt);
     const time = formatElapsed(ms).padStart(TIME_WIDTH);
-    const text = `attempt ${attempt}${of}  ${padToWidth(reason, reasonWidth)}  ${time}  ${safeLine(summary, MAX_REASON_LENGTH)}`;
+    const text = `${which}  ${padToWidth(reason, reasonWidth)}  ${time}  ${safeLine(summary, MAX_REASON_LENGTH)}`;
     const room = Math.max(1, width - 7);
     const lines = index < shown.length - 1 ? 1 : Math.min(REASON_LINES, most - index);
     const [first = '', ...rest] = wrapIndented(text, room);
@@ -166,7 +166,7 @@ function storyLine(story: StoryState, input: ViewInput & { idWidth: number; stat
   const sign = isRunning(story, input.state) ? spinner(now) : mark;
   const right =
     width >= MIN_ROOMY_WIDTH
-      ? `${padToWidth(stateOf(story, input), stateWidth)}  ${timeOf(story, now).padStart(TIME_WIDTH)}`
+      ? `${padToWidth(stateOf(story, input), stateWidth)}  ${timeOf(story, input).padStart(TIME_WIDTH)}`
       : (story.phase ?? '');
   const text = `${padToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
   const left = padToWidth(text, Math.max(1, width - 5 - (right === '' ? 0 : 2 + stringWidth(right))));
@@ -184,22 +184,16 @@ function stateOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'sta
   const { text } = storyWords(story, state, now);
   if (story.progress === 'passed') return story.commit?.slice(0, 7) ?? text;
   const isAgain = isRunning(story, state) && story.attempts > 1;
-  return isAgain ? `${text}, attempt ${countedAttempts(story)}/${state.maxAttempts}` : text;
+  return isAgain ? `${text}, attempt ${storyFigures(story, state, now).ofLimit}` : text;
 }
 
 function isRunning({ progress, waiting }: StoryState, { status }: RunState): boolean {
   return progress === 'in_progress' && waiting === undefined && status !== 'ended';
 }
 
-/** The number of the attempt, without those that do not count against the maximum. */
-function countedAttempts({ attempts, conflicts, forgiven = 0 }: StoryState): number {
-  return Math.max(1, attempts - conflicts - forgiven);
-}
-
-function timeOf(story: StoryState, now: string): string {
-  if (story.startedAt === undefined) return '';
-  const until = story.progress === 'in_progress' ? now : (story.endedAt ?? now);
-  return formatElapsed(msBetween(story.startedAt, until));
+/** Empty before the first attempt. */
+function timeOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'state'>): string {
+  return story.startedAt === undefined ? '' : storyFigures(story, state, now).time;
 }
 
 /** A recent line; with the story id if several stories are running. */

@@ -1,20 +1,48 @@
 import type { RunView } from '../api/operations/runs.ts';
 import { describeKeyPause } from '../core/failure/model-use.ts';
+import { plainReason } from '../core/failure/plain-reason.ts';
 import { describeRestored } from '../core/review/restored-paths.ts';
-import { findStoryFindings } from '../core/review/story-findings.ts';
+import { findStoryFindings, type StoryFinding } from '../core/review/story-findings.ts';
 import { priorityText } from '../core/run/priority.ts';
-import type { RunState, StoryState } from '../core/run/state.ts';
+import { questionLines } from '../core/run/questions.ts';
+import { decisiveStory, isDone, isUnfinished, type RunState, type StoryState } from '../core/run/state.ts';
 import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
 import { formatTime } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
+import { isRecord } from '../lib/guards.ts';
 import { listSome } from '../lib/text.ts';
 import { timeText } from './run-words.ts';
 import { usageText } from './usage-text.ts';
 import { whyRunWaits, type WaitingRun } from './waiting.ts';
 
+/** What a fact is about: a surface selects and leaves out facts by it. */
+export type FactKind = StoryFinding['label'] | 'asks' | 'base' | 'failed' | 'option' | 'tree' | RunFactKind;
+
+type RunFactKind =
+  | (
+      | 'agent'
+      | 'batch'
+      | 'branch'
+      | 'commits'
+      | 'decided'
+      | 'key'
+      | 'model'
+      | 'pause'
+      | 'prd'
+      | 'priority'
+      | 'project'
+      | 'pull'
+    )
+  | ('repo' | 'reports' | 'settings' | 'snapshot' | 'stories' | 'time' | 'unmarked' | 'used' | 'user' | 'waiting')
+  | 'worktree';
+
+/** Labels that differ from the kind. */
+const LABELS: Partial<Record<FactKind, string>> = { option: '', pause: 'waiting' };
+
 /** Something about a run or story for people. Safe to print. */
 export interface Fact {
+  kind: FactKind;
   label: string;
   value: string;
   tone?: Tone;
@@ -27,10 +55,11 @@ const MAX_DETAIL_LENGTH = 200;
 /** Of a stack. */
 const MAX_PULLS = 20;
 
-/** The facts of a story that a person should know, on every surface: `halo status`, `show`, `top` and the dashboard. */
+/** The facts of a story that a person should know, on every surface. The most important ones come first. */
 export function storyFacts(story: StoryState): Fact[] {
   const { restored } = story;
   return [
+    ...baseRow(story),
     ...findStoryFindings(story).flatMap(({ label, text }) => warning(label, text)),
     ...(restored === undefined
       ? []
@@ -41,17 +70,38 @@ export function storyFacts(story: StoryState): Fact[] {
   ];
 }
 
+/** Why the last attempt at a story failed or what it asks, with its options. Empty for a story that is done or left out. */
+export function outcomeFacts(story: StoryState): Fact[] {
+  const { progress, summary = '', stopReason, lastFailure } = story;
+  if (progress === 'needs_human')
+    return [...warning('asks', summary), ...questionLines(story).flatMap((line) => warning('option', line))];
+  if (progress !== 'failed' && (!isUnfinished(story) || summary === '')) return [];
+  const reason = plainReason(stopReason ?? 'UNKNOWN_ERROR', lastFailure);
+  return warning('failed', summary === '' ? reason : `${reason}: ${summary}`);
+}
+
+/** The story that explains how a run is: the one that decided its end, else the first that runs, asks a person or failed. */
+export function storyToShow(run: RunState): StoryState | undefined {
+  const decisive = run.status === 'ended' ? decisiveStory(run) : undefined;
+  if (decisive !== undefined) return decisive;
+  const states = run.status === 'ended' ? (['needs_human', 'failed'] as const) : OPEN_FIRST;
+  return states.flatMap((progress) => run.stories.find((story) => story.progress === progress) ?? [])[0];
+}
+
+const OPEN_FIRST = ['in_progress', 'needs_human', 'failed'] as const;
+
 /** What is known about a run in addition to its state, in the order of `halo status`; surfaces without room show some of it. */
 export function runFacts(
-  view: WaitingRun & Pick<Partial<RunView>, 'reports' | 'pull' | 'unused'>,
+  view: WaitingRun & Pick<Partial<RunView>, 'reports' | 'pull' | 'unused' | 'record' | 'dir'>,
   now: string,
 ): Fact[] {
   const { state } = view;
-  const { project, repo, prdPath, usage } = state;
+  const { project, repo, prdPath, agent = '', usage } = state;
   return [
     ...fact('project', project),
     ...fact('repo', `${repo.source}${repo.branch === undefined ? '' : ` (${repo.branch})`}`),
     ...fact('prd', prdPath),
+    ...fact('agent', agent),
     ...selectionRow(state),
     ...unmarkedRow(state),
     ...settingsRows(state),
@@ -63,18 +113,42 @@ export function runFacts(
     ...modelRows({ state }, now),
     ...snapshotRow(state),
     ...reportsRow(view, now),
+    ...branchRow(state),
     ...fact('commits', commitsText({ state })),
+    ...worktreeRow(view),
     ...pullRows(view, now),
   ];
 }
 
 /** Empty if there is no value. */
-function fact(label: string, value: string): Fact[] {
-  return value === '' ? [] : [{ label, value: safeLine(value, MAX_TEXT_LENGTH) }];
+function fact(kind: FactKind, value: string): Fact[] {
+  return value === '' ? [] : [{ kind, label: LABELS[kind] ?? kind, value: safeLine(value, MAX_TEXT_LENGTH) }];
 }
 
-function warning(label: string, value: string): Fact[] {
-  return fact(label, value).map((each) => ({ ...each, tone: 'warn' }));
+function warning(kind: FactKind, value: string): Fact[] {
+  return fact(kind, value).map((each) => ({ ...each, tone: 'warn' }));
+}
+
+/** The gate that failed fails without the work of the story, too. */
+function baseRow({ progress, lastFailure, question }: StoryState): Fact[] {
+  const cause = progress === 'needs_human' ? question?.cause : lastFailure?.cause;
+  if (isDone({ progress })) return [];
+  if (cause === 'base-broken') return warning('base', 'the failed gate fails on the base commit in the same way');
+  return cause === 'base-fails' ? warning('base', 'the failed gate fails on the base commit as well') : [];
+}
+
+/** Where the result is checked out, with `[land] mode = "worktree"`. */
+function worktreeRow({
+  state,
+  record,
+  dir,
+}: Pick<RunView, 'state'> & Partial<Pick<RunView, 'record' | 'dir'>>): Fact[] {
+  const config = record?.['config'];
+  const land = isRecord(config) ? config['land'] : undefined;
+  if (dir === undefined || !isRecord(land) || land['mode'] !== 'worktree') return [];
+  const path = dir.replace(/runs\/(?=[^/]+$)/, 'worktrees/');
+  if (state.status !== 'ended') return fact('worktree', `${path} at the end`);
+  return state.stopReason === 'SUCCESS' ? fact('worktree', path) : [];
 }
 
 /** Shown while a snapshot is being made, and if there cannot be one. */
@@ -147,6 +221,11 @@ function pullRows(
   return [...pages, ...fact('pull', why ?? ''), ...notes];
 }
 
+/** Where the commits will be. */
+function branchRow({ runId, tip, repo, dry, status }: RunState): Fact[] {
+  return tip !== repo.base || dry === true || status === 'ended' ? [] : fact('branch', `halo/${runId}, no commit yet`);
+}
+
 function commitsText({ state }: Pick<RunView, 'state'>): string {
   if (state.tip === state.repo.base) return '';
   const range = `${state.repo.base.slice(0, 7)}..${state.tip.slice(0, 7)} on halo/${state.runId}`;
@@ -174,5 +253,5 @@ function pauseRow({ state }: Pick<RunView, 'state'>, now: string): Fact[] {
   const isShown = state.stories.some(({ waiting }) => waiting?.model !== undefined);
   if (pause === undefined || pause.until <= now || isShown) return [];
   const why = pause.why === 'rate' ? 'the configured rate is reached' : 'the provider asked for a pause';
-  return fact('waiting', `requests for ${pause.model} until ${formatTime(pause.until, now)}: ${why}`);
+  return fact('pause', `requests for ${pause.model} until ${formatTime(pause.until, now)}: ${why}`);
 }

@@ -2,6 +2,7 @@ import { plainReason } from '../core/failure/plain-reason.ts';
 import { PROGRESS } from '../core/run/progress.ts';
 import { openFeedback } from '../core/run/reviewed-story.ts';
 import {
+  attemptLimit,
   describeUnmetDependencies,
   isSelected,
   isUnchanged,
@@ -60,6 +61,28 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
     default:
       return [word];
   }
+}
+
+/** What a table shows of a story in addition to its state; `-` if there is none. `ofLimit`: e.g. `1/3` attempts. */
+export function storyFigures(
+  story: StoryState,
+  run: RunState,
+  now: string,
+): { attempts: string; ofLimit: string; time: string; commit: string } {
+  const { attempts, startedAt, commit, progress } = story;
+  const until = run.endedAt ?? now;
+  const end = progress === 'in_progress' ? until : (story.endedAt ?? until);
+  return {
+    attempts: attempts === 0 ? '-' : String(attempts),
+    ofLimit: attempts === 0 ? '-' : `${attempts}/${attemptLimit(story, run)}`,
+    time: startedAt === undefined || progress === 'pending' ? '-' : formatElapsed(msBetween(startedAt, end)),
+    commit: commit?.slice(0, 7) ?? '-',
+  };
+}
+
+/** E.g. `attempt 2 of 3`. */
+export function attemptText(story: StoryState, run: Pick<RunState, 'maxAttempts'>, attempt = story.attempts): string {
+  return `attempt ${attempt} of ${Math.max(attempt, attemptLimit(story, run))}`;
 }
 
 /** E.g. `waiting` and ` for US-001`. */

@@ -13,6 +13,11 @@ export function usageText(usage: Usage): string {
   return `${cost}${formatCount(usage.inputTokens)} tokens in${cached}, ${formatCount(usage.outputTokens)} out, ${requests}`;
 }
 
+/** The cost for a table; `-` if no price is known. */
+export function costText({ costUsd }: { costUsd?: number | undefined }): string {
+  return costUsd === undefined ? '-' : formatUsd(costUsd);
+}
+
 /** `678`, `12.3k`, `1.20M` */
 export function formatCount(count: number): string {
   if (count < 1000) return String(count);

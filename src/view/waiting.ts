@@ -3,7 +3,7 @@ import { breakerName, resetCommand } from '../core/failure/breaker.ts';
 import { retryName } from '../core/failure/failure.ts';
 import { isQuestion } from '../core/run/questions.ts';
 import { unmetNeeds } from '../core/run/run-dependencies.ts';
-import { describeUnmetDependencies, type RunState, type StoryState } from '../core/run/state.ts';
+import { describeUnmetDependencies, isUnfinished, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { isForRetry } from './story-words.ts';
@@ -50,6 +50,16 @@ export function whyStoryWaits(story: StoryState, run: RunState, now: string): st
   if (waiting.breaker !== undefined)
     return `for the breaker of ${safeLine(breakerName(waiting.breaker))}, tries again ${when} (\`${resetCommand(waiting.breaker)}\` closes it now): ${why}`;
   return `${left > 0 ? `until ${formatTime(waiting.notBefore, now)} (${when})` : when}: ${why}`;
+}
+
+/** Why a story makes no progress, a clause per reason: what stops its whole run first. A person needs no worker to decide. */
+export function whyStoryOrRunWaits(story: StoryState, view: WaitingRun, now: string): string[] {
+  const { progress, phase, waiting } = story;
+  const own = whyStoryWaits(story, view.state, now);
+  if (progress === 'needs_human') return own === undefined ? [] : [own];
+  const isWorking = progress === 'in_progress' && phase !== undefined && waiting === undefined;
+  if (isWorking || !isUnfinished(story)) return [];
+  return [...whyRunWaits(view), ...(own === undefined ? [] : [own])];
 }
 
 /** Why no worker would take a story; undefined if one would. */

@@ -287,7 +287,7 @@ describe('view', () => {
       '  GATE_FAILED  US-002 failed; 1 of 3 stories done, 27.0s',
       '',
       '  landed    abcdef0  US-001  Story number 1',
-      '  failed    US-002  GATE_FAILED  npm test exited with 1',
+      '  failed    US-002  GATE_FAILED: npm test exited with 1',
       '  not done  US-003  Story number 3',
       '  used      24.7k tokens in (8.0k cached), 1.4k out, 6 requests',
       '  run       r1  /halo/runs/r1',

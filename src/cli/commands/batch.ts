@@ -1,8 +1,7 @@
 import { addUsage, NO_USAGE } from '../../core/agent.ts';
-import { formatUsd } from '../../core/budget.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { usageText } from '../../view/usage-text.ts';
+import { costText, usageText } from '../../view/usage-text.ts';
 import { findBatch, groupRuns } from '../options/resolve-run.ts';
 import type { Cli, Define } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
@@ -50,7 +49,7 @@ function page(id: string, runs: RunState[], cli: Cli): string[] {
   const { state, usage } = summarize(runs);
   const names = new Map(runs.map((run) => [run.runId, run.batch?.name ?? run.runId]));
   const priced = runs.some(isPriced);
-  const cost = (run: RunState): Cell[] => (priced ? [{ text: costText(run) }] : []);
+  const cost = (run: RunState): Cell[] => (priced ? [{ text: costText(run.usage) }] : []);
   const heading = ['NAME', 'RUN', 'STATE', 'STORIES', 'TIME', ...(priced ? ['COST'] : []), 'AFTER'];
   const now = new Date().toISOString();
   const rows = runs.map((run): Cell[] => [
@@ -76,17 +75,13 @@ function batchRow(id: string, runs: RunState[], priced: boolean): Cell[] {
     { text: id, tone: 'strong' },
     { text: summarize(runs).state },
     { text: String(runs.length) },
-    ...(priced ? [{ text: costText(summarize(runs)) }] : []),
+    ...(priced ? [{ text: costText(summarize(runs).usage) }] : []),
     { text: runs.map(shortName).join(', ') },
   ];
 }
 
 function isPriced({ usage }: RunState): boolean {
   return usage.costUsd !== undefined;
-}
-
-function costText({ usage }: Pick<RunState, 'usage'>): string {
-  return usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd);
 }
 
 function shortName({ batch, repo }: RunState): string {

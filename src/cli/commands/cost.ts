@@ -6,13 +6,12 @@ import {
   type CostReport,
   type CostSum,
 } from '../../core/report/cost-report.ts';
-import { formatUsd } from '../../core/budget.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { QUALITY_GROUPS, type QualityReport, type QualitySum } from '../../core/report/quality-report.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { defined } from '../../lib/guards.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatCount } from '../../view/usage-text.ts';
+import { costText, formatCount } from '../../view/usage-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/filter-runs.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
@@ -96,7 +95,7 @@ function qualityCells(key: string, sum: QualitySum): Cell[] {
     { text: share(landed) },
     { text: share(firstPass) },
     { text: (attempts / stories).toFixed(1) },
-    { text: costPerLanded === undefined ? '-' : formatUsd(costPerLanded) },
+    { text: costText({ costUsd: costPerLanded }) },
     { text: minutesToLand === undefined ? '-' : formatElapsed(minutesToLand * 60_000) },
   ];
 }
@@ -126,6 +125,6 @@ function cells(keys: readonly string[], { runs, attempts, usage }: CostSum): Cel
   return [
     ...keys.map((key): Cell => ({ text: safeLine(key, MAX_KEY_WIDTH), tone: 'strong' })),
     ...counts.map((count): Cell => ({ text: formatCount(count) })),
-    { text: usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd) },
+    { text: costText(usage) },
   ];
 }

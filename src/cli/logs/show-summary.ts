@@ -1,10 +1,9 @@
 import type { Operations } from '../../api/operations.ts';
-import { formatUsd } from '../../core/budget.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import { summarizeRun, type AttemptSummary, type RunSummary } from '../../core/report/run-summary.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
-import { formatCount, usageText } from '../../view/usage-text.ts';
+import { costText, formatCount, usageText } from '../../view/usage-text.ts';
 import type { Cli } from '../cli.ts';
 import { table, terminalColumns, type Cell } from '../output/table.ts';
 import { verdictWords } from '../../view/attempt-words.ts';
@@ -61,7 +60,7 @@ function attemptTable(attempts: readonly AttemptSummary[], cli: Cli): string[] {
       { text: agent === undefined ? '-' : formatElapsed(agent) },
       { text: gates === undefined ? '-' : formatElapsed(gates) },
       { text: formatCount(usage.inputTokens + usage.outputTokens) },
-      { text: usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd) },
+      { text: costText(usage) },
       { text: attempt.commit?.slice(0, 7) ?? safeLine(attempt.error ?? '') },
     ];
   });

@@ -99,7 +99,7 @@ export function reviewText(story: ReviewedStory, shown: Shown): string[] {
   const rest = otherFiles(story);
   if (rest !== '') lines.push(['plain', `  other    ${rest}`]);
   // The tests have a line above.
-  for (const { label, value, tone = 'plain' } of facts.filter((each) => each.label !== 'tests'))
+  for (const { label, value, tone = 'plain' } of facts.filter(({ kind }) => kind !== 'tests'))
     lines.push([tone, `  ${tone === 'plain' ? ' ' : '!'} ${label}: ${value}`]);
   for (const doubt of doubts) lines.push(['warn', `  ! ${safeLine(doubt, MAX_TEXT_LENGTH)}`]);
   return [
@@ -133,7 +133,7 @@ function headLines({ review, words }: ReviewedStory, { paint, width }: Shown): s
   const { attempt, maxAttempts, agent, model, ms, usage, commit } = review;
   const facts = [
     review.description === undefined ? words : 'described in a dry run',
-    ...(attempt === 0 ? [] : [`attempt ${attempt} of ${Math.max(attempt, maxAttempts)}`]),
+    ...(attempt === 0 ? [] : [`attempt ${attempt} of ${maxAttempts}`]),
     ...(agent === undefined ? [] : [safeLine(model === undefined ? agent : `${agent} ${model}`)]),
     ...costText(usage.costUsd),
     ...(ms === undefined ? [] : [formatElapsed(ms)]),

@@ -1,5 +1,4 @@
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { formatUsd } from '../../core/budget.ts';
 import { priorityText } from '../../core/run/priority.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
@@ -8,6 +7,7 @@ import { stringWidth as textWidth } from '../../lib/string-width.ts';
 import type { Cli } from '../cli.ts';
 import { GAP, table, terminalColumns, type Cell } from './table.ts';
 import { formatAge, runWords, storyCount, timeText } from '../../view/run-words.ts';
+import { costText } from '../../view/usage-text.ts';
 import { canContinue, missingWorker } from '../../view/waiting.ts';
 
 /** The message if there are no runs. */
@@ -46,7 +46,7 @@ function columnsOf(runs: readonly ListedRun[]): Column[] {
     { name: 'STARTED', cell: (run) => ({ text: startedText(run, now) }) },
     { name: 'PRIORITY', cell: ({ priority }) => ({ text: priorityText(priority) ?? 'normal' }) },
     { name: 'USER', cell: ({ user }) => ({ text: safeLine(user, 24) }) },
-    { name: 'COST', cell: ({ usage }) => ({ text: usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd) }) },
+    { name: 'COST', cell: ({ usage }) => ({ text: costText(usage) }) },
     { name: 'PROJECT', cell: ({ project }) => ({ text: safeLine(project, 24) }) },
     { name: 'REPOSITORY', cell: ({ repo }) => ({ text: safeLine(repo.source), cut: 'start' }) },
   ];

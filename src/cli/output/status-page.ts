@@ -3,7 +3,6 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
 import type { RunState, StoryState } from '../../core/run/state.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { sleep } from '../../lib/async.ts';
@@ -16,7 +15,7 @@ import { stoppable } from '../run/run-until-signal.ts';
 import { table, terminalColumns, type Cell } from './table.ts';
 import { runFacts, storyFacts } from '../../view/facts.ts';
 import { runWords } from '../../view/run-words.ts';
-import { storyWords } from '../../view/story-words.ts';
+import { storyFigures, storyWords } from '../../view/story-words.ts';
 import { whyStoryWaits } from '../../view/waiting.ts';
 
 const MAX_PATHS = 20;
@@ -112,19 +111,11 @@ function failedTestLines(stories: StoryState[], paint: Paint): string[] {
 }
 
 function storyRow(story: StoryState, run: RunState, now: string): Cell[] {
-  const until = story.progress === 'in_progress' ? (run.endedAt ?? now) : (story.endedAt ?? now);
+  const { attempts, time, commit } = storyFigures(story, run, now);
   return [
     { text: safeLine(story.id, 24), tone: 'strong' },
     storyWords(story, run, now),
-    { text: story.attempts === 0 ? '-' : String(story.attempts) },
-    {
-      text:
-        story.startedAt === undefined || story.progress === 'pending'
-          ? '-'
-          : formatElapsed(msBetween(story.startedAt, until)),
-    },
-    { text: story.commit?.slice(0, 7) ?? '-' },
-    { text: safeLine(story.title) },
+    ...[attempts, time, commit, safeLine(story.title)].map((text) => ({ text })),
   ];
 }
 

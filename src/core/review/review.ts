@@ -3,7 +3,7 @@ import { attemptMs, AttemptReader, lastGates, totalUsage } from '../journal/atte
 import type { CommandResult, JournalEvent } from '../journal/events.ts';
 import { applyEvent } from '../journal/fold-run.ts';
 import type { Prd } from '../prd/prd.ts';
-import type { RunState, StoryState } from '../run/state.ts';
+import { attemptLimit, type RunState, type StoryState } from '../run/state.ts';
 import type { TestChanges } from '../test-report/test-report.ts';
 import type { CheckedClaim } from './criteria.ts';
 import { findStoryFindings, type StoryFinding } from './story-findings.ts';
@@ -23,6 +23,7 @@ export interface StoryReview {
   progress: StoryState['progress'];
   /** The latest attempt; 0: not started. */
   attempt: number;
+  /** The number of the last one that it may have. */
   maxAttempts: number;
   commit?: string;
   /** In a dry run: what the agent would change. */
@@ -63,15 +64,16 @@ export function reviewRun(
     reader.read(event);
   }
   if (state === undefined || prd === undefined) return undefined;
-  const { maxAttempts, agent } = state;
+  const { agent } = state;
   const attempts = reader.attempts;
-  const stories = state.stories.map((story): StoryReview => {
+  const run = state;
+  const stories = run.stories.map((story): StoryReview => {
     const own = attempts.filter((each) => each.story === story.id);
     const newest = own.at(-1);
     const { claims = [], reported, end } = newest ?? {};
     const model = newest?.usage.findLast((each) => each.model !== undefined)?.model;
     const { id, title, progress, attempts: attempt, tests, failedTests, startedAt, endedAt } = story;
-    const description = state?.dry && progress === 'passed' ? story.summary : undefined;
+    const description = run.dry && progress === 'passed' ? story.summary : undefined;
     const commit = story.commit ?? story.held?.commit ?? story.approved?.commit;
     const acceptance = prd.stories.find((each) => each.id === id)?.acceptance ?? [];
     return {
@@ -79,7 +81,7 @@ export function reviewRun(
       title,
       progress,
       attempt,
-      maxAttempts,
+      maxAttempts: attemptLimit(story, run),
       criteria: acceptance.map((text, index) => {
         const isOfIt = ({ n }: { n: number }) => n === index + 1;
         const claim = claims.find(isOfIt);

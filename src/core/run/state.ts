@@ -321,6 +321,14 @@ export function describeUnmetDependencies(
   return `${isBlocked ? 'blocked by' : 'waiting for'} ${missing.map(({ id }) => id).join(', ')}`;
 }
 
+/** The number of the last attempt that a story may have, as far as is known: some attempts do not count. */
+export function attemptLimit(
+  { attempts, conflicts, forgiven = 0 }: Pick<StoryState, 'attempts' | 'conflicts' | 'forgiven'>,
+  { maxAttempts }: Pick<RunState, 'maxAttempts'>,
+): number {
+  return Math.max(attempts, maxAttempts + conflicts + forgiven);
+}
+
 /** Milliseconds from the start of the run's first story to the end of the run, or to `now`; undefined before that start. */
 export function elapsedMs({ startedAt, endedAt }: RunState, now: string): number | undefined {
   return startedAt === undefined ? undefined : msBetween(startedAt, endedAt ?? now);

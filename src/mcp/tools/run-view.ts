@@ -1,12 +1,15 @@
 import { isQuestion } from '../../core/run/questions.ts';
 import * as z from 'zod';
 import type { RunView } from '../../api/operations/runs.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { runStateSchema } from '../../api/operations/schemas.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
-import { isFinished, type RunState } from '../../core/run/state.ts';
+import { isFinished, type RunState, type StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { defined } from '../../lib/guards.ts';
 import { MAX_ENTRIES } from '../tool-result.ts';
+import { runFacts, storyFacts, type Fact, type FactKind } from '../../view/facts.ts';
+import { runWords } from '../../view/run-words.ts';
 import { storyWords } from '../../view/story-words.ts';
 import { whyStoryWaits } from '../../view/waiting.ts';
 
@@ -21,7 +24,13 @@ const head = {
   project: state.shape.project,
   createdAt: state.shape.createdAt,
   endedAt: state.shape.endedAt,
+  state: z.string().describe('Its status in words, as people see it.'),
 };
+
+const facts = z.array(z.object({ kind: z.string(), text: z.string() }));
+
+/** Facts of a run that have a field of their own. */
+const FIELDS: readonly FactKind[] = ['project', 'repo', 'used'];
 
 /** Number of stories by progress. */
 const counts = z.record(z.string(), z.number().int()).describe('Number of stories by progress.');
@@ -53,8 +62,10 @@ export const runViewSchema = z.object({
       waitsFor: z.string().optional().describe('Why it does not run now.'),
       options: z.array(z.string()).optional().describe('Answers that the agent proposes to its question.'),
       answerBy: z.string().optional().describe('When halo stops waiting for an answer.'),
+      facts: facts.optional().describe('What a person should know of it before it lands.'),
     }),
   ),
+  facts: facts.describe('What else is known about the run, as people see it: why it waits, pull requests, settings.'),
   omittedStories: z.number().int().describe('Stories that are not listed; finished ones are omitted first.'),
   seq: z.number().int().describe('The number of the last event, for `after` of halo_wait.'),
   next: z
@@ -62,31 +73,48 @@ export const runViewSchema = z.object({
     .describe('Commands that a person can run now, most useful first. Report them; do not run those that decide.'),
 });
 
-export function toListedRun(run: RunState): z.output<typeof listedRunSchema> {
+export function toListedRun(run: ListedRun): z.output<typeof listedRunSchema> {
   return { ...headOf(run), repo: safeLine(run.repo.source), counts: countStories(run) };
 }
 
-export function toRunView({ state: run, heldBy, workers }: RunView): z.output<typeof runViewSchema> {
+export function toRunView(view: RunView): z.output<typeof runViewSchema> {
+  const { state: run, heldBy, workers } = view;
+  const now = new Date().toISOString();
   const listed = [...run.stories].sort((a, b) => Number(isFinished(a)) - Number(isFinished(b))).slice(0, MAX_ENTRIES);
   return {
-    ...headOf(run),
+    ...headOf({ ...run, ...defined({ heldBy }) }),
     ...defined({ detail: run.detail && safeLine(run.detail, 1000), heldBy, costUsd: run.usage.costUsd }),
     repo: safeLine(run.repo.source),
     branch: `halo/${run.runId}`,
     paused: run.paused !== undefined,
     workers,
     counts: countStories(run),
-    stories: run.stories.filter((each) => listed.includes(each)).map((each) => toStoryView(each, run)),
+    stories: run.stories.filter((each) => listed.includes(each)).map((each) => toStoryView(each, run, now)),
+    facts: runFacts(view, now)
+      .filter(({ kind }) => !FIELDS.includes(kind))
+      .map(toFactView),
     omittedStories: run.stories.length - listed.length,
     seq: run.seq,
     next: toCommands(nextSteps(run)).slice(0, 8),
   };
 }
 
-function headOf(run: RunState) {
+function toFactView({ kind, value }: Fact): { kind: string; text: string } {
+  return { kind, text: safeLine(value, 600) };
+}
+
+function headOf(run: ListedRun) {
   const { runId, status, createdAt } = run;
   const { stopReason, endedAt } = run;
-  return { runId, status, createdAt, project: safeLine(run.project), ...defined({ stopReason, endedAt }) };
+  const words = runWords(run).text;
+  return {
+    runId,
+    status,
+    createdAt,
+    project: safeLine(run.project),
+    state: words,
+    ...defined({ stopReason, endedAt }),
+  };
 }
 
 function countStories({ stories }: RunState): Record<string, number> {
@@ -95,10 +123,10 @@ function countStories({ stories }: RunState): Record<string, number> {
   return found;
 }
 
-function toStoryView(each: RunState['stories'][number], run: RunState) {
+function toStoryView(each: StoryState, run: RunState, now: string) {
   const { progress, attempts, stopReason, commit, question = {} } = each;
+  const known = storyFacts(each);
   const summary = each.summary && safeLine(each.summary, 600);
-  const now = new Date().toISOString();
   const waitsFor = whyStoryWaits(each, run, now);
   return {
     id: safeLine(each.id, 100),
@@ -107,6 +135,7 @@ function toStoryView(each: RunState['stories'][number], run: RunState) {
     state: storyWords(each, run, now).text,
     attempts,
     ...defined({ stopReason, summary, commit, waitsFor: waitsFor && safeLine(waitsFor) }),
+    ...(known.length > 0 && { facts: known.map(toFactView) }),
     ...(isQuestion(each) ? defined({ options: question.options, answerBy: question.until }) : {}),
   };
 }

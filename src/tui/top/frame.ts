@@ -1,6 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
 import { addUsage, NO_USAGE } from '../../core/agent.ts';
-import { formatUsd } from '../../core/budget.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import type { Paint, Tone } from '../../core/transcript/transcript-line.ts';
@@ -11,7 +10,7 @@ import {
   truncateToWidth,
   wrapIndented,
 } from '../../lib/string-width.ts';
-import { formatCount } from '../../view/usage-text.ts';
+import { costText, formatCount } from '../../view/usage-text.ts';
 import { msBetween } from '../../core/text/format-elapsed.ts';
 import { diffLines, helpLines, logLines, settingLines } from './body-lines.ts';
 import { completeCommand } from './command-line.ts';
@@ -142,9 +141,11 @@ function spendPanel({ costs, runs = [], failures, now, width }: TopState, paint:
     ['all', costs.total.usage, note],
   ] as const;
   return totals.map(([label, { costUsd, inputTokens, outputTokens }, remark]) => {
-    const cost = costUsd === undefined ? '-' : formatUsd(costUsd);
     const tokens = formatCount(inputTokens + outputTokens);
-    return truncateToWidth(`  ${label.padEnd(14)} ${cost.padStart(10)}  ${tokens.padStart(8)} tokens${remark}`, width);
+    return truncateToWidth(
+      `  ${label.padEnd(14)} ${costText({ costUsd }).padStart(10)}  ${tokens.padStart(8)} tokens${remark}`,
+      width,
+    );
   });
 }
 

@@ -3,18 +3,17 @@ import type { BreakerView } from '../../api/operations/schemas.ts';
 import { inboxItems, inboxLabel } from '../../view/inbox.ts';
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
-import { formatUsd } from '../../core/budget.ts';
 import { countTakers } from '../../core/run/fleet-limit.ts';
 import { isUnfinished, type RunState, type StoryState } from '../../core/run/state.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { prdListing } from './prds/prd-listing.ts';
-import { formatCount } from '../../view/usage-text.ts';
+import { costText, formatCount } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
 import { formatAge, runWords, storyCount, timeText } from '../../view/run-words.ts';
-import { cellOf, storyWords } from '../../view/story-words.ts';
-import { whyRunWaits, whyStoryWaits } from '../../view/waiting.ts';
+import { cellOf, storyFigures, storyWords } from '../../view/story-words.ts';
+import { whyStoryOrRunWaits } from '../../view/waiting.ts';
 
 /** The rows of the current view that match its filter; undefined for views without rows. */
 export function findListing(state: TopState): Listing | undefined {
@@ -91,7 +90,7 @@ function runListing({ runs = [], now }: TopState): Listing {
       { text: storyCount(run) },
       { text: currentWork(run, now) },
       { text: timeText(run, now) },
-      { text: costText(run) },
+      { text: costText(run.usage) },
       { text: safeLine(run.user, 40) },
       { text: safeLine(run.project, 60) },
       { text: safeLine(run.repo.source) },
@@ -114,10 +113,6 @@ function currentWork(run: RunState, now: string): string {
   return texts.length === 0 ? '-' : texts.join(', ');
 }
 
-function costText({ usage }: RunState): string {
-  return usage.costUsd === undefined ? '-' : formatUsd(usage.costUsd);
-}
-
 function storyListing(state: TopState, run: ListedRun | undefined): Listing {
   const columns: Column[] = [
     { name: 'STORY', max: 20 },
@@ -135,8 +130,7 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
   const prd = state.run?.runId === run.runId ? state.run.prd : undefined;
   const rows = run.stories.map((story): Row => {
     const planned = prd?.stories.find(({ id }) => id === story.id);
-    const end = story.progress === 'in_progress' ? (run.endedAt ?? now) : (story.endedAt ?? now);
-    const begun = story.startedAt !== undefined && story.progress !== 'pending';
+    const { ofLimit, time, commit } = storyFigures(story, run, now);
     const changed = story.endedAt ?? story.startedAt;
     return {
       id: story.id,
@@ -147,10 +141,10 @@ function storyListing(state: TopState, run: ListedRun | undefined): Listing {
         cellOf(storyWords(story, run, now)),
         { text: planned?.priority === undefined ? '-' : String(planned.priority) },
         { text: planned === undefined ? '-' : String(planned.acceptance.length) },
-        { text: story.attempts === 0 ? '-' : `${story.attempts}/${Math.max(run.maxAttempts, story.attempts)}` },
-        { text: begun ? formatElapsed(msBetween(story.startedAt ?? now, end)) : '-' },
+        { text: ofLimit },
+        { text: time },
         { text: changed === undefined ? '-' : `${formatAge(msBetween(changed, now))} ago` },
-        { text: story.commit?.slice(0, 7) ?? '-' },
+        { text: commit },
         { text: safeLine(story.title) },
       ],
     };
@@ -223,7 +217,7 @@ function spendListing({ runs = [] }: TopState): Listing {
       runId: run.runId,
       cells: [
         { text: run.runId, tone: 'strong' },
-        { text: costText(run) },
+        { text: costText(run.usage) },
         { text: formatCount(usage.inputTokens) },
         { text: formatCount(usage.cachedTokens) },
         { text: formatCount(usage.outputTokens) },
@@ -260,7 +254,7 @@ function queueListing({ runs = [], workers, now }: TopState): Listing {
           { text: run.runId, tone: 'strong' },
           { text: safeLine(story.id, 60) },
           cellOf(storyWords(story, run, now)),
-          { text: story.startedAt === undefined ? '-' : formatElapsed(msBetween(story.startedAt, now)) },
+          { text: storyFigures(story, run, now).time },
           { text: safeLine(run.user, 40) },
           { text: safeLine(run.project, 60) },
           { text: whyItWaits(story, run, { workers, now }) },
@@ -275,8 +269,7 @@ function whyItWaits(
   run: ListedRun,
   { workers, now }: { workers: readonly WorkerView[] | undefined; now: string },
 ): string {
-  if (story.progress === 'in_progress' && story.phase !== undefined && story.waiting === undefined) return '-';
   const takers = workers && countTakers(run, workers);
-  const [first = '-'] = whyRunWaits({ state: run, ...takers, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) });
-  return whyStoryWaits(story, run, now) ?? first;
+  const view = { state: run, ...takers, ...(run.heldBy !== undefined && { heldBy: run.heldBy }) };
+  return whyStoryOrRunWaits(story, view, now).join('; ') || '-';
 }

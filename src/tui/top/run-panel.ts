@@ -1,26 +1,29 @@
 import { lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import { questionLines } from '../../core/run/questions.ts';
-import type { RunView } from '../../api/operations/runs.ts';
-import { plainReason } from '../../core/failure/plain-reason.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
-import { decisiveStory, isDone, type RunState, type StoryState } from '../../core/run/state.ts';
+import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
-import { isRecord } from '../../lib/guards.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
-import { usageText } from '../../view/usage-text.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
-import { storyFacts, type Fact } from '../../view/facts.ts';
+import { outcomeFacts, runFacts, storyFacts, storyToShow, type Fact, type FactKind } from '../../view/facts.ts';
 import { runWords, timeText } from '../../view/run-words.ts';
-import { cellOf, storyWords } from '../../view/story-words.ts';
-import { whyStoryWaits, whyRunWaits, type WaitingRun } from '../../view/waiting.ts';
+import { attemptText, cellOf, storyWords } from '../../view/story-words.ts';
+import { whyStoryWaits } from '../../view/waiting.ts';
 
 const LABEL_WIDTH = 9;
 /** From this height on, the text of the selected story is shown below the table. */
 const ROOMY_HEIGHT = 30;
 const MAX_STEPS = 3;
 const MAX_FACTS = 3;
+/** Facts of a run that other lines or views show, or for which there is no room. */
+const LEFT_OUT: readonly FactKind[] = [
+  ...(['project', 'stories', 'settings', 'user', 'priority', 'batch', 'time', 'snapshot'] as const),
+];
+
+/** A line of the panel. */
+type Row = Pick<Fact, 'label' | 'value' | 'tone'>;
 
 /** The state of a run above its stories: story, attempt, gates, branch, cost, and why it waits. */
 export function runPanel(state: TopState, runId: string, paint: Paint): string[] {
@@ -28,12 +31,11 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   if (run === undefined) return [];
   const { now, width } = state;
   const view = state.view?.state.runId === runId ? state.view : undefined;
-  const story = currentStory(run);
+  const story = storyToShow(run);
   const words = runWords({ ...run, ...(view?.heldBy !== undefined && { heldBy: view.heldBy }) });
   const done = run.stories.filter(isDone).length;
   const progress = `${done} of ${run.stories.length} stories, ${timeText(run, now)}`;
-  const waits = waitingTexts({ ...view, state: run }, now);
-  const facts: Fact[] = [
+  const facts: Row[] = [
     {
       label: 'state',
       value: `${cellOf(words).text}   ${bar(done, run.stories.length)} ${progress}`,
@@ -42,21 +44,15 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
     ...(run.status === 'ended' && run.detail !== undefined ? [{ label: '', value: safeLine(run.detail, 400) }] : []),
     ...(story === undefined ? [] : [{ label: 'story', value: storyText(story, run, now) }]),
     ...gateFacts(story && state.run?.attempts[story.id]),
-    ...failureFacts(story),
-    ...(story === undefined ? [] : storyFacts(story).slice(0, MAX_FACTS)),
-    { label: 'branch', value: branchText(run) },
-    ...worktreeFacts(run, view),
-    {
-      label: 'prd',
-      value: `${safeLine(run.prdPath)}${run.agent === undefined ? '' : `   agent ${safeLine(run.agent, 20)}`}`,
-    },
-    ...(run.usage.requests === 0 ? [] : [{ label: 'used', value: usageText(run.usage) }]),
-    ...waits.map((value): Fact => ({ label: 'waiting', value, tone: 'warn' })),
+    ...(story === undefined ? [] : outcomeFacts(story)),
+    ...factsOfStories(run, story).slice(0, MAX_FACTS),
+    ...runFacts({ ...view, state: run }, now).filter(({ kind }) => !LEFT_OUT.includes(kind)),
+    ...waitingStory(run, now),
     ...(run.status !== 'ended'
       ? []
       : toCommands(nextSteps(run))
           .slice(0, MAX_STEPS)
-          .map(({ command, why }, index): Fact => ({
+          .map(({ command, why }, index): Row => ({
             label: index === 0 ? 'next' : '',
             value: `${command}   ${why}`,
           }))),
@@ -67,26 +63,23 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
   });
 }
 
-/** The story that explains the end of the run; while it is open, the one that runs, asks a person or has failed. */
-export function currentStory(run: RunState): StoryState | undefined {
-  const { status, stories } = run;
-  if (status === 'ended') return decisiveStory(run);
-  for (const progress of ['in_progress', 'needs_human', 'failed'] as const) {
-    const found = stories.find((story) => story.progress === progress);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
 function storyText(story: StoryState, run: RunState, now: string): string {
-  const { id, title, attempts, startedAt, progress } = story;
+  const { id, title, startedAt, progress } = story;
   const active = progress === 'in_progress' && run.status !== 'ended';
   const time = active && startedAt !== undefined ? `, ${formatElapsed(msBetween(startedAt, now))}` : '';
-  const attempt = `attempt ${Math.max(1, attempts)} of ${Math.max(run.maxAttempts, attempts)}`;
-  return `${safeLine(id, 30)}  ${storyWords(story, run, now).text}, ${attempt}${time}   ${safeLine(title)}`;
+  return `${safeLine(id, 30)}  ${storyWords(story, run, now).text}, ${attemptText(story, run)}${time}   ${safeLine(title)}`;
 }
 
-function gateFacts(attempt: AttemptRecord | undefined): Fact[] {
+/** The facts of this story, then those of the others with their ids. */
+function factsOfStories({ stories }: RunState, story: StoryState | undefined): Row[] {
+  const others = stories.filter((each) => each !== story);
+  const named = others.flatMap((each) =>
+    storyFacts(each).map((fact) => ({ ...fact, value: `${safeLine(each.id, 30)}: ${fact.value}` })),
+  );
+  return [...(story === undefined ? [] : storyFacts(story)), ...named];
+}
+
+function gateFacts(attempt: AttemptRecord | undefined): Row[] {
   if (attempt === undefined) return [];
   const ended = lastGates(attempt);
   const { running } = attempt;
@@ -101,37 +94,13 @@ function gateFacts(attempt: AttemptRecord | undefined): Fact[] {
   return [{ label: 'gates', value: texts.join('   '), tone }];
 }
 
-/** Why the last attempt failed, or why a person is asked. */
-function failureFacts(story: StoryState | undefined): Fact[] {
-  if (story?.summary === undefined || story.progress === 'passed') return [];
-  const reason = story.stopReason === undefined ? '' : `${plainReason(story.stopReason, story.lastFailure)}  `;
-  const label = story.progress === 'needs_human' ? 'asks' : 'failed';
-  const options = questionLines(story).map((line): Fact => ({ label: '', value: safeLine(line, 300), tone: 'warn' }));
-  return [{ label, value: `${reason}${safeLine(story.summary, 400)}`, tone: 'warn' }, ...options];
-}
-
-function branchText({ repo, runId, tip, landed }: RunState): string {
-  const from = repo.branch === undefined ? repo.base.slice(0, 7) : safeLine(repo.branch, 60);
-  const at = tip === repo.base ? 'no commit yet' : tip.slice(0, 7);
-  const onto = landed === undefined ? '' : `, landed on ${safeLine(landed.branch, 60)}`;
-  return `${from} → halo/${runId}  ${at}${onto}   ${safeLine(repo.source)}`;
-}
-
-/** Where the result is checked out, with `[land] mode = "worktree"`. */
-function worktreeFacts(run: RunState, view: RunView | undefined): Fact[] {
-  const config = view?.record['config'];
-  const land = isRecord(config) ? config['land'] : undefined;
-  if (view === undefined || !isRecord(land) || land['mode'] !== 'worktree') return [];
-  const path = safeLine(view.dir.replace(/runs\/(?=[^/]+$)/, 'worktrees/'));
-  if (run.status === 'ended') return run.stopReason === 'SUCCESS' ? [{ label: 'worktree', value: path }] : [];
-  return [{ label: 'worktree', value: `${path} at the end` }];
-}
-
-function waitingTexts(view: WaitingRun, now: string): string[] {
-  const { state } = view;
-  const story = state.stories.find(({ waiting }) => waiting !== undefined);
-  const why = story && whyStoryWaits(story, state, now);
-  return [...whyRunWaits(view), ...(why === undefined ? [] : [`${safeLine(story?.id ?? '', 30)}: ${why}`])];
+/** Why a story waits for another reason than its run does. */
+function waitingStory(run: RunState, now: string): Row[] {
+  const story = run.stories.find(({ waiting }) => waiting !== undefined);
+  const why = story && whyStoryWaits(story, run, now);
+  return why === undefined
+    ? []
+    : [{ label: 'waiting', value: `${safeLine(story?.id ?? '', 30)}: ${why}`, tone: 'warn' }];
 }
 
 /** `[=====-----]`, readable without color. */

@@ -20,7 +20,7 @@ import {
 } from './model.ts';
 import { move, showRefusal, toMatch } from './navigate.ts';
 import { editInputLine, paste } from './edit-input-line.ts';
-import { currentStory } from './run-panel.ts';
+import { storyToShow } from '../../view/facts.ts';
 
 /** The state after an event. Pure: what is to be read or executed follows from the state (neededSources, `acting`). */
 export function update(state: TopState, event: TopEvent): TopState {
@@ -180,7 +180,7 @@ function show(state: TopState, view: ViewName, named?: string): TopState {
       const { runId } = target;
       const story = view === 'logs' || view === 'diff' ? ('story' in target ? target.story : undefined) : undefined;
       const run = findRun(state, runId);
-      const selected = ('story' in target ? target.story : undefined) ?? (run && currentStory(run)?.id);
+      const selected = ('story' in target ? target.story : undefined) ?? (run && storyToShow(run)?.id);
       const place = {
         ...newTopView(view, { runId, ...(story !== undefined && { story }) }),
         ...(view === 'stories' && selected !== undefined && { selected }),

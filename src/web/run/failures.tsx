@@ -10,6 +10,7 @@ import { FailedCommand } from './failed-command.tsx';
 import type { AttemptRecord } from '../../core/journal/attempts.ts';
 import { commandsOf, type RunJournal, type ShownCommand } from './run-journal.ts';
 import { attemptWords } from '../../view/attempt-words.ts';
+import { attemptText } from '../../view/story-words.ts';
 
 interface FailuresProps {
   journal: RunJournal;
@@ -39,8 +40,7 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
             <span class="bad">{attemptWords(last, false).text}</span>
             {last.end !== undefined && (
               <span class="soft">
-                failed at <ClockTime at={last.end.at} />, attempt {last.attempt} of{' '}
-                {Math.max(run.maxAttempts, last.attempt)}
+                failed at <ClockTime at={last.end.at} />, {attemptText(story, run, last.attempt)}
               </span>
             )}
           </summary>

@@ -10,7 +10,7 @@ import { inboxItems } from '../../view/inbox.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { ActionButton, mayDo, type Person } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
-import { runFacts, type Fact as ShownFact } from '../../view/facts.ts';
+import { runFacts, type FactKind, type Fact as ShownFact } from '../../view/facts.ts';
 import { runWords, storyCount } from '../../view/run-words.ts';
 import { cellOf } from '../../view/story-words.ts';
 import { whyRunWaits } from '../../view/waiting.ts';
@@ -24,7 +24,7 @@ interface RunHeaderProps {
 }
 
 /** Facts that the page shows in another form. */
-const ELSEWHERE = ['project', 'waiting', 'used', 'pull'];
+const ELSEWHERE: readonly FactKind[] = ['project', 'waiting', 'used', 'pull'];
 
 /** Steps that buttons or sections of the page replace. */
 const ON_PAGE: readonly NextStep['do'][] = [
@@ -40,7 +40,7 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
   const heldBy = view?.heldBy;
   const words = runWords({ ...run, ...(heldBy !== undefined && { heldBy }) });
   const waits = view === undefined ? [] : whyRunWaits({ ...view, state: run });
-  const facts = runFacts({ ...view, state: run }, now).filter(({ label }) => !ELSEWHERE.includes(label));
+  const facts = runFacts({ ...view, state: run }, now).filter(({ kind }) => !ELSEWHERE.includes(kind));
   const steps = run.status === 'ended' ? nextSteps(run).filter((step) => !isOnPage(step)) : [];
   return (
     <div class="run-head">
@@ -60,7 +60,6 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
             <ClockTime at={run.endedAt} date />
           </Fact>
         )}
-        {run.agent !== undefined && <Fact name="Agent">{safeLine(run.agent)}</Fact>}
         <FactRows facts={facts} />
         <Fact name="Run">
           <code>{run.runId}</code>

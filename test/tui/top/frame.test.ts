@@ -71,9 +71,10 @@ describe('at 80x24', () => {
         state    » running   [===-------] 1 of 3 stories, 4m 59s
         story    US-002  gates, attempt 1 of 2, 4m 45s   Story number 2
         gates    … npm test
-        branch   main → halo/0tbq1aaaaaaaaaa  abcdef0   /home/me/shop
+        repo     /home/me/shop (main)
         prd      /home/me/shop/prd.json
         used     12.3k tokens in (4.0k cached), 678 out, 3 requests
+        commits  0123456..abcdef0 on halo/0tbq1aaaaaaaaaa
 
         STORY   STATE      ATTEMPTS  TIME    UPDATED  COMMIT   TITLE
         US-001  ✓ passed   1/2       12.0s   4m ago   abcdef0  Story number 1
@@ -283,8 +284,8 @@ describe('with more room', () => {
                  US-001: npm test exited with 1
         story    US-001  failed: GATE_FAILED, attempt 1 of 2   Story number 1
         gates    ✗ npm test 1.2s
-        failed   GATE_FAILED  npm test exited with 1
-        branch   main → halo/0tbq1aaaaaaaaaa  no commit yet   /home/me/shop
+        failed   GATE_FAILED: npm test exited with 1
+        repo     /home/me/shop (main)
         prd      /home/me/shop/prd.json
         used     12.3k tokens in (4.0k cached), 678 out, 3 requests
         next     halo logs 0tbq1aaaaaaaaaa --story US-001   see what went wrong
@@ -320,9 +321,10 @@ describe('with more room', () => {
         state    » running   [===-------] 1 of 3 stories, 4m 59s
         story    US-002  gates, attempt 1 of 2, 4m 45s   Story number 2
         gates    … npm test
-        branch   main → halo/0tbq1aaaaaaaaaa  abcdef0   /home/me/shop
+        repo     /home/me/shop (main)
         prd      /home/me/shop/prd.json
         used     12.3k tokens in (4.0k cached), 678 out, 3 requests
+        commits  0123456..abcdef0 on halo/0tbq1aaaaaaaaaa
 
         STORY   STATE      PRIORITY  CRITERIA  ATTEMPTS  TIME    UPDATED  COMMIT   TITLE
         US-001  ✓ passed   1         2         1/2       12.0s   4m ago   abcdef0  Story number 1
