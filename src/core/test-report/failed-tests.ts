@@ -1,4 +1,4 @@
-import { truncate, safeOutput, safeText } from '../text/safe-text.ts';
+import { truncate, safeOutput, safeText, stripStyling } from '../text/safe-text.ts';
 
 /** A failed test, as its runner printed it. */
 interface FailedTest {
@@ -80,9 +80,7 @@ const PLACE = /((?:[\w.@+-]+\/)*[\w.@+-]+\.[A-Za-z]\w{0,5})(?::|", line |\()(\d+
 
 /** Finds the failed tests in the output of a gate; undefined if its format is not known. */
 export function findFailedTests(output: string): FailedTests | undefined {
-  const lines = output
-    .split('\n', 400_000)
-    .map((line) => line.slice(0, MAX_LINE).replaceAll(/\u001b\[[\d;]*m|\r/g, ''));
+  const lines = output.split('\n', 400_000).map((line) => stripStyling(line.slice(0, MAX_LINE)).replaceAll('\r', ''));
   const failed = [readTapFailures(lines), ...RUNNERS.map((runner) => readFailures(lines, runner))];
   return failed.find(({ count }) => count > 0);
 }

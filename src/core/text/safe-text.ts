@@ -11,9 +11,14 @@ export function safeText(text: string): string {
   return replaceHidden(text, formatCodePoint);
 }
 
+/** Removes ANSI colors and cursor movements. */
+export function stripStyling(text: string): string {
+  return text.includes('\u001b') ? text.replace(STYLING, '') : text;
+}
+
 /** The same for program output: also removes colors and cursor movements, and converts line ends to newlines. */
 export function safeOutput(text: string): string {
-  return safeText(text.replace(STYLING, '').replace(/\r\n?/g, '\n'));
+  return safeText(stripStyling(text).replace(/\r\n?/g, '\n'));
 }
 
 /** Formats a value as JSON on one line with hidden characters escaped. */
@@ -57,7 +62,7 @@ export function printableShellWord(text: string): string {
 /** Finds the lines that contain a text, in upper or lower case. Returns their numbers, from 0. Ignores colors. */
 export function findLines(lines: string, text: string): number[] {
   const wanted = text.toLowerCase();
-  const plain = (lines.includes('\u001b') ? lines.replace(STYLING, '') : lines).toLowerCase();
+  const plain = stripStyling(lines).toLowerCase();
   // Most parts of a long log do not contain it.
   if (!plain.includes(wanted)) return [];
   return plain.split('\n').flatMap((line, number) => (line.includes(wanted) ? [number] : []));

@@ -97,7 +97,8 @@ function wordLike({ stories, doneWord }: MarkOptions): string {
 
 /**
  * Returns the edits that set these members of an object. Existing values are replaced; new members are appended with the
- * same white space as the last one.
+ * same white space as the last one. `modify` of jsonc-parser prints a new member in a style of its own, or formats the
+ * members that are there, and reads the text again for each edit.
  */
 export function setMembers(object: JsonValue, values: Record<string, unknown>, text: string): Edit[] {
   const style = styleOf(object, text);
@@ -154,9 +155,12 @@ export interface Edit {
 
 /** Applies edits to a text. They must not overlap. */
 export function applyEdits(text: string, edits: Edit[]): string {
-  let edited = text;
-  for (const { from, to, text: inserted } of [...edits].sort((a, b) => b.from - a.from)) {
-    edited = edited.slice(0, from) + inserted + edited.slice(to);
+  const pieces: string[] = [];
+  let at = 0;
+  // Of two at the same place, the later one comes first.
+  for (const { from, to, text: inserted } of [...edits].sort((a, b) => b.from - a.from).reverse()) {
+    pieces.push(text.slice(at, from), inserted);
+    at = to;
   }
-  return edited;
+  return pieces.join('') + text.slice(at);
 }

@@ -47,7 +47,7 @@ it('finds none in the output of other programs, or if every test passed', () => 
 
 it('reads colored output, and removes its escape sequences', () => {
   const text =
-    '\u001b[31m⎯⎯ Failed Tests 1 ⎯⎯\u001b[39m\n FAIL  a.test.ts > \u001b[1madds\u001b[0m\u001b]0;x\u0007\nError: no\n';
+    '\u001b[31m⎯⎯ Failed Tests 1 ⎯⎯\u001b[39m\n\u001b[2K\u001b[1G FAIL  a.test.ts > \u001b[1madds\u001b[0m\u001b]0;x\u0007\nError: no\n';
   const lines = failedTestsLines(findFailedTests(text) ?? { count: 0, tests: [] });
   expect(lines.join('\n')).toContain('✗ adds');
   expect(lines.join('\n')).not.toMatch(/\u001b|\u0007/);

@@ -23,7 +23,10 @@ const SEQUENCE =
   /(?:\u001b\[|\u009b)([0-9;:]*)m|(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[PX^_][^\u001b]*\u001b\\|\u001b[ -/]+[0-~]|\u001b[=>78cDEHMNOZ]/g;
 const MAX_CODES = 32;
 
-/** Reads a line of a log. Colors become styles, other sequences are removed, other control characters are made visible. */
+/**
+ * Reads a line of a log. Colors become styles, other sequences are removed, other control characters are made visible. anser
+ * reads colors alone: it shows the address of a link, does not know C1 controls, and drops colors with colons.
+ */
 export function readAnsi(line: string): AnsiSpan[] {
   const text = line.replace(/\r$/, '');
   if (!/[\u001b\u009b]/.test(text)) return [{ text: safeText(text), style: {} }];
