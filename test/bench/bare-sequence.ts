@@ -10,6 +10,11 @@ export const SEALED = [
 /** Into the work volume, from the mirror at /m. */
 export const CLONE = 'cd /workspace && git clone -q --shared /m .';
 
+/** Git refuses the repository of another user, and a commit without a name, unless it is configured. */
+const IN_CLONE =
+  'git config --global safe.directory "*" && git config --global user.name a && git config --global user.email a@b && ' +
+  'cd /workspace && git clone -q /m .';
+
 /** What the workspace has, as a pack on stdout. */
 export const EXPORT =
   'export GIT_DIR=/tmp/x GIT_WORK_TREE=/workspace; git init -q; echo /m/objects > /tmp/x/objects/info/alternates; ' +
@@ -31,6 +36,13 @@ gate=$(docker create ${quoted(SEALED)} -v "$clean:/workspace" -v "$1:/m:ro" halo
 docker start -a "$gate"
 docker rm "$agent" "$exporter" "$gate" >&2
 docker volume rm "$work" "$clean" >&2
+`;
+
+/** The least that a script of two commands does for a story: $1 is the bare repository to which the work is pushed. */
+export const PAIR = `set -e
+docker run --rm ${quoted(SEALED)} -v /workspace -v "$1:/m" halo-sandbox sh -c '${IN_CLONE} && date +%N > file && \
+  git add -A && git commit -q -m story && git push -q origin HEAD:refs/heads/story'
+docker run --rm ${quoted(SEALED)} -v /workspace -v "$1:/m" halo-sandbox sh -c '${IN_CLONE} && git checkout -q story && true'
 `;
 
 function quoted(words: readonly string[]): string {

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { measureCold } from './cold.ts';
 import { measureDashboard } from './dashboard-load.ts';
 import { measureGrowth } from './growth.ts';
 import { measureLongRun } from './long-run.ts';
@@ -11,6 +12,7 @@ import { measureThroughput } from './throughput.ts';
 import { measureWarm } from './warm.ts';
 
 const BENCHMARKS = {
+  cold: measureCold,
   dashboard: measureDashboard,
   growth: measureGrowth,
   'long-run': measureLongRun,
