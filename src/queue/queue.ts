@@ -126,7 +126,7 @@ export async function openQueue(
     dropLane: (lane) =>
       run(async () => {
         await scheduler.update(() => ({ dropLane: lane }));
-        await scheduler.queueOf(lane).obliterate({ force: true });
+        await (await scheduler.queueOf(lane)).obliterate({ force: true });
       }),
     async close() {
       await scheduler.close();
@@ -136,7 +136,7 @@ export async function openQueue(
 }
 
 async function countJobs(scheduler: SchedulerClient): Promise<QueueCounts> {
-  const counts = await scheduler.queueOf('').getJobCounts('waiting', 'active', 'delayed', 'failed');
+  const counts = await (await scheduler.queueOf('')).getJobCounts('waiting', 'active', 'delayed', 'failed');
   const count = (state: string) => counts[state] ?? 0;
   const idle = (await scheduler.list()).filter(({ entry, hasSlot }) => entry.lane === '' && !hasSlot);
   const now = Date.now();

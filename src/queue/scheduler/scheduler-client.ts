@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { JOB_NAME, queueName, type StoryJob } from '../job.ts';
 import {
@@ -19,7 +19,7 @@ export interface SchedulerClient {
   slots: Scheduler['slots'];
   workers: Scheduler['workers'];
   /** The queue of a lane; '' is the shared queue. */
-  queueOf(lane: string): Queue<StoryJob>;
+  queueOf(lane: string): Promise<Queue<StoryJob>>;
   close(): Promise<void>;
 }
 
@@ -33,7 +33,9 @@ export function openSchedulerClient(connection: Redis, options: SchedulerOptions
   const { prefix } = options;
   const scheduler = openScheduler(connection, options);
   const lanes = new Map<string, Queue<StoryJob>>();
-  const queueOf = (lane: string) => {
+  const queueOf = async (lane: string) => {
+    // A submit without a worker uses none, and would take longer to load bullmq than for all other work with Redis.
+    const { Queue } = await import('bullmq');
     const open = lanes.get(lane);
     if (open !== undefined) return open;
     const queue = new Queue<StoryJob>(queueName(lane), { connection, prefix, skipVersionCheck: true });
@@ -51,7 +53,7 @@ export function openSchedulerClient(connection: Redis, options: SchedulerOptions
     workers: () => scheduler.workers(),
     async update(update) {
       const reply = await scheduler.update(update);
-      for (const { id, entry } of reply.granted) await add(queueOf(entry.lane), id, entry);
+      for (const { id, entry } of reply.granted) await add(await queueOf(entry.lane), id, entry);
       return reply;
     },
     async close() {
