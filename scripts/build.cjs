@@ -32,7 +32,11 @@ const LIGHT_MODULES = [
   'src/worker/process-masker.ts',
 ];
 
-/** Packages that many commands need: Node takes longer to find and translate their hundreds of files than to run them. */
+/**
+ * Packages that many commands need: Node takes longer to find and translate their hundreds of files than to run them. They
+ * are bundled apart from the sources: esbuild would wrap each module that a CommonJS package imports, as it imports the
+ * light modules, in a function, which Node compiles twice.
+ */
 const BUNDLED = [
   'bullmq',
   'commander',
@@ -52,6 +56,22 @@ const ADDONS = ['msgpackr-extract'];
 /** CommonJS packages in a bundle load Node's modules with it. */
 const WITH_REQUIRE =
   "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);";
+
+const BUNDLE = {
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'node',
+  mainFields: ['module', 'main'],
+  target: 'node20.12',
+  sourcemap: true,
+  sourcesContent: false,
+  // Node compiles less at each start. Names stay, for stack traces.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  write: false,
+  logLevel: 'silent',
+};
 
 /**
  * Throws with the messages of esbuild when src/ cannot be compiled. Types are not checked here.
@@ -126,36 +146,25 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
     // The paths in source maps are relative to the final folder, so esbuild must not write to another one.
     const dist = join(root, 'dist');
     const { outputFiles } = buildSync({
+      ...BUNDLE,
       absWorkingDir: root,
       entryPoints: entries,
       // Every module imports the light ones. esbuild puts modules that the same entry points need into one file.
       inject: [light],
-      bundle: true,
-      splitting: true,
-      external: [...ADDONS, ...packagesOf(root).filter((name) => !BUNDLED.includes(name))],
-      banner: { js: WITH_REQUIRE },
-      format: 'esm',
-      platform: 'node',
-      mainFields: ['module', 'main'],
-      target: 'node20.12',
+      external: packagesOf(root),
       outdir: dist,
       // As deep as an entry: PACKAGE_ROOT in src/lib/version.ts depends on it.
       chunkNames: `${CHUNKS}/[name]-[hash]`,
-      sourcemap: true,
-      sourcesContent: false,
-      // Node compiles less at each start. Names stay, for stack traces.
-      minifyWhitespace: true,
-      minifySyntax: true,
-      write: false,
-      logLevel: 'silent',
     });
+    const packages = compilePackages(root, work, outputFiles);
     const scripts = findScripts(join(root, 'src'));
-    for (const { path, text } of outputFiles) {
+    for (const { path, text } of [...outputFiles, ...packages.outputFiles]) {
       const place = join(outDir, relative(dist, path));
       mkdirSync(dirname(place), { recursive: true });
+      const linked = path.endsWith('.js') ? packages.link(path, text) : text;
       writeFileSync(
         place,
-        scripts.reduce((code, { name, built }) => code.replaceAll(`"./${name}"`, `"./${built}"`), text),
+        scripts.reduce((code, { name, built }) => code.replaceAll(`"./${name}"`, `"./${built}"`), linked),
       );
     }
     for (const { built, content } of scripts) writeFileSync(join(outDir, CHUNKS, built), content);
@@ -165,6 +174,76 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
   } finally {
     rmSync(light);
   }
+}
+
+/** An import of a bundled package, as esbuild prints it: what is imported, and the name of the package. */
+const IMPORT = new RegExp(`(\\{[^{}]*\\}from|\\* ?as \\w+ from|import\\()"(${BUNDLED.join('|')})"`, 'g');
+
+/** Bundles what built sources import of packages. `link` replaces the names of packages in such a source by their files. */
+function compilePackages(root, work, sources) {
+  const { buildSync } = require('esbuild');
+  const imported = new Map();
+  for (const { path, text } of sources)
+    if (path.endsWith('.js'))
+      for (const [, what, name] of text.matchAll(IMPORT)) imported.set(name, [...(imported.get(name) ?? []), what]);
+  const folder = join(work, 'packages');
+  mkdirSync(folder, { recursive: true });
+  const entries = [...imported].map(([name, uses]) => {
+    const place = join(folder, `${name}.mjs`);
+    writeFileSync(place, name === 'zod' ? zodExports(root, folder) : exportsOf(name, uses));
+    return [name, place];
+  });
+  try {
+    const { outputFiles, metafile } = buildSync({
+      ...BUNDLE,
+      absWorkingDir: root,
+      entryPoints: Object.fromEntries(entries),
+      external: [...ADDONS, ...packagesOf(root).filter((name) => !BUNDLED.includes(name))],
+      nodePaths: [join(root, 'node_modules')],
+      banner: { js: WITH_REQUIRE },
+      outdir: join(root, 'dist'),
+      entryNames: `${CHUNKS}/[name]-[hash]`,
+      chunkNames: `${CHUNKS}/[name]-[hash]`,
+      metafile: true,
+    });
+    const files = new Map(
+      Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) => {
+        const own = entries.find(([, place]) => entryPoint !== undefined && join(root, entryPoint) === place);
+        return own === undefined ? [] : [[own[0], join(root, path)]];
+      }),
+    );
+    const link = (from, text) =>
+      text.replace(IMPORT, (_, what, name) => `${what}"./${relative(dirname(from), files.get(name))}"`);
+    return { outputFiles, link };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** A module with the exports of a package that are imported in these ways. */
+function exportsOf(name, uses) {
+  const from = `from ${JSON.stringify(name)};\n`;
+  const names = uses.flatMap((use) => /^\{(.*)\}/.exec(use)?.[1].split(',') ?? []);
+  const own = new Set(names.map((each) => each.trim().split(/\s+as\s+/)[0]));
+  const all = uses.some((use) => !use.startsWith('{'));
+  return `${all ? `export * ${from}` : ''}export { ${[...own].join(', ')} } ${from}`;
+}
+
+/** All of zod but the translations of its messages, which are half of it. `folder` is for modules of its own. */
+function zodExports(root, folder) {
+  const without = (path) => {
+    const place = join(root, 'node_modules', 'zod', 'v4', path);
+    const all = readFileSync(place, 'utf8');
+    const rest = all.replace(/^export \* as locales .*\n/m, '');
+    if (rest === all) throw new Error(`${place} exports no translations`);
+    return rest.replace(/ from "(\.[^"]*)"/g, (_, each) => ` from ${JSON.stringify(join(dirname(place), each))}`);
+  };
+  writeFileSync(join(folder, 'zod-core.mjs'), without('core/index.js'));
+  const all = without('classic/external.js').replace(
+    /^export \* as core .*$/m,
+    "export * as core from './zod-core.mjs';",
+  );
+  return `import * as z from './zod.mjs';\nexport { z };\n${all}`;
 }
 
 function packagesOf(root) {

@@ -16,7 +16,7 @@ export async function openLog(
   log: 'stderr' | 'file',
   { home, masker }: { home: string; masker: Masker },
 ): Promise<Logger> {
-  const { default: pino } = await import('pino');
+  const { pino } = await import('pino');
   const options = { level: 'info', hooks: { streamWrite: (line: string) => escapeJson(masker.text(line)) } };
   const open = (where: { dest: number | string; mode?: number }) => {
     const sink = pino.destination({ ...where, sync: true, maxLength: MAX_KEPT_LENGTH });
