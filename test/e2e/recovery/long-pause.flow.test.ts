@@ -80,7 +80,7 @@ describe('a long pause of a model', () => {
         .slice(0, 2),
     ).toEqual(['story.postponed', 'story.started']);
     expect(halo.readFile(runId, 'agent.log')).toMatch(
-      /waiting +4h 59m, until \d\d:\d\d:\d\d UTC: The model provider allows no request to the model "m"/,
+      /waiting +4h 59m, until (?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d UTC: The model provider allows no request to the model "m"/,
     );
   });
 

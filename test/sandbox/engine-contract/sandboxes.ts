@@ -28,7 +28,7 @@ def fork():
   return child
 print('terminals', count(os.openpty))
 print('processes', count(fork), flush=True)
-time.sleep(0.6)"`;
+time.sleep(3)"`;
 
 export function describeSandboxes(): void {
   describe.concurrent('a sandbox', () => {
