@@ -185,7 +185,7 @@ export function composeServices(words: readonly string[]): Services {
         const { openOidcProvider } = await import('../api/sign-in/open-oidc-provider.ts');
         return openOidcProvider(settings, { callback, env: processEnv(), masker: await masker(), home: host.home });
       };
-      const { findMissing } = await import('../api/metrics/find-missing.ts');
+      const { findMissing } = await import('../api/http/health-routes.ts');
       return serveApi({
         ...options,
         ...{ host, masker: await masker(), mcp, rules, openProvider },
@@ -238,7 +238,7 @@ export function composeServices(words: readonly string[]): Services {
     },
     async openPager() {
       const [{ readPager }, { readCorePager }, { startPager }, { processEnv }] = await Promise.all([
-        import('../config/environment/editor-and-pager.ts'),
+        import('../config/environment/terminal-settings.ts'),
         import('../git/process/git-settings.ts'),
         import('./output/terminal-programs.ts'),
         import('../config/environment/host.ts'),
@@ -249,7 +249,7 @@ export function composeServices(words: readonly string[]): Services {
     async editFile(path) {
       const [{ editFile }, { readEditor }, { processEnv }] = await Promise.all([
         import('./output/terminal-programs.ts'),
-        import('../config/environment/editor-and-pager.ts'),
+        import('../config/environment/terminal-settings.ts'),
         import('../config/environment/host.ts'),
       ]);
       return editFile(readEditor(processEnv()), path);

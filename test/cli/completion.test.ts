@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { COMPLETION_SCRIPTS } from '../../src/cli/completion/completion-scripts.ts';
+import { COMPLETION_SCRIPTS } from '../../src/cli/commands/completion.ts';
 
 it('the bash script passes the words to halo and prints its answer', () => {
   const script = `

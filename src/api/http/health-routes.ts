@@ -1,5 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { OpenRoute } from '../sign-in/sign-in-routes.ts';
+import { constants } from 'node:fs';
+import { access } from 'node:fs/promises';
+import type { LocalOperations } from '../local.ts';
 
 /** Returns what the server needs and cannot reach, in words that reveal nothing else, such as `redis`. */
 export type FindMissing = () => Promise<string[]>;
@@ -36,4 +39,21 @@ async function check(findMissing: FindMissing): Promise<string[]> {
     timer = setTimeout(() => resolve(['no answer in time']), CHECK_MS);
   });
   return Promise.race([findMissing(), late]).finally(() => clearTimeout(timer));
+}
+
+/** What a server needs and cannot reach or use, for `/readyz`. */
+export async function findMissing(home: string, operations: Pick<LocalOperations, 'pingQueue'>): Promise<string[]> {
+  const checks = {
+    home: () => access(home, constants.R_OK | constants.W_OK),
+    redis: () => operations.pingQueue(),
+  };
+  const found = await Promise.all(
+    Object.entries(checks).map(([name, check]) =>
+      check().then(
+        () => [],
+        () => [name],
+      ),
+    ),
+  );
+  return found.flat();
 }

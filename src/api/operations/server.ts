@@ -63,7 +63,7 @@ export const serverOperations = {
       schema: (z) => z.object({ settings: z.array(shownSettingSchema(z)) }),
     },
     async run({ host }) {
-      const { readShownSettings } = await import('../repository/shown-settings.ts');
+      const { readShownSettings } = await import('../repository/repo-config.ts');
       return { settings: await readShownSettings(host) };
     },
   }),

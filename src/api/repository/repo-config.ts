@@ -6,6 +6,9 @@ import type { RequestRights } from '../../config/load/file-layers.ts';
 import { resolveConfig, type ResolvedConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { inspectRepo } from '../../git/repository/inspect-repo.ts';
+import type { ShownSetting } from '../operations/schemas.ts';
+import { DEFAULT_ORIGIN, type Setting } from '../../config/settings.ts';
+import { findCredentials } from '../../core/text/address-credentials.ts';
 
 interface ConfigQuery {
   host: Host;
@@ -58,4 +61,19 @@ export function unlessEmpty(error: unknown): undefined {
 function unlessOutside(error: unknown): undefined {
   if (error instanceof HaloError && error.code === 'NOT_A_GIT_REPO') return undefined;
   throw error;
+}
+
+/** Addresses of endpoints, variables of sandboxes, commands that print secrets, and files and patterns of secrets. */
+const HIDDEN = /^(?:notify|env|secrets)\.|_command$|(?:^|[._])headers(?:$|[._])/;
+
+/** The settings of this machine, without a repository, in the order of the reference. Throws CONFIG_INVALID. */
+export async function readShownSettings(host: Host): Promise<ShownSetting[]> {
+  const { settings } = await readConfig({ host, folder: host.home, profile: undefined, set: [] });
+  return settings.map(toShownSetting);
+}
+
+function toShownSetting({ key, value = null, origin }: Setting): ShownSetting {
+  const isHidden = HIDDEN.test(key) || findCredentials(JSON.stringify(value)).length > 0;
+  if (!isHidden || value === null || origin === DEFAULT_ORIGIN) return { key, value, origin };
+  return { key, value: null, origin, hidden: true };
 }

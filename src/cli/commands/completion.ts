@@ -1,6 +1,5 @@
 import type { Define } from '../cli.ts';
 import { Argument } from 'commander';
-import { COMPLETION_SCRIPTS, SHELLS, type Shell } from '../completion/completion-scripts.ts';
 
 export const define: Define = (command, cli) => {
   command
@@ -17,3 +16,39 @@ Examples:
   eval "$(halo completion bash)"                    in ~/.bashrc
   eval "$(halo completion zsh)"                     in ~/.zshrc
   halo completion fish | source                     in ~/.config/fish/config.fish`;
+
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
+
+/**
+ * The scripts only pass words on: the hidden `halo __complete` finds the completions, one `word<tab>meaning` per line.
+ */
+export const COMPLETION_SCRIPTS: Record<Shell, string> = {
+  bash: String.raw`# halo completion for bash: eval "$(halo completion bash)"
+_halo() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    COMPREPLY+=("${'$'}{line%%$'\t'*}")
+  done < <(halo __complete "${'$'}{COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -o default -o bashdefault -F _halo halo
+`,
+  zsh: String.raw`#compdef halo
+# halo completion for zsh: eval "$(halo completion zsh)"
+_halo() {
+  local -a found
+  found=(${'$'}{(f)"$(halo __complete "${'$'}{(@)words[2,CURRENT]}" 2>/dev/null)"})
+  if (( ${'$'}{#found} )); then
+    found=("${'$'}{(@)found/$'\t'/:}")
+    _describe halo found
+  else
+    _files
+  fi
+}
+compdef _halo halo
+`,
+  fish: String.raw`# halo completion for fish: halo completion fish | source
+complete -c halo -a '(halo __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+`,
+};

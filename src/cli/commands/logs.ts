@@ -2,12 +2,14 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { WantedFiles } from '../logs/attempt-files.ts';
 import type { Cli, Define } from '../cli.ts';
 import { parseLineCount, parseSince, SINCE } from '../options/filter-runs.ts';
-import { namedRuns } from '../logs/log-runs.ts';
 import { showEvents } from '../logs/show-events.ts';
-import { showFiles } from '../logs/show-files.ts';
+import { showFiles, showRaw } from '../logs/show-files.ts';
 import { showSummaries } from '../logs/show-summary.ts';
-import { showRaw } from '../logs/show-raw.ts';
 import { parseCount, stoppable } from '../run/run-until-signal.ts';
+import type { Operations } from '../../api/operations.ts';
+import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import type { RunState } from '../../core/run/state.ts';
+import { findBatch, groupRuns, resolveRun } from '../options/resolve-run.ts';
 
 interface Flags extends WantedFiles {
   follow?: true;
@@ -138,4 +140,35 @@ function assertOneView(flags: Flags): void {
     throw new HaloError('USAGE', 'The raw output of the agent cannot be limited.', {
       hint: 'Leave out --tail and --attempt, or --raw.',
     });
+}
+
+interface NamedRuns {
+  references: readonly string[];
+  /** A batch, by a part of its id. */
+  batch?: string;
+  follow?: true;
+}
+
+/**
+ * The runs to show: the named ones in their order, others oldest first. Following without a name means all runs that
+ * have not ended or, if there are none, the newest of this repository. Throws RUN_NOT_FOUND.
+ */
+async function namedRuns(
+  operations: Operations,
+  { references, batch, follow }: NamedRuns,
+  cli: Cli,
+): Promise<RunState[]> {
+  const runs: RunState[] = [];
+  if (batch !== undefined) runs.push(...findBatch(groupRuns((await operations.listRuns({ batch })).runs), batch)[1]);
+  else if (follow && references.length === 0) runs.push(...active((await operations.listRuns({ ended: 0 })).runs));
+  const asked = runs.length === 0 && references.length === 0 ? [undefined] : references;
+  for (const reference of asked) {
+    const { state } = await operations.getRun({ runId: await resolveRun(operations, reference, cli) });
+    if (!runs.some(({ runId }) => runId === state.runId)) runs.push(state);
+  }
+  return runs;
+}
+
+function active(runs: readonly ListedRun[]): RunState[] {
+  return runs.filter(({ status }) => status !== 'ended').reverse();
 }

@@ -6,11 +6,12 @@ import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { stepLines } from '../../tui/step-lines.ts';
 import type { Cli, Define } from '../cli.ts';
-import { listQueue } from '../prds/list-queue.ts';
-import { terminalColumns } from '../output/table.ts';
+import { terminalColumns, table, type Cell } from '../output/table.ts';
 import { addSettingOptions, ASK, repoSource, settingsOf, type SettingFlags } from '../options/run-options.ts';
 import { QueueWorker } from '../run/queue-worker.ts';
 import { whyRunWaits } from '../../view/waiting.ts';
+import type { QueuedPrd } from '../../api/prd-folder/list-folder.ts';
+import type { Tone } from '../../core/transcript/transcript-line.ts';
 
 interface Flags extends SettingFlags {
   repo: string;
@@ -109,3 +110,29 @@ function stepsAfter(last: RunState | undefined, cli: Cli): string[] {
   const lines = stepLines(nextSteps(last), terminalColumns(cli) ?? Number.POSITIVE_INFINITY, cli.paintErr);
   return lines.map((line, index) => `${index === 0 ? 'next  ' : '      '}${line}`);
 }
+
+/** Prints the PRDs of a folder in the order in which `halo queue` runs them. */
+async function listQueue(folder: string, json: boolean, cli: Cli): Promise<void> {
+  const prds = await cli.services.listFolder(resolve(cli.cwd, folder));
+  if (json) return cli.printJson(prds);
+  if (prds.length === 0) return cli.note(`${safeLine(folder)} has no PRDs.`);
+  const heading = ['NAME', 'STATE', 'DONE', 'RUN'].map((text) => ({ text }));
+  await cli.print(...table([heading, ...prds.map(rowOf)], { paint: cli.paint, width: terminalColumns(cli) }));
+}
+
+function rowOf({ name, state, done, total, runId, reason }: QueuedPrd): Cell[] {
+  return [
+    { text: safeLine(name, 64), tone: 'strong' },
+    { text: state, tone: TONES[state] },
+    { text: state === 'refused' ? '-' : `${done}/${total}` },
+    { text: [runId ?? '-', ...(reason === undefined ? [] : [safeLine(reason)])].join(' ') },
+  ];
+}
+
+const TONES: Record<QueuedPrd['state'], Tone> = {
+  waiting: 'plain',
+  running: 'plain',
+  failed: 'warn',
+  refused: 'warn',
+  done: 'good',
+};

@@ -4,6 +4,7 @@ import { prunedText } from '../../core/retention/retention.ts';
 import { safeOutput } from '../../core/text/safe-text.ts';
 import { attemptOf, pathsOf, type WantedFiles } from './attempt-files.ts';
 import type { Cli } from '../cli.ts';
+import { openSafeStream } from '../../core/text/safe-stream.ts';
 
 interface ShowFiles {
   operations: Operations;
@@ -47,4 +48,26 @@ const NEWLINE = 0x0a;
 /** Adds a line end to the last line. */
 function ended(text: string): string {
   return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}
+
+interface ShowRaw {
+  operations: Operations;
+  runId: string;
+  story: string | undefined;
+  follow: boolean;
+  signal: AbortSignal;
+}
+
+/** Prints the agents' raw output: unchanged, or made safe if stdout is a terminal. */
+export async function showRaw({ operations, runId, story, follow, signal }: ShowRaw, cli: Cli): Promise<void> {
+  const { pruned } = (await operations.getRun({ runId })).state;
+  if (pruned !== undefined) await cli.note(prunedText({ runId, pruned }));
+  const frames = await operations.followRaw({ runId, story, follow }, signal);
+  if (!cli.terminal.shown) {
+    for await (const { raw } of frames) await cli.writeExactly(Buffer.from(raw, 'base64'));
+    return;
+  }
+  const safe = openSafeStream();
+  for await (const { raw } of frames) await cli.write(safe.write(Buffer.from(raw, 'base64')));
+  await cli.write(safe.end());
 }

@@ -3,9 +3,97 @@ import type { Operations } from '../../api/operations.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { sortStories } from '../../core/run/story-order.ts';
-import type { Cli } from '../cli.ts';
-import { parsePrdFile, readPrd, type NamedPrd } from '../options/read-prd.ts';
+import type { Cli, Define } from '../cli.ts';
+import { parsePrdFile, readPrd, type NamedPrd, requireNamedPrd, listPrdFolders } from '../options/read-prd.ts';
 import { runWords } from '../../view/run-words.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { join } from 'node:path';
+import { toHaloError } from '../../core/failure/errors.ts';
+import { isPrdName, NAME_RULE, PRD_FILE } from '../../core/prd/prd-names.ts';
+import { table, terminalColumns, type Cell } from '../output/table.ts';
+
+export const defineList: Define = (command, cli) => {
+  command
+    .summary('list the PRDs of this repository')
+    .description('Lists the named PRDs with their progress. Shows an error for a PRD that cannot be read.')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', LIST_HELP)
+    .action((flags: { json?: true }) => list(flags, cli));
+};
+
+const LIST_HELP = `
+Examples:
+  halo prd list
+  halo prd list --json | jq -r '.[].name'
+
+See also: halo prd new, halo prd status`;
+
+type Listed = PrdFileProgress | (NamedPrd & { problem: string });
+
+async function list(flags: { json?: true }, cli: Cli): Promise<void> {
+  const prds = await listPrdFolders(cli.cwd);
+  const listed = await cli.withOperations((operations) => Promise.all(prds.map((prd) => look(prd, operations, cli))));
+  if (flags.json) return cli.printJson(listed);
+  if (listed.length === 0)
+    return cli.note(
+      `No named PRDs yet: \`halo prd new <name>\` creates ${join('.halo', 'prds')}/<name>. Other PRD files need no name: \`halo run <file>\`.`,
+    );
+  const heading = ['NAME', 'DONE', 'ACTIVE', 'PROJECT'].map((text) => ({ text }));
+  await cli.print(...table([heading, ...listed.map(rowOf)], { paint: cli.paint, width: terminalColumns(cli) }));
+}
+
+async function look(prd: NamedPrd, operations: Pick<Operations, 'listRuns'>, cli: Cli): Promise<Listed> {
+  if (!isPrdName(prd.name)) return { ...prd, problem: `not a name of a PRD: ${NAME_RULE}` };
+  return readPrdProgress(prd, operations, cli).catch((error: unknown) => ({
+    ...prd,
+    problem: toHaloError(error).message.replaceAll(prd.path, PRD_FILE),
+  }));
+}
+
+function rowOf(prd: Listed): Cell[] {
+  const name: Cell = { text: safeLine(prd.name, 64), tone: 'strong' };
+  if ('problem' in prd) return [name, { text: '?' }, { text: '-' }, { text: safeLine(prd.problem), tone: 'warn' }];
+  return [
+    name,
+    { text: `${prd.done}/${prd.total}`, tone: prd.done === prd.total ? 'good' : 'plain' },
+    { text: prd.active.length === 0 ? '-' : safeLine(prd.active.map(({ id }) => id).join(', '), 40) },
+    { text: safeLine(prd.project) },
+  ];
+}
+
+export const defineStatus: Define = (command, cli) => {
+  command
+    .summary('show the progress of a PRD')
+    .description('Shows how many stories of a PRD are done, the active story, and the newest run.')
+    .argument('[name]', 'the PRD (default: the only named PRD)')
+    .option('--json', 'print the same as JSON')
+    .addHelpText('after', STATUS_HELP)
+    .action((name: string | undefined, flags: { json?: true }) => showStatus(name, flags, cli));
+};
+
+const STATUS_HELP = `
+Examples:
+  halo prd status
+  halo prd status checkout --json | jq '.active[].id'
+
+See also: halo prd list, halo status`;
+
+async function showStatus(wanted: string | undefined, flags: { json?: true }, cli: Cli): Promise<void> {
+  const named = await requireNamedPrd(cli.cwd, wanted);
+  const progress = await cli.withOperations((operations) => readPrdProgress(named, operations, cli));
+  if (flags.json) return cli.printJson(progress);
+  const { name, path, project, done, total, active, next, run } = progress;
+  const title = (story: { id: string; title: string }) => `${safeLine(story.id, 40)}  ${safeLine(story.title)}`;
+  const percent = total === 0 ? '' : ` (${Math.floor((100 * done) / total)} %)`;
+  await cli.print(
+    `prd      ${name}  ${path}`,
+    ...(project === '' ? [] : [`project  ${safeLine(project)}`]),
+    `done     ${done} of ${total} stories${percent}`,
+    ...(active.length === 0 ? ['active   none'] : active.map((story) => `active   ${title(story)}`)),
+    ...(active.length > 0 || next === undefined ? [] : [`next     ${title(next)}`]),
+    ...(run === undefined ? [] : [`run      ${run.runId}  ${run.state}`]),
+  );
+}
 
 interface StoryName {
   id: string;
@@ -13,7 +101,7 @@ interface StoryName {
 }
 
 /** The progress of a PRD. */
-export interface PrdFileProgress extends NamedPrd {
+interface PrdFileProgress extends NamedPrd {
   project: string;
   done: number;
   total: number;
@@ -26,7 +114,7 @@ export interface PrdFileProgress extends NamedPrd {
 }
 
 /** Reads a PRD, and its newest run. Throws PRD_INVALID and PRD_UNREADABLE. */
-export async function readPrdProgress(
+async function readPrdProgress(
   { name, path }: NamedPrd,
   operations: Pick<Operations, 'listRuns'>,
   cli: Cli,

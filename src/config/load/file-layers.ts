@@ -4,12 +4,12 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { truncate } from '../../core/text/safe-text.ts';
 import { findClosest } from '../../lib/text.ts';
 import { CONFIG_KEYS, holdsText, variableOf } from '../keys.ts';
-import { parseLiteral } from './parse-literal.ts';
 import type { ConfigFile } from './config-file.ts';
 import { toSettings, type Setting } from '../settings.ts';
 import { indexTomlLines } from './toml-position.ts';
 import { isRecord } from '../../lib/guards.ts';
 import type { ConfigLayer } from '../config-layer.ts';
+import { parse as parseToml } from 'smol-toml';
 
 /** The settings of one file: the base settings and those of each profile. */
 interface FileLayers {
@@ -161,4 +161,29 @@ function pickProfile(files: (FileLayers & { trusted: boolean })[], name: string 
         ? 'Define [profiles.<name>] in a configuration file first.'
         : `Use one of these profiles: ${known.join(', ')}.`,
   });
+}
+
+/**
+ * Parses a value from the command line or the environment: TOML, or a bare word as a string.
+ * `asText`: the key takes strings, so anything but a quoted TOML string is used literally.
+ * Returns undefined for an incomplete TOML list, table or string.
+ */
+function parseLiteral(text: string, asText: boolean): unknown {
+  const value = parseToValue(text);
+  if (asText && typeof value === 'string') return value;
+  if (asText) return value === undefined && QUOTED.test(text) ? undefined : text;
+  if (value !== undefined) return value;
+  return /^\s*["'[{]/.test(text) ? undefined : text;
+}
+
+/** A quoted but malformed TOML string. Used literally, its quotes would become part of the value. */
+const QUOTED = /^\s*(["']).*\1\s*$/s;
+
+function parseToValue(text: string): unknown {
+  try {
+    const table = parseToml(`value = ${text}`);
+    return Object.keys(table).length === 1 ? table.value : undefined;
+  } catch {
+    return undefined;
+  }
 }

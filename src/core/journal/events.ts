@@ -1,5 +1,4 @@
 import type { BudgetWarning } from '../budget.ts';
-import type { SnapshotEvent } from './snapshot-events.ts';
 import type { AgentActivity, AgentId, Usage } from '../agent.ts';
 import type { AgentOptions } from '../agent-options.ts';
 import type { Breaker, FailureSign } from '../failure/breaker.ts';
@@ -19,7 +18,8 @@ import type { EgressRequests, NetworkPhase } from './egress-events.ts';
 import type { Phase } from './phase.ts';
 import type { RunCreated } from './run-created.ts';
 import type { PullEntry } from '../pulls/pull-state.ts';
-import type { TestsEntry } from './tests-entries.ts';
+import type { LockedTests, TestsStep } from '../review/tests-first.ts';
+import type { TestChanges } from '../test-report/test-report.ts';
 
 /** The version of the journal's schema; increased when the meaning of an event changes. */
 export const JOURNAL_VERSION = 1;
@@ -275,3 +275,38 @@ export interface Artifact {
   /** ISO 8601 */
   changedAt: string;
 }
+
+/** What became of setup before the agent (`setup`) or before the gates. */
+type SnapshotEvent =
+  /** Setup runs in a workspace of its own, to make a snapshot or, if `again`, to compare with one. */
+  | { type: 'snapshot.started'; phase: 'setup' | 'gates'; again?: true }
+  /** Workspaces begin with a snapshot, which setup `made` in this attempt or before. `key`, `digest`: SHA-256. */
+  | {
+      type: 'snapshot.used';
+      phase: 'setup' | 'gates';
+      key: string;
+      digest: string;
+      mode: 'overlay' | 'copy';
+      made?: true;
+      /** Why a change of any file needs another one; a clause. Only if it was `made`. */
+      wholeTree?: string;
+    }
+  /** The result of setup cannot be a snapshot, or differs from it; `reason` is a clause. Setup runs for each workspace. */
+  | { type: 'snapshot.refused'; phase: 'setup' | 'gates'; reason: string };
+
+/** Events about the tests of a story, without its name. */
+type TestsEntry =
+  /** What was found about the tests that were written first; `why`: what is wrong with them. */
+  | { type: 'tests.judged'; step: TestsStep; why?: string }
+  /**
+   * Tests that failed on the base commit: from now on the attempt may not change them. `commit`: with the tests, on `base`;
+   * `from`: the earlier attempt that wrote them, if it was not this one.
+   */
+  | ({ type: 'tests.locked'; base: string; commit: string; from?: number } & LockedTests)
+  /**
+   * An agent refactored the change; `why`: why its work was dropped, and the change lands as it was; `unchanged`: because it
+   * found nothing to improve.
+   */
+  | { type: 'refactor.ended'; kept: boolean; why?: string; unchanged?: true }
+  /** Tests of the candidate compared with those of its base; the lists may be truncated. */
+  | ({ type: 'tests.compared' } & TestChanges);

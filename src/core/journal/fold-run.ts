@@ -9,7 +9,6 @@ import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
 import type { HeldCommit, JournalEvent, Verdict } from './events.ts';
-import { withReplies } from './fold-replies.ts';
 import {
   afterEnd,
   afterStart,
@@ -323,4 +322,15 @@ function withoutDecision(story: StoryState): StoryState {
 
 function withStory(state: RunState, id: string, change: (story: StoryState) => StoryState): RunState {
   return { ...state, stories: state.stories.map((story) => (story.id === id ? change(story) : story)) };
+}
+
+/**
+ * The story with the question that an attempt ended with, and the work that the next one continues with. A commit that
+ * landed or is held contains that work.
+ */
+function withReplies(story: StoryState, event: JournalEvent & { type: 'story.ended' }): StoryState {
+  const { verdict, held, left, question, attempt } = event;
+  const asking = { ...omit(story, 'question'), ...(question && { question }) };
+  if (left !== undefined) return { ...asking, kept: { commit: left, attempt } };
+  return verdict === 'passed' || held !== undefined ? omit(asking, 'kept') : asking;
 }

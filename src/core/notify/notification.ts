@@ -3,6 +3,7 @@ import type { JournalEvent } from '../journal/events.ts';
 import { commandOf, nextSteps } from '../run/next-steps.ts';
 import { isUndecided, type RunState } from '../run/state.ts';
 import { safeLine } from '../text/safe-text.ts';
+import { mayUseRepository } from '../access/access.ts';
 
 /** The kinds of notifications, in the order of the documentation. */
 export const NOTIFICATION_TYPES = [
@@ -20,7 +21,7 @@ export const NOTIFICATION_TYPES = [
   'story.passed',
 ] as const;
 
-export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
+type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 
 /** Names for several types. */
 export const NOTIFICATION_GROUPS = {
@@ -197,4 +198,26 @@ function nameOf(source: string): string {
 function shorten(text: string): string {
   const line = safeLine(text.replace(/\s+/g, ' ').trim());
   return line.length > MAX_TEXT ? `${line.slice(0, MAX_TEXT - 1)}…` : line;
+}
+
+/** Which notifications an endpoint wants. */
+interface EndpointFilter {
+  /** Types and names of groups. */
+  events: readonly string[];
+  /** Paths and addresses of repositories; `*` stands for any text. Absent: all. */
+  repositories?: readonly string[] | undefined;
+  /** The users whose runs count. Absent: all. */
+  users?: readonly string[] | undefined;
+}
+
+/** Whether an endpoint wants a notification. */
+export function wantsNotification(
+  { events, repositories, users }: EndpointFilter,
+  notification: Notification,
+): boolean {
+  const types = events.flatMap((name): readonly string[] =>
+    Object.hasOwn(NOTIFICATION_GROUPS, name) ? NOTIFICATION_GROUPS[name as keyof typeof NOTIFICATION_GROUPS] : [name],
+  );
+  const { type, source, user }: { type: NotificationType } & Pick<Notification, 'source' | 'user'> = notification;
+  return types.includes(type) && mayUseRepository({ repositories }, source) && (users?.includes(user) ?? true);
 }

@@ -1,8 +1,7 @@
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { TestCase } from '../test-report/formats/collect-tests.ts';
 import { safeLine } from '../text/safe-text.ts';
-import type { CriterionClaim } from './criteria.ts';
-import { findCriterionTests, findUntestedCriteria, type CriterionTests } from './criterion-tests.ts';
+import { findCriterionTests, findUntestedCriteria, type CriterionClaim, type CriterionTests } from './criteria.ts';
 
 /** A run of a story's new tests on the commit that the story builds on. */
 export interface RedRun {

@@ -6,7 +6,6 @@ import { formatUsd } from '../../core/budget.ts';
 import type { StoryState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { asksPerson, inboxItems, type InboxItem } from '../../view/inbox.ts';
-import { SHOWN, useRunFilter, type Shown } from './run-filter.ts';
 import { MissingWorker, WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
 import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem, type Person } from '../page/page-parts.tsx';
@@ -14,6 +13,7 @@ import { readJson, useLoaded } from '../page/read-server.ts';
 import { runWords, storyCount, timeText } from '../../view/run-words.ts';
 import { cellOf, storyWords } from '../../view/story-words.ts';
 import { whyRunWaits } from '../../view/waiting.ts';
+import { useAddressQuery } from '../page/address-query.ts';
 
 interface NowProps {
   runs: readonly ListedRun[] | undefined;
@@ -257,4 +257,24 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
 function storyNow(story: StoryState, run: ListedRun, now: string): string {
   const { text } = storyWords(story, run, now);
   return story.waiting === undefined ? text : `${text}: ${story.waiting.why}`;
+}
+
+/** Which runs a list has; those that wait include runs that ended until a person decides. */
+const SHOWN = ['all', 'running', 'waiting', 'ended'] as const;
+type Shown = (typeof SHOWN)[number];
+
+interface RunFilter {
+  shown: Shown;
+  /** Words that are parts of the texts of a run. */
+  text: string;
+}
+
+/** The filter of the screen Now, which the address keeps. */
+function useRunFilter(): [filter: RunFilter, change: (next: RunFilter) => void] {
+  const [query, change] = useAddressQuery();
+  const shown = SHOWN.find((each) => each === query.get('runs')) ?? 'all';
+  return [
+    { shown, text: query.get('find') ?? '' },
+    (next) => change({ runs: next.shown === 'all' ? '' : next.shown, find: next.text }),
+  ];
 }

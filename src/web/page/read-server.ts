@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { leave, sessionHeaders } from './page-session.ts';
+import { PAGE_KEY } from '../../core/access/page-key.ts';
+import { keep, readKept } from './browser-storage.ts';
 
 /** What the server answers to a request that fails. */
 export class RequestFailed extends Error {
@@ -98,4 +99,16 @@ export function toRequestFailed(error: unknown): RequestFailed {
 /** The address of a story, or of an attempt at it. */
 export function storyAddress(runId: string, story: string, attempt?: number): string {
   return `#/run/${runId}/story/${encodeURIComponent(story)}${attempt === undefined ? '' : `/attempt/${attempt}`}`;
+}
+
+/** The header that makes a request one of this page; undefined: the person is not signed in. */
+function sessionHeaders(): Record<string, string> | undefined {
+  const key = readKept(PAGE_KEY);
+  return key === undefined ? undefined : { [PAGE_KEY]: key };
+}
+
+/** Opens the page to sign in, which leads to `returnTo`, by default back to the current screen. */
+function leave(returnTo = location.pathname + location.hash): void {
+  keep(PAGE_KEY, undefined);
+  location.assign(`/sign-in?return=${encodeURIComponent(returnTo)}`);
 }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { wantsNotification } from '../../../src/core/notify/endpoint-filter.ts';
-import { toNotification, type Notification } from '../../../src/core/notify/notification.ts';
+import { wantsNotification, toNotification, type Notification } from '../../../src/core/notify/notification.ts';
 import { foldRun } from '../../../src/core/journal/fold-run.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { COMMIT, created, failed, journalOf, passed } from '../../support/journal.ts';

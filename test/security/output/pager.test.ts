@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startPager } from '../../../src/cli/output/terminal-programs.ts';
-import { readPager } from '../../../src/config/environment/editor-and-pager.ts';
+import { readPager } from '../../../src/config/environment/terminal-settings.ts';
 import { readCorePager } from '../../../src/git/process/git-settings.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { HaloError } from '../../../core/failure/errors.ts';
 import type { Flag } from '../../../core/review/flags.ts';
 import type { StoryState } from '../../../core/run/state.ts';
@@ -9,10 +9,11 @@ import type { RunView } from '../../operations/runs.ts';
 import type { Operations } from '../../operations.ts';
 import type { RunnableTask } from './runnable-task.ts';
 import { judgeEnd, type Judged } from './task-outcome.ts';
-import type { RunFolder } from './run-folder.ts';
-import { landTask } from './land-task.ts';
+import { type RunFolder, taskName } from './run-folder.ts';
 import { writeProgress } from './tasks-file.ts';
 import { pathExists } from '../../../lib/fs.ts';
+import { createBranch } from '../../../git/land/fast-forward.ts';
+import { restoreStash, stashChanges } from '../../../git/repository/stash.ts';
 
 /** A run that has ended, while the operations are still open. */
 export interface EndedRun {
@@ -78,10 +79,32 @@ export async function finishTask({ task, run, folder, places, repo, confirm, log
   return judged.exit;
 }
 
+/**
+ * Sets the branch `ralph/<task>` to the result of a task, and fast-forwards the checked-out branch to it. Uncommitted
+ * changes are stashed meanwhile. Throws LAND_REFUSED and UNCONFIRMED; then only the task's own branch has moved.
+ */
 async function land({ task, run, repo, places, confirm, log }: Omit<Finishing, 'folder'>): Promise<void> {
   const { operations, runId, view } = run;
   const commit = view.state.tip;
-  await landTask({ operations, runId, taskId: task.id, commit, repo, tasksFile: places.tasks, confirm, log });
+  const branch = `ralph/${taskName(task.id)}`;
+  await createBranch({ root: repo.root, gitDir: repo.gitDir, branch, commit }).catch(async (error: unknown) => {
+    if (!(error instanceof HaloError)) throw error;
+    await log(`the branch ${branch} stays as it is: ${error.message}`);
+  });
+  // It stores progress and is not changed by landing.
+  const except = [relative(repo.root, places.tasks)].filter((path) => !path.startsWith('..'));
+  const message = `halo: aside while task ${task.id} lands`;
+  const stash = await stashChanges(repo.root, { except, message });
+  if (stash !== undefined) await log(`uncommitted changes are put aside: git stash, ${stash.commit.slice(0, 7)}`);
+  try {
+    const landed = await operations.land({ runId, confirm, commit });
+    await log(`${landed.branch} is at ${landed.to.slice(0, 7)}`);
+  } finally {
+    if (stash !== undefined && !(await restoreStash(stash)))
+      await log(
+        `the uncommitted changes do not fit to what has landed; they are in git stash as ${stash.commit.slice(0, 7)}`,
+      );
+  }
 }
 
 interface Test {

@@ -1,7 +1,6 @@
 import type { Env } from '../../../config/environment/host.ts';
 import { sleep } from '../../../lib/async.ts';
 import { chooseTask, describeHuman } from './choose-task.ts';
-import { judgeExit } from './agent-exit.ts';
 import { resolvePlaces, type Places, type Where } from './task-paths.ts';
 import { resolveTaskAgent, startTaskAgent } from './task-agent.ts';
 import { readTasks } from './tasks-file.ts';
@@ -99,4 +98,33 @@ async function cycle({ options, places, invoke, signal, log }: Cycling): Promise
 function flagsOf(taskId: string, { places, assignee }: { places: Places; assignee: string }): string[] {
   const { tasks, prompt, workspace } = places;
   return ['--tasks', tasks, '--task-id', taskId, '--workspace', workspace, '--prompt', prompt, '--assignee', assignee];
+}
+
+/** The next step of the loop after a task agent has ended; `exit` is the exit code of the loop. */
+type ExitDecision = { kind: 'continue'; say?: string } | { kind: 'stop'; say: string; exit: number };
+
+/** Interprets the exit code of any task agent. */
+function judgeExit(code: number): ExitDecision {
+  if (code === 0) return { kind: 'continue' };
+  if (code > 11 && code !== 130)
+    return { kind: 'continue', say: `the task agent ended with ${code}: not completed, continuing` };
+  const stop = (say: string, exit = code): ExitDecision => ({ kind: 'stop', say, exit });
+  switch (code) {
+    case 3:
+      return stop('no runnable task', 0);
+    case 4:
+      return stop('human input required');
+    case 5:
+      return stop('a dependency is missing');
+    case 6:
+      return stop('the task cannot start');
+    case 10:
+      return stop('blocked: the task gave no result');
+    case 11:
+      return stop('blocked: the task was tried as often as it may be');
+    case 130:
+      return stop('interrupted');
+    default:
+      return stop(`the task agent failed with ${code}`);
+  }
 }
