@@ -14,7 +14,7 @@ import {
   type EmbeddedRedisPaths,
   type RedisLauncher,
 } from './embedded-redis.ts';
-import { connectRedisClient, parseRedisUrl, type RedisAddress } from './redis-client.ts';
+import { connectRedisClient, disconnectClient, parseRedisUrl, type RedisAddress } from './redis-client.ts';
 
 interface RedisConfig {
   /** HALO_HOME, absolute. */
@@ -91,13 +91,13 @@ function embeddedLink(paths: EmbeddedRedisPaths, { client, ensure, prefix }: Emb
     locked(paths, async () => {
       if (client.status === 'ready' && (await countUsers(client)) <= 1) {
         // The server does not reply to SHUTDOWN but closes the connection.
-        const gone = once(client, 'close', { signal: AbortSignal.timeout(10_000) });
+        const gone = once(client, 'end', { signal: AbortSignal.timeout(10_000) });
+        client.options.retryStrategy = () => null;
         client.shutdown().catch(() => undefined);
         await gone.catch(() => undefined);
-        client.disconnect();
         await waitUntilStopped(paths);
       }
-      client.disconnect();
+      disconnectClient(client);
     });
   return {
     address: paths.address,

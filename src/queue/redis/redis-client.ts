@@ -67,8 +67,13 @@ export async function findPingError(address: RedisAddress): Promise<Error | unde
   } catch (error) {
     return failure ?? (error as Error);
   } finally {
-    client.disconnect();
+    disconnectClient(client);
   }
+}
+
+/** Disconnects, unless the connection has ended: ioredis would keep the process alive for `DISCONNECT_MS` to end it again. */
+export function disconnectClient(client: Redis): void {
+  if (client.status !== 'end') client.disconnect();
 }
 
 async function assertAnswers(ping: Promise<unknown>, ms: number): Promise<void> {
