@@ -90,7 +90,8 @@ function pick<T extends object, K extends keyof T>(value: T, keys: readonly K[])
 
 /** Parses the merged settings, which can violate limits that each source respects. Throws CONFIG_INVALID. */
 function parseSettings(settings: readonly Setting[]): HaloToml {
-  const { data, error } = HaloToml.safeParse(nestSettings(settings));
+  // zod would compile a function for each table, which takes longer than to parse the few settings of one run.
+  const { data, error } = HaloToml.safeParse(nestSettings(settings), { jitless: true });
   if (data !== undefined) return data;
   const problems = error.issues.map(({ path, message }) => {
     const key = path.map(String).join('.');
