@@ -27,7 +27,7 @@ import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts'
 import type { SubmitContext } from './submit-context.ts';
 import { warnOfContents, warnOfIgnored, warnOfNetwork, warnOfTrust } from './warnings.ts';
 import { listSome } from '../../lib/text.ts';
-import { createAddressResolver, type Lookup } from '../../gateway/egress/addresses.ts';
+import type { Lookup } from '../../gateway/egress/addresses.ts';
 import { formatEndpoint, parseEndpoint, endpointOfUrl, type Endpoint } from '../../gateway/egress/host-port.ts';
 
 /** A run that can be created: its repository and configuration are valid. */
@@ -263,6 +263,7 @@ async function resolveRequestedRepo(
       hint: 'Use an absolute path on the machine of the server, or an address like https://git.example.com/team/repo.git or git@git.example.com:team/repo.git.',
     });
   }
+  const { createAddressResolver } = await import('../../gateway/egress/addresses.ts');
   const found = await createAddressResolver({ mayBePrivate: new Set(rules.private), ...(lookup && { lookup }) })
     .find(target)
     .catch(() => ({ addresses: [] }));

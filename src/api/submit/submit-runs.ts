@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
@@ -13,9 +12,8 @@ import { newRunId } from '../../lib/run-id.ts';
 import { assertTestsCommand } from '../../prd/assert-prd.ts';
 import { assertCriteria } from '../../prd/parse-prd.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
-import { updateDependencies } from '../../worker/recovery/update-dependencies.ts';
 import { withIntactMirror } from '../../worker/repository/with-intact-mirror.ts';
-import { nextJobs } from '../../worker/run/continue-run.ts';
+import { nextJobs } from '../../worker/run/next-jobs.ts';
 import type { BatchRequest, SubmitOptions, Submitted, SubmitRequest } from '../operations/schemas.ts';
 import { requireUsablePrompts } from '../prompts/usable-prompts.ts';
 import { submitOnce } from './idempotent-submit.ts';
@@ -187,8 +185,15 @@ async function enqueueRuns(
 }
 
 async function enqueueReady({ store }: SubmitContext, runId: string, queue: StoryQueue): Promise<void> {
-  const state = await updateDependencies({ store, log: pino({ level: 'silent' }) }, await store.readState(runId));
-  if (unmetNeeds(state).length > 0) return;
+  let state = await store.readState(runId);
+  if (unmetNeeds(state).length > 0) {
+    const [{ updateDependencies }, { pino }] = await Promise.all([
+      import('../../worker/recovery/update-dependencies.ts'),
+      import('pino'),
+    ]);
+    state = await updateDependencies({ store, log: pino({ level: 'silent' }) }, state);
+    if (unmetNeeds(state).length > 0) return;
+  }
   for (const job of nextJobs(state)) await queue.enqueue(job);
 }
 

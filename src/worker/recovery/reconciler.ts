@@ -9,7 +9,7 @@ import type { OpenRun } from '../../store/open-runs.ts';
 import { isWorkerAlive, removeDeadWorkers } from '../../store/process-registry.ts';
 import { expireQuestions } from '../control/answer-story.ts';
 import { liveOwnerOf } from '../run/run-ownership.ts';
-import { nextJobs } from '../run/continue-run.ts';
+import { nextJobs } from '../run/next-jobs.ts';
 import { updateDependencies } from './update-dependencies.ts';
 import { pruneDaily } from '../retention/prune-daily.ts';
 import { sweepOrphans } from './sweep-orphans.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
 import { planStory } from '../../../src/core/run/plan.ts';
-import { nextJobs } from '../../../src/worker/run/continue-run.ts';
+import { nextJobs } from '../../../src/worker/run/next-jobs.ts';
 import { decideStart, type StartFacts } from '../../../src/worker/run/start-attempt.ts';
 import { BASE, created, failed, passed, stateOf } from '../../support/journal.ts';
 
