@@ -119,9 +119,9 @@ function asksForJson(words: readonly string[]): boolean {
 
 async function report(thrown: unknown, cli: Cli, document: object | undefined): Promise<number> {
   const error = toHaloError(thrown);
-  const { code, message, hint: advice, problems } = error;
+  const { code, message, hint: advice, problems, unconfirmed } = error;
   if (document !== undefined) {
-    const more = { ...defined({ hint: advice }), ...(problems.length > 0 && { problems }) };
+    const more = { ...defined({ hint: advice, unconfirmed }), ...(problems.length > 0 && { problems }) };
     await cli.printJson({ ...document, error: { code, message, ...more } });
   }
   const label = `${cli.paintErr('bad', `error[${code}]`)}:`;

@@ -1,4 +1,4 @@
-import { assertConfirmed, landingChanges } from '../../src/core/review/flags.ts';
+import { assertConfirmed, landingChanges, secretsToConfirm } from '../../src/core/review/flags.ts';
 import { factsOf, matches } from '../../src/core/listing/run-facts.ts';
 import { buildPrompt } from '../../src/agents/prompt/build-prompt.ts';
 import { planNext } from '../../src/core/run/plan.ts';
@@ -254,9 +254,12 @@ export function openMemory(): MemoryOperations {
         if (state.landed === undefined) assertConfirmed(landing, confirmation);
         return { branch: 'main', from: state.repo.base, to: state.tip };
       }),
-    requestPull: ({ runId }) =>
+    requestPull: ({ runId, ...confirmation }) =>
       answer('requestPull', () => {
-        const { pull, runId: id } = stateOf(find(runId));
+        const state = stateOf(find(runId));
+        const { pull, runId: id } = state;
+        const secrets = { flags: ['secret'], changes: secretsToConfirm(state, []) } as const;
+        assertConfirmed({ verb: 'pr', runId: id, commit: state.tip, ...secrets }, confirmation);
         if (pull === undefined) append(id, { type: 'pull.requested', by: 'tester' });
         return { runId: id, changed: pull === undefined, ...(pull !== undefined && { pull }) };
       }),

@@ -1,12 +1,12 @@
 import type { StoryDecisionResult } from '../../core/run/control-result.ts';
 import { isDone, type RunState } from '../../core/run/state.ts';
 import { landingChanges, type Flag } from '../../core/review/flags.ts';
-import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
+import { CONFIRM_OPTION, confirming } from '../options/confirm-flags.ts';
 import { commandOf, landingStep } from '../../core/run/next-steps.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { noteIfNoWorker } from '../options/control-command.ts';
-import { noteReview, printFindings } from '../output/review-text.ts';
+import { noteReview } from '../output/review-text.ts';
 import { describeDecided } from './reject.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 
@@ -47,11 +47,13 @@ async function approve(runId: string | undefined, flags: Flags, cli: Cli): Promi
     if (!json) await noteReview(operations, id, { cli, story });
     const before = (await operations.getRun({ runId: id })).state.stories;
     const stories = before.filter((each) => each.id === story && each.held !== undefined);
-    await printFindings(json ? [] : stories, cli);
     const [held] = stories.flatMap((each) => each.held ?? []);
-    const asked = { changes: stories, commit: held?.commit ?? '', verb: 'approve' as const, confirm };
-    const confirmation = json || held === undefined ? { confirm } : await confirmFlags(asked, cli);
-    const decided = await operations.approve({ runId: id, story, ...confirmation });
+    const asked = { runId: id, verb: 'approve', changes: stories, commit: held?.commit, confirm, json } as const;
+    const decided = await confirming(
+      asked,
+      (confirmation) => operations.approve({ runId: id, story, ...confirmation }),
+      cli,
+    );
     return { decided, view: await operations.getRun({ runId: id }) };
   });
   if (json) return cli.printJson(decided);
@@ -66,10 +68,9 @@ async function approveRun(runId: string | undefined, { json, confirm }: Flags, c
     if (!json) await noteReview(operations, id, { cli });
     const { state } = await operations.getRun({ runId: id });
     const changes = landingChanges(state);
-    await printFindings(json ? [] : changes, cli);
-    const asked = { changes, commit: state.tip, verb: 'approve' as const, confirm };
-    const confirmation = json ? { confirm } : await confirmFlags(asked, cli);
-    return { decided: await operations.approve({ runId: id, ...confirmation }), next: commandOf(landingStep(state)) };
+    const asked = { runId: id, verb: 'approve', changes, commit: state.tip, confirm, json } as const;
+    const decided = await confirming(asked, (confirmation) => operations.approve({ runId: id, ...confirmation }), cli);
+    return { decided, next: commandOf(landingStep(state)) };
   });
   if (json) return cli.printJson(decided);
   const word = decided.changed ? cli.paint('good', 'approved') : cli.paint('quiet', 'as before');

@@ -1,10 +1,9 @@
-import type { RunState } from '../../core/run/state.ts';
-import { landingChanges, type Confirmation, type Flag } from '../../core/review/flags.ts';
-import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
+import { landingChanges, type Flag } from '../../core/review/flags.ts';
+import { CONFIRM_OPTION, confirming } from '../options/confirm-flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
-import { noteReview, printFindings } from '../output/review-text.ts';
+import { noteReview } from '../output/review-text.ts';
 
 interface Flags {
   confirm?: Flag[];
@@ -36,10 +35,10 @@ See also: halo show, halo diff, halo status`;
 async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const landed = await cli.withRun(runId, async (operations, id) => {
     if (!flags.json) await noteReview(operations, id, { cli });
-    return operations.land({
-      runId: id,
-      ...(await confirm((await operations.getRun({ runId: id })).state, flags, cli)),
-    });
+    const { state } = await operations.getRun({ runId: id });
+    const changes = state.landed === undefined ? landingChanges(state) : [];
+    const asked = { ...flags, runId: id, verb: 'land', changes, commit: state.tip, confirm: flags.confirm } as const;
+    return confirming(asked, (confirmation) => operations.land({ runId: id, ...confirmation }), cli);
   });
   if (flags.json) return cli.printJson(landed);
   if (landed.from === landed.to) return cli.print(`${landed.branch} is already at ${landed.to.slice(0, 7)}`);
@@ -50,12 +49,4 @@ async function land(runId: string | undefined, flags: Flags, cli: Cli): Promise<
     await cli.note(
       `to ${safeLine(pushedTo, 300)}; merge it there. With \`[land] push = "base"\`, halo land fast-forwards the branch that a run started from.`,
     );
-}
-
-/** Prints what the run is flagged for, and asks at a terminal whether to continue. Throws LAND_REFUSED. */
-async function confirm(run: RunState, { confirm: given, json }: Flags, cli: Cli): Promise<Confirmation> {
-  if (json) return { confirm: given };
-  const changes = run.landed === undefined ? landingChanges(run) : [];
-  await printFindings(changes, cli);
-  return confirmFlags({ changes, commit: run.tip, verb: 'land', confirm: given }, cli);
 }

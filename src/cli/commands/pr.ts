@@ -3,10 +3,8 @@ import type { RunPull } from '../../core/pulls/pull-state.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { sleep } from '../../lib/async.ts';
-import { secretsToConfirm, type Confirmation, type Flag } from '../../core/review/flags.ts';
-import type { RunState } from '../../core/run/state.ts';
-import { CONFIRM_OPTION, confirmFlags } from '../options/confirm-flags.ts';
-import { printFindings } from '../output/review-text.ts';
+import { secretsToConfirm, type Flag } from '../../core/review/flags.ts';
+import { CONFIRM_OPTION, confirming } from '../options/confirm-flags.ts';
 import type { Cli, Define } from '../cli.ts';
 import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { NO_WORKER } from '../../view/waiting.ts';
@@ -47,10 +45,13 @@ const EVERY_MS = 500;
 async function openPull(runId: string | undefined, flags: Flags, cli: Cli): Promise<void> {
   const { wait, json } = flags;
   const { requested, opened, workers } = await cli.withRun(runId, async (operations, id) => {
-    const requested = await operations.requestPull({
-      runId: id,
-      ...(await confirmSecrets((await operations.getRun({ runId: id })).state, flags, cli)),
-    });
+    const { state } = await operations.getRun({ runId: id });
+    const asked = { verb: 'pr', runId: id, changes: secretsToConfirm(state, []), commit: state.tip } as const;
+    const requested = await confirming(
+      { ...asked, json, confirm: flags.confirm },
+      (confirmation) => operations.requestPull({ runId: id, ...confirmation }),
+      cli,
+    );
     if (requested.pull !== undefined) return { requested, opened: requested.pull, workers: 1 };
     const { workers } = await operations.getRun({ runId: id });
     return { requested, opened: wait && workers > 0 ? await waitForPull(operations, id) : undefined, workers };
@@ -62,14 +63,6 @@ async function openPull(runId: string | undefined, flags: Flags, cli: Cli): Prom
   }
   const word = requested.changed ? cli.paint('good', 'opened') : cli.paint('quiet', 'as before');
   await cli.print(`${word}  ${requested.runId}  #${opened.number} ${safeLine(opened.url, 500)}`);
-}
-
-/** At a terminal, asks whether possible secrets of the run are to be pushed. Throws LAND_REFUSED. */
-async function confirmSecrets(run: RunState, { confirm, json }: Flags, cli: Cli): Promise<Confirmation> {
-  if (json) return { confirm };
-  const changes = secretsToConfirm(run, []);
-  await printFindings(changes, cli);
-  return confirmFlags({ changes, flags: ['secret'], commit: run.tip, verb: 'pr', confirm }, cli);
 }
 
 /** Undefined: it is not open after a while. Throws FORGE_FAILED if a worker could not open it. */

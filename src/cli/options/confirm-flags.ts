@@ -1,6 +1,8 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { FLAGS, flagsOf, type Change, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import { FLAGS, type Change, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
+import { printFindings } from '../output/review-text.ts';
 import { askPerson } from '../run/run-until-signal.ts';
 
 /** `--confirm` of commands that accept a change. */
@@ -28,28 +30,42 @@ const WORDS = {
 };
 
 interface Asked {
-  changes: readonly Change[];
-  commit: string;
+  runId: string;
   verb: keyof typeof WORDS;
-  /** The flags that the decision is about; without it, all. */
-  flags?: readonly Flag[];
+  /** What was shown to the user, up to `commit`. */
+  changes: readonly Change[];
+  commit: string | undefined;
   confirm: Flag[] | undefined;
+  json?: true | undefined;
 }
 
 /**
- * What the user confirms of the changes: what `--confirm` names and, at a terminal, all that was printed, after a yes.
- * Throws LAND_REFUSED for any other answer.
+ * Prints what a reviewer may overlook and calls an operation that accepts a change. At a terminal, asks for all that the
+ * operation demands, which includes changes of runs that this one continues. Throws LAND_REFUSED for any answer but yes.
  */
-export async function confirmFlags(
-  { changes, commit, verb, flags: asked = FLAGS, confirm = [] }: Asked,
+export async function confirming<T>(
+  { runId, verb, changes, commit, confirm, json }: Asked,
+  decide: (confirmation: Confirmation) => Promise<T>,
   cli: Cli,
-): Promise<Confirmation> {
-  const flags = flagsOf(changes).filter((flag) => asked.includes(flag));
-  if (cli.ask === undefined || flags.every((flag) => confirm.includes(flag))) return { confirm, commit };
-  const { ask, done } = WORDS[verb];
-  const answer = await askPerson(`${ask} [y]es, anything else: no  `, cli);
-  if (answer === 'y' || answer === 'yes') return { confirm: flags, commit };
-  throw new HaloError('LAND_REFUSED', `Nothing was ${done}.`, {
-    hint: `Review the change with \`halo diff\`. --confirm ${flags.join(',')} confirms it without a question.`,
-  });
+): Promise<T> {
+  if (json) return decide({ confirm });
+  await printFindings(changes, cli);
+  try {
+    return await decide({ confirm, commit });
+  } catch (error) {
+    const asked = error instanceof HaloError ? error.unconfirmed : undefined;
+    // The flags of another commit concern a change that the user has not seen.
+    if (cli.ask === undefined || asked === undefined || asked.commit !== commit) throw error;
+    const others = asked.found.filter(({ run }) => run !== runId);
+    for (const { run, text } of others)
+      await cli.note(`${cli.paintErr('warn', 'warning:')} run ${safeLine(run)}, ${safeLine(text)}`);
+    const flags = FLAGS.filter((each) => asked.found.some(({ flag }) => flag === each));
+    const { ask, done } = WORDS[verb];
+    const answer = await askPerson(`${ask} [y]es, anything else: no  `, cli);
+    if (answer === 'y' || answer === 'yes') return decide({ confirm: flags, commit });
+    const diffs = [...new Set([runId, ...others.map(({ run }) => run)])].map((run) => `\`halo diff ${run}\``);
+    throw new HaloError('LAND_REFUSED', `Nothing was ${done}.`, {
+      hint: `Review the change with ${diffs.join(' and ')}. --confirm ${flags.join(',')} confirms it without a question.`,
+    });
+  }
 }

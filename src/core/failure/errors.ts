@@ -60,7 +60,15 @@ interface ErrorOptions {
   hint?: string;
   /** The problems of a file, for programs that read errors as JSON. */
   problems?: readonly FileProblem[];
+  /** What a person has to confirm first, for programs that ask them. */
+  unconfirmed?: Unconfirmed;
   cause?: unknown;
+}
+
+/** What a decision needs a confirmation of, up to a commit. `flag`: as `--confirm` takes it; `run`: the run that has it. */
+export interface Unconfirmed {
+  commit: string;
+  found: { run: string; flag: string; text: string }[];
 }
 
 /** A rule that a file violates. `where` is the location (`userStories[2].title`); lines count from 1. */
@@ -78,12 +86,17 @@ export class HaloError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly problems: readonly FileProblem[];
+  readonly unconfirmed: Unconfirmed | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(stripCredentials(message), { cause: options.cause });
     this.name = 'HaloError';
     this.code = code;
     this.hint = options.hint === undefined ? undefined : stripCredentials(options.hint);
+    this.unconfirmed = options.unconfirmed && {
+      commit: options.unconfirmed.commit,
+      found: options.unconfirmed.found.map((each) => ({ ...each, text: stripCredentials(each.text) })),
+    };
     this.problems = (options.problems ?? []).map(({ line, where, rule }) => ({
       line,
       where: stripCredentials(where),

@@ -72,12 +72,13 @@ interface FlaggedDecision {
   /** The flags that it is about; without it, all. */
   flags?: readonly Flag[];
   runId: string;
+  /** Of this run. */
   changes: readonly Change[];
   commit: string;
   /** The story, if the decision is about one. */
   story?: string;
   /** The other runs whose changes land as well. */
-  continued?: readonly string[];
+  continued?: readonly { runId: string; changes: readonly Change[] }[];
 }
 
 /** Throws UNCONFIRMED, with all flags, unless each is confirmed, and if the person has seen another commit. */
@@ -85,20 +86,25 @@ export function assertConfirmed(
   { verb, flags: asked = FLAGS, runId, changes, commit, story, continued = [] }: FlaggedDecision,
   { confirm = [], commit: seen = commit }: Confirmation = {},
 ): void {
-  const flags = flagsOf(changes).filter((flag) => asked.includes(flag));
+  const found = [{ runId, changes }, ...continued].flatMap((each) =>
+    listFlags(each.changes).flatMap(({ flag, text }) =>
+      asked.includes(flag) ? [{ run: each.runId, flag, text }] : [],
+    ),
+  );
+  const flags = FLAGS.filter((flag) => found.some((each) => each.flag === flag));
   if (seen === commit && flags.every((flag) => confirm.includes(flag))) return;
   const what = story === undefined ? `run ${runId}` : `story ${safeLine(story)} of run ${runId}`;
   const about = [
     ...(seen === commit ? [] : [`which is at ${commit.slice(0, 7)} now and not at ${safeLine(seen).slice(0, 7)}`]),
-    ...(continued.length === 0 ? [] : [`which continues ${continued.join(' and ')}`]),
+    ...(continued.length === 0 ? [] : [`which continues ${continued.map((other) => other.runId).join(' and ')}`]),
   ];
-  const found = listFlags(changes).flatMap(({ flag, text }) => (flags.includes(flag) ? [text] : []));
   const of = story === undefined ? '' : ` --story ${printableShellWord(story)}`;
-  const others = continued.map((other) => ` and \`halo diff ${other}\``).join('');
+  const others = continued.map((other) => ` and \`halo diff ${other.runId}\``).join('');
   throw new HaloError(
     'UNCONFIRMED',
-    `The change of ${what}${about.length === 0 ? '' : `, ${about.join(' and ')},`} has to be confirmed${found.length === 0 ? '' : `: ${found.join('; ')}`}.`,
+    `The change of ${what}${about.length === 0 ? '' : `, ${about.join(' and ')},`} has to be confirmed${found.length === 0 ? '' : `: ${found.map(({ text }) => text).join('; ')}`}.`,
     {
+      unconfirmed: { commit, found },
       hint: `Review it with \`halo diff ${runId}${of}\`${others}, then confirm what it has: \`halo ${verb} ${runId}${of}${flags.length === 0 ? '' : ` --confirm ${flags.join(',')}`}\`.`,
     },
   );

@@ -1,6 +1,7 @@
 import type { BreakerView, WorkerView } from '../../api/operations/schemas.ts';
 import type { RunView } from '../../api/operations/runs.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
+import type { Unconfirmed } from '../../core/failure/errors.ts';
 import type { JournalEvent } from '../../core/journal/events.ts';
 import type { CostReport } from '../../core/report/cost-report.ts';
 import type { Tone } from '../../core/transcript/transcript-line.ts';
@@ -66,6 +67,8 @@ export interface Notice {
 export interface Failure {
   message: string;
   hint?: string | undefined;
+  /** What the action needs a confirmation of. */
+  unconfirmed?: Unconfirmed | undefined;
 }
 
 /** The data that views show; each part is read from one operation. */

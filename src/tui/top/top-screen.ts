@@ -160,8 +160,8 @@ export class TopScreen {
     try {
       this.#dispatch({ type: 'acted', text: await this.#execute(action) });
     } catch (error) {
-      const { message, hint } = toHaloError(error);
-      this.#dispatch({ type: 'refused', failure: { message, hint } });
+      const { message, hint, unconfirmed } = toHaloError(error);
+      this.#dispatch({ type: 'refused', failure: { message, hint, unconfirmed } });
     } finally {
       this.#acting = undefined;
     }

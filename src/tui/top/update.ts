@@ -1,3 +1,5 @@
+import type { Unconfirmed } from '../../core/failure/errors.ts';
+import { FLAGS } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
@@ -54,7 +56,10 @@ export function update(state: TopState, event: TopEvent): TopState {
     case 'acted':
       return acted(state, { tone: 'good', text: `✓ ${event.text}` });
     case 'refused': {
-      const { message, hint } = event.failure;
+      const { message, hint, unconfirmed } = event.failure;
+      const { acting } = state;
+      const asked = acting && unconfirmed && acting.confirmation && askAgain(acting, message, unconfirmed);
+      if (asked !== undefined) return { ...omit(state, 'acting'), question: asked };
       return acted(state, { tone: 'bad', text: `✗ ${[message, hint].filter((each) => each !== undefined).join(' ')}` });
     }
     case 'pasted':
@@ -62,6 +67,12 @@ export function update(state: TopState, event: TopEvent): TopState {
     case 'key':
       return press(state, event.key);
   }
+}
+
+/** Asks for all that the operation demands, such as flags of a run that this one continues. */
+function askAgain(action: Action, message: string, { commit, found }: Unconfirmed): TopState['question'] {
+  const confirm = FLAGS.filter((each) => found.some(({ flag }) => flag === each));
+  return { text: `${safeLine(message, 400)} Confirm it?`, action: { ...action, confirmation: { confirm, commit } } };
 }
 
 function received(state: TopState, source: TopSource, data: Partial<TopState>): TopState {

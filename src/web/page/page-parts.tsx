@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { grantOf, ROLES, type Access } from '../../core/access/access.ts';
+import type { Unconfirmed } from '../../core/failure/errors.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { callServer, toRequestFailed, type RequestFailed } from './read-server.ts';
 
@@ -143,6 +144,8 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
   const { label, name, path, body, question, tone, shortcut, where, onDone } = props;
   const { busy, problem, run } = useAction(path, onDone);
   const [isAsking, setAsking] = useState(false);
+  const demanded = problem?.unconfirmed;
+  const [declined, setDeclined] = useState<Unconfirmed>();
   return (
     <>
       <button
@@ -166,9 +169,22 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
       {isAsking && question !== undefined && (
         <QuestionDialog {...{ label, question, tone }} onYes={() => void run(body)} onClose={() => setAsking(false)} />
       )}
+      {problem !== undefined && demanded !== undefined && demanded !== declined && (
+        <QuestionDialog
+          {...{ label, tone }}
+          question={problem.message}
+          onYes={() => void run({ ...body, ...confirmationOfAll(demanded) })}
+          onClose={() => setDeclined(demanded)}
+        />
+      )}
       {problem !== undefined && <Problem problem={problem} where={where} />}
     </>
   );
+}
+
+/** The part of a request that confirms all that the server demands, such as flags of a run that this one continues. */
+function confirmationOfAll({ commit, found }: Unconfirmed): { commit: string; confirm: string[] } {
+  return { commit, confirm: [...new Set(found.map(({ flag }) => flag))] };
 }
 
 /** Calls an operation. `busy` until it has answered. */

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { PAGE_KEY } from '../../core/access/page-key.ts';
+import type { Unconfirmed } from '../../core/failure/errors.ts';
 import { keep, readKept } from './browser-storage.ts';
 
 /** What the server answers to a request that fails. */
@@ -7,9 +8,12 @@ export class RequestFailed extends Error {
   readonly hint: string | undefined;
   /** Of the response; absent if there was none. */
   readonly status: number | undefined;
+  /** What the request needs a confirmation of. */
+  readonly unconfirmed: Unconfirmed | undefined;
 
-  constructor(message: string, hint?: string, status?: number) {
+  constructor(message: string, hint?: string, status?: number, unconfirmed?: Unconfirmed) {
     super(message);
+    this.unconfirmed = unconfirmed;
     this.hint = hint;
     this.status = status;
   }
@@ -28,8 +32,11 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   });
   if (response.status === 401) leave();
   if (response.ok) return response;
-  const body = (await response.json().catch(() => ({}))) as { message?: string; hint?: string };
-  throw new RequestFailed(body.message ?? `The server answered ${response.status}.`, body.hint, response.status);
+  const body = (await response.json().catch(() => ({}))) as { message?: string; hint?: string } & {
+    unconfirmed?: Unconfirmed;
+  };
+  const { message = `The server answered ${response.status}.`, hint, unconfirmed } = body;
+  throw new RequestFailed(message, hint, response.status, unconfirmed);
 }
 
 /** Reads JSON. Throws RequestFailed. */

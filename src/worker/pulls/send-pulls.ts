@@ -126,9 +126,11 @@ export function assertPublishable(
   confirmation?: Confirmation,
 ): void {
   if (secrets.length === 0) return;
-  const of = continued.filter((other) => landingChanges(other).some((each) => secrets.includes(each)));
+  const secretsOf = (of: RunState) => landingChanges(of).filter((each) => secrets.includes(each));
+  const others = continued.map((other) => ({ runId: other.runId, changes: secretsOf(other) }));
   const decision = { verb: 'pr', flags: ['secret'], runId: run.runId, commit: run.tip } as const;
-  assertConfirmed({ ...decision, changes: secrets, continued: of.map(({ runId }) => runId) }, confirmation);
+  const named = others.filter(({ changes }) => changes.length > 0);
+  assertConfirmed({ ...decision, changes: secretsOf(run), continued: named }, confirmation);
 }
 
 /** A branch to which people have pushed, so that halo cannot. */

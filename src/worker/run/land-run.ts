@@ -50,13 +50,10 @@ export async function landRun(
     const needsApproval = other.config.approval.mode === 'run';
     assertAllowed(isApproved(other.state, { needsApproval, continuedBy: runId }));
   }
-  const states = [state, ...continued.map((other) => other.state)];
-  const changes = states.flatMap(by === undefined ? unconfirmedChanges : landingChanges);
+  const changesOf = by === undefined ? unconfirmedChanges : landingChanges;
+  const others = continued.map((other) => ({ runId: other.state.runId, changes: changesOf(other.state) }));
   if (state.landed === undefined)
-    assertConfirmed(
-      { verb: 'land', runId, commit: tip, changes, continued: continued.map((other) => other.state.runId) },
-      confirmation,
-    );
+    assertConfirmed({ verb: 'land', runId, commit: tip, changes: changesOf(state), continued: others }, confirmation);
   await failpoint('ff.before');
   const landed = isUrl(repo.source)
     ? await pushRun(home, state, applyDefaults(config).land)

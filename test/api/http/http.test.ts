@@ -138,6 +138,18 @@ describe('the HTTP client', () => {
     },
   );
 
+  it('reports what a decision needs a confirmation of, so that a client can ask for it', async () => {
+    const unconfirmed = { commit: 'c'.repeat(40), found: [{ run: RUN, flag: 'secret', text: 'US-001: adds a token' }] };
+    const call: CallOperation = () => Promise.reject(new HaloError('UNCONFIRMED', 'Not confirmed.', { unconfirmed }));
+    const refusing = buildApp({ access: ownerAccess(call, TOKEN), hosts: ['127.0.0.1'] });
+    onTestFinished(() => refusing.close());
+    const at = await refusing.listen({ host: '127.0.0.1', port: 0 });
+    await expect(openHttp({ url: at, token: TOKEN }).land({ runId: RUN })).rejects.toMatchObject({
+      code: 'UNCONFIRMED',
+      unconfirmed,
+    });
+  });
+
   it('reports the address when no server answers', async () => {
     await app.close();
     const error = await errorOf(() =>

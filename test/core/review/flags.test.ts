@@ -68,7 +68,13 @@ describe('what halo flags', () => {
     expect(land('f'.repeat(40))).toThrow(
       'The change of run r1, which is at abcdef0 now and not at fffffff, has to be confirmed.',
     );
-    const both = { verb: 'land', runId: 'r2', changes: stories, commit: COMMIT, continued: ['r1'] } as const;
+    const both = {
+      verb: 'land',
+      runId: 'r2',
+      changes: stories,
+      commit: COMMIT,
+      continued: [{ runId: 'r1', changes: [] }],
+    } as const;
     expect(() => assertConfirmed(both, { commit: 'f'.repeat(40) })).toThrow(
       'The change of run r2, which is at abcdef0 now and not at fffffff and which continues r1, has to be confirmed.',
     );

@@ -7,6 +7,7 @@ import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted
 import { created, passed } from '../../support/journal.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
+import { runCli } from '../../support/terminal/cli-world.ts';
 
 /** A run that starts from the result of another one, whose change a person has not accepted. */
 
@@ -132,5 +133,36 @@ describe('incident continued-run: a run that started from the result of another 
     expect(onMain()).not.toContain('evil.txt');
     await land(['hidden']);
     expect(onMain()).toContain('evil.txt');
+  });
+
+  it.each<[command: 'land' | 'pr', noted: JournalEntry, warning: string, flag: string]>([
+    [
+      'land',
+      { type: 'hidden.added', story: 'US-001', attempt: 1, hidden: HIDDEN },
+      'US-001: adds 1 hidden character in 1 file: evil.txt:1',
+      'hidden',
+    ],
+    [
+      'pr',
+      { type: 'secrets.suspected', story: 'US-001', attempt: 1, suspects: [{ path: 'k.txt', names: ['a token'] }] },
+      'US-001: k.txt adds a token',
+      'secret',
+    ],
+  ])('is in the question of halo %s at a terminal', async (command, noted, warning, flag) => {
+    await addRun(FIRST, repository.git('rev-parse', 'main'), [noted]);
+    repository.git('remote', 'add', 'origin', 'https://github.com/acme/shop.git');
+    writeFileSync(join(home.host.home, 'config.toml'), '[forge.github]\ntoken_env = "TOKEN"\n');
+    const words = [command, SECOND, ...(command === 'pr' ? ['--no-wait'] : [])];
+    const person = (answer: string) => ({ ask: () => Promise.resolve(answer) });
+    const decide = (options: object) =>
+      runCli(words, { operations: home.operations, cwd: repository.root, ...options });
+    const alone = await decide({});
+    expect(alone).toMatchObject({ code: 6, stderr: expect.stringContaining(`--confirm ${flag}`) as string });
+    const refused = await decide(person('no'));
+    expect(refused.stderr).toContain(`warning: run ${FIRST}, ${warning}\n`);
+    expect(refused.stderr).toMatch(new RegExp(`Nothing was .*halo diff ${FIRST}`, 's'));
+    expect(refused.code).toBe(6);
+    const accepted = await decide(person('y'));
+    expect(accepted).toMatchObject({ code: 0, stdout: expect.stringMatching(/^(?:landed|requested) /) as string });
   });
 });

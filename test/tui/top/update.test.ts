@@ -87,6 +87,20 @@ describe('keys', () => {
     expect(nothing.notice?.text).toContain(`Nothing of run ${RUN} is waiting for approval.`);
   });
 
+  it('asks for all that a landing demands, also of a run that it continues', () => {
+    const acting = after(open(), 'end', 'L', 'y');
+    const unconfirmed = { commit: COMMIT, found: [{ run: RUN, flag: 'hidden', text: 'US-001: adds 1 character' }] };
+    const failure = { message: `The change of run ${DONE}, which continues ${RUN}, has to be confirmed.`, unconfirmed };
+    const asking = after(acting, { type: 'refused', failure });
+    expect(asking.acting).toBeUndefined();
+    expect(asking.question?.text).toContain(`which continues ${RUN}`);
+    expect(after(asking, 'n').acting).toBeUndefined();
+    expect(after(asking, 'y').acting).toEqual({
+      ...{ name: 'land', runId: DONE },
+      confirmation: { commit: COMMIT, confirm: ['hidden'] },
+    });
+  });
+
   it('reject with a reason, and not after Esc', () => {
     const asking = after(open(), 'down', 'r', 'y');
     expect(linesOf(asking).at(-2)).toContain('Reason');
