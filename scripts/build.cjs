@@ -40,6 +40,7 @@ const LIGHT_MODULES = [
 const BUNDLED = [
   'bullmq',
   'commander',
+  'dockerode',
   'execa',
   'get-east-asian-width',
   'htmlparser2',
@@ -52,6 +53,18 @@ const BUNDLED = [
 
 /** Addons of bundled packages, which work without them. */
 const ADDONS = ['msgpackr-extract'];
+
+/** Packages that dockerode loads for BuildKit, of which halo uses nothing. */
+const UNUSED = ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs'];
+
+/** In place of ssh2, which dockerode loads at its start, although only a DOCKER_HOST with ssh:// needs it. */
+const LAZY_SSH = `const { createRequire } = require('node:module');
+const CHAIN = ['dockerode', 'docker-modem', 'ssh2'];
+exports.Client = function (...given) {
+  const { Client } = CHAIN.reduce((from, name, at) => (at === CHAIN.length - 1 ? from(name) : createRequire(from.resolve(name))), require);
+  return new Client(...given);
+};
+`;
 
 /** CommonJS packages in a bundle load Node's modules with it. */
 const WITH_REQUIRE =
@@ -177,7 +190,10 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
 }
 
 /** An import of a bundled package, as esbuild prints it: what is imported, and the name of the package. */
-const IMPORT = new RegExp(`(\\{[^{}]*\\}from|\\* ?as \\w+ from|import\\()"(${BUNDLED.join('|')})"`, 'g');
+const IMPORT = new RegExp(
+  `(\\{[^{}]*\\}from|\\* ?as \\w+ from|import \\w+ from|import\\()"(${BUNDLED.join('|')})"`,
+  'g',
+);
 
 /** Bundles what built sources import of packages. `link` replaces the names of packages in such a source by their files. */
 function compilePackages(root, work, sources) {
@@ -188,6 +204,12 @@ function compilePackages(root, work, sources) {
       for (const [, what, name] of text.matchAll(IMPORT)) imported.set(name, [...(imported.get(name) ?? []), what]);
   const folder = join(work, 'packages');
   mkdirSync(folder, { recursive: true });
+  const stand = (name, text) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const unused = stand('unused.cjs', '');
+  const alias = { ...Object.fromEntries(UNUSED.map((name) => [name, unused])), ssh2: stand('ssh.cjs', LAZY_SSH) };
   const entries = [...imported].map(([name, uses]) => {
     const place = join(folder, `${name}.mjs`);
     writeFileSync(place, name === 'zod' ? zodExports(root, folder) : exportsOf(name, uses));
@@ -198,6 +220,7 @@ function compilePackages(root, work, sources) {
       ...BUNDLE,
       absWorkingDir: root,
       entryPoints: Object.fromEntries(entries),
+      alias,
       external: [...ADDONS, ...packagesOf(root).filter((name) => !BUNDLED.includes(name))],
       nodePaths: [join(root, 'node_modules')],
       banner: { js: WITH_REQUIRE },
@@ -225,7 +248,8 @@ function exportsOf(name, uses) {
   const from = `from ${JSON.stringify(name)};\n`;
   const names = uses.flatMap((use) => /^\{(.*)\}/.exec(use)?.[1].split(',') ?? []);
   const own = new Set(names.map((each) => each.trim().split(/\s+as\s+/)[0]));
-  const all = uses.some((use) => !use.startsWith('{'));
+  if (uses.some((use) => /^import \w/.test(use))) own.add('default');
+  const all = uses.some((use) => !use.startsWith('{') && !use.startsWith('import '));
   return `${all ? `export * ${from}` : ''}export { ${[...own].join(', ')} } ${from}`;
 }
 
