@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { FakePulls } from './fake-pulls.ts';
+import { findGitHubFaults } from './github-api.ts';
 import type { ForgeName } from '../../../src/core/issues/issue-source.ts';
 
 export interface FakeIssue {
@@ -43,6 +44,8 @@ export interface FakeForge {
   scopes: string[];
   /** `GET /path?query status` of each request. */
   log: string[];
+  /** How requests and answers differ from GitHub's description of its API; `close` throws if they do. */
+  faults: string[];
   /** Called before each request; an answer replaces that of the forge. */
   fault: (request: string) => Fault | undefined;
   add(issue: Partial<FakeIssue> & { number: number }): FakeIssue;
@@ -63,6 +66,7 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     landed: new Set(),
     scopes: ['repo', 'read_api', 'read:issue'],
     log: [],
+    faults: [],
     fault: () => undefined,
     add: ({ number, ...more }) => {
       const issue: FakeIssue = {
@@ -80,6 +84,7 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     close: async () => {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
+      if (forge.faults.length > 0) throw new Error(`Not as GitHub describes it:\n${forge.faults.join('\n')}`);
     },
   };
   const api = { forge, issues, labels };
@@ -93,9 +98,18 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     const name = `${request.method} ${request.url}`;
     const fault = forge.fault(name);
     const send = (status: number, body: unknown, headers: Record<string, string> = {}) => {
+      const faults = kind === 'github' ? faultsOf(status, body) : [];
+      // A status that halo does not repeat.
+      if (faults.length > 0) [status, body] = [599, { message: faults.join('\n') }];
+      forge.faults.push(...faults);
       forge.log.push(`${name} ${status}`);
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
       response.end(typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body));
+    };
+    const faultsOf = (status: number, body: unknown): string[] => {
+      const sent: unknown = text === '' ? undefined : JSON.parse(text);
+      const exchange = { method: request.method ?? '', url: request.url ?? '', sent, status, body };
+      return fault?.status === undefined ? findGitHubFaults(exchange, { isPartial: true }) : [];
     };
     await fault?.wait?.();
     if (fault?.drop === 'before') return request.socket.destroy();
@@ -119,7 +133,7 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     const refusal = (ofPulls as { $status?: number } | undefined)?.$status;
     const found = ofPulls ?? answerOf[kind](api, asked);
     if (fault?.drop === 'after') return request.socket.destroy();
-    if (refusal !== undefined) return send(refusal, ofPulls);
+    if (refusal !== undefined) return send(refusal, { message: (ofPulls as { message: string }).message });
     if (found === undefined) return send(404, { message: 'Not Found' });
     // GitHub and Gitea have the lists of checks within an object.
     const wrapped = ['check_runs', 'statuses'].find((key) => Array.isArray((found as Record<string, unknown>)[key]));
@@ -143,7 +157,9 @@ export async function openFakeForge(kind: ForgeName): Promise<FakeForge> {
     function tagged(value: unknown, headers: Record<string, string> = {}) {
       const etag = `"${createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 20)}"`;
       if (request.method === 'GET' && request.headers['if-none-match'] === etag) return send(304, undefined, { etag });
-      send(request.method === 'POST' ? 201 : 200, value, { ...headers, etag });
+      // GitHub and Gitea answer with the labels of the issue, which they do not create.
+      const isCreated = request.method === 'POST' && !(behind[0] === 'issues' && behind[2] === 'labels');
+      send(isCreated ? 201 : 200, value, { ...headers, etag });
     }
   }
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
@@ -174,12 +190,15 @@ function commentsOf({ comments, commentTimes = [] }: FakeIssue) {
   return comments.map((body, index) => ({ id: index + 1, body, created_at: commentTimes[index] ?? now }));
 }
 
-/** In the words of each forge: `event` of GitHub, `state` of GitLab, `type` of Gitea. */
-function eventsOf({ reopenedAt: at }: FakeIssue) {
-  const [closed, reopened] = [
-    { event: 'closed', state: 'closed', type: 'close' },
-    { event: 'reopened', state: 'reopened', type: 'reopen' },
-  ];
+/** In the words of each forge. */
+const EVENTS = {
+  github: [{ event: 'closed' }, { event: 'reopened' }],
+  gitlab: [{ state: 'closed' }, { state: 'reopened' }],
+  gitea: [{ type: 'close' }, { type: 'reopen' }],
+} as const;
+
+function eventsOf(kind: ForgeName, { reopenedAt: at }: FakeIssue) {
+  const [closed, reopened] = EVENTS[kind];
   return at === undefined
     ? []
     : [
@@ -240,7 +259,7 @@ function answerLikeGitHub(kind: 'github' | 'gitea', { forge, issues, labels }: A
     const since = query.get('since') ?? '';
     return commentsOf(issue).filter(({ created_at }) => created_at >= since);
   }
-  if (part === (kind === 'github' ? 'events' : 'timeline')) return eventsOf(issue);
+  if (part === (kind === 'github' ? 'events' : 'timeline')) return eventsOf(kind, issue);
   if (part !== 'labels') return undefined;
   if (method === 'POST') {
     const added = (body['labels'] as (string | number)[]).map((each) =>
@@ -281,7 +300,7 @@ function answerLikeGitLab({ forge, issues }: Api, { method, path, query, body }:
     if (method === 'POST') return { id: issue.comments.push(String(body['body'])), body: body['body'] };
     return commentsOf(issue).reverse();
   }
-  if (part === 'resource_state_events') return eventsOf(issue);
+  if (part === 'resource_state_events') return eventsOf('gitlab', issue);
   if (method === 'PUT') {
     if (typeof body['add_labels'] === 'string') issue.labels = [...new Set([...issue.labels, body['add_labels']])];
     if (typeof body['remove_labels'] === 'string')

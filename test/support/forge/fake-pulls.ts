@@ -159,7 +159,11 @@ export class FakePulls {
       };
     const shown = this.#kind === 'gitea' ? all : all.filter(({ name }) => name.startsWith('halo/'));
     return {
-      statuses: shown.map(({ name, state, text }) => ({ context: name, state, status: state, description: text })),
+      statuses: shown.map(({ name, state, text }) => ({
+        context: name,
+        description: text,
+        ...(this.#kind === 'gitea' ? { status: state } : { state }),
+      })),
     };
   }
 
@@ -176,7 +180,7 @@ export class FakePulls {
     if (this.#kind === 'gitlab' && this.statuses.findLast(isSame)?.state === status.state)
       return { $status: 400, message: 'Cannot transition status via :enqueue from :pending' };
     this.statuses.push(status);
-    return status;
+    return { context: status.context, state: status.state };
   }
 
   #create(body: Record<string, unknown>): unknown {
@@ -184,7 +188,7 @@ export class FakePulls {
     if (body['draft'] === true && this.noDrafts)
       return { $status: 422, message: 'Draft pull requests are not supported in this repository.' };
     if (this.all.some((pull) => pull.branch === branch && pull.state === 'open' && !pull.isForeign))
-      return { $status: 409, message: `a pull request already exists for ${branch}` };
+      return { $status: this.#kind === 'github' ? 422 : 409, message: `a pull request already exists for ${branch}` };
     const pull = this.add({
       branch,
       base: String(body['base'] ?? body['target_branch']),
@@ -257,14 +261,14 @@ function toGitHubComment(
   { id, commit, author }: FakeReview,
   { path, text, line, isOld, by = author }: FakeComment,
 ): unknown {
-  const lines = { line: null, original_line: line ?? null, side: isOld ? 'LEFT' : 'RIGHT' };
+  const lines = { ...(line !== undefined && { original_line: line }), side: isOld ? 'LEFT' : 'RIGHT' };
   return {
     pull_request_review_id: id,
     user: { login: by },
     path,
     body: text,
     ...lines,
-    original_commit_id: commit ?? null,
+    ...(commit !== undefined && { original_commit_id: commit }),
   };
 }
 
