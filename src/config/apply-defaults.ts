@@ -2,9 +2,13 @@ import type { Config } from './config.ts';
 import { resolveConfig } from './resolve.ts';
 import { isRecord } from '../lib/guards.ts';
 
+/** Resolved once: all runs of a process have the same defaults. */
+let defaultConfig: Config | undefined;
+
 /** The stored configuration of a run. Keys that its record lacks have their default: it was refused, or the file was changed. */
 export function applyDefaults(stored: unknown): Config {
-  const { model: preset, ...defaults } = resolveConfig({ cwd: '/' }).config;
+  defaultConfig ??= resolveConfig({ cwd: '/' }).config;
+  const { model: preset, ...defaults } = defaultConfig;
   const config = complete(stored, defaults) as Config;
   // An absent URL or key of the model is meaningful, so it gets no default.
   const { allow, fallback, keys, mode, timing } = preset;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Settings } from './config.ts';
 import { toEndpoints, type EndpointSettings } from './endpoint-settings.ts';
 import { readConfigFile } from './load/config-file.ts';
-import { resolveConfig } from './resolve.ts';
+import { resolveConfig, type ResolvedConfig } from './resolve.ts';
 
 /**
  * Reads `[mcp]` from config.toml of a HALO_HOME, the only place that may set it: not the file of a repository, not a
@@ -33,7 +33,13 @@ export async function readCaFile(home: string): Promise<string | undefined> {
   return (await readHostFile(home)).config.network.caFile;
 }
 
-async function readHostFile(home: string) {
-  const file = await readConfigFile(join(home, 'config.toml'));
-  return resolveConfig({ home: file, cwd: '/' });
+let known: { text: string | undefined; path: string; resolved: ResolvedConfig } | undefined;
+
+/** What config.toml of HALO_HOME says alone, resolved once for each text: it is asked for many times. Throws CONFIG_INVALID. */
+export async function readHostFile(home: string): Promise<ResolvedConfig> {
+  const path = join(home, 'config.toml');
+  const file = await readConfigFile(path);
+  if (known?.path !== path || known.text !== file?.text)
+    known = { path, text: file?.text, resolved: resolveConfig({ home: file, cwd: '/' }) };
+  return known.resolved;
 }

@@ -53,14 +53,36 @@ export async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Syncs a file or folder and every folder above it up to `top`. Ignores paths that do not exist. */
+/**
+ * The files and folders whose names are on disk: this process has synced the folder above them, and those above that. By
+ * path; one that was replaced since has another identity.
+ */
+const named = new Map<string, string>();
+const MAX_NAMED = 10_000;
+
+/**
+ * Syncs a file or folder, and the folders above it up to `top` that may not have its name, or that of the folder below, on
+ * disk. Ignores paths that do not exist.
+ */
 export async function syncUpTo(path: string, top: string): Promise<void> {
+  const synced: [string, string][] = [];
   for (let each = path; ; each = dirname(each)) {
+    // Before the folder above is synced, which has this file or a newer one.
+    const identity = await identityOf(each);
     await syncPath(each).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
     });
-    if (each === top || each === dirname(each)) return;
+    if (each === top || each === dirname(each) || (identity !== undefined && named.get(each) === identity)) break;
+    if (identity !== undefined) synced.push([each, identity]);
   }
+  if (named.size > MAX_NAMED) named.clear();
+  for (const [each, identity] of synced) named.set(each, identity);
+}
+
+/** Identifies a file or folder, also after its number was used again; undefined if the file system cannot. */
+async function identityOf(path: string): Promise<string | undefined> {
+  const found = await lstat(path, { bigint: true }).catch(() => undefined);
+  return found === undefined || found.birthtimeNs === 0n ? undefined : `${found.dev}:${found.ino}:${found.birthtimeNs}`;
 }
 
 /**

@@ -18,6 +18,13 @@ export function isProcessAlive(pid: number, start: string): boolean {
  * same process ids and times after a reboot: four digits of the boot id are appended. `dead` for a zombie.
  */
 export function processStartTime(pid: number): string {
+  return pid === process.pid ? (ownStartTime ??= readStartTime(pid)) : readStartTime(pid);
+}
+
+/** It never changes, and every lock names it. */
+let ownStartTime: string | undefined;
+
+function readStartTime(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

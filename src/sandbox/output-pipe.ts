@@ -8,18 +8,16 @@ import { ignore } from '../lib/async.ts';
 const MODE = '622';
 const OPEN = constants.O_NONBLOCK | constants.O_NOFOLLOW;
 
-/** Creates a named pipe at `path`, whose folder exists. Throws DISK_FAILED. */
-export async function makeOutputPipe(path: string): Promise<void> {
-  await makeFifo(path).catch((error: unknown) => {
+type RunProgram = (program: string, args: string[]) => Promise<unknown>;
+
+/** Creates a named pipe at `path`, whose folder exists. `run` runs a program and throws if it fails. Throws DISK_FAILED. */
+export async function makeOutputPipe(path: string, run: RunProgram = execa): Promise<void> {
+  await run('mkfifo', ['-m', MODE, '--', path]).catch((error: unknown) => {
     throw (
       findOpenFilesError(error) ??
       new HaloError('DISK_FAILED', `The named pipe ${path} cannot be created.`, { cause: error })
     );
   });
-}
-
-async function makeFifo(path: string): Promise<void> {
-  await execa('mkfifo', ['-m', MODE, '--', path]);
 }
 
 /** The reading end of a pipe that a sandbox writes to. */

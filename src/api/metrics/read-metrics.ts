@@ -1,6 +1,4 @@
-import { join } from 'node:path';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { readHostFile } from '../../config/host-rules.ts';
 import { budgetOf, type BudgetLimit, type Charge } from '../../core/budget.ts';
 import { toExposition, type Gauge } from '../../core/metrics/exposition.ts';
 import { modelLabels, type MetricTotals } from '../../core/metrics/metric-totals.ts';
@@ -102,7 +100,7 @@ async function readFleetUse(openQueue: OperationContext['openQueue']): Promise<F
 /** The limits of the home's config.toml; none while it is invalid. */
 async function readDayBudget(home: string): Promise<BudgetLimit> {
   try {
-    const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' });
+    const { config } = await readHostFile(home);
     return budgetOf(config.budget, 'day');
   } catch {
     return {};

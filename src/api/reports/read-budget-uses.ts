@@ -1,6 +1,4 @@
-import { join } from 'node:path';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { readHostFile } from '../../config/host-rules.ts';
 import { budgetOf } from '../../core/budget.ts';
 import { usesOf, type BudgetUse } from '../../core/report/budget-report.ts';
 import type { OperationContext } from '../operations/operation.ts';
@@ -15,8 +13,7 @@ export async function readBudgetUses(
   now: Date,
 ): Promise<{ day: string; budgets: BudgetUse[]; unreadable: UnreadableRun[] }> {
   const day = now.toISOString().slice(0, 10);
-  const home = await readConfigFile(join(host.home, 'config.toml'));
-  const { budget } = resolveConfig({ home, cwd: '/' }).config;
+  const { budget } = (await readHostFile(host.home)).config;
   const limits = (['day', 'user', 'repository'] as const).map((scope) => budgetOf(budget, scope));
   if (limits.every(({ usd, tokens }) => usd === undefined && tokens === undefined))
     return { day, budgets: [], unreadable: [] };

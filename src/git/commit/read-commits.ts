@@ -25,10 +25,23 @@ const TIME_MS = 120_000;
  * Returns the changes between two commits as a patch, byte for byte. Runs no program that the repository configures and
  * ignores its attributes. A patch that is too large or takes too long is truncated; its first line then says so.
  */
-export async function diffCommits({ gitDir, from, to, paths }: DiffRequest): Promise<Buffer> {
+export async function diffCommits(request: DiffRequest): Promise<Buffer> {
+  return (await readPatch(request)).patch;
+}
+
+/** The patch of `diffCommits`, and the files that git shows no lines of, as their content is binary before or after. */
+export async function describeChange(
+  request: Omit<DiffRequest, 'paths'>,
+): Promise<{ patch: Buffer; binary: string[] }> {
+  const { patch, mayHaveBinary } = await readPatch(request);
+  return { patch, binary: mayHaveBinary ? await listBinaryPaths(request) : [] };
+}
+
+/** `mayHaveBinary`: there is a file that git shows no lines of, or one that was only moved, or the patch is cut off. */
+async function readPatch({ gitDir, from, to, paths }: DiffRequest): Promise<{ patch: Buffer; mayHaveBinary: boolean }> {
   assertObjectId(from, 'The older commit');
   assertObjectId(to, 'The newer commit');
-  if (paths?.length === 0) return Buffer.alloc(0);
+  if (paths?.length === 0) return { patch: Buffer.alloc(0), mayHaveBinary: false };
   const plain = ['-r', '-M', '--no-ext-diff', '--no-textconv', '--no-color'];
   const args = [
     '--literal-pathspecs',
@@ -47,14 +60,18 @@ export async function diffCommits({ gitDir, from, to, paths }: DiffRequest): Pro
   const { ended, exitCode, stdout } = await tryGit(args, limits);
   if (ended === 'exited') {
     const patch = exitCode === 0 ? stdout : (await git(args, limits)).stdout;
-    return showFormerTexts(patch, { gitDir, diffAsText: () => tryGit(args.toSpliced(4, 0, '--text'), limits) });
+    // Lines of content start with a blank or a sign.
+    const mayHaveBinary = ['\nBinary files ', '\nsimilarity index '].some((line) => patch.includes(line));
+    if (!mayHaveBinary) return { patch, mayHaveBinary };
+    const diffAsText = () => tryGit(args.toSpliced(4, 0, '--text'), limits);
+    return { patch: await showFormerTexts(patch, { gitDir, diffAsText }), mayHaveBinary };
   }
   const whole = stdout.subarray(0, stdout.lastIndexOf(0x0a) + 1);
-  return Buffer.concat([Buffer.from(`${CUT} The rest: git diff ${from} ${to}\n`), whole]);
+  const head = Buffer.from(`${CUT} The rest: git diff ${from} ${to}\n`);
+  return { patch: Buffer.concat([head, whole]), mayHaveBinary: true };
 }
 
-/** The files that git shows no lines of, as their content is binary before or after. Ignores attributes as \`diffCommits\`. */
-export async function listBinaryPaths({ gitDir, from, to }: Omit<DiffRequest, 'paths'>): Promise<string[]> {
+async function listBinaryPaths({ gitDir, from, to }: Omit<DiffRequest, 'paths'>): Promise<string[]> {
   const args = ['diff-tree', '-r', '--no-renames', '--no-ext-diff', '--no-textconv', '--numstat', '-z', from, to];
   const limits = { gitDir, maxBytes: MAX_PATCH_BYTES, timeoutMs: TIME_MS };
   const { ended, exitCode, stdout: printed } = await tryGit(args, limits);

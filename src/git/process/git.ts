@@ -192,6 +192,14 @@ export function openGitLauncher(): { close(): void } {
   };
 }
 
+/** Runs another program like git, as a child of the small process if there is one. Throws if it fails. */
+export async function runProgram(program: string, args: string[]): Promise<void> {
+  const call = { command: [program, ...args], options: {}, input: undefined, signal: undefined };
+  if (shared === undefined) return void (await execa(program, args));
+  const { exitCode, stderr } = await shared.launcher.run(call);
+  if (exitCode !== 0) throw new Error(`${program} failed: ${Buffer.from(stderr ?? []).toString('utf8')}`);
+}
+
 function isLaunchable({ protocols = '' }: GitOptions): boolean {
   return ['', 'file'].includes(protocols);
 }

@@ -1,7 +1,7 @@
 import { lstat, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { sleep } from '../../lib/async.ts';
-import { syncUpTo } from '../../lib/fs.ts';
+import { pathExists, syncUpTo } from '../../lib/fs.ts';
 import { splitNul } from '../process/git-output.ts';
 import { git } from '../process/git.ts';
 import { gitDirAt } from './worktrees.ts';
@@ -13,11 +13,9 @@ export async function syncPacks(gitDir: string): Promise<void> {
 
 /** Syncs a written ref and its reflog to disk, for both ref storage formats. */
 export async function syncRef(gitDir: string, ref: string): Promise<void> {
-  await Promise.all([
-    syncUpTo(join(gitDir, ref), gitDir),
-    syncUpTo(join(gitDir, 'logs', ref), gitDir),
-    syncUpTo(join(gitDir, 'reftable'), gitDir),
-  ]);
+  await syncUpTo(join(gitDir, ref), gitDir);
+  for (const other of [join(gitDir, 'logs', ref), join(gitDir, 'reftable')])
+    if (await pathExists(other)) await syncUpTo(other, gitDir);
 }
 
 /** Syncs the files of a checkout to disk that differ between two commits, after git has changed them. */

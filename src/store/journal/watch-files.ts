@@ -16,6 +16,7 @@ export function watchFolder(dir: string, signal: AbortSignal | undefined, only?:
   let dirty = false;
   let wake = new AbortController();
   const notice = () => {
+    if (dirty) return;
     dirty = true;
     wake.abort();
   };

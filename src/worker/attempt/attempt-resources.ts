@@ -6,6 +6,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Snapshot } from '../../core/snapshot/snapshot.ts';
 import { addToView } from '../../git/mirror/base-view.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
+import { runProgram } from '../../git/process/git.ts';
 import { candidatePath, createScratch, removeScratch, viewPath } from '../../git/repository/scratch-repo.ts';
 import { closeAll } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
@@ -194,7 +195,7 @@ export class AttemptResources {
     if (!this.pipesOutput) return undefined;
     this.pipes += 1;
     const path = join(this.scratchDir, `output-${this.pipes}`);
-    await makeOutputPipe(path);
+    await makeOutputPipe(path, runProgram);
     return { path, inside: OUTPUT_PIPE };
   }
 

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { hasRetention, type RetentionLimits } from '../../core/retention/retention.ts';
 import { HaloError } from '../../core/failure/errors.ts';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { readHostFile } from '../../config/host-rules.ts';
 import { openRegistryCache } from '../../gateway/registry/registry-cache.ts';
 import { mapConcurrent } from '../../lib/async.ts';
 import { defined, isRecord } from '../../lib/guards.ts';
@@ -23,12 +22,12 @@ const MAX_READS = 8;
 
 /** `[keep]` of `config.toml`. Throws CONFIG_INVALID. */
 export async function readRetention(home: string): Promise<RetentionLimits> {
-  return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).keep;
+  return (await readHostFile(home)).keep;
 }
 
 /** `[network] cache_size` of `config.toml`, in bytes. Throws CONFIG_INVALID. */
 export async function readCacheLimit(home: string): Promise<number> {
-  return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).config.network.cacheBytes;
+  return (await readHostFile(home)).config.network.cacheBytes;
 }
 
 /**

@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FleetLimits } from '../../core/run/fleet-limit.ts';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { readHostFile } from '../../config/host-rules.ts';
 
 /**
  * Reads the limits of a HALO_HOME from its config.toml and follows changes of the file, so that all processes that share
@@ -14,11 +13,11 @@ export function openLimits(home: string): () => Promise<FleetLimits> {
   return async () => {
     const found = await stat(path).catch(() => undefined);
     const version = found === undefined ? '' : `${found.mtimeMs} ${found.size} ${found.ino}`;
-    if (known?.version !== version) known = { version, limits: readLimits(path) };
+    if (known?.version !== version) known = { version, limits: readLimits(home) };
     return known.limits;
   };
 }
 
-async function readLimits(path: string): Promise<FleetLimits> {
-  return resolveConfig({ home: await readConfigFile(path), cwd: '/' }).fleet;
+async function readLimits(home: string): Promise<FleetLimits> {
+  return (await readHostFile(home)).fleet;
 }

@@ -1,7 +1,5 @@
-import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { readHostFile } from '../../config/host-rules.ts';
 import type { StoredSnapshot } from '../../store/snapshot-files.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
@@ -12,7 +10,7 @@ type TrimLimits = Pick<Config, 'snapshot' | 'limits'>;
 
 /** `snapshot.max_size` and `limits.free_disk` of `config.toml`. Throws CONFIG_INVALID. */
 export async function readSnapshotLimits(home: string): Promise<TrimLimits> {
-  return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: '/' }).config;
+  return (await readHostFile(home)).config;
 }
 
 /**

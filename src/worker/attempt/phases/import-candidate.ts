@@ -3,7 +3,7 @@ import type { Config } from '../../../config/config.ts';
 import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../git/commit/commit-message.ts';
 import { createCommit } from '../../../git/commit/create-commit.ts';
-import { diffCommits, listBinaryPaths } from '../../../git/commit/read-commits.ts';
+import { describeChange } from '../../../git/commit/read-commits.ts';
 import { importTree } from '../../../git/import/import-tree.ts';
 import { toHaloError } from '../../../core/failure/errors.ts';
 import { describeHidden } from '../../../core/text/hidden-places.ts';
@@ -66,16 +66,14 @@ export async function importWork(
   const { tree, changed, suspects, hidden, large } = await importExported(attempt, exported);
   if (changed.length === 0) return undefined;
   const commit = await commitTree(attempt, { tree, parent: base, summary });
-  const patch = await diffCommits({ gitDir: candidateDir, from: base, to: commit });
+  const { patch, binary: all } = await describeChange({ gitDir: candidateDir, from: base, to: commit });
   await worker.store.writePatch(identity.location, patch);
   if (suspects.length > 0)
     await journal.report({ type: 'secrets.suspected', suspects: suspects.slice(0, MAX_NAMED_PATHS) });
   if (hidden !== undefined) await journal.report({ type: 'hidden.added', hidden });
   const locks = changed.map(({ path }) => path).filter(isLockFile);
   const added = new Set(changed.filter(({ change }) => change !== 'delete').map(({ path }) => path));
-  const binary = (await listBinaryPaths({ gitDir: candidateDir, from: base, to: commit })).filter((path) =>
-    added.has(path),
-  );
+  const binary = all.filter((path) => added.has(path));
   if (large.length + locks.length + binary.length > 0)
     await journal.report({
       type: 'files.noted',
