@@ -59,9 +59,13 @@ export async function acquireLock(path: string, options: LockOptions = {}): Prom
   return {
     async release() {
       clearInterval(renewal);
-      if ((await ownerOf(path)) === me) await rm(path, { force: true });
+      if ((await ownerOf(path)) === me) await unlink(path).catch(unlessGone);
     },
   };
+}
+
+function unlessGone(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
 }
 
 /** Whether a live process holds the lock, as far as this host can determine. */

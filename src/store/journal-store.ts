@@ -74,6 +74,7 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
   const feed = new JournalFeed(home);
   const tails = new JournalTails();
   const paths = (runId: string) => runPaths(home, runId);
+  const load = (runId: string) => loadRun(paths(runId), known.get(runId));
   const decideInOrder = <T>(
     runId: string,
     propose: (state: RunState) => JournalDecision<T> | Promise<JournalDecision<T>>,
@@ -102,9 +103,9 @@ export function openJournalStore(home: string, { masker, now, log }: RunWriter):
     transact: async (runId, decide) => (await decideInOrder(runId, decide)).result,
     amend: (runId, change) => inOrder(runId, () => updateRunRecord(paths(runId), change)),
     settle: (runId) => inOrder(runId, () => settleEndedRun(paths(runId), { openRuns, runIndex, eventCache })),
-    readState: async (runId) => (await loadRun(paths(runId))).state,
+    readState: async (runId) => (await load(runId)).state,
     readRecord: async (runId) => {
-      const [{ state }, constants] = await Promise.all([loadRun(paths(runId)), readConstants(paths(runId))]);
+      const [{ state }, constants] = await Promise.all([load(runId), readConstants(paths(runId))]);
       return buildRunRecord(state, constants);
     },
     readJournal: async (runId) => loadEvents(paths(runId)),

@@ -1,8 +1,9 @@
-import { access, constants, lstat } from 'node:fs/promises';
+import { access, constants, lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
 import { failpoint } from '../../lib/failpoint.ts';
+import { readFolder } from '../../lib/fs.ts';
 import { MESSAGE_LOG_ARGS, readTrailers, STORY_KEY_TRAILER, trailerValue } from '../commit/commit-message.ts';
 import { extendView } from '../mirror/base-view.ts';
 import { sendCommit } from '../mirror/send-commit.ts';
@@ -77,6 +78,7 @@ export async function moveBranch(request: Omit<LandRequest, 'candidateDir' | 'pa
 const REF = /^refs\/heads\/halo\/[A-Za-z0-9][A-Za-z0-9_-]*$/;
 
 async function assertNotCheckedOut(gitDir: string, ref: string): Promise<void> {
+  if (!(await mayBeCheckedOut(gitDir, ref))) return;
   const holder = (await listWorktrees(gitDir)).find((worktree) => worktree.branch === ref);
   if (holder === undefined) return;
   const branch = ref.replace('refs/heads/', '');
@@ -87,6 +89,17 @@ async function assertNotCheckedOut(gitDir: string, ref: string): Promise<void> {
       hint: `Switch that checkout to another branch, then retry the story.`,
     },
   );
+}
+
+/** False if there is only one checkout and its HEAD is another branch, which takes no process of git to find out. */
+async function mayBeCheckedOut(gitDir: string, ref: string): Promise<boolean> {
+  if ((await readFolder(join(gitDir, 'worktrees'))).length > 0) return true;
+  const path = join(gitDir, 'HEAD');
+  // An old kind of HEAD is a link.
+  if (!(await lstat(path)).isFile()) return true;
+  const branch = /^ref: (refs\/heads\/.+)\n$/.exec(await readFile(path, 'utf8'))?.[1];
+  // With refs in tables, the file names no branch.
+  return branch === undefined || branch === ref || branch === 'refs/heads/.invalid';
 }
 
 interface Swap {

@@ -150,7 +150,7 @@ async function updateDerivedFiles(
   try {
     const text = events.map((event) => log(event, startedAt)).join('');
     const hasChange = events.some((event) => eventIs(event, 'changes'));
-    await appendFile(paths.log, text, { flag: APPEND_TO_FILE, mode: 0o600 });
+    if (text !== '') await appendFile(paths.log, text, { flag: APPEND_TO_FILE, mode: 0o600 });
     if (hasChange) await writeRecordFiles(paths, after);
     if (events.some(({ type }) => type === 'story.ended' || type === 'story.started'))
       await writeProgressFiles(paths, after, eventCache);

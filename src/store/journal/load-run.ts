@@ -28,10 +28,14 @@ export function checkpointText({ state, end }: FoldedRun): string {
   return `${JSON.stringify({ v: CHECKPOINT_VERSION, journalBytes: end, state } satisfies Checkpoint, null, 2)}\n`;
 }
 
-/** The state of a run: its checkpoint plus the later events of the journal. Throws RUN_NOT_FOUND, RUN_UNREADABLE. */
-export async function loadRun(paths: RunPaths): Promise<FoldedRun> {
+/**
+ * The state of a run: what this process has folded before, or the checkpoint, plus the later events of the journal. Throws
+ * RUN_NOT_FOUND, RUN_UNREADABLE.
+ */
+export async function loadRun(paths: RunPaths, folded?: FoldedRun): Promise<FoldedRun> {
   return withJournal(paths, async (file) => {
-    const known = await readCheckpoint(paths, file);
+    const isOfFile = folded !== undefined && folded.end <= (await file.stat()).size;
+    const known = isOfFile ? folded : await readCheckpoint(paths, file);
     if (known !== undefined) return catchUp(file, paths, known);
     let state: RunState | undefined;
     let end = 0;
