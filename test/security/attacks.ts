@@ -406,14 +406,14 @@ const ROWS: [id: string, attack: string, defence: string][] = [
     'references, brackets and footers in text that halo did not write are escaped',
   ],
   [
-    'incident forged-record',
-    'push a record that claims `true` was the gate, or names hosts of the internal network',
+    'incident forged-proof',
+    'push a proof that claims `true` was the gate, or names hosts of the internal network',
     'its settings are compared with those of the base commit; different ones fail and are not run',
   ],
   [
-    'incident unsigned-record',
-    'reuse a signature of something else for a forged record',
-    'each record needs its own signature by an allowed signer; a missing one is reported',
+    'incident unsigned-proof',
+    'reuse a signature of something else for a forged proof',
+    'each proof needs its own signature by an allowed signer; a missing one is reported',
   ],
   [
     'incident config-newline',

@@ -28,14 +28,14 @@ interface CommitsQuery {
   range?: string | undefined;
   /** The input of a pre-receive hook. */
   pushed?: string | undefined;
-  /** Whether commits without a record are refused, too. */
-  requireRecord: boolean;
+  /** Whether commits without a proof are refused, too. */
+  requireProof: boolean;
   env: Env;
 }
 
 /**
- * `proven`: its record is that of this commit. `human`: it does not claim to be from halo. `refused`: it does so without a
- * record, or the record is that of something else.
+ * `proven`: its proof is that of this commit. `human`: it does not claim to be from halo. `refused`: it does so without a
+ * proof, or the proof is that of something else.
  */
 interface CheckedCommit {
   commit: string;
@@ -45,11 +45,11 @@ interface CheckedCommit {
 }
 
 /**
- * Decides of new commits whether they may enter a branch: those that name a run need its record, and, if
+ * Decides of new commits whether they may enter a branch: those that name a run need its proof, and, if
  * `git.allowed_signers` is set, its signature. Runs no gates. Throws USAGE without a range, GIT_FAILED, CONFIG_INVALID.
  */
 export async function* checkCommits(host: Host, query: CommitsQuery): AsyncGenerator<CheckedCommit> {
-  const { folder, requireRecord } = query;
+  const { folder, requireProof } = query;
   const home = await readConfigFile(join(host.home, 'config.toml'));
   const { config } = resolveConfig({ home, env: query.env, cwd: folder });
   const scratch = await mkdtemp(join(tmpdir(), 'halo-check-'));
@@ -59,7 +59,7 @@ export async function* checkCommits(host: Host, query: CommitsQuery): AsyncGener
     const notes = await readNotesAt(toCheck.gitDir, toCheck.notes, toCheck.commits);
     for (const commit of toCheck.commits) {
       const check = { gitDir: toCheck.gitDir, commit, note: notes.get(commit), signers };
-      yield { commit, ...(await checkCommit(check, requireRecord)) };
+      yield { commit, ...(await checkCommit(check, requireProof)) };
     }
   } finally {
     await rm(scratch, { recursive: true, force: true });
@@ -96,20 +96,20 @@ interface CommitCheck {
   signers: string | undefined;
 }
 
-async function checkCommit(check: CommitCheck, requireRecord: boolean): Promise<Omit<CheckedCommit, 'commit'>> {
+async function checkCommit(check: CommitCheck, requireProof: boolean): Promise<Omit<CheckedCommit, 'commit'>> {
   const { gitDir, commit, note } = check;
   const message = await gitText(['log', '-1', ...MESSAGE_LOG_ARGS, commit], { gitDir });
   const run = readTrailers(message.replaceAll('\0', '')).get('Halo-Run');
   if (run === undefined && note === undefined)
-    return requireRecord ? refused('it has no record') : { kind: 'human', says: 'not from halo' };
-  if (note === undefined) return refused(`it names the run ${run}, and has no record in refs/notes/halo`);
+    return requireProof ? refused('it has no proof') : { kind: 'human', says: 'not from halo' };
+  if (note === undefined) return refused(`it names the run ${run}, and has no proof in refs/notes/halo`);
   const read = note.text === undefined ? undefined : readProofText(note.text);
-  if (read?.proof === undefined) return refused(`its record cannot be read: ${read?.fault ?? 'it is too large'}`);
+  if (read?.proof === undefined) return refused(`its proof cannot be read: ${read?.fault ?? 'it is too large'}`);
   const { proof } = read;
   const [tree, ...parents] = (await gitText(['log', '-1', '--format=%T %P', commit], { gitDir })).split(' ');
-  if (proof.commit !== commit) return refused(`its record is that of ${proof.commit.slice(0, 12)}`);
+  if (proof.commit !== commit) return refused(`its proof is that of ${proof.commit.slice(0, 12)}`);
   if (proof.tree !== tree || parents.length !== 1 || proof.base !== parents[0])
-    return refused('its record is that of another tree or parent');
+    return refused('its proof is that of another tree or parent');
   const bad = (await checkSignatures(check)).filter(({ ok }) => ok === false);
   if (bad.length > 0) return refused(bad.map(({ what, found }) => `${what}: ${found}`).join('; '));
   return { kind: 'proven', says: `${proof.story.id}, ${proof.gates.length} gates` };

@@ -16,10 +16,10 @@ import { inspectRepo, readFileAt } from '../../git/repository/inspect-repo.ts';
 import { RUN_ID } from '../../lib/run-id.ts';
 import { exceedsJsonLimits } from '../../lib/parse-json.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { compareFact, type FactCheck } from '../../worker/proof/compare-record.ts';
+import { compareFact, type FactCheck } from '../../worker/proof/compare-proof.ts';
 import { checkSignatures, findSigners } from '../../worker/proof/check-signatures.ts';
 import { hostGitDirOf } from '../../worker/repository/host-repository.ts';
-import { readStoredProofText } from '../../worker/proof/proof-record.ts';
+import { readStoredProofText } from '../../worker/proof/proof-files.ts';
 import { hasSettings } from '../../worker/run/read-run.ts';
 import { createIdleContext } from '../../worker/create-worker-context.ts';
 import { verifyProof } from '../../worker/proof/verify-proof.ts';
@@ -34,8 +34,8 @@ interface VerifyQuery {
   target: string;
   /** The repository in which to look for a commit. */
   folder: string;
-  /** Whether to use settings of a record that nothing on this machine confirms. */
-  trustRecord?: boolean;
+  /** Whether to use settings of a proof that nothing on this machine confirms. */
+  trustProof?: boolean;
   signal: AbortSignal;
 }
 
@@ -56,7 +56,7 @@ interface Landed {
 }
 
 /**
- * Compares landed commits with their records and runs their gates again on this machine, one commit after the other. A record
+ * Compares landed commits with their proofs and runs their gates again on this machine, one commit after the other. A proof
  * is trusted as far as the run directory, a signature or the configuration of the commit's base confirms it.
  * Throws RUN_NOT_FOUND for what is neither run nor commit, USAGE for what is both, IMAGE_MISSING, CONFIG_INVALID.
  */
@@ -76,17 +76,17 @@ export async function* verify(host: Host, query: VerifyQuery): AsyncGenerator<Ve
 async function verifyCommit(
   worker: WorkerContext,
   { commit, gitDir, own }: Landed,
-  { folder, trustRecord = false, signal, host, scratch }: VerifyQuery & { host: Host; scratch: string },
+  { folder, trustProof = false, signal, host, scratch }: VerifyQuery & { host: Host; scratch: string },
 ): Promise<Verified> {
   const note = await readNote(gitDir, commit);
   const kept = readProofText(own?.proofText ?? '').proof;
   const read = kept?.commit === commit ? { proof: kept } : readNoted(note);
   if (read.proof === undefined) {
-    const row = { what: 'record', recorded: 'a note in refs/notes/halo', found: read.fault, ok: false };
+    const row = { what: 'proof', recorded: 'a note in refs/notes/halo', found: read.fault, ok: false };
     return { commit, story: '-', checks: [row], remarks: [] };
   }
   const { proof } = read;
-  const record = proof === kept ? [compareTexts(own?.proofText, note)] : [];
+  const compared = proof === kept ? [compareTexts(own?.proofText, note)] : [];
   const expected = await expectSettings(host, { gitDir, commit, folder });
   const signers = await findSigners(signingOf(expected.config, own?.config), scratch);
   const signatures = await checkSignatures({ gitDir, commit, note, signers });
@@ -94,13 +94,13 @@ async function verifyCommit(
     own === undefined
       ? { ...expected, imageId: await worker.engine.imageId(expected.config.image) }
       : { origin: 'run.json', config: own.config, imageId: kept?.image.id ?? own.imageId };
-  const proven = await verifyProof(worker, { proof, commit, gitDir, reference, trustRecord, signal });
+  const proven = await verifyProof(worker, { proof, commit, gitDir, reference, trustProof, signal });
   const taken = proven.filter(({ ok }) => ok === null).length;
   const remarks = [
     ...signatures.filter(({ ok }) => ok === null).map(({ found }) => found),
-    ...(trustRecord && taken > 0 ? [`settings that differ (${taken}) are taken from the record`] : []),
+    ...(trustProof && taken > 0 ? [`settings that differ (${taken}) are taken from the proof`] : []),
   ];
-  return { commit, story: proof.story.id, checks: [...record, ...signatures, ...proven], remarks };
+  return { commit, story: proof.story.id, checks: [...compared, ...signatures, ...proven], remarks };
 }
 
 function readNoted(note: Note | undefined): ReturnType<typeof readProofText> {
@@ -111,12 +111,12 @@ function readNoted(note: Note | undefined): ReturnType<typeof readProofText> {
 }
 
 function compareTexts(kept: string | undefined, note: Note | undefined): FactCheck {
-  const row = compareFact('record', kept?.trim() ?? '', note?.text?.trim() ?? '');
+  const row = compareFact('proof', kept?.trim() ?? '', note?.text?.trim() ?? '');
   const found = row.ok === true ? 'the same' : note === undefined ? 'no note' : 'differs';
   return { ...row, recorded: 'note as in the run directory', found };
 }
 
-/** How commit and record must be signed: by the settings of this machine and, if it has the run, those of the run. */
+/** How commit and proof must be signed: by the settings of this machine and, if it has the run, those of the run. */
 function signingOf({ git: now }: Config, own: Config | undefined): Config['git'] {
   if (own === undefined) return now;
   const { git } = own;

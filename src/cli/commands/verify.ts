@@ -10,27 +10,27 @@ import { stoppable } from '../run/run-until-signal.ts';
 
 interface Flags {
   repo: string;
-  trustRecord?: true;
+  trustProof?: true;
   json?: true;
   ci?: true;
   preReceive?: true;
-  requireRecord?: true;
+  requireProof?: true;
 }
 
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Verifies landed commits on this machine. Compares each commit with its record (refs/notes/halo), and the record with the run directory, a signature or the configuration of the base commit. Then runs setup and gates on exactly that tree, in a clean container of the recorded image.',
+      'Verifies landed commits on this machine. Compares each commit with its proof (refs/notes/halo), and the proof with the run directory, a signature or the configuration of the base commit. Then runs setup and gates on exactly that tree, in a clean container of the recorded image.',
     )
     .argument('[target]', 'a run (any unique part of its id) or a commit; with --ci: base..head')
     .option('--repo <path>', 'the repository of the commit', '.')
     .option(
-      '--trust-record',
-      'use the settings of the record even if nothing on this machine confirms them; runs its commands',
+      '--trust-proof',
+      'use the settings of the proof even if nothing on this machine confirms them; runs its commands',
     )
-    .option('--ci', 'check new commits without running anything: those of halo need their record')
+    .option('--ci', 'check new commits without running anything: those of halo need their proof')
     .option('--pre-receive', 'with --ci: read the pushed refs from stdin, as a pre-receive hook of git')
-    .option('--require-record', 'with --ci: refuse commits of people, too')
+    .option('--require-proof', 'with --ci: refuse commits of people, too')
     .option('--json', 'print one commit per line as JSON')
     .addHelpText('after', HELP)
     .action((target: string | undefined, flags: Flags) =>
@@ -51,10 +51,10 @@ See also: halo status, halo diff`;
 
 async function verify(
   target: string | undefined,
-  { repo, trustRecord, json, preReceive, requireRecord }: Flags,
+  { repo, trustProof, json, preReceive, requireProof }: Flags,
   cli: Cli,
 ): Promise<void> {
-  const extra = preReceive ? '--pre-receive' : requireRecord ? '--require-record' : undefined;
+  const extra = preReceive ? '--pre-receive' : requireProof ? '--require-proof' : undefined;
   if (target === undefined || extra !== undefined)
     throw new HaloError('USAGE', extra === undefined ? 'No run or commit is named.' : `${extra} needs --ci.`, {
       hint: 'Name a run or a commit, or check new commits with `halo verify --ci`.',
@@ -64,7 +64,7 @@ async function verify(
   const { good, remarks } = await stoppable(cli, async (signal) => {
     let good = true;
     const remarks = new Set<string>();
-    for await (const verified of verify(host, { target, folder, trustRecord: trustRecord === true, signal })) {
+    for await (const verified of verify(host, { target, folder, trustProof: trustProof === true, signal })) {
       good &&= verified.checks.every(({ ok }) => ok !== false);
       for (const remark of verified.remarks) remarks.add(remark);
       await (json ? cli.printJson(verified) : cli.print(...page(verified, cli), ''));
@@ -82,12 +82,12 @@ const TONES = { proven: 'good', human: 'quiet', refused: 'bad' } as const;
 
 /** Prints a line for each new commit. */
 async function showNewCommits(range: string | undefined, flags: Flags, cli: Cli): Promise<void> {
-  const { repo, json, preReceive, requireRecord = false, trustRecord } = flags;
-  if (trustRecord || (preReceive && range !== undefined))
+  const { repo, json, preReceive, requireProof = false, trustProof } = flags;
+  if (trustProof || (preReceive && range !== undefined))
     throw new HaloError(
       'USAGE',
-      trustRecord ? '--ci runs nothing: --trust-record has no effect.' : '--pre-receive takes no range.',
-      { hint: trustRecord ? 'Remove --trust-record.' : 'Remove the range: git names the commits on stdin.' },
+      trustProof ? '--ci runs nothing: --trust-proof has no effect.' : '--pre-receive takes no range.',
+      { hint: trustProof ? 'Remove --trust-proof.' : 'Remove the range: git names the commits on stdin.' },
     );
   const pushed = preReceive ? (await readStream(cli.stdin, MAX_PUSH_BYTES)).toString('utf8') : undefined;
   const counts = { proven: 0, human: 0, refused: 0 };
@@ -100,7 +100,7 @@ async function showNewCommits(range: string | undefined, flags: Flags, cli: Cli)
     folder: resolve(cli.cwd, repo),
     range,
     pushed,
-    requireRecord,
+    requireProof,
   })) {
     const { commit, kind, says } = checked;
     counts[kind] += 1;

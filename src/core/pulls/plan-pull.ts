@@ -18,7 +18,7 @@ export interface PlannedPull {
 export interface PullFacts {
   /** The acceptance criteria of the PRD. */
   criteria: ReadonlyMap<string, readonly string[]>;
-  /** The records of landed commits. */
+  /** The proofs of landed commits. */
   proofs: ReadonlyMap<string, Proof>;
   /** What the agents claim about the criteria. */
   claims: ReadonlyMap<string, readonly CheckedClaim[]>;
@@ -57,7 +57,7 @@ export function toPlannedPull(
 ): PlannedPull {
   const body = [
     ...sections,
-    `### Verify\n\nEach commit has a record of its gates in \`refs/notes/halo\`. To run them again in clean containers:\n\n\`\`\`\ngit fetch origin refs/notes/halo:refs/notes/halo\nhalo verify <commit>\n\`\`\``,
+    `### Verify\n\nEach commit has a proof of its gates in \`refs/notes/halo\`. To run them again in clean containers:\n\n\`\`\`\ngit fetch origin refs/notes/halo:refs/notes/halo\nhalo verify <commit>\n\`\`\``,
     `<!-- halo:${runId} -->`,
   ].join('\n\n');
   return {

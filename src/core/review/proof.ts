@@ -7,7 +7,7 @@ const ObjectId = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
 const Line = z.string().max(1000);
 const Count = z.number().nonnegative();
 
-/** Anyone who can push notes can write records, so values have the same limits as in halo.toml. */
+/** Anyone who can push notes can write proofs, so values have the same limits as in halo.toml. */
 const MAX_ITEMS = 1000;
 const MAX_CASES = 100_000;
 const MAX_CASE_LENGTH = 1000;
@@ -42,7 +42,7 @@ const GateProof = z.object({
 export type GateProof = z.infer<typeof GateProof>;
 
 /**
- * The record of one landed commit, stored in the run directory and as a note of the commit. It contains everything needed
+ * The proof of one landed commit, stored in the run directory and as a note of the commit. It contains everything needed
  * to run the gates again, and no secrets. Readers ignore unknown members.
  */
 export const Proof = z.object({
@@ -118,15 +118,15 @@ export function parseProof(text: string): Proof | undefined {
 /** Parses a stored proof, or explains why it is not valid. */
 export function readProofText(text: string): { proof: Proof } | { proof?: undefined; fault: string } {
   const value = tryJson(text);
-  if (typeof value !== 'object' || value === null) return { fault: 'no record of halo' };
+  if (typeof value !== 'object' || value === null) return { fault: 'not a proof of halo' };
   const version = 'v' in value ? value.v : undefined;
   if (version !== 1) {
     const known = typeof version === 'number' ? `of version ${version}, which this halo does not know` : undefined;
-    return { fault: known ?? 'no record of halo' };
+    return { fault: known ?? 'not a proof of halo' };
   }
   const parsed = Proof.safeParse(value);
   if (parsed.success) return { proof: parsed.data };
-  return { fault: `not valid: ${String(parsed.error.issues[0]?.path[0] ?? 'record')}` };
+  return { fault: `not valid: ${String(parsed.error.issues[0]?.path[0] ?? 'proof')}` };
 }
 
 function tryJson(text: string): unknown {

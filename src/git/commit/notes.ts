@@ -18,7 +18,7 @@ interface NoteRequest {
 }
 
 /** Commits of stories never have this message because theirs end with trailers. */
-const MESSAGE = 'halo: record of a landed commit';
+const MESSAGE = 'halo: proof of a landed commit';
 const TRIES = 8;
 
 /**
@@ -35,7 +35,7 @@ export async function writeNote(request: NoteRequest): Promise<void> {
     await releaseAbandonedLock(request.gitDir, NOTES_REF);
   }
   throw new HaloError('GIT_FAILED', `The note on ${request.commit.slice(0, 12)} could not be written: ${why ?? ''}`, {
-    hint: 'Use the record in the run directory; the commit has landed.',
+    hint: 'Use the proof in the run directory; the commit has landed.',
   });
 }
 

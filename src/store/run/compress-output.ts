@@ -23,7 +23,7 @@ import {
 
 /** Compression of smaller files frees next to nothing. */
 const MIN_BYTES = 64 * 1024;
-/** The record of a landed commit, which stays readable by other programs. */
+/** The proof of a landed commit, which stays readable by other programs. */
 const PROOF = 'proof.json';
 const MAX_DEPTH = 4;
 

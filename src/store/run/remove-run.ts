@@ -12,7 +12,7 @@ import { runPaths, runsFolder, type RunPaths } from '../run-layout.ts';
 
 /** Prefix of folders of removed runs and mirrors whose files still exist. */
 export const REMOVED = '.removed-';
-/** The record of a landed commit, which `halo verify` reads: it stays when the other artifacts go. */
+/** The proof of a landed commit, which `halo verify` reads: it stays when the other artifacts go. */
 const PROOF = 'proof.json';
 
 /** The sizes of a run directory, in bytes. */

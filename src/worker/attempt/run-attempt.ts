@@ -1,5 +1,5 @@
 import { classifyFailure } from '../../core/failure/failure.ts';
-import { recordProof } from '../proof/proof-record.ts';
+import { recordProof } from '../proof/proof-files.ts';
 import { Measurements, passed, toOutcome, type AttemptOutcome } from './attempt-outcome.ts';
 import { keepLeftWork } from './kept-work.ts';
 import { approvalOf, type Attempt } from './open-attempt.ts';

@@ -10,7 +10,7 @@ import { readParent } from '../../git/commit/read-commits.ts';
 import { moveBranch, transferCommit } from '../../git/land/land-commit.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
-import { writeProofNote } from '../proof/proof-record.ts';
+import { writeProofNote } from '../proof/proof-files.ts';
 import { hostGitDirOf, runRef } from '../repository/host-repository.ts';
 import { withIntactMirror } from '../repository/with-intact-mirror.ts';
 import { continueRun } from '../run/continue-run.ts';

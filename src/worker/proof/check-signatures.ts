@@ -5,7 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Note } from '../../git/commit/notes.ts';
 import { isSigned, publicKeyOf, verifySignature, type Signature } from '../../git/commit/create-commit.ts';
 import { readRegularText } from '../../lib/fs.ts';
-import type { FactCheck } from './compare-record.ts';
+import type { FactCheck } from './compare-proof.ts';
 
 const MAX_BYTES = 1024 * 1024;
 
@@ -47,17 +47,17 @@ interface SignatureQuery {
   signers: string | undefined;
 }
 
-/** Checks that commit and record are signed by an allowed signer. Without allowed signers, returns an informational row. */
+/** Checks that commit and proof are signed by an allowed signer. Without allowed signers, returns an informational row. */
 export async function checkSignatures({ gitDir, commit, note, signers }: SignatureQuery): Promise<FactCheck[]> {
   const origin = note?.addedBy;
   if (signers === undefined) {
     const signed = origin !== undefined && (await isSigned(gitDir, origin));
-    const found = signed ? 'the record is signed; the signer is not checked' : 'the record is unsigned';
+    const found = signed ? 'the proof is signed; the signer is not checked' : 'the proof is unsigned';
     return [{ what: 'signature', recorded: 'not required', found, ok: null }];
   }
   const signatures: [string, Signature][] = [
     ['commit', await verifySignature(gitDir, commit, signers)],
-    ['record', origin === undefined ? 'none' : await verifySignature(gitDir, origin, signers)],
+    ['proof', origin === undefined ? 'none' : await verifySignature(gitDir, origin, signers)],
   ];
   return signatures.map(([what, signature]) => ({
     what: `signature of ${what}`,

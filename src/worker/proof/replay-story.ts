@@ -11,7 +11,7 @@ import { Measurements, passed, toOutcome, type AttemptOutcome } from '../attempt
 import { openAttempt, type Attempt } from '../attempt/open-attempt.ts';
 import { describeChange, gateWork, implementStory } from '../attempt/run-attempt.ts';
 import type { WorkerContext } from '../worker-context.ts';
-import { compareFact, resolveImage, type FactCheck } from './compare-record.ts';
+import { compareFact, resolveImage, type FactCheck } from './compare-proof.ts';
 import { randomEpoch } from './open-check-context.ts';
 
 /** A recorded attempt. */

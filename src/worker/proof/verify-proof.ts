@@ -19,13 +19,7 @@ import { runCommands, setupAndGates, type CommandPlan } from '../workspace/run-c
 import { CANDIDATE, VIEW } from '../workspace/sandbox-paths.ts';
 import { planCleanSteps } from '../workspace/step-plan.ts';
 import { Workspace } from '../workspace/workspace.ts';
-import {
-  compareFact,
-  compareSettings,
-  resolveImage,
-  type FactCheck,
-  type ReferenceSettings,
-} from './compare-record.ts';
+import { compareFact, compareSettings, resolveImage, type FactCheck, type ReferenceSettings } from './compare-proof.ts';
 import { openCheckContext } from './open-check-context.ts';
 
 interface VerifyRequest {
@@ -36,22 +30,22 @@ interface VerifyRequest {
   /** The expected settings of the proof, and all settings that it does not contain. */
   reference: ReferenceSettings;
   /** Use the proof's settings even if they differ from the reference. */
-  trustRecord: boolean;
+  trustProof: boolean;
   signal: AbortSignal;
 }
 
 /**
- * Verifies a landed commit against its record: the commit, the settings, and its gates, which run again in a clean sandbox
- * of the recorded image. No command runs with settings that differ from the reference, unless `trustRecord` is set. Throws
+ * Verifies a landed commit against its proof: the commit, the settings, and its gates, which run again in a clean sandbox
+ * of the recorded image. No command runs with settings that differ from the reference, unless `trustProof` is set. Throws
  * IMAGE_MISSING if this machine lacks the image.
  */
 export async function verifyProof(worker: WorkerContext, request: VerifyRequest): Promise<FactCheck[]> {
-  const { proof, commit, gitDir, reference, trustRecord, signal } = request;
+  const { proof, commit, gitDir, reference, trustProof, signal } = request;
   const facts = await checkCommit(request);
   const different = compareSettings(proof, reference);
   const same = `as in ${reference.origin}`;
   const settings = different.length === 0 ? [compareFact('settings', same, same)] : different;
-  if (different.length > 0 && !trustRecord) return [...facts, ...settings, NOT_RUN];
+  if (different.length > 0 && !trustProof) return [...facts, ...settings, NOT_RUN];
   const rows = settings.map((row): FactCheck => (different.length === 0 ? row : { ...row, ok: null }));
   if (different.length > 0 && allowsPrivateAddress({ key: 'network.allow', value: proof.allow })) {
     const hosts = { what: 'hosts', recorded: proof.allow.join(', '), found: 'not public: refused', ok: false };

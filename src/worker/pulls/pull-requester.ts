@@ -16,7 +16,7 @@ import type { JournalStore } from '../../store/journal-store.ts';
 import type { FedEvents } from '../../store/journal/journal-feed.ts';
 import type { FeedConsumer } from '../feed/feed-reader.ts';
 import type { ForgeContext } from '../issues/open-issue-source.ts';
-import { readProof } from '../proof/proof-record.ts';
+import { readProof } from '../proof/proof-files.ts';
 import { findContinuedRuns } from '../run/land-run.ts';
 import { lastPrd } from '../run/read-run.ts';
 import type { WorkerContext } from '../worker-context.ts';
@@ -47,7 +47,7 @@ const SHOWN: readonly JournalEvent['type'][] = [
 
 /**
  * Keeps the pull requests of runs with `land.mode = "pr"` as their journals say: pushes the branch of the run and the
- * records of its commits, opens a draft when the first story has landed, and marks it as ready when the run has ended. What
+ * proofs of its commits, opens a draft when the first story has landed, and marks it as ready when the run has ended. What
  * to send follows from the journal. After kill -9 at any point, the pull request is looked for before one is opened.
  */
 export class PullRequester implements FeedConsumer {

@@ -36,7 +36,7 @@ interface Slot {
 }
 
 /**
- * Sends what the forge lacks: branches and records, pull requests, their texts, and statuses. From the bottom of the stack
+ * Sends what the forge lacks: branches and proofs, pull requests, their texts, and statuses. From the bottom of the stack
  * to its top, so that the base of each pull request exists. `sent`: what it has sent before, which is not sent again.
  * Throws FORGE_FAILED, also after sending the rest, if people have pushed to a branch or the stack is too large.
  */
@@ -163,7 +163,7 @@ async function push(
   const pushAll = async (pushed: readonly PullBranch[]) => {
     const branches = pushed.map(({ name, commits, base }) => ({ name, commit: commits.at(-1) ?? base }));
     const unsent = await pushRefs({ ...repositories, ...target, branches });
-    if (unsent !== undefined) log.warn({ runId, why: unsent }, 'records of commits were not pushed');
+    if (unsent !== undefined) log.warn({ runId, why: unsent }, 'proofs of commits were not pushed');
     for (const { name, commit } of branches) sent.set(`push ${name}`, commit);
   };
   const shared = outdated.find(({ pull, branch }) => pull?.head !== undefined && !branch.commits.includes(pull.head));

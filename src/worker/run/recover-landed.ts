@@ -8,7 +8,7 @@ import type { ArtifactStore } from '../../store/artifact-store.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunKeeper } from '../worker-context.ts';
 import { hostGitDirOf, runRef } from '../repository/host-repository.ts';
-import { writeProofNote } from '../proof/proof-record.ts';
+import { writeProofNote } from '../proof/proof-files.ts';
 import { storyEnded } from '../attempt/attempt-outcome.ts';
 
 interface Recoverer extends Pick<RunKeeper, 'home'> {

@@ -63,11 +63,7 @@ const test = base
   });
 
 describe('halo verify --ci', () => {
-  test('accepts commits with their record and commits of people, a line each', async ({
-    call,
-    repository,
-    commits,
-  }) => {
+  test('accepts commits with their proof and commits of people, a line each', async ({ call, repository, commits }) => {
     const [proven, human] = [commits.ofHalo(), commits.commit('by hand')];
     commits.note(proven, recordOf(commits.git, proven));
     const { code, stdout } = await call(['verify', '--ci', `${commits.base}..HEAD`], { cwd: repository.root });
@@ -75,13 +71,13 @@ describe('halo verify --ci', () => {
     expect(stdout).toBe(
       `✓ ${proven.slice(0, 12)}  proven   US-001, 1 gates\n· ${human.slice(0, 12)}  human    not from halo\n1 proven, 1 of people, 0 refused\n`,
     );
-    const strict = await call(['verify', '--ci', `${commits.base}..HEAD`, '--require-record'], {
+    const strict = await call(['verify', '--ci', `${commits.base}..HEAD`, '--require-proof'], {
       cwd: repository.root,
     });
-    expect([strict.code, strict.stdout]).toEqual([10, expect.stringContaining('refused  it has no record')]);
+    expect([strict.code, strict.stdout]).toEqual([10, expect.stringContaining('refused  it has no proof')]);
   });
 
-  test('refuses commits that name a run and have no record, or that of something else', async ({
+  test('refuses commits that name a run and have no proof, or that of something else', async ({
     call,
     repository,
     commits,
@@ -100,10 +96,10 @@ describe('halo verify --ci', () => {
       .map((line) => JSON.parse(line) as { commit: string; kind: string; says: string });
     expect(rows.map(({ kind }) => kind)).toEqual(Array(4).fill('refused'));
     expect(rows.map(({ says }) => says)).toEqual([
-      'it names the run 0abc0abc0abc0ab, and has no record in refs/notes/halo',
-      `its record is that of ${none.slice(0, 12)}`,
-      'its record is that of another tree or parent',
-      expect.stringContaining('its record cannot be read:'),
+      'it names the run 0abc0abc0abc0ab, and has no proof in refs/notes/halo',
+      `its proof is that of ${none.slice(0, 12)}`,
+      'its proof is that of another tree or parent',
+      expect.stringContaining('its proof cannot be read:'),
     ]);
   });
 
@@ -141,13 +137,13 @@ describe('halo verify --ci', () => {
     for (const words of [
       ['--pre-receive', 'HEAD'],
       ['--ci', '--pre-receive', 'a..b'],
-      ['--ci', '--trust-record', 'a..b'],
+      ['--ci', '--trust-proof', 'a..b'],
     ])
       expect((await call(['verify', ...words], at)).code).toBe(2);
     expect((await call(['verify'], at)).stderr).toContain('No run or commit is named.');
   });
 
-  test('admits a push to a repository only with records, as its pre-receive hook', ({
+  test('admits a push to a repository only with proofs, as its pre-receive hook', ({
     haloHome: home,
     repository,
     commits,
@@ -169,7 +165,7 @@ describe('halo verify --ci', () => {
     expect(first.status, first.stderr).toBe(0);
     const proven = commits.ofHalo();
     const refused = push('main');
-    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('has no record in refs/notes/halo')]);
+    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('has no proof in refs/notes/halo')]);
     expect(execFileSync('git', ['-C', server, 'rev-parse', 'main'], { encoding: 'utf8' })).not.toContain(proven);
     commits.note(proven, recordOf(commits.git, proven));
     const both = push('main', 'refs/notes/halo');

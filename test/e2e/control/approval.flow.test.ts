@@ -8,7 +8,7 @@ import { HOLD, release } from '../../support/halo/hold.ts';
 const QUICK = `echo x >> x; ${OK}`;
 
 describe('[approval] mode', () => {
-  it('story holds each commit that passed its gates until it is approved, and the record names the approver', async ({
+  it('story holds each commit that passed its gates until it is approved, and the proof names the approver', async ({
     halo,
     repository,
   }) => {

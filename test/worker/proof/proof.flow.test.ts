@@ -34,9 +34,9 @@ afterAll(async () => {
   await halo.close();
 });
 
-async function verified(target: string, { host = halo.host, trustRecord = false } = {}): Promise<Verified[]> {
+async function verified(target: string, { host = halo.host, trustProof = false } = {}): Promise<Verified[]> {
   const results: Verified[] = [];
-  const query = { target, folder: repository.root, trustRecord, signal: new AbortController().signal };
+  const query = { target, folder: repository.root, trustProof, signal: new AbortController().signal };
   for await (const each of verify(host, query)) results.push(each);
   return results;
 }
@@ -48,7 +48,7 @@ function failures(results: Verified[]): string[] {
 }
 
 describe('a landed commit', () => {
-  it('has a record as a note and in the run directory, and both are signed by git', () => {
+  it('has a proof as a note and in the run directory, and both are signed by git', () => {
     const [, { commit, key } = { commit: '', key: '' }] = state.stories;
     const note = repository.git('notes', '--ref=halo', 'show', commit!);
     expect(note).toBe(halo.readFile(state.runId, `artifacts/${key}/1/proof.json`).trim());
@@ -81,7 +81,7 @@ describe('a landed commit', () => {
     expect(byRun.map(({ story }) => story)).toEqual(['A', 'B']);
     expect(failures(byRun)).toEqual([]);
     expect(byRun[0]!.checks.map(({ what }) => what.split(' ')[0])).toEqual([
-      ...['record', 'signature', 'signature', 'commit', 'base', 'tree', 'settings', 'setup', 'gate', 'gate'],
+      ...['proof', 'signature', 'signature', 'commit', 'base', 'tree', 'settings', 'setup', 'gate', 'gate'],
     ]);
     expect(byRun[0]!.remarks).toEqual([]);
     // The run's directory confirms it here; elsewhere nothing says where its gates come from.
@@ -96,22 +96,22 @@ describe('a landed commit', () => {
         'env WORD: halo.toml: none',
       ],
     ]);
-    const [trusted] = await verified(`halo/${state.runId}~1`, { host, trustRecord: true });
+    const [trusted] = await verified(`halo/${state.runId}~1`, { host, trustProof: true });
     expect(failures([trusted!])).toEqual([]);
     expect(trusted!.remarks).toEqual([
-      'the record is signed; the signer is not checked',
-      'settings that differ (4) are taken from the record',
+      'the proof is signed; the signer is not checked',
+      'settings that differ (4) are taken from the proof',
     ]);
   });
 
-  it('does not pass verification when record and commit do not belong together', async () => {
+  it('does not pass verification when proof and commit do not belong together', async () => {
     const [a, b] = state.stories.map(({ commit }) => commit!);
     const record = repository.git('notes', '--ref=halo', 'show', a!);
     const note = (text: string, on: string) =>
       repository.git('-c', 'user.name=e', '-c', 'user.email=e@e', 'notes', '--ref=halo', 'add', '-f', '-m', text, on);
     note(record, b!);
-    for (const target of [b!, state.runId]) expect(failures(await verified(target))).toEqual(['record: differs']);
-    const elsewhere = { host: { ...halo.host, home: keys }, trustRecord: true };
+    for (const target of [b!, state.runId]) expect(failures(await verified(target))).toEqual(['proof: differs']);
+    const elsewhere = { host: { ...halo.host, home: keys }, trustProof: true };
     expect(failures(await verified(b!, elsewhere)).map((line) => line.split(':')[0])).toEqual([
       'commit',
       'base',
@@ -119,8 +119,8 @@ describe('a landed commit', () => {
     ]);
     note(record.replace(/test -s file/, 'exit 4'), a!);
     expect(failures(await verified(a!, elsewhere))).toEqual(['gate test "$WORD" = x && exit 4: exit 4']);
-    expect(failures(await verified(a!))).toEqual(['record: differs', 'signature of record: unsigned']);
-    expect(failures(await verified('main'))).toEqual(['record: none']);
+    expect(failures(await verified(a!))).toEqual(['proof: differs', 'signature of proof: unsigned']);
+    expect(failures(await verified('main'))).toEqual(['proof: none']);
     await expect(verified('nothing')).rejects.toMatchObject({ code: 'RUN_NOT_FOUND' });
   });
 });

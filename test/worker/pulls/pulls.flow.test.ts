@@ -10,7 +10,7 @@ import { PATIENCE } from '../../support/patience.ts';
 const AGENT = `prompt=$(cat); case "$prompt" in *"asks for"*) echo "$prompt" > fixed.txt; echo good > pay.txt;; *Pay*) echo bad > pay.txt;; esac; date +%N > time.txt; ${OK}`;
 
 describe('a run with land.mode = "pr"', () => {
-  it('pushes its branch and records, has one pull request with all stories, and works on a review of it', async ({
+  it('pushes its branch and proofs, has one pull request with all stories, and works on a review of it', async ({
     forge,
     haloHome,
     command,

@@ -43,7 +43,7 @@ describe('artifacts of an ended run', () => {
     await home.writeRaw(RUN, 'us-001', 'raw output\n');
   });
 
-  it('are removed, and the journal, the reports and the record of the commit stay', async () => {
+  it('are removed, and the journal, the reports and the proof of the commit stay', async () => {
     const { removals } = await prune(ARTIFACTS);
     expect(removals).toMatchObject([{ runId: RUN, what: 'artifacts' }]);
     expect(removals[0]!.bytes).toBeGreaterThan(5000);

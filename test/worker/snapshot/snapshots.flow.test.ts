@@ -256,7 +256,7 @@ describe('a snapshot', () => {
       expect(text).toBe(`${version}\n`);
     };
     await change('two');
-    const query = { target: runs[0]!.runId, folder: root, trustRecord: true, signal: new AbortController().signal };
+    const query = { target: runs[0]!.runId, folder: root, trustProof: true, signal: new AbortController().signal };
     const checks = [];
     for await (const verified of verify(halo.host, query)) checks.push(...verified.checks);
     await change('one');

@@ -19,7 +19,7 @@ import {
 import { readBytesAt } from '../../../git/repository/inspect-repo.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import { judgePrdChange, type PrdChange } from '../../../prd/judge-change.ts';
-import { readNewestProof } from '../../proof/proof-record.ts';
+import { readNewestProof } from '../../proof/proof-files.ts';
 import { AttemptEnded } from '../attempt-outcome.ts';
 import type { Attempt, AttemptInputs } from '../open-attempt.ts';
 import type { Candidate, Work, WorkOrigin } from '../work.ts';

@@ -4,7 +4,7 @@ import { safeLine } from '../../../core/text/safe-text.ts';
 import { diffCommits } from '../../../git/commit/read-commits.ts';
 import { moveBranch, transferCommit } from '../../../git/land/land-commit.ts';
 import { mergeOnto } from '../../../git/land/merge-commits.ts';
-import { writeProofNote } from '../../proof/proof-record.ts';
+import { writeProofNote } from '../../proof/proof-files.ts';
 import { runRef } from '../../repository/host-repository.ts';
 import { recoverOthers } from '../../run/recover-landed.ts';
 import { shareLayer } from '../../snapshot/open-layer.ts';

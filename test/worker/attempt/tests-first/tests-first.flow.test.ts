@@ -9,7 +9,7 @@ import { proofText, type Proof } from '../../../../src/core/review/proof.ts';
 import { reviewRun } from '../../../../src/core/review/review.ts';
 import { findStoryFindings } from '../../../../src/core/review/story-findings.ts';
 import type { RunState } from '../../../../src/core/run/state.ts';
-import type { FactCheck } from '../../../../src/worker/proof/compare-record.ts';
+import type { FactCheck } from '../../../../src/worker/proof/compare-proof.ts';
 import { it as base } from '../../../support/fixtures.ts';
 import { scripted, type TestHalo, type TestStory } from '../../../support/halo/halo.ts';
 import {
@@ -114,7 +114,7 @@ elif grep -q 'last attempt failed' /tmp/prompt; then ${ADD_SUM} echo > sum.test.
       writeFileSync(path, proofText(record));
       const checks: FactCheck[] = [];
       const signal = new AbortController().signal;
-      const query = { target: state.runId, folder: repository.root, trustRecord: true, signal };
+      const query = { target: state.runId, folder: repository.root, trustProof: true, signal };
       for await (const verified of verify(halo.host, query)) checks.push(...verified.checks);
       return checks;
     },
@@ -134,7 +134,7 @@ const phasesOf = (events: readonly JournalEvent[], id: string, attempt = 1) =>
   );
 
 describe('a story that begins with its tests', () => {
-  it('lands as one commit with one record, with tests that failed before it, and refactored', ({ halo, stories }) => {
+  it('lands as one commit with one proof, with tests that failed before it, and refactored', ({ halo, stories }) => {
     const { repository, state, events } = stories;
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     const { key, attempts, commit = '', locked } = storyOf(state, 'sum');

@@ -29,7 +29,7 @@ let commit: string;
 let host: Host;
 
 beforeAll(() => {
-  folder = tempDir('halo-records');
+  folder = tempDir('halo-proofs');
   for (const name of ['own', 'other'])
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', name, '-f', join(folder, name)]);
 });
@@ -80,7 +80,7 @@ const gate = (command: string): Pick<Proof, 'gates'> => ({
   gates: [{ command, exitCode: 0, ms: 1, sha256: '0'.repeat(64) }],
 });
 
-describe('incident forged-record: a record in refs/notes/halo that its author forged', () => {
+describe('incident forged-proof: a proof in refs/notes/halo that its author forged', () => {
   it.each<[string, Partial<Proof>, RegExp]>([
     ['gate', gate('true # ./check.sh'), /✗ +gate 1 +true # \.\/check\.sh +halo\.toml: \.\/check\.sh$/m],
     ['missing gate', { gates: [] }, /✗ +gate 1 +none +halo\.toml: \.\/check\.sh$/m],
@@ -106,7 +106,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author fo
   it('does not pass with the true settings either, because its gates fail on this tree, and is reported as unsigned', async () => {
     push(record());
     const { code, stdout } = await halo();
-    expect(stdout).toMatch(/^ {3}signature +not required +the record is unsigned$/m);
+    expect(stdout).toMatch(/^ {3}signature +not required +the proof is unsigned$/m);
     expect(stdout).toMatch(/✓ +settings +as in halo\.toml +as in halo\.toml$/m);
     expect(stdout).toMatch(/✗ +gate \.\/check\.sh +exit 0 +exit [1-9]/m);
     expect(code).toBe(10);
@@ -121,9 +121,9 @@ describe('incident forged-record: a record in refs/notes/halo that its author fo
 
   it('is reported as trusted if the user trusts it, and its commands still have no network', async () => {
     push(record(gate('true # ./check.sh')));
-    const trusted = await halo('--trust-record');
+    const trusted = await halo('--trust-proof');
     expect(trusted.stdout.trim().split('\n').at(-1)).toBe(
-      'all as recorded; the record is unsigned; settings that differ (1) are taken from the record',
+      'all as recorded; the proof is unsigned; settings that differ (1) are taken from the proof',
     );
     expect(trusted.code).toBe(0);
     const asked: string[] = [];
@@ -136,7 +136,7 @@ describe('incident forged-record: a record in refs/notes/halo that its author fo
     // What the person who verifies allows to their own runs does not count either.
     writeFileSync(join(host.home, 'config.toml'), `[network]\nprivate = ["${address}"]\n`);
     push(record({ setup: [`curl -s http://${address}/admin`], allow: [address] }));
-    const { stdout, code } = await halo('--trust-record');
+    const { stdout, code } = await halo('--trust-proof');
     server.close();
     expect(stdout).toContain('not public: refused');
     expect([asked, code]).toEqual([[], 10]);
@@ -156,13 +156,13 @@ describe('incident forged-record: a record in refs/notes/halo that its author fo
     expect(parseProof(record())).toBeDefined();
   });
 
-  it('is refused if it has another version, is not a record, or is far too large', async () => {
+  it('is refused if it has another version, is not a proof, or is far too large', async () => {
     for (const [text, says] of [
       [
         record().replace('"v":1', '"v":2'),
-        /✗ +record +a note in refs\/notes\/halo +of version 2, which this halo does not know$/m,
+        /✗ +proof +a note in refs\/notes\/halo +of version 2, which this halo does not know$/m,
       ],
-      ['hello', /✗ +record +a note in refs\/notes\/halo +no record of halo$/m],
+      ['hello', /✗ +proof +a note in refs\/notes\/halo +not a proof of halo$/m],
     ] as const) {
       push(text);
       const { stdout, code } = await halo();
@@ -171,12 +171,12 @@ describe('incident forged-record: a record in refs/notes/halo that its author fo
     }
     for (const text of ['x'.repeat(1_100_000), `{"v":1,"gates":[${'1,'.repeat(200_000)}1]}`]) {
       await writeNote({ gitDir, commit, text });
-      expect((await halo()).stdout).toMatch(/✗ +record +a note in refs\/notes\/halo +far too large$/m);
+      expect((await halo()).stdout).toMatch(/✗ +proof +a note in refs\/notes\/halo +far too large$/m);
     }
   });
 });
 
-describe('incident unsigned-record: a record without the signature of an allowed signer', () => {
+describe('incident unsigned-proof: a proof without the signature of an allowed signer', () => {
   const own = () => applyDefaults({ git: { sign: 'ssh', signingKey: join(folder, 'own') } }).git;
 
   async function signatures(): Promise<string[]> {
@@ -206,11 +206,11 @@ describe('incident unsigned-record: a record without the signature of an allowed
     push(record());
     const { stdout, code } = await halo();
     expect(stdout).toMatch(/✗ +signature of commit +by an allowed signer +unsigned$/m);
-    expect(stdout).toMatch(/✗ +signature of record +by an allowed signer +unsigned$/m);
+    expect(stdout).toMatch(/✗ +signature of proof +by an allowed signer +unsigned$/m);
     expect([stdout.trim().split('\n').at(-1), code]).toEqual(['not as recorded', 10]);
   });
 
-  it('cannot reuse the signature of a later record, or of a commit of a story', async () => {
+  it('cannot reuse the signature of a later proof, or of a commit of a story', async () => {
     push('forged');
     expect(await signatures()).toEqual(['unsigned: false', 'unsigned: false']);
     const other = repository.git('rev-parse', 'HEAD^');

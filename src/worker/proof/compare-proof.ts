@@ -3,7 +3,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Proof } from '../../core/review/proof.ts';
 import type { WorkerContext } from '../worker-context.ts';
 
-/** A fact of a record, compared with what was found now. */
+/** A fact of a proof, compared with what was found now. */
 export interface FactCheck {
   what: string;
   recorded: string;
@@ -29,7 +29,7 @@ export async function resolveImage(
   });
 }
 
-/** The settings that a record is compared with. */
+/** The settings that a proof is compared with. */
 export interface ReferenceSettings {
   /** Their source for messages, such as `halo.toml`. */
   origin: string;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveConfig } from '../../../src/config/resolve.ts';
 import { NO_USAGE } from '../../../src/core/agent.ts';
 import type { Proof } from '../../../src/core/review/proof.ts';
-import { compareFact, compareSettings, type ReferenceSettings } from '../../../src/worker/proof/compare-record.ts';
+import { compareFact, compareSettings, type ReferenceSettings } from '../../../src/worker/proof/compare-proof.ts';
 import { BASE, COMMIT } from '../../support/journal.ts';
 
 const { config } = resolveConfig({ cwd: '/' });
@@ -26,7 +26,7 @@ const proof: Proof = {
 };
 
 describe('compareSettings', () => {
-  it('finds no difference between a record and its own settings', () => {
+  it('finds no difference between a proof and its own settings', () => {
     expect(compareSettings(proof, reference)).toEqual([]);
   });
 
