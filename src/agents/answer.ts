@@ -185,7 +185,8 @@ const BLOCK_START = /^(?:<!--\s{0,9}HANK_STATUS|---\s{0,3}HANK_STATUS\s{0,3}---)
 const BLOCK_END = /^(?:-->|---\s{0,3}END_HANK_STATUS\s{0,3}---)\s*$/;
 
 /** Replaces an answer about another story, which is not valid for this one. */
-const OTHER_STORY = 'The agent reported another story as its own: ';
+const OtherStory = z.strictObject({ error: z.string(), otherStory: z.string() });
+const REPORTED_OTHER = 'The agent reported another story as its own';
 
 /**
  * Reads lines of an agent that ends with text signals instead of JSON. Each signal becomes an answer; the last one counts.
@@ -208,7 +209,7 @@ export function createSignalReader({ story, testsOnly }: Omit<ExpectedAnswer, 'f
     const [, word, rest = ''] = SIGNAL.exec(line) ?? [];
     if (word === undefined) return undefined;
     if (word === 'BLOCKED') return format({ status: 'needs_human', summary: rest });
-    if (oneLine(rest) !== oneLine(story)) return `${OTHER_STORY}${rest}`;
+    if (oneLine(rest) !== oneLine(story)) return JSON.stringify({ error: REPORTED_OTHER, otherStory: rest });
     if (word === 'STORY_DONE' || testsOnly === true) return format({ status: 'ok', summary: said });
     return format({ status: 'failed', summary: `The agent wrote tests, but did not finish the story. ${said}`.trim() });
   };
@@ -240,8 +241,10 @@ export function withSignals(read: LineReader, expected: ExpectedAnswer | undefin
 
 /** Reads the final answer of an agent that may end with signals. */
 export function readSignalAnswer(text: string | undefined): AgentOutcome {
-  if (text?.startsWith(OTHER_STORY) !== true) return readAnswer(text);
-  return { kind: 'invalid', error: `${OTHER_STORY}"${safeLine(text.slice(OTHER_STORY.length), 120)}".` };
+  const other = OtherStory.safeParse(parseUntrustedJson(text ?? ''));
+  if (!other.success) return readAnswer(text);
+  const named = safeLine(other.data.otherStory, 120);
+  return { kind: 'invalid', error: `${REPORTED_OTHER}: "${named}".` };
 }
 
 /** The answer of a HANK_STATUS block. */

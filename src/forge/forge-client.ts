@@ -262,7 +262,7 @@ function refused(baseUrl: string, { response: { status }, value }: { response: R
     status === 401 || status === 403
       ? 'Check the token that `token_env` below [forge] names, and its permissions.'
       : 'Check the project and the settings below [forge] in config.toml of HALO_HOME.';
-  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} answered ${status}${why}.`, { hint });
+  return new HaloError('FORGE_FAILED', `The forge ${baseUrl} answered ${status}${why}.`, { hint, cause: said });
 }
 
 /** The text of an error; GitLab names a missing scope as OAuth 2.0 does. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HaloError } from '../core/failure/errors.ts';
+import { HaloError, quotedText } from '../core/failure/errors.ts';
 import type { FailedCheck, ReviewComment } from '../core/pulls/pull-feedback.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { memoizeAsync } from '../lib/async.ts';
@@ -91,7 +91,7 @@ function openPulls(access: ForgeAccess): PullRequests {
         client.parse(PullShape, await client.require('create', { body: { head: branch, base, title, body, draft } }));
       // Private repositories of some plans have no drafts.
       return create(isDraft).catch((error: unknown) => {
-        if (isDraft && error instanceof HaloError && /draft/i.test(error.message)) return create(false);
+        if (isDraft && /draft/i.test(quotedText(error) ?? '')) return create(false);
         throw error;
       });
     },

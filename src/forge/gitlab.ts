@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HaloError } from '../core/failure/errors.ts';
+import { quotedText } from '../core/failure/errors.ts';
 import type { PullReview, ReviewComment } from '../core/pulls/pull-feedback.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { memoizeAsync } from '../lib/async.ts';
@@ -142,7 +142,7 @@ function openPulls(access: ForgeAccess): PullRequests {
       const body = { state: STATES[state], name: context, description };
       await client.require('status', { params: { commit }, body }).catch((error: unknown) => {
         // GitLab refuses a status that the commit has already.
-        if (!(error instanceof HaloError && /Cannot transition status/i.test(error.message))) throw error;
+        if (!/Cannot transition status/i.test(quotedText(error) ?? '')) throw error;
       });
     },
   };

@@ -17,7 +17,7 @@ import { usageText } from './usage-text.ts';
 import { whyRunWaits, type WaitingRun } from './waiting.ts';
 
 /** What a fact is about: a surface selects and leaves out facts by it. */
-export type FactKind = StoryFinding['label'] | 'asks' | 'base' | 'failed' | 'option' | 'tree' | RunFactKind;
+export type FactKind = StoryFinding['kind'] | 'asks' | 'base' | 'failed' | 'option' | 'tree' | RunFactKind;
 
 type RunFactKind =
   | (
@@ -60,7 +60,7 @@ export function storyFacts(story: StoryState): Fact[] {
   const { restored } = story;
   return [
     ...baseRow(story),
-    ...findStoryFindings(story).flatMap(({ label, text }) => warning(label, text)),
+    ...findStoryFindings(story).flatMap(({ kind, text }) => warning(kind, text)),
     ...(restored === undefined
       ? []
       : warning(

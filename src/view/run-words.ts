@@ -17,8 +17,13 @@ export function runWords(run: ListedRun): Words {
   const words = stateWords(run);
   const [first = '', ...rest] = words;
   const text = run.dry ? `${first}: ${rest.join(', ')}` : words.join(', ');
-  const limit = run.heldBy !== undefined && words.at(-1) === 'waiting' && unmetNeeds(run).length === 0;
-  return { mark: markOf(run), tone: toneOf(run), text: limit ? `${text}: ${run.heldBy}` : text };
+  return { mark: markOf(run), tone: toneOf(run), text: isHeld(run) ? `${text}: ${run.heldBy}` : text };
+}
+
+/** Whether it waits only for a limit of the fleet. */
+function isHeld(run: ListedRun): boolean {
+  const { heldBy, status, paused } = run;
+  return heldBy !== undefined && status !== 'ended' && paused === undefined && unmetNeeds(run).length === 0;
 }
 
 function toneOf(run: RunState): Tone {

@@ -3,9 +3,9 @@ import { PROGRESS } from '../core/run/progress.ts';
 import { openFeedback } from '../core/run/reviewed-story.ts';
 import {
   attemptLimit,
-  describeUnmetDependencies,
   isSelected,
   isUnchanged,
+  unmetDependencies,
   type RunState,
   type StoryState,
   type Waiting,
@@ -52,7 +52,7 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
     case 'pending':
       if (story.approved !== undefined) return ['approved', ', not landed'];
       if (openFeedback(story) !== undefined && isOpen) return ['sent back'];
-      return dependencyText(story, run) ?? [word];
+      return shortened(dependencyText(story, run)) ?? [word];
     case 'passed':
       if (run.dry) return [run.planning ? 'planned' : 'described'];
       return isUnchanged(story) ? ['no change', ' needed'] : [word];
@@ -61,6 +61,11 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
     default:
       return [word];
   }
+}
+
+/** A column has room for one or two ids. */
+function shortened(text: [string, string] | undefined): [string, string] | undefined {
+  return text && [text[0], ` ${safeLine(text[1].trim(), MAX_NEEDS_LENGTH)}`];
 }
 
 /** What a table shows of a story in addition to its state; `-` if there is none. `ofLimit`: e.g. `1/3` attempts. */
@@ -86,11 +91,15 @@ export function attemptText(story: StoryState, run: Pick<RunState, 'maxAttempts'
 }
 
 /** E.g. `waiting` and ` for US-001`. */
-function dependencyText(story: StoryState, run: RunState): [string, string] | undefined {
-  const text = safeLine(describeUnmetDependencies(story, run) ?? '', 32);
-  const end = text.indexOf(' ');
-  return end < 0 ? undefined : [text.slice(0, end), text.slice(end)];
+export function dependencyText(story: StoryState, run: RunState): [string, string] | undefined {
+  const unmet = unmetDependencies(story, run);
+  if (unmet === undefined) return undefined;
+  const [word, link] = unmet.isBlocked ? ['blocked', 'by'] : ['waiting', 'for'];
+  return [word, ` ${link} ${safeLine(unmet.ids.join(', '), MAX_IDS_LENGTH)}`];
 }
+
+const MAX_IDS_LENGTH = 4_000;
+const MAX_NEEDS_LENGTH = 24;
 
 /** Whether a wait is the delay of a retry, and not for a breaker or a pause of the model. */
 export function isForRetry({ breaker, model }: Waiting): boolean {
@@ -100,9 +109,10 @@ export function isForRetry({ breaker, model }: Waiting): boolean {
 /** Time until the retry, the next trial of the breaker or the end of the model’s pause, in whole seconds. */
 function waitText(waiting: Waiting, now: string): [string, string?] {
   const ms = msBetween(now, waiting.notBefore);
-  const word = isForRetry(waiting) ? 'retrying' : 'waiting';
+  const isRetry = isForRetry(waiting);
+  const word = isRetry ? 'retrying' : 'waiting';
   if (ms <= 0) return [word];
   const left = formatElapsed(Math.ceil(ms / 1000) * 1000).replace('.0s', 's');
   if (waiting.model !== undefined) return [word, ` until ${formatTime(waiting.notBefore, now)}, ${left}`];
-  return [word, ` ${word === 'retrying' ? 'in' : 'for'} ${left}`];
+  return [word, ` ${isRetry ? 'in' : 'for'} ${left}`];
 }

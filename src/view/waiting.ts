@@ -3,10 +3,10 @@ import { breakerName, resetCommand } from '../core/failure/breaker.ts';
 import { retryName } from '../core/failure/failure.ts';
 import { isQuestion } from '../core/run/questions.ts';
 import { unmetNeeds } from '../core/run/run-dependencies.ts';
-import { describeUnmetDependencies, isUnfinished, type RunState, type StoryState } from '../core/run/state.ts';
+import { isUnfinished, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import { isForRetry } from './story-words.ts';
+import { dependencyText, isForRetry } from './story-words.ts';
 
 /** A run, its limit of the fleet, and how many workers would take its stories; without `workers`, no missing one is named. */
 export type WaitingRun = Pick<RunView, 'state' | 'heldBy' | 'draining'> & Partial<Pick<RunView, 'workers'>>;
@@ -41,7 +41,7 @@ export function whyStoryWaits(story: StoryState, run: RunState, now: string): st
     return `for approval of ${held.commit.slice(0, 7)}${held.paths.length === 0 ? '' : ', which changes protected paths'}`;
   if (isQuestion(story)) return `for an answer${question?.until === undefined ? '' : ` until ${question.until}`}`;
   if (approved !== undefined) return 'for a worker that lands the approved commit';
-  if (story.progress === 'pending' && waiting === undefined) return describeUnmetDependencies(story, run);
+  if (story.progress === 'pending' && waiting === undefined) return dependencyText(story, run)?.join('');
   if (waiting === undefined || run.status === 'ended') return undefined;
   const left = msBetween(now, waiting.notBefore);
   const when = left > 0 ? `in ${formatElapsed(left)}` : 'as soon as a worker is free';

@@ -8,13 +8,12 @@ export interface Finding {
 
 /** Merges failures with the same text: a fault that stops several checks, such as an engine that is down, is listed once. */
 export function foldSame(findings: readonly Finding[]): Finding[] {
-  const first = new Map<string, Finding>();
+  const first = new Map<string, { finding: Finding; names: Set<string> }>();
   for (const finding of findings) {
     const key = finding.ok === 'fail' ? `${finding.says}\n${finding.fix ?? ''}` : JSON.stringify(finding);
     const before = first.get(key);
-    if (before === undefined) first.set(key, { ...finding });
-    else if (finding.ok === 'fail' && !before.name.split(', ').includes(finding.name))
-      before.name += `, ${finding.name}`;
+    if (before === undefined) first.set(key, { finding, names: new Set([finding.name]) });
+    else before.names.add(finding.name);
   }
-  return [...first.values()];
+  return [...first.values()].map(({ finding, names }) => ({ ...finding, name: [...names].join(', ') }));
 }

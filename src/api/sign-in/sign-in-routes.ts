@@ -1,4 +1,5 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { OWNER } from '../../core/access/access.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { cookieName, cookiesNamed, readCredential, SESSION_COOKIE } from '../http/request-credential.ts';
 import type { Caller } from '../access/authenticate.ts';
@@ -177,7 +178,7 @@ interface Person {
 }
 
 function personOf(caller: Caller): Person {
-  if (caller.kind === 'owner') return { name: 'Owner', role: 'owner of the server', isRestricted: false };
+  if (caller.kind === 'owner') return { name: 'Owner', role: OWNER, isRestricted: false };
   const { name, role, repositories } = caller.user;
   return { name, role, isRestricted: repositories !== undefined };
 }

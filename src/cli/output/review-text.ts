@@ -211,8 +211,8 @@ function fileText({ path, added, removed }: ChangedFile): string {
 /** Prints findings that a reviewer may have overlooked to stderr. */
 export async function printFindings(changes: readonly Change[], cli: Cli): Promise<void> {
   for (const change of changes)
-    for (const { label, text } of findStoryFindings(change)) {
-      const what = label === 'tests' ? `tests of ${safeLine(change.id)}: ${text}` : `${safeLine(change.id)}: ${text}`;
+    for (const { kind, text } of findStoryFindings(change)) {
+      const what = kind === 'tests' ? `tests of ${safeLine(change.id)}: ${text}` : `${safeLine(change.id)}: ${text}`;
       await cli.note(`${cli.paintErr('warn', 'warning:')} ${what}`);
     }
 }

@@ -3,6 +3,9 @@ export const ROLES = ['viewer', 'submitter', 'operator', 'admin'] as const;
 
 export type Role = (typeof ROLES)[number];
 
+/** In place of a role, for a person with the token of the server. */
+export const OWNER = 'owner';
+
 /**
  * What an operation needs: `read` changes nothing, `submit` creates runs, `control` changes runs, `operate` accepts or
  * discards work of others, and `administer` changes the server and its users.

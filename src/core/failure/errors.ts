@@ -114,6 +114,11 @@ export class HaloError extends Error {
   }
 }
 
+/** What another program or server said, if an error of halo quotes it: its `cause` is that text. */
+export function quotedText(error: unknown): string | undefined {
+  return error instanceof HaloError && typeof error.cause === 'string' ? error.cause : undefined;
+}
+
 /** The message and hint of an error in one line, for the journal and logs. */
 export function withHint({ message, hint }: HaloError): string {
   return hint === undefined ? message : `${message} (${hint})`;

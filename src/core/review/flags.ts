@@ -21,9 +21,9 @@ export type Change = StoryFindings & { id: string };
 /** What of changes a person has to confirm, a sentence each. Safe to print. */
 export function listFlags(changes: readonly Change[]): { flag: Flag; text: string }[] {
   return changes.flatMap((change) =>
-    findStoryFindings(change).flatMap(({ label, text }) => {
-      const flag = FLAGS.find((each) => each === label);
-      const what = label === 'tests' ? `tests: ${text}` : text;
+    findStoryFindings(change).flatMap(({ kind, text }) => {
+      const flag = FLAGS.find((each) => each === kind);
+      const what = kind === 'tests' ? `tests: ${text}` : text;
       return flag === undefined ? [] : [{ flag, text: `${safeLine(change.id)}: ${what}` }];
     }),
   );

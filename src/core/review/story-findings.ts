@@ -7,7 +7,7 @@ import { describeHolding, describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */
 export interface StoryFinding {
-  label: 'secret' | 'tests' | 'unproven' | 'hidden' | 'protected' | 'binary' | 'large' | 'locks';
+  kind: 'secret' | 'tests' | 'unproven' | 'hidden' | 'protected' | 'binary' | 'large' | 'locks';
   /** E.g. `k.txt adds a GitHub token`. Safe to print. */
   text: string;
 }
@@ -30,22 +30,22 @@ export function findStoryFindings({
   const more = suspects.length - MAX_SUSPECTS;
   return [
     ...suspects.slice(0, MAX_SUSPECTS).map(({ path, names }): StoryFinding => ({
-      label: 'secret',
+      kind: 'secret',
       text: `${safeLine(path)} adds ${safeLine(names.join(' and '))}`,
     })),
-    ...(more > 0 ? [{ label: 'secret', text: `and ${more} more files` } as const] : []),
-    ...(tests !== undefined && hasLostTests(tests) ? [{ label: 'tests', text: testsText(tests) } as const] : []),
+    ...(more > 0 ? [{ kind: 'secret', text: `and ${more} more files` } as const] : []),
+    ...(tests !== undefined && hasLostTests(tests) ? [{ kind: 'tests', text: testsText(tests) } as const] : []),
     ...testProblems.map((problem): StoryFinding => ({
-      label: 'unproven',
+      kind: 'unproven',
       text: `tests first, ${describeTestProblem(problem)}`,
     })),
-    ...(holding.length === 0 ? [] : [{ label: 'unproven', text: describeHolding(holding) } as const]),
-    ...(hidden === undefined ? [] : [{ label: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
+    ...(holding.length === 0 ? [] : [{ kind: 'unproven', text: describeHolding(holding) } as const]),
+    ...(hidden === undefined ? [] : [{ kind: 'hidden', text: `adds ${describeHidden(hidden)}` } as const]),
     ...(guarded.length === 0
       ? []
-      : [{ label: 'protected', text: `changes protected paths: ${formatPlaces(guarded)}` } as const]),
-    ...(binary.length === 0 ? [] : [{ label: 'binary', text: describeBinaryFiles(binary) } as const]),
-    ...(large.length === 0 ? [] : [{ label: 'large', text: describeLargeFiles(large) } as const]),
-    ...(locks.length === 0 ? [] : [{ label: 'locks', text: describeLockFiles(locks) } as const]),
+      : [{ kind: 'protected', text: `changes protected paths: ${formatPlaces(guarded)}` } as const]),
+    ...(binary.length === 0 ? [] : [{ kind: 'binary', text: describeBinaryFiles(binary) } as const]),
+    ...(large.length === 0 ? [] : [{ kind: 'large', text: describeLargeFiles(large) } as const]),
+    ...(locks.length === 0 ? [] : [{ kind: 'locks', text: describeLockFiles(locks) } as const]),
   ];
 }

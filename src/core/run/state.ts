@@ -310,15 +310,15 @@ export function isFinished(story: HasProgress): boolean {
   return isDone(story) || story.progress === 'skipped';
 }
 
-/** Describes the unmet dependencies of a story, e.g. `waiting for US-001`; undefined if there are none. */
-export function describeUnmetDependencies(
+/** The stories that a story needs and that are not done, and whether they prevent it; undefined if there are none. */
+export function unmetDependencies(
   { dependsOn }: Pick<StoryState, 'dependsOn'>,
   { stories, status }: Pick<RunState, 'stories' | 'status'>,
-): string | undefined {
+): { isBlocked: boolean; ids: string[] } | undefined {
   const missing = stories.filter((story) => dependsOn.includes(story.id) && !isDone(story));
   if (missing.length === 0) return undefined;
   const isBlocked = status === 'ended' || missing.some(({ progress, waiting }) => progress === 'failed' && !waiting);
-  return `${isBlocked ? 'blocked by' : 'waiting for'} ${missing.map(({ id }) => id).join(', ')}`;
+  return { isBlocked, ids: missing.map(({ id }) => id) };
 }
 
 /** The number of the last attempt that a story may have, as far as is known: some attempts do not count. */

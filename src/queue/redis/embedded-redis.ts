@@ -6,7 +6,7 @@ import { sleep } from '../../lib/async.ts';
 import { ensurePrivateFolder, readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
 import { setAsideRedisData } from '../damaged-data.ts';
-import { findPingError, socketAddress, type RedisAddress } from './redis-client.ts';
+import { findPingFailure, socketAddress, type PingFailure, type RedisAddress } from './redis-client.ts';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];
 /** Some systems limit the path of a unix socket to 103 bytes. */
@@ -50,10 +50,10 @@ export async function locateEmbeddedRedis(home: string): Promise<EmbeddedRedisPa
  * given. Throws REDIS_UNAVAILABLE when the server does not start.
  */
 export async function ensureEmbeddedRedis(paths: EmbeddedRedisPaths, launcher?: RedisLauncher): Promise<boolean> {
-  const failure = await findPingError(paths.address);
+  const failure = await findPingFailure(paths.address);
   if (failure === undefined) return true;
-  if (failure.message.includes('LOADING')) return untilReady(paths, () => undefined);
-  if (failure.message.startsWith('no answer')) throw startError(paths, failure.message);
+  if (failure.kind === 'loading') return untilReady(paths, () => undefined);
+  if (failure.kind === 'silent') throw startError(paths, failure.error.message);
   await stopUnreachable(paths);
   try {
     return await startServer(paths, launcher);
@@ -98,7 +98,7 @@ async function startServer(paths: EmbeddedRedisPaths, launcher: RedisLauncher | 
 /** Waits up to ten seconds until a server that is shutting down has exited. */
 export async function waitUntilStopped(paths: EmbeddedRedisPaths): Promise<void> {
   for (const deadline = performance.now() + 10_000; performance.now() < deadline; await sleep(20))
-    if ((await serverPid(paths)) === undefined && (await findPingError(paths.address)) !== undefined) return;
+    if ((await serverPid(paths)) === undefined && (await findPingFailure(paths.address)) !== undefined) return;
 }
 
 async function start(program: string, paths: EmbeddedRedisPaths): Promise<boolean> {
@@ -134,15 +134,15 @@ function flags(paths: EmbeddedRedisPaths): string[] {
 }
 
 async function untilReady(paths: EmbeddedRedisPaths, ended: ExitProbe): Promise<boolean> {
-  let failure: Error | undefined;
+  let failure: PingFailure | undefined;
   for (const deadline = performance.now() + START_MS; performance.now() < deadline; await sleep(10)) {
-    failure = await findPingError(paths.address);
+    failure = await findPingFailure(paths.address);
     if (failure === undefined) return true;
     const end = await ended();
     if (end === 'missing') return false;
     if (end !== undefined) throw startError(paths, `${end}${await lastLogLine(paths)}`);
   }
-  throw startError(paths, failure?.message ?? 'no answer');
+  throw startError(paths, failure?.error.message ?? 'no answer');
 }
 
 function startError(paths: EmbeddedRedisPaths, why: string): HaloError {

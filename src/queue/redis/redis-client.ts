@@ -31,8 +31,8 @@ export function openRedisClient(address: RedisAddress, options: RedisOptions = {
 
 /** Opens a client and waits for its first reply. Throws REDIS_UNAVAILABLE within seconds. */
 export async function connectRedisClient(address: RedisAddress, options: RedisOptions = {}): Promise<Redis> {
-  const failure = await findPingError(address);
-  if (failure !== undefined) throw unavailable(address, failure);
+  const failure = await findPingFailure(address);
+  if (failure !== undefined) throw unavailable(address, failure.error);
   const client = openRedisClient(address, options);
   try {
     await assertAnswers(client.ping(), client.options.socketTimeout ?? SILENCE_TIMEOUT_MS);
@@ -43,8 +43,14 @@ export async function connectRedisClient(address: RedisAddress, options: RedisOp
   }
 }
 
-/** Pings a server. Returns the error, or undefined when the server answered. */
-export async function findPingError(address: RedisAddress): Promise<Error | undefined> {
+/** Why a server did not answer a ping: it was silent, still loads its data, or refused the connection or command. */
+export interface PingFailure {
+  kind: 'silent' | 'loading' | 'refused';
+  error: Error;
+}
+
+/** Pings a server. Returns undefined when the server answered. */
+export async function findPingFailure(address: RedisAddress): Promise<PingFailure | undefined> {
   let failure: Error | undefined;
   const client = new Redis({
     ...address.options,
@@ -59,13 +65,14 @@ export async function findPingError(address: RedisAddress): Promise<Error | unde
   });
   client.on('error', (error: Error) => (failure = error));
   try {
-    await assertAnswers(
-      client.connect().then(() => client.ping()),
-      PING_TIMEOUT_MS,
-    );
-    return undefined;
-  } catch (error) {
-    return failure ?? (error as Error);
+    const ping = client.connect().then(() => client.ping());
+    if ((await withTimeout(PING_TIMEOUT_MS, ping)) !== 'late') return undefined;
+    return failure === undefined
+      ? { kind: 'silent', error: silence(PING_TIMEOUT_MS) }
+      : { kind: 'refused', error: failure };
+  } catch (thrown) {
+    const error = failure ?? (thrown as Error);
+    return { kind: isReplyError(error) && error.message.startsWith('LOADING') ? 'loading' : 'refused', error };
   } finally {
     disconnectClient(client);
   }
@@ -77,7 +84,11 @@ export function disconnectClient(client: Redis): void {
 }
 
 async function assertAnswers(ping: Promise<unknown>, ms: number): Promise<void> {
-  if ((await withTimeout(ms, ping)) === 'late') throw new Error(`no answer within ${ms / 1000} s`);
+  if ((await withTimeout(ms, ping)) === 'late') throw silence(ms);
+}
+
+function silence(ms: number): Error {
+  return new Error(`no answer within ${ms / 1000} s`);
 }
 
 /** What an error of a command of Redis means to users. `name`: of its address. */

@@ -98,7 +98,7 @@ function unprepared(why: string): HaloError {
   const isFull = isDiskFullMessage(why);
   return isFull
     ? toDockerError(new Error(why), 'prepare a sandbox')
-    : new HaloError('DOCKER_FAILED', `A sandbox could not be prepared: ${why}`);
+    : new HaloError('DOCKER_FAILED', `A sandbox could not be prepared: ${why}`, { cause: why });
 }
 
 /**

@@ -1,12 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { grantOf, ROLES, type Access } from '../../core/access/access.ts';
+import { grantOf, OWNER, ROLES, type Access } from '../../core/access/access.ts';
 import type { Unconfirmed } from '../../core/failure/errors.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { callServer, toRequestFailed, type RequestFailed } from './read-server.ts';
-
-/** What the page of the server says of a person with the token of the server. */
-const OWNER_ROLE = 'owner of the server';
 
 /** Who is signed in. */
 export interface Person {
@@ -18,12 +15,12 @@ export interface Person {
 
 /** A person with the role. The name of the owner of the server is the role. */
 export function personText({ name, role }: Person): string {
-  return role === OWNER_ROLE ? name : `${name} · ${role}`;
+  return role === OWNER ? name : `${name} · ${role}`;
 }
 
 /** Whether the role of a person includes an operation on a run of `owner`. The server checks it again. */
 export function mayDo({ name, role }: Person, access: Access, owner?: string): boolean {
-  if (role === OWNER_ROLE) return true;
+  if (role === OWNER) return true;
   const known = ROLES.find((each) => each === role);
   const grant = known === undefined ? 'none' : grantOf(known, access);
   return grant === 'all' || (grant === 'own' && owner === name);

@@ -28,7 +28,7 @@ export function ReviewFacts({ reviews, held, files, children, onShow }: ReviewFa
   const prefix = ({ id }: StoryReview) => (single === undefined ? `${id}: ` : '');
   const changed = files.map(({ path, added, removed, hunks }) => ({ path, added, removed, hunks: hunks.length }));
   const findings = reviews.flatMap((review) => [
-    ...review.findings.filter(({ label }) => label !== 'tests').map(({ text }) => `${prefix(review)}${text}`),
+    ...review.findings.filter(({ kind }) => kind !== 'tests').map(({ text }) => `${prefix(review)}${text}`),
     ...(single === undefined ? [] : findDoubts(review, changed)),
   ]);
   return (

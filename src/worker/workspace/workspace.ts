@@ -1,4 +1,4 @@
-import { HaloError } from '../../core/failure/errors.ts';
+import { HaloError, quotedText } from '../../core/failure/errors.ts';
 import type { Restored } from '../../core/review/restored-paths.ts';
 import { streamCommitPack } from '../../git/mirror/send-commit.ts';
 import { discardSink, tailSink } from '../../lib/streams.ts';
@@ -210,8 +210,7 @@ async function checkOutInHelper(
 
 /** Rethrows git errors in the sandbox as GIT_FAILED: they are not faults of the engine; perhaps the mirror is damaged. */
 function rethrowAsGitError(error: unknown): never {
-  const isGits =
-    error instanceof HaloError && error.code === 'DOCKER_FAILED' && /\b(?:fatal|error): /.test(error.message);
+  const isGits = error instanceof HaloError && /\b(?:fatal|error): /.test(quotedText(error) ?? '');
   throw isGits ? new HaloError('GIT_FAILED', error.message, { cause: error }) : error;
 }
 

@@ -243,7 +243,7 @@ describe('incident sign-in: a browser signs in with a token', () => {
     const url = await serve();
     const browser = new Browser();
     await browser.post(`${url}/sign-in`, { token: OWNER, return: '/' });
-    expect(await personIn(browser, url)).toMatchObject({ role: 'owner of the server' });
+    expect(await personIn(browser, url)).toMatchObject({ role: 'owner' });
     await restart();
     expect((await browser.request(`${url}/v1/users`)).status).toBe(200);
     await restart('another-token-of-the-server');
