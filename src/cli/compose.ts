@@ -13,6 +13,7 @@ import type { RefusedRun } from '../api/submit/record-refused-run.ts';
 import type { Config, Host, OidcSettings } from '../config/config.ts';
 import type { PrdFile } from '../core/prd/prd.ts';
 import { findCredentials, stripCredentials } from '../core/text/address-credentials.ts';
+import { ignore } from '../lib/async.ts';
 import { defined } from '../lib/guards.ts';
 import type { Masker } from '../lib/secrets/masker.ts';
 import type { StdioStreams } from '../mcp/serve-stdio.ts';
@@ -101,13 +102,20 @@ export function composeServices(words: readonly string[]): Services {
   const openLocal = async ({ executesHere = false }: OpenOptions = {}) => {
     const [{ openLocal }, host] = await Promise.all([import('../api/local.ts'), readHost()]);
     const check = executesHere === false ? undefined : await machineCheck();
-    const ifNeeded = async (config: Config) => ((await countWorkers()) === 0 ? check?.(config) : undefined);
+    const preflight =
+      check &&
+      (async (config: Config) => {
+        if (executesHere === 'if-needed' && (await countWorkers()) > 0) return;
+        // Loads while the engine, git and Redis answer.
+        void import('../worker/main.ts').catch(ignore);
+        await check(config);
+      });
     return openLocal({
       host,
       args,
       masker: await masker(),
       owning: executesHere === true,
-      ...defined({ preflight: executesHere === 'if-needed' ? ifNeeded : check }),
+      ...defined({ preflight }),
     });
   };
   const countWorkers = async () => {
