@@ -12,7 +12,7 @@ import { countWorkersFor, openJobRanks } from '../worker/run/run-ownership.ts';
 import { callForUser, type CallerOptions } from './access/call-for-user.ts';
 import { Inspections } from './access/inspections.ts';
 import { visibleStore } from './access/authorize.ts';
-import { FairSlots } from './access/fair-slots.ts';
+import { UserTurns } from './access/user-turns.ts';
 import { bindOperations } from './operations.ts';
 import type { CallOperation } from './operations/operation.ts';
 import type { OperationContext } from './operations/operation.ts';
@@ -69,8 +69,8 @@ export function openLocal(options: LocalOptions): LocalOperations {
     openQueue: async () => (await redis.get()).queue,
     ownerId,
     claim: async (runId) => claimRun({ store, home: host.home, owner: await ownerId() }, runId),
-    prdTurns: new FairSlots({ what: 'reading a PRD', slots: 1, perUser: 8 }),
-    replayTurns: new FairSlots({ what: 'a replay', slots: 1, perUser: 1 }),
+    prdTurns: new UserTurns({ what: 'PRDs to read', slots: 1, max: 8 }),
+    replayTurns: new UserTurns({ what: 'replay', slots: 1, max: 1 }),
     learnSecrets: (config) => learnSecretsOf(config, { masker, home: host.home }),
     describe: async () => (await import('./operations/openapi-document.ts')).buildOpenApi(),
   };

@@ -6,7 +6,7 @@ import { UserTurns } from './user-turns.ts';
  * processes end soon, and when the client leaves.
  */
 export class Inspections {
-  readonly #turns = new UserTurns({ running: 4, waiting: 60, what: 'submits' });
+  readonly #turns = new UserTurns({ running: 4, max: 64, what: 'submits' });
   readonly #gitMs: number;
 
   constructor({ gitMs = QUESTION_MS }: { gitMs?: number } = {}) {
@@ -14,12 +14,7 @@ export class Inspections {
   }
 
   /** Throws TOO_MANY_REQUESTS, RUN_ABORTED, and what `work` throws. */
-  async run<T>(user: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
-    const leave = await this.#turns.enter(user, signal);
-    try {
-      return await limitGit({ timeoutMs: this.#gitMs, signal }, work);
-    } finally {
-      leave();
-    }
+  run<T>(user: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(user, () => limitGit({ timeoutMs: this.#gitMs, signal }, work), signal);
   }
 }

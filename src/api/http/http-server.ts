@@ -12,7 +12,6 @@ import type { CallerOptions } from '../access/call-for-user.ts';
 import { clientLeft, UserTurns } from '../access/user-turns.ts';
 import { UNDECIDED_HEADER } from './http-request.ts';
 import { addSignInRoutes, type OpenRoute, type SignIn } from '../sign-in/sign-in-routes.ts';
-import { CountPerUser } from './count-per-user.ts';
 import { answerBrokenRequest, fromFastify, statusOf } from './http-errors.ts';
 import { addOperationRoute, untilGone, type RouteConfig, type Serving } from './operation-route.ts';
 import { addHealthRoutes, type FindMissing } from './health-routes.ts';
@@ -87,8 +86,8 @@ export function buildApp(options: AppOptions): FastifyInstance {
     connectionsCheckingInterval: Math.min(1_000, headersMs),
   };
   const streams = new OpenStreams(stalledMs);
-  const running = new CountPerUser({ max: MAX_RUNNING, what: 'running requests', hint: 'Wait for their answers.' });
-  const reading = new UserTurns({ running: MAX_READING, waiting: MAX_RUNNING, what: 'requests' });
+  const running = new UserTurns({ max: MAX_RUNNING, what: 'running requests', hint: 'Wait for their answers.' });
+  const reading = new UserTurns({ running: MAX_READING, max: MAX_READING + MAX_RUNNING, what: 'requests' });
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestMs,
@@ -138,7 +137,7 @@ export function buildApp(options: AppOptions): FastifyInstance {
     // What is counted until the connection closes would be counted forever.
     if (reply.raw.destroyed) throw clientLeft();
     if (caller.kind === 'user' && (request.routeOptions.config as RouteConfig).stream !== true)
-      running.add(reply, caller.user.name);
+      reply.raw.once('close', running.take(caller.user.name));
     callers.set(request, caller);
   });
   const { masker } = options;

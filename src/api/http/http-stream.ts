@@ -5,7 +5,7 @@ import type { FrameFormat } from './event-stream.ts';
 import { toWireError } from './wire-error.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { Caller } from '../access/authenticate.ts';
-import { CountPerUser } from './count-per-user.ts';
+import { UserTurns } from '../access/user-turns.ts';
 
 /** Interval of heartbeats, without which proxies and clients close a silent connection. */
 const HEARTBEAT_MS = 15_000;
@@ -87,7 +87,7 @@ const CHECK_TOKEN_EVERY_MS = 5_000;
 
 /** The streams that a server is sending. */
 export class OpenStreams {
-  readonly #counts = new CountPerUser({
+  readonly #counts = new UserTurns({
     max: MAX_STREAMS,
     what: 'open streams',
     hint: 'End commands that follow runs, such as `halo logs --follow`.',
@@ -107,7 +107,7 @@ export class OpenStreams {
     reply: FastifyReply,
     { caller, identify }: { caller: Caller; identify: () => Promise<Caller | undefined> },
   ): AbortSignal {
-    if (caller.kind === 'user') this.#counts.add(reply, caller.user.name);
+    if (caller.kind === 'user') reply.raw.once('close', this.#counts.take(caller.user.name));
     reply.raw.setTimeout(this.#stalledMs, () => reply.raw.destroy());
     return this.watch(reply, { caller, identify });
   }

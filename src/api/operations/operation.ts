@@ -1,7 +1,7 @@
 import type * as zod from 'zod';
 import type { Access, User } from '../../core/access/access.ts';
 import type { BreakerStore } from '../../store/breaker-files.ts';
-import type { FairSlots } from '../access/fair-slots.ts';
+import type { UserTurns } from '../access/user-turns.ts';
 import type { LimitedRuns } from '../runs/limited-runs.ts';
 import type { RunTable } from '../runs/run-followers.ts';
 import type { SubmitContext } from '../submit/submit-context.ts';
@@ -128,9 +128,9 @@ export interface OperationContext extends SubmitContext {
   /** Assigns a run to the worker of this process, if it has one and no other worker is running. */
   claim: (runId: string) => Promise<{ owner?: string }>;
   /** Reading PRDs of requests, in the thread of the server. */
-  prdTurns: FairSlots;
+  prdTurns: UserTurns;
   /** Replays of requests, which run containers on the machine of the server. */
-  replayTurns: FairSlots;
+  replayTurns: UserTurns;
   /** Teaches the masker the secrets that the configuration of a run names. */
   learnSecrets: (config: unknown) => Promise<void>;
   /** The OpenAPI document of all operations. */

@@ -3,7 +3,7 @@ import type { User } from '../../core/access/access.ts';
 import type { Env } from '../../config/environment/host.ts';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import type { StoryQueue } from '../../queue/queue.ts';
-import type { FairSlots } from '../access/fair-slots.ts';
+import type { UserTurns } from '../access/user-turns.ts';
 import type { Store } from '../../store/store.ts';
 
 /** What a submit needs in addition to the request. */
@@ -21,7 +21,7 @@ export interface SubmitContext {
   /** Of a request over the network: whose turn it is to have a PRD read. Absent: of a user of this machine. */
   remote?: boolean;
   caller?: User | undefined;
-  prdTurns?: FairSlots;
+  prdTurns?: UserTurns;
   preflight: ((config: Config) => Promise<void>) | undefined;
   openQueue: () => Promise<StoryQueue>;
   /** The worker of this process that owns submitted runs, if any; called only before runs are created. */

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { FairSlots } from '../../../src/api/access/fair-slots.ts';
+import { UserTurns } from '../../../src/api/access/user-turns.ts';
 import { MAX_SESSIONS } from '../../../src/api/sign-in/sessions.ts';
 import { serveApi, type Served, type ServeOptions } from '../../../src/api/http/serve-api.ts';
 import type { CallOperation } from '../../../src/api/operations/operation.ts';
@@ -287,7 +287,7 @@ describe('incident user-limits: a user with slow requests', () => {
   it('replays one attempt at a time; another user waits until the server has a place', async () => {
     const { host } = home;
     const runId = await home.addRun([{ ...created(), user: 'ann' }]);
-    const replayTurns = new FairSlots({ what: 'a replay', slots: 1, perUser: 1 });
+    const replayTurns = new UserTurns({ what: 'replay', slots: 1, max: 1 });
     let end = () => undefined as void;
     const running = replayTurns.run('ann', () => new Promise<void>((resolve) => (end = resolve)));
     const replayAs = (name: string) => {

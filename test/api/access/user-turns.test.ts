@@ -1,5 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { FairSlots } from '../../../src/api/access/fair-slots.ts';
+import { UserTurns } from '../../../src/api/access/user-turns.ts';
 import { errorOf } from '../../support/error-of.ts';
 
 /** A promise that ends when the test says so. */
@@ -11,7 +12,7 @@ function openGate(): { opened: Promise<void>; open: () => void } {
 
 describe('work that users share', () => {
   it('runs one at a time, and no user waits for all work of another one', async () => {
-    const slots = new FairSlots({ what: 'a test', slots: 1, perUser: 3 });
+    const slots = new UserTurns({ what: 'tests', slots: 1, max: 3 });
     const order: string[] = [];
     let atATime = 0;
     const work = (name: string) => async () => {
@@ -28,7 +29,7 @@ describe('work that users share', () => {
   });
 
   it('is limited for each user, also while it waits, and again possible when it has ended or failed', async () => {
-    const slots = new FairSlots({ what: 'a test', slots: 1, perUser: 1 });
+    const slots = new UserTurns({ what: 'test', slots: 1, max: 1 });
     const end = openGate();
     const first = slots.run('ann', () => end.opened);
     const waiting = slots.run('ben', () => Promise.reject(new Error('of ben')));
@@ -43,14 +44,42 @@ describe('work that users share', () => {
   });
 
   it('does not begin for a client that has left', async () => {
-    const slots = new FairSlots({ what: 'a test', slots: 1, perUser: 1 });
+    const slots = new UserTurns({ what: 'test', slots: 1, max: 1 });
     const end = openGate();
     const gone = new AbortController();
     const first = slots.run('ann', () => end.opened);
     const second = slots.run('ben', () => Promise.reject(new Error('began')), gone.signal);
     gone.abort();
+    // Also while the work before it runs.
+    await expect(second).rejects.toMatchObject({ code: 'RUN_ABORTED' });
     end.open();
     await first;
-    await expect(second).rejects.toThrow('aborted');
+    expect(await slots.run('ben', () => Promise.resolve('again'))).toBe('again');
+  });
+
+  it('of one user runs at the same time up to a limit, while that of others begins', async () => {
+    const turns = new UserTurns({ what: 'tests', running: 2, max: 3 });
+    const end = openGate();
+    const begun: string[] = [];
+    const start = (user: string) =>
+      turns.run(user, () => {
+        begun.push(user);
+        return end.opened;
+      });
+    const all = ['ann', 'ann', 'ann', 'ben'].map(start);
+    await setImmediate();
+    expect(begun).toEqual(['ann', 'ann', 'ben']);
+    await expect(start('ann')).rejects.toThrow('User ann has 3 tests, which is the maximum.');
+    end.open();
+    await Promise.all(all);
+    expect(begun).toEqual(['ann', 'ann', 'ben', 'ann']);
+  });
+
+  it('is counted without a turn until it ends', () => {
+    const turns = new UserTurns({ what: 'streams', max: 2 });
+    const [end] = [turns.take('ann'), turns.take('ann'), turns.take('ben')];
+    expect(() => turns.take('ann')).toThrow('User ann has 2 streams, which is the maximum.');
+    end();
+    turns.take('ann');
   });
 });
