@@ -8,7 +8,8 @@ import { sleep } from '../../src/lib/async.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { BASE, COMMIT, created, succeeded } from '../support/journal.ts';
-import { copyRuns, cpuMs } from './filled-home.ts';
+import { copyRuns } from './filled-home.ts';
+import { cpuMs } from './processor-time.ts';
 import { median, print, showRound, type Measure } from './report.ts';
 
 const PAGES = 50;

@@ -3,9 +3,6 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { newRunId } from '../../src/lib/run-id.ts';
 
-/** Clock ticks per second of /proc/<pid>/stat. */
-const TICKS = 100;
-
 /** Adds copies of a run as it is on disk, as if they had been created one second after the other. */
 export function copyRuns(dir: string, templates: readonly string[]): void {
   const runs = join(dir, 'runs');
@@ -28,10 +25,4 @@ function copyRun(runs: string, template: string, runId: string): void {
       writeFileSync(target, readFileSync(path, 'utf8').replaceAll(template, runId));
     }
   }
-}
-
-/** User and system time of a process so far. */
-export function cpuMs(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1000;
 }

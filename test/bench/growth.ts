@@ -7,7 +7,8 @@ import { sleep } from '../../src/lib/async.ts';
 import { OK, prdOf, scripted } from '../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
-import { copyRuns, cpuMs } from './filled-home.ts';
+import { copyRuns } from './filled-home.ts';
+import { cpuMs } from './processor-time.ts';
 import { median, print, showRound, type Measure } from './report.ts';
 
 /** Finished and open runs; of the open ones, half are paused and half wait for another run. */

@@ -5,33 +5,43 @@ import { join } from 'node:path';
 import { openHalo, OK, scripted } from '../support/halo/halo.ts';
 import { makeRepository } from '../support/repository/repository.ts';
 import { CLONE, EXPORT, SEALED } from './bare-sequence.ts';
+import { familyMs, timeNode } from './processor-time.ts';
 import { median, print, showRound, type Measure } from './report.ts';
 
 const STORIES = 4;
 
 /**
  * What halo adds to a story: a no-op agent and a no-op gate through the whole of halo, against the same container
- * commands typed by the docker CLI. Both in turn, so that a machine whose speed drifts drifts for both.
+ * commands typed by the docker CLI. Both in turn, so that a machine whose speed drifts drifts for both. Also the processor
+ * time of halo and its git processes, against a start of Node.
  */
 export async function measureOverhead({ rounds, json }: { rounds: number; json: boolean }): Promise<void> {
   const repository = makeRepository();
   const halo = await openHalo({ concurrency: 1 });
   const floor = openFloor(repository.root);
   const measures: Measure[] = [];
+  const processor: Measure[] = [];
   try {
     for (let round = -1; round < rounds; round += 1) {
       showRound(round, rounds);
+      const before = familyMs();
       const halos = (await timeHalo(halo, repository.root)) / STORIES;
+      const own = (familyMs() - before) / STORIES;
       const bare = timeFloor(floor);
+      const node = timeNode();
       // The first round warms caches.
-      if (round >= 0) measures.push({ halo: halos, floor: bare, ratio: halos / bare });
+      if (round < 0) continue;
+      measures.push({ halo: halos, floor: bare, ratio: halos / bare });
+      processor.push({ halo: own, floor: node, ratio: own / node });
     }
   } finally {
     await halo.close();
     floor.close();
     repository.remove();
   }
-  print({ name: 'overhead', measures, ratio: median(measures.map(({ ratio }) => ratio)), limit: 0.75, json });
+  const ratioOf = (of: Measure[]) => median(of.map(({ ratio }) => ratio));
+  print({ name: 'overhead', measures, ratio: ratioOf(measures), limit: 0.75, json });
+  print({ name: 'processor time', measures: processor, ratio: ratioOf(processor), limit: 8, json });
 }
 
 async function timeHalo(halo: Awaited<ReturnType<typeof openHalo>>, root: string): Promise<number> {

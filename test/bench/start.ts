@@ -1,16 +1,13 @@
-import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { prdOf, scripted } from '../support/halo/halo.ts';
 import { openHome } from '../support/halo/halo-process.ts';
 import { makeRepository } from '../support/repository/repository.ts';
+import { processorTime, timeNode, WITH_TIMES } from './processor-time.ts';
 import { median, print, showRound, type Measure } from './report.ts';
 
 const COMMANDS = [['ls'], ['status'], ['logs', '@']];
 const RUNS = 5;
-
-/** Prints the times of the shell's children, user and system, e.g. `0m0.052s 0m0.011s`, as its last line. */
-const WITH_TIMES = ['bash', '-c', '"$@" >/dev/null && times', 'bash'];
 
 /** The processor time that the slowest of `halo ls`, `status` and `logs` takes on a small home, against a start of Node. */
 export async function measureStart({ rounds, json }: { rounds: number; json: boolean }): Promise<void> {
@@ -51,18 +48,4 @@ export async function measureStart({ rounds, json }: { rounds: number; json: boo
   const ratioOf = (rounds: Measure[]) => median(rounds.map(({ ratio }) => ratio));
   const slowest = measures.reduce((one, other) => (ratioOf(one) < ratioOf(other) ? other : one));
   print({ name: 'start', measures: slowest, ratio: ratioOf(slowest), limit: 2.6, json });
-}
-
-function timeNode(): number {
-  const [program = '', ...args] = WITH_TIMES;
-  return processorTime(execFileSync(program, [...args, process.execPath, '-e', '0'], { encoding: 'utf8' }));
-}
-
-/** In ms. */
-function processorTime(times: string): number {
-  const ofChildren = times.trim().split('\n').at(-1) ?? '';
-  return [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
-    (sum, [, m, s]) => sum + Number(m) * 60_000 + Number(s) * 1_000,
-    0,
-  );
 }

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { lstat, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
+import { ignore } from '../../lib/async.ts';
 import { releaseAbandonedLock, syncRef } from '../repository/sync-repository.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
@@ -44,6 +47,11 @@ export async function writeNote(request: NoteRequest): Promise<void> {
  * the user, which fast-import would move.
  */
 async function readNotesTip(gitDir: string): Promise<string | undefined> {
+  const path = join(gitDir, NOTES_REF);
+  // As git stores a ref that was written last: a file with an id, which names no other ref. It takes no process to read.
+  const isFile = await lstat(path).then((found) => found.isFile(), ignore);
+  const id = isFile === true ? (await readFile(path, 'latin1').catch(() => '')).replace(/\n$/, '') : '';
+  if (isObjectId(id)) return id;
   const format = '--format=%(refname) %(objectname) %(symref)';
   const listed = await gitText(['for-each-ref', format, NOTES_REF], { gitDir });
   const line = listed.split('\n').find((each) => each.startsWith(`${NOTES_REF} `));

@@ -34,8 +34,9 @@ export function checkpointText({ state, end }: FoldedRun): string {
  */
 export async function loadRun(paths: RunPaths, folded?: FoldedRun): Promise<FoldedRun> {
   return withJournal(paths, async (file) => {
-    const isOfFile = folded !== undefined && folded.end <= (await file.stat()).size;
-    const known = isOfFile ? folded : await readCheckpoint(paths, file);
+    const { size } = await file.stat();
+    if (folded?.end === size) return folded;
+    const known = folded !== undefined && folded.end < size ? folded : await readCheckpoint(paths, file);
     if (known !== undefined) return catchUp(file, paths, known);
     let state: RunState | undefined;
     let end = 0;
@@ -60,6 +61,7 @@ export async function loadEvents(paths: RunPaths): Promise<JournalEvent[]> {
 /** Folds the events that were appended since `known`. */
 export async function catchUp(file: FileHandle, paths: RunPaths, known: FoldedRun): Promise<FoldedRun> {
   let { state, end } = known;
+  if ((await file.stat()).size === end) return known;
   for await (const part of readJournal(file, paths.journal, { from: end, seq: state.seq })) {
     state = foldEvents(state, part.events);
     end = part.end;
