@@ -41,7 +41,7 @@ export async function measureOverhead({ rounds, json }: { rounds: number; json: 
   }
   const ratioOf = (of: Measure[]) => median(of.map(({ ratio }) => ratio));
   print({ name: 'overhead', measures, ratio: ratioOf(measures), limit: 0.75, json });
-  print({ name: 'processor time', measures: processor, ratio: ratioOf(processor), limit: 8, json });
+  print({ name: 'processor time', measures: processor, ratio: ratioOf(processor), limit: 6, json });
 }
 
 async function timeHalo(halo: Awaited<ReturnType<typeof openHalo>>, root: string): Promise<number> {
