@@ -52,7 +52,7 @@ function git(repo, ...args) {
 
 async function runHalo(repo, url) {
   const settings = ['model.mode=record', `model.base_url=${url}`, 'retry.attempts=1'].flatMap((each) => ['-c', each]);
-  const env = { ...process.env, HALO_HOME: join(work, 'home'), OPENAI_API_KEY: 'the scripted server needs none' };
+  const env = { ...process.env, HALO_HOME: join(work, 'home'), OPENAI_API_KEY: 'the-scripted-server-needs-none' };
   const halo = spawn(join(root, 'bin', 'halo'), ['run', 'prd.json', ...settings], { cwd: repo, env, stdio: 'inherit' });
   const code = await new Promise((resolve) => halo.on('close', resolve));
   if (code !== 0) throw new Error(`halo ended with ${code}`);
