@@ -8,8 +8,10 @@ import type { SandboxEngine } from '../../sandbox/sandbox.ts';
 
 /** Checks before a run is created that this machine can execute it. Throws what is missing. */
 export async function assertMachineReady(engine: SandboxEngine, env: Env, config: Config): Promise<void> {
-  for (const image of new Set([HALO_IMAGE, config.image])) {
-    if ((await engine.imageId(image)) !== undefined) continue;
+  const images = [...new Set([HALO_IMAGE, config.image])];
+  const ids = await Promise.all(images.map((image) => engine.imageId(image)));
+  const image = images.find((_, at) => ids[at] === undefined);
+  if (image !== undefined) {
     const own = image === HALO_IMAGE;
     throw new HaloError('IMAGE_MISSING', `The image ${image} is not on this machine.`, {
       hint: own ? 'Build it with `halo image build`.' : `Pull or build it, e.g. with \`docker pull ${image}\`.`,
