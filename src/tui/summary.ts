@@ -130,15 +130,17 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
       return story.commit === undefined
         ? [['passed', id, 'no change needed', title]]
         : [['landed', story.commit.slice(0, 7), id, title]];
-    case 'failed':
-    case 'needs_human':
-      return outcomeFacts(story).map(({ kind, label, value }) =>
-        kind === 'option' ? [label, value] : [label, id, value],
-      );
+    case 'pending':
+    case 'in_progress':
+    case 'done':
+    case 'skipped':
+      return [];
     case 'cancelled':
       return [['left out', id, title]];
     default:
-      return [];
+      return outcomeFacts(story).map(({ kind, label, value }) =>
+        kind === 'option' ? [label, value] : [label, id, value],
+      );
   }
 }
 

@@ -5,7 +5,7 @@ import { describeRestored } from '../core/review/restored-paths.ts';
 import { findStoryFindings, type StoryFinding } from '../core/review/story-findings.ts';
 import { priorityText } from '../core/run/priority.ts';
 import { questionLines } from '../core/run/questions.ts';
-import { decisiveStory, isDone, isUnfinished, type RunState, type StoryState } from '../core/run/state.ts';
+import { decisiveStory, isDone, isUnfinished, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
 import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
 import { formatTime } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
@@ -73,7 +73,7 @@ export function storyFacts(story: StoryState): Fact[] {
 /** Why the last attempt at a story failed or what it asks, with its options. Empty for a story that is done or left out. */
 export function outcomeFacts(story: StoryState): Fact[] {
   const { progress, summary = '', stopReason, lastFailure } = story;
-  if (progress === 'needs_human')
+  if (needsPerson(story))
     return [...warning('asks', summary), ...questionLines(story).flatMap((line) => warning('option', line))];
   if (progress !== 'failed' && (!isUnfinished(story) || summary === '')) return [];
   const reason = plainReason(stopReason ?? 'UNKNOWN_ERROR', lastFailure);
@@ -84,11 +84,10 @@ export function outcomeFacts(story: StoryState): Fact[] {
 export function storyToShow(run: RunState): StoryState | undefined {
   const decisive = run.status === 'ended' ? decisiveStory(run) : undefined;
   if (decisive !== undefined) return decisive;
-  const states = run.status === 'ended' ? (['needs_human', 'failed'] as const) : OPEN_FIRST;
-  return states.flatMap((progress) => run.stories.find((story) => story.progress === progress) ?? [])[0];
+  const isRunning = ({ progress }: StoryState) => run.status !== 'ended' && progress === 'in_progress';
+  const isFailed = ({ progress }: StoryState) => progress === 'failed';
+  return [isRunning, needsPerson, isFailed].flatMap((matches) => run.stories.find(matches) ?? [])[0];
 }
-
-const OPEN_FIRST = ['in_progress', 'needs_human', 'failed'] as const;
 
 /** What is known about a run in addition to its state, in the order of `halo status`; surfaces without room show some of it. */
 export function runFacts(

@@ -1,3 +1,4 @@
+import { isIn } from '../core/run/progress.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { flagsOf, landingChanges } from '../core/review/flags.ts';
 import { canLand } from '../core/run/actions.ts';
@@ -62,7 +63,7 @@ export function inboxItems(run: ListedRun, runs: readonly ListedRun[]): InboxIte
   });
   if (awaitsDecision(run)) items.push({ kind: 'approval', text: 'the result of the run' });
   // A run that its breaker ended continues after a reset, unless a newer run has done its stories.
-  const isOpen = ({ progress }: StoryState) => !['passed', 'done', 'skipped', 'cancelled'].includes(progress);
+  const isOpen = (story: StoryState) => isIn('open', story) || isIn('stuck', story);
   const isBlocked =
     run.status !== 'ended' || run.stories.some((story) => isOpen(story) && !isDoneSince(story, run, runs));
   if (run.breaker !== undefined && isBlocked) items.push({ kind: 'breaker', text: run.breaker });

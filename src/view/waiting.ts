@@ -3,7 +3,7 @@ import { breakerName, resetCommand } from '../core/failure/breaker.ts';
 import { retryName } from '../core/failure/failure.ts';
 import { isQuestion } from '../core/run/questions.ts';
 import { unmetNeeds } from '../core/run/run-dependencies.ts';
-import { isUnfinished, type RunState, type StoryState } from '../core/run/state.ts';
+import { isUnfinished, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
 import { dependencyText, isForRetry } from './story-words.ts';
@@ -56,7 +56,7 @@ export function whyStoryWaits(story: StoryState, run: RunState, now: string): st
 export function whyStoryOrRunWaits(story: StoryState, view: WaitingRun, now: string): string[] {
   const { progress, phase, waiting } = story;
   const own = whyStoryWaits(story, view.state, now);
-  if (progress === 'needs_human') return own === undefined ? [] : [own];
+  if (needsPerson(story)) return own === undefined ? [] : [own];
   const isWorking = progress === 'in_progress' && phase !== undefined && waiting === undefined;
   if (isWorking || !isUnfinished(story)) return [];
   return [...whyRunWaits(view), ...(own === undefined ? [] : [own])];

@@ -1,3 +1,4 @@
+import { isIn } from '../../core/run/progress.ts';
 import type { Config } from '../../config/config.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { formatIssueSource, type IssueSource, type IssueStatus } from '../../core/issues/issue-source.ts';
@@ -116,7 +117,7 @@ export function findIssueHold(
   for (const run of runs) {
     const { runId, status } = run;
     const story = run.stories.find(({ id }) => issueNumber(id) === number);
-    if (story === undefined || ['done', 'skipped', 'cancelled'].includes(story.progress)) continue;
+    if (story === undefined || story.progress === 'done' || isIn('out', story)) continue;
     if (currentDecision(run)?.verdict === 'rejected') return undefined;
     if (story.progress === 'passed') return { kind: 'landed', runId, at: story.endedAt ?? run.createdAt };
     if (status !== 'ended') return { kind: 'open', runId, status };

@@ -1,5 +1,6 @@
 import type { Artifact } from '../../core/journal/events.ts';
 import { HaloError } from '../../core/failure/errors.ts';
+import { isIn } from '../../core/run/progress.ts';
 import { decisiveStory, storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
 
 export interface WantedFiles {
@@ -35,7 +36,7 @@ function likelyStory(run: RunState): StoryState {
   const decisive = decisiveStory(run);
   if (decisive !== undefined) return decisive;
   const tried = stories.filter(({ attempts }) => attempts > 0);
-  const stuck = tried.filter(({ progress }) => progress === 'failed' || progress === 'needs_human');
+  const stuck = tried.filter((story) => isIn('stuck', story));
   const [only, ...others] = stuck.length === 0 ? tried : stuck;
   if (only !== undefined && others.length === 0) return only;
   const names = (only === undefined ? stories : [only, ...others]).map(({ id }) => id).join(', ');

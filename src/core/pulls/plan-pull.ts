@@ -2,7 +2,7 @@ import { formatUsd } from '../budget.ts';
 import { isTested, type CheckedClaim } from '../review/criteria.ts';
 import type { Proof } from '../review/proof.ts';
 import { isDone, isSelected, type RunState, type StoryState } from '../run/state.ts';
-import { PROGRESS } from '../run/progress.ts';
+import { isIn, PROGRESS } from '../run/progress.ts';
 import { safeLine } from '../text/safe-text.ts';
 
 /** What a pull request of a run shows, and the status of each story at the newest commit. */
@@ -136,7 +136,7 @@ export function statusOf({ id, progress, title }: StoryState): PlannedPull['stat
   const context = `halo/${safeLine(id, 80)}`;
   const description = safeLine(title, 120);
   if (isDone({ progress })) return { context, state: 'success', description };
-  const isFailed = ['failed', 'needs_human', 'cancelled', 'skipped'].includes(progress);
+  const isFailed = !isIn('open', { progress });
   return { context, state: isFailed ? 'failure' : 'pending', description };
 }
 

@@ -4,7 +4,7 @@ import { applyEvent } from '../journal/fold-run.ts';
 import { MAX_FEEDBACK_ROUNDS } from '../review/feedback.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { planNext } from './plan.ts';
-import { PROGRESS } from './progress.ts';
+import { isIn, PROGRESS } from './progress.ts';
 import { isQuestion } from './questions.ts';
 import { commitToReview, isReviewable, openFeedback } from './reviewed-story.ts';
 import { failedNeeds, needsText } from './run-dependencies.ts';
@@ -72,10 +72,11 @@ export function canReopen(
 }
 
 /** Whether a retry restarts the story, or ends its wait. */
-export function isRetryable({ progress, held, waiting }: StoryState): boolean {
+export function isRetryable(story: StoryState): boolean {
+  const { progress, held, waiting } = story;
   if (progress === 'in_progress') return waiting !== undefined;
   if (progress === 'pending') return waiting?.model !== undefined;
-  return progress === 'failed' || progress === 'cancelled' || (progress === 'needs_human' && held === undefined);
+  return progress === 'cancelled' || (isIn('stuck', story) && held === undefined);
 }
 
 /** Whether a story of an ended run is left to be done, by a retry of the run or of the story itself. */

@@ -1,7 +1,7 @@
 import { consumesAttempt } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { attemptName } from '../journal/fold-failures.ts';
-import { isDone, isSelected, isUnchanged, type RunState, type StoryState } from './state.ts';
+import { isDone, isSelected, needsPerson, isUnchanged, type RunState, type StoryState } from './state.ts';
 import { isDue } from '../../core/due.ts';
 import { formatStoryRanges } from './story-ranges.ts';
 
@@ -99,7 +99,7 @@ function isStartable(story: StoryState, state: RunState): boolean {
 
 /** Whether the story needs a user, or has used up its attempts. */
 function isExhausted(story: StoryState): boolean {
-  return story.progress === 'needs_human' || (story.progress === 'failed' && !hasRetryLeft(story));
+  return needsPerson(story) || (story.progress === 'failed' && !hasRetryLeft(story));
 }
 
 function hasRetryLeft({ stopReason, lastFailure }: StoryState): boolean {
@@ -134,10 +134,10 @@ function endOf(state: RunState): RunEnd {
   const stories = state.stories.filter((story) => isSelected(story, state));
   const stuck = stories.filter(isExhausted);
   const [first] =
-    onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(needsHuman(b)) - Number(needsHuman(a)));
+    onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(needsPerson(b)) - Number(needsPerson(a)));
   const landed = stories.filter(({ progress }) => progress === 'passed').length;
   const left = stories.filter(({ progress }) => progress === 'pending');
-  if (first !== undefined && (onFailure === 'stop' || landed === 0 || needsHuman(first))) return endOfExhausted(first);
+  if (first !== undefined && (onFailure === 'stop' || landed === 0 || needsPerson(first))) return endOfExhausted(first);
   if (first !== undefined || (left.length > 0 && landed > 0)) {
     const waiting = left.length === 0 ? '' : `; not started: ${formatStoryRanges(left, stories)}`;
     const failures = stuck.map(({ id, stopReason }) => `; ${id}: ${stopReason ?? 'failed'}`).join('');
@@ -148,16 +148,12 @@ function endOf(state: RunState): RunEnd {
   return endAfterAll(stories, landed, state);
 }
 
-function needsHuman({ progress }: StoryState): boolean {
-  return progress === 'needs_human';
-}
-
 /** After several attempts the stop reason is ATTEMPTS_EXHAUSTED. */
 function endOfExhausted(story: StoryState): RunEnd {
   const { id } = story;
   const detail = `${id}: ${story.summary ?? ''}`;
   const last = story.stopReason ?? 'UNKNOWN_ERROR';
-  if (needsHuman(story)) return { stopReason: 'NEEDS_HUMAN', detail, story: id };
+  if (needsPerson(story)) return { stopReason: 'NEEDS_HUMAN', detail, story: id };
   const { lastFailure } = story;
   const own = lastFailure !== undefined && consumesAttempt(lastFailure.class);
   const isDecided = last === 'APPROVAL_DENIED' || last === 'NEEDS_HUMAN';

@@ -16,7 +16,7 @@ import type { TestChanges } from '../test-report/test-report.ts';
 import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
-import type { StoryProgress } from './progress.ts';
+import { isIn, type StoryProgress } from './progress.ts';
 import type { StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
@@ -291,13 +291,18 @@ interface HasProgress {
 }
 
 /** Whether a story is done, by this run or before it. */
-export function isDone({ progress }: HasProgress): boolean {
-  return progress === 'passed' || progress === 'done';
+export function isDone(story: HasProgress): boolean {
+  return isIn('done', story);
+}
+
+/** Whether a story waits for a person, whatever the reason: of those that are stuck, only a failed one starts again by itself. */
+export function needsPerson(story: HasProgress): boolean {
+  return isIn('stuck', story) && story.progress !== 'failed';
 }
 
 /** Whether a story has not started, or is under way. */
-export function isUnfinished({ progress }: HasProgress): boolean {
-  return progress === 'pending' || progress === 'in_progress';
+export function isUnfinished(story: HasProgress): boolean {
+  return isIn('open', story);
 }
 
 /** Whether a story passed without a commit because the repository already satisfied it. */

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { isIn } from '../../core/run/progress.ts';
 import { useMemo, useState } from 'preact/hooks';
 import type { WorkerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
@@ -147,10 +148,6 @@ function isRunning({ progress, waiting }: StoryState): boolean {
   return progress === 'in_progress' && waiting === undefined;
 }
 
-function isUnsolved({ progress }: StoryState): boolean {
-  return progress === 'failed' || progress === 'needs_human';
-}
-
 /** What the inbox has of the runs: those that cannot continue without a person, and those whose result can land. */
 function sortByItems(runs: readonly ListedRun[]): { asking: Set<ListedRun>; toLand: Set<ListedRun> } {
   const having = (wanted: (item: InboxItem) => boolean) =>
@@ -229,7 +226,7 @@ function waitsOf(run: ListedRun): string[] {
 
 /** The stories of a run, each with its phase or what it waits for; of an ended run those that failed or need a person. */
 function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element | null {
-  const stories = run.status === 'ended' ? run.stories.filter(isUnsolved) : run.stories;
+  const stories = run.status === 'ended' ? run.stories.filter((story) => isIn('stuck', story)) : run.stories;
   if (stories.length === 0) return null;
   return (
     <ul class="chips" aria-label="Stories">
@@ -237,7 +234,7 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
         <li key={story.id} class={`chip ${storyWords(story, run, now).tone}`}>
           <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={safeLine(story.title)}>
             <b>{safeLine(story.id)}</b>
-            {(isUnsolved(story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}
+            {(isIn('stuck', story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}
             <span class="soft">
               {safeLine(storyNow(story, run, now), 400)}
               {story.progress === 'in_progress' && story.startedAt !== undefined && (
