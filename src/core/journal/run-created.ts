@@ -28,47 +28,27 @@ export interface ProtectedPath {
 }
 
 /** How the stories of a run are scheduled. */
-export interface Scheduling {
+interface Scheduling {
   /** Maximum number of concurrent stories. */
   parallel: number;
   /** Whether a story that failed for good ends the run, or only blocks the stories that depend on it. */
   onFailure: 'stop' | 'continue';
 }
 
-/** Owner and order of a run. */
-interface Submission {
+/** What a submit decides about a run for good. */
+export interface Submission extends Scheduling {
+  runId: string;
+  repo: RunRepo;
+  prdPath: string;
   /** Who submitted it: the operating system user, or the name given with the API request. */
   user: string;
   /** The agent; absent if the run was refused before it was known. */
   agent?: string;
   /** Lower values run first. */
   priority: number;
-  /** Ids of runs that must end with SUCCESS before this one starts. */
-  after?: string[];
   batch?: BatchRef;
   /** The issues that are its stories. */
   issues?: IssueSource;
-}
-
-/** The place of a run among the runs of one submit. */
-export interface BatchRef {
-  id: string;
-  /** The name of this run in the batch. */
-  name: string;
-  /** Its position in the batch, from 0. */
-  place: number;
-}
-
-/** The first event of a run: what was submitted. */
-export interface RunCreated extends Scheduling, Submission {
-  type: 'run.created';
-  runId: string;
-  repo: RunRepo;
-  prdPath: string;
-  prd: Prd;
-  attempts: number;
-  /** The `halo run` process that exclusively owns it while alive, as store/process-registry.ts names it. */
-  owner?: string;
   /** Whether `prdPath` is a file on the machine that created the run. */
   prdIsHere: boolean;
   /** The whole run must be approved before it can be landed. */
@@ -85,4 +65,24 @@ export interface RunCreated extends Scheduling, Submission {
   dry?: true;
   /** With `dry`: the agent plans stories instead of describing one (`halo plan`). */
   planning?: true;
+}
+
+/** The place of a run among the runs of one submit. */
+interface BatchRef {
+  id: string;
+  /** The name of this run in the batch. */
+  name: string;
+  /** Its position in the batch, from 0. */
+  place: number;
+}
+
+/** The first event of a run: what was submitted. */
+export interface RunCreated extends Submission {
+  type: 'run.created';
+  prd: Prd;
+  attempts: number;
+  /** Ids of runs that must end with SUCCESS before this one starts. */
+  after?: string[];
+  /** The `halo run` process that exclusively owns it while alive, as store/process-registry.ts names it. */
+  owner?: string;
 }

@@ -5,9 +5,8 @@ import { HaloError } from '../failure/errors.ts';
 import type { ModelUse, StoryModel } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import type { HeldCommit } from '../journal/events.ts';
-import type { BatchRef, RunRepo, Scheduling } from '../journal/run-created.ts';
+import type { Submission } from '../journal/run-created.ts';
 import type { Phase } from '../journal/phase.ts';
-import type { IssueSource } from '../issues/issue-source.ts';
 import type { LargeFile } from '../noted-files.ts';
 import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.ts';
 import type { Restored } from '../review/restored-paths.ts';
@@ -181,11 +180,8 @@ export interface NotedCommit extends StoryFindings, Pick<StoryState, 'confirmed'
 }
 
 /** The state of a run: a fold over its journal. */
-export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
-  runId: string;
+export interface RunState extends Submission, RunFailures, PullState, ModelUse {
   status: 'queued' | 'running' | 'ended';
-  repo: RunRepo;
-  prdPath: string;
   project: string;
   /** Maximum attempts per story. */
   maxAttempts: number;
@@ -198,40 +194,15 @@ export interface RunState extends Scheduling, RunFailures, PullState, ModelUse {
   /** The latest fencing epoch of any story. */
   epoch: number;
   usage: Usage;
-  /** The user who submitted it. */
-  user: string;
   /** The users who replaced its plan, as recorded. */
   replannedBy?: string[];
-  /** The agent, if known. */
-  agent?: string;
-  /** Lower values run first. */
-  priority: number;
   /** The runs that must end before this one starts. */
   needs: Need[];
-  batch?: BatchRef;
-  /** The issues that are its stories. */
-  issues?: IssueSource;
   createdAt: string;
   /** The worker that exclusively owns the run while its process is alive. */
   owner?: string;
   /** The last time that a user submitted, resumed or retried it. ISO 8601 */
   askedAt: string;
-  /** Whether `prdPath` is on the machine that created the run. */
-  prdIsHere: boolean;
-  /** `halo land` requires approval of the whole run. */
-  needsApproval?: true;
-  /** Its repository is deleted when the run ends, so nothing can be landed. */
-  scratch?: true;
-  /** It runs a task of `halo task`, which records its result in the tasks file when it ends. */
-  task?: true;
-  /** The run was refused; it only records the reason and never starts. */
-  refused?: true;
-  /** The ids of the only stories to run; absent: all. */
-  selected?: string[];
-  /** Agents only read the repository and describe changes, so nothing lands. */
-  dry?: true;
-  /** With `dry`: the agent plans stories (`halo plan`). */
-  planning?: true;
   /** Set while a user has paused the run. */
   paused?: Pause;
   /** Settings changed after submission, oldest first. `at`: ISO 8601. */
