@@ -205,7 +205,7 @@ describe('a story that begins with its tests', () => {
     const why = 'passed before the change that they test: a';
     expect(halo.readFile(state.runId, 'agent.log')).toContain('before the change: passed before the change');
     expect(story.testProblems).toEqual([{ step: 'red', why }]);
-    expect(findStoryFindings(story)).toEqual([{ label: 'unproven', text: `tests first, before the change: ${why}` }]);
+    expect(findStoryFindings(story)).toEqual([{ kind: 'unproven', text: `tests first, before the change: ${why}` }]);
   });
 
   it('has phases for tests only if its PRD or the settings say so', ({ stories }) => {
