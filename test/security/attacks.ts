@@ -672,7 +672,7 @@ const ROWS: [id: string, attack: string, defence: string][] = [
   [
     'incident large-repository',
     'fill the disk of HALO_HOME with a repository, or with a server that sends one without an end',
-    'a fetch writes no file that is larger than half of what is free and not promised to others; a larger one is removed',
+    'a fetch writes no file that is larger than half of what is free when it begins; a larger one is removed',
   ],
   [
     'incident git-server',

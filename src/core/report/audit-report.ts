@@ -67,7 +67,7 @@ export function isUser(recorded: string | undefined, user: string): boolean {
   return recorded === user || ['@', ' by '].some((end) => recorded?.startsWith(`${user}${end}`) ?? false);
 }
 
-/** Whether two recorded names are those of one user, on whatever machine and by whatever agent. */
+/** Whether two recorded names are those of one user, also through agents: `ann@desk` and `ann by MCP` are `ann`. */
 export function isSameUser(one: string | undefined, other: string | undefined): boolean {
   const person = (name: string) => name.split(' by ')[0] ?? name;
   if (one === undefined || other === undefined) return false;

@@ -20,8 +20,8 @@ interface NoteRequest {
   key?: SigningKey | undefined;
 }
 
-/** Commits of stories never have this message because theirs end with trailers. */
-const MESSAGE = 'halo: proof of a landed commit';
+/** Stored in repositories, and compared. Commits of stories never have this message because theirs end with trailers. */
+const MESSAGE = 'halo: record of a landed commit';
 const TRIES = 8;
 
 /**

@@ -2,6 +2,7 @@ import { access, constants, lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { printableShellWord } from '../../core/text/safe-text.ts';
+import { ignore } from '../../lib/async.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { readFolder } from '../../lib/fs.ts';
 import { MESSAGE_LOG_ARGS, readTrailers, STORY_KEY_TRAILER, trailerValue } from '../commit/commit-message.ts';
@@ -95,9 +96,10 @@ async function assertNotCheckedOut(gitDir: string, ref: string): Promise<void> {
 async function mayBeCheckedOut(gitDir: string, ref: string): Promise<boolean> {
   if ((await readFolder(join(gitDir, 'worktrees'))).length > 0) return true;
   const path = join(gitDir, 'HEAD');
-  // An old kind of HEAD is a link.
-  if (!(await lstat(path)).isFile()) return true;
-  const branch = /^ref: (refs\/heads\/.+)\n$/.exec(await readFile(path, 'utf8'))?.[1];
+  // An old kind of HEAD is a link; git itself reports what is missing.
+  const isFile = await lstat(path).then((found) => found.isFile(), ignore);
+  const text = isFile === true ? await readFile(path, 'utf8').catch(ignore) : undefined;
+  const branch = /^ref: (refs\/heads\/.+)\n$/.exec(text ?? '')?.[1];
   // With refs in tables, the file names no branch.
   return branch === undefined || branch === ref || branch === 'refs/heads/.invalid';
 }

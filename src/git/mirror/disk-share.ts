@@ -6,26 +6,22 @@ const KEPT_BYTES = 1024 ** 3;
 /** `ulimit -f` counts such blocks (POSIX). */
 const BLOCK = 512;
 
-let shared = 0;
-
 /**
- * Runs a fetch with the number of bytes that it may write to the disk of a mirror: half of what is free and no other fetch
- * of this process may take. The server of a repository decides how much it sends.
+ * The number of bytes that a fetch may write to the disk of a mirror, half of what is free: the server of a repository
+ * decides how much it sends. Undefined if the file system does not say.
  */
-export async function withDiskShare<T>(dir: string, fetch: (bytes: number) => Promise<T>): Promise<T> {
-  const { bavail, blocks, bsize } = await statfs(dir);
-  const free = bavail * bsize - Math.min(KEPT_BYTES, (blocks * bsize) / 20) - shared;
-  const bytes = Math.max(0, Math.floor(free / 2 / BLOCK) * BLOCK);
-  shared += bytes;
-  try {
-    return await fetch(bytes);
-  } finally {
-    shared -= bytes;
-  }
+export async function diskShare(dir: string): Promise<number | undefined> {
+  const found = await statfs(dir).catch(() => undefined);
+  if (found === undefined || found.blocks === 0) return undefined;
+  const { bavail, blocks, bsize } = found;
+  const free = bavail * bsize - Math.min(KEPT_BYTES, (blocks * bsize) / 20);
+  return Math.max(0, Math.floor(free / 2 / BLOCK) * BLOCK);
 }
 
 /** Removes the packs that git stopped writing at this size: it leaves them where they are. */
 export async function removePacksOfSize(dir: string, bytes: number): Promise<void> {
+  // Others have just begun their packs.
+  if (bytes === 0) return;
   const folder = join(dir, 'objects', 'pack');
   for (const name of await readdir(folder)) {
     if (!name.startsWith('tmp_pack_')) continue;

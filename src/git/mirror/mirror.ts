@@ -7,7 +7,7 @@ import { doubledDelay } from '../../lib/async.ts';
 import { createFileOnce, createFolders, readIfExists, syncUpTo, pathExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock, type LockOptions } from '../../lib/lock.ts';
 import { processMark } from '../../lib/process-identity.ts';
-import { removePacksOfSize, withDiskShare } from './disk-share.ts';
+import { diskShare, removePacksOfSize } from './disk-share.ts';
 import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
 import { syncPacks, syncRef } from '../repository/sync-repository.ts';
 import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
@@ -177,16 +177,7 @@ export type FetchSource = Pick<MirrorRequest, 'from' | 'access' | 'signal'>;
  * Fetches refs into a mirror. Retries when a concurrent fetch holds a lock file of the mirror. Throws DISK_FAILED for a
  * repository that is larger than its share of the disk, REPO_UNREACHABLE, GIT_FAILED.
  */
-export function fetchRefs(source: FetchSource, dir: string, refspecs: readonly string[]): Promise<void> {
-  return withDiskShare(dir, (bytes) => fetchAtMost(bytes, source, dir, refspecs));
-}
-
-async function fetchAtMost(
-  fileBytes: number,
-  source: FetchSource,
-  dir: string,
-  refspecs: readonly string[],
-): Promise<void> {
+export async function fetchRefs(source: FetchSource, dir: string, refspecs: readonly string[]): Promise<void> {
   const { from, access, signal } = source;
   const remote = isUrl(from) ? callRemote(from, access) : undefined;
   const trusted = remote ? undefined : await trustOwner(from);
@@ -198,11 +189,12 @@ async function fetchAtMost(
     ...(remote ? ['--negotiation-tip=refs/halo/base/*'] : []),
     ...['--update-shallow', '--refmap=', '--', from, ...refspecs],
   ];
+  const fileBytes = await diskShare(dir);
   const options: GitOptions = {
     gitDir: dir,
     durable: true,
     timeoutMs: 3_600_000,
-    fileBytes,
+    ...defined({ fileBytes }),
     ...(remote?.options ?? { protocols: 'file' }),
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
     ...defined({ signal }),
@@ -213,7 +205,7 @@ async function fetchAtMost(
       const fetched = await tryGit(args, options);
       if (fetched.exitCode === 0 || (await Promise.all(refs.map((ref) => pathExists(join(dir, ref))))).every(Boolean))
         break;
-      if (/File too large/i.test(fetched.stderr)) {
+      if (fileBytes !== undefined && /File too large/i.test(fetched.stderr)) {
         await removePacksOfSize(dir, fileBytes);
         throw tooLarge(from, fileBytes);
       }
@@ -252,7 +244,7 @@ async function trustOwner(gitDir: string): Promise<string | undefined> {
 function tooLarge(from: string, bytes: number): HaloError {
   return new HaloError(
     'DISK_FAILED',
-    `The repository ${from} is larger than the ${Math.floor(bytes / 1024 ** 2)} MiB that it may take of the disk of HALO_HOME.`,
+    `The repository ${from} is larger than ${Math.floor(bytes / 1024 ** 2)} MiB, half of what is free on the disk of HALO_HOME.`,
     { hint: 'Free some space on the disk: see `halo prune --dry-run`.' },
   );
 }
