@@ -114,4 +114,38 @@ describe('a decision of a review', skipFor(!hasChromium && 'chromium is missing'
     ).toEqual([]);
     expect(await page.getByRole('button', { name: /^Send back/ }).count()).toBe(0);
   });
+
+  it('asks again for what the shown commit has, but not about a commit that replaced it', async () => {
+    await home.addHeldRun('heldrun4', CHANGE);
+    const shown = (await home.operations.getRun({ runId: 'heldrun4' })).state.stories[0]!.held!.commit;
+    await show('run/heldrun4/diff/US-001', 'Review US-001');
+    await page.locator('.diff-file').waitFor();
+    const refusals = [
+      { message: 'It is at fffffff now.', unconfirmed: { commit: 'f'.repeat(40), found: [] } },
+      {
+        message: 'It has to be confirmed.',
+        unconfirmed: { commit: shown, found: [{ run: 'heldrun3', flag: 'hidden', text: 'US-001: adds 1 character' }] },
+      },
+    ];
+    const sent: unknown[] = [];
+    await page.route('**/heldrun4/approve', (route) => {
+      sent.push(route.request().postDataJSON());
+      const refusal = refusals.shift();
+      return refusal === undefined
+        ? route.continue()
+        : route.fulfill({ status: 409, json: { code: 'UNCONFIRMED', ...refusal } });
+    });
+    const approve = page.getByRole('button', { name: 'Approve' });
+    await approve.click();
+    await page.getByRole('alert').getByText('It is at fffffff now.').waitFor();
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await approve.click();
+    const question = page.getByRole('dialog', { name: 'It has to be confirmed.' });
+    await question.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('status').getByText('US-001 is approved').waitFor();
+    const first = { story: 'US-001', commit: shown };
+    expect(sent).toEqual([first, first, { ...first, confirm: ['hidden'] }]);
+    // The browser reports the refused requests as errors.
+    for (const problem of dashboard.problems.splice(0)) expect(problem).toContain('409');
+  });
 });

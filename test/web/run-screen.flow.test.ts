@@ -65,7 +65,10 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
   it('lands what is not on the branch yet', async () => {
     await home.addLandedRun('landed01');
     await show('run/landed01', 'shop');
+    const { tip } = (await home.operations.getRun({ runId: 'landed01' })).state;
+    const landing = page.waitForRequest('**/landed01/land');
     await page.getByRole('button', { name: 'Land', exact: true }).click();
+    expect((await landing).postDataJSON(), 'the commit that the page shows').toEqual({ commit: tip });
     await page.getByText('SUCCESS, landed').waitFor();
     expect(await page.getByRole('button', { name: 'Land', exact: true }).count()).toBe(0);
   });

@@ -1,5 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { FLAGS, type Change, type Confirmation, type Flag } from '../../core/review/flags.ts';
+import { confirmationOfAll, FLAGS, type Change, type Confirmation, type Flag } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import { printFindings } from '../output/review-text.ts';
@@ -54,18 +54,17 @@ export async function confirming<T>(
     return await decide({ confirm, commit });
   } catch (error) {
     const asked = error instanceof HaloError ? error.unconfirmed : undefined;
-    // The flags of another commit concern a change that the user has not seen.
-    if (cli.ask === undefined || asked === undefined || asked.commit !== commit) throw error;
+    const all = asked && confirmationOfAll({ commit }, asked);
+    if (cli.ask === undefined || asked === undefined || all === undefined) throw error;
     const others = asked.found.filter(({ run }) => run !== runId);
     for (const { run, text } of others)
       await cli.note(`${cli.paintErr('warn', 'warning:')} run ${safeLine(run)}, ${safeLine(text)}`);
-    const flags = FLAGS.filter((each) => asked.found.some(({ flag }) => flag === each));
     const { ask, done } = WORDS[verb];
     const answer = await askPerson(`${ask} [y]es, anything else: no  `, cli);
-    if (answer === 'y' || answer === 'yes') return decide({ confirm: flags, commit });
+    if (answer === 'y' || answer === 'yes') return decide(all);
     const diffs = [...new Set([runId, ...others.map(({ run }) => run)])].map((run) => `\`halo diff ${run}\``);
     throw new HaloError('LAND_REFUSED', `Nothing was ${done}.`, {
-      hint: `Review the change with ${diffs.join(' and ')}. --confirm ${flags.join(',')} confirms it without a question.`,
+      hint: `Review the change with ${diffs.join(' and ')}. --confirm ${all.confirm.join(',')} confirms it without a question.`,
     });
   }
 }

@@ -1,4 +1,4 @@
-import { HaloError } from '../failure/errors.ts';
+import { HaloError, type Unconfirmed } from '../failure/errors.ts';
 import type { NotedCommit, RunState, StoryFindings, StoryState } from '../run/state.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { findStoryFindings } from './story-findings.ts';
@@ -108,4 +108,16 @@ export function assertConfirmed(
       hint: `Review it with \`halo diff ${runId}${of}\`${others}, then confirm what it has: \`halo ${verb} ${runId}${of}${flags.length === 0 ? '' : ` --confirm ${flags.join(',')}`}\`.`,
     },
   );
+}
+
+/**
+ * What confirms all that a refused decision needs, such as flags of a run that this one continues. Undefined if the refusal
+ * is about another commit than the person was shown: they have not seen that change, so they cannot confirm it.
+ */
+export function confirmationOfAll(
+  shown: Confirmation,
+  { commit, found }: Unconfirmed,
+): { commit: string; confirm: Flag[] } | undefined {
+  if (shown.commit !== commit) return undefined;
+  return { commit, confirm: FLAGS.filter((each) => found.some(({ flag }) => flag === each)) };
 }

@@ -1,5 +1,5 @@
 import type { Unconfirmed } from '../../core/failure/errors.ts';
-import { FLAGS } from '../../core/review/flags.ts';
+import { confirmationOfAll } from '../../core/review/flags.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { omit } from '../../core/run/state.ts';
 import { commandOf, isAction, type KeyCommand } from './key-table.ts';
@@ -58,7 +58,7 @@ export function update(state: TopState, event: TopEvent): TopState {
     case 'refused': {
       const { message, hint, unconfirmed } = event.failure;
       const { acting } = state;
-      const asked = acting && unconfirmed && acting.confirmation && askAgain(acting, message, unconfirmed);
+      const asked = acting && unconfirmed && askAgain(acting, message, unconfirmed);
       if (asked !== undefined) return { ...omit(state, 'acting'), question: asked };
       return acted(state, { tone: 'bad', text: `✗ ${[message, hint].filter((each) => each !== undefined).join(' ')}` });
     }
@@ -69,10 +69,10 @@ export function update(state: TopState, event: TopEvent): TopState {
   }
 }
 
-/** Asks for all that the operation demands, such as flags of a run that this one continues. */
-function askAgain(action: Action, message: string, { commit, found }: Unconfirmed): TopState['question'] {
-  const confirm = FLAGS.filter((each) => found.some(({ flag }) => flag === each));
-  return { text: `${safeLine(message, 400)} Confirm it?`, action: { ...action, confirmation: { confirm, commit } } };
+/** Asks for all that the operation demands of the commit that the question showed. */
+function askAgain(action: Action, message: string, unconfirmed: Unconfirmed): TopState['question'] {
+  const confirmation = confirmationOfAll(action.confirmation ?? {}, unconfirmed);
+  return confirmation && { text: `${safeLine(message, 400)} Confirm it?`, action: { ...action, confirmation } };
 }
 
 function received(state: TopState, source: TopSource, data: Partial<TopState>): TopState {

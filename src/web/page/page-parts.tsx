@@ -2,6 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { grantOf, OWNER, ROLES, type Access } from '../../core/access/access.ts';
 import type { Unconfirmed } from '../../core/failure/errors.ts';
+import { confirmationOfAll } from '../../core/review/flags.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { callServer, toRequestFailed, type RequestFailed } from './read-server.ts';
 
@@ -139,9 +140,10 @@ interface ActionButtonProps {
 /** A button that calls an operation, and shows why it failed. */
 export function ActionButton(props: ActionButtonProps): JSX.Element {
   const { label, name, path, body, question, tone, shortcut, where, onDone } = props;
-  const { busy, problem, run } = useAction(path, onDone);
+  const { busy, problem, sent, run } = useAction(path, onDone);
   const [isAsking, setAsking] = useState(false);
   const demanded = problem?.unconfirmed;
+  const confirmation = demanded && confirmationOfAll(sent ?? {}, demanded);
   const [declined, setDeclined] = useState<Unconfirmed>();
   return (
     <>
@@ -166,11 +168,11 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
       {isAsking && question !== undefined && (
         <QuestionDialog {...{ label, question, tone }} onYes={() => void run(body)} onClose={() => setAsking(false)} />
       )}
-      {problem !== undefined && demanded !== undefined && demanded !== declined && (
+      {problem !== undefined && confirmation !== undefined && demanded !== declined && (
         <QuestionDialog
           {...{ label, tone }}
           question={problem.message}
-          onYes={() => void run({ ...body, ...confirmationOfAll(demanded) })}
+          onYes={() => void run({ ...sent, ...confirmation })}
           onClose={() => setDeclined(demanded)}
         />
       )}
@@ -179,17 +181,14 @@ export function ActionButton(props: ActionButtonProps): JSX.Element {
   );
 }
 
-/** The part of a request that confirms all that the server demands, such as flags of a run that this one continues. */
-function confirmationOfAll({ commit, found }: Unconfirmed): { commit: string; confirm: string[] } {
-  return { commit, confirm: [...new Set(found.map(({ flag }) => flag))] };
-}
-
-/** Calls an operation. `busy` until it has answered. */
+/** Calls an operation. `busy` until it has answered; `sent` is the last body, also if the page has changed since. */
 export function useAction(path: string, onDone?: (result: unknown) => void) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<RequestFailed>();
+  const [sent, setSent] = useState<object>();
   const run = async (body?: object): Promise<void> => {
     setBusy(true);
+    setSent(body);
     setProblem(undefined);
     try {
       const result = await callServer(path, body);
@@ -200,7 +199,7 @@ export function useAction(path: string, onDone?: (result: unknown) => void) {
       setBusy(false);
     }
   };
-  return { busy, problem, run };
+  return { busy, problem, sent, run };
 }
 
 interface QuestionDialogProps {

@@ -117,7 +117,7 @@ function Fact({ name, children }: { name: string; children: JSX.Element['props']
 }
 
 function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Element {
-  const { runId, pull } = run;
+  const { runId, pull, tip } = run;
   const to = (name: string) => runPath(runId, `/${name}`);
   const mayControl = mayDo(person, 'control', run.user);
   const isOpen = run.status !== 'ended';
@@ -133,7 +133,7 @@ function RunActions({ run, person }: { run: RunState; person: Person }): JSX.Ele
         </a>
       )}
       {isLandable && mayDo(person, 'operate') && (
-        <ActionButton label="Land" shortcut="l" tone="good" path={to('land')} />
+        <ActionButton label="Land" shortcut="l" tone="good" path={to('land')} body={{ commit: tip }} />
       )}
       {!isOpen && canRetry(run) === true && mayControl && <ActionButton label="Retry" path={to('retry')} />}
       {isOpen && mayControl && (

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { assertConfirmed, FLAGS, flagsOf, type Flag } from '../../../src/core/review/flags.ts';
+import { assertConfirmed, confirmationOfAll, FLAGS, flagsOf, type Flag } from '../../../src/core/review/flags.ts';
 import { COMMIT, created, held, stateOf } from '../../support/journal.ts';
 
 const REF = { story: 'US-001', attempt: 1 };
@@ -58,6 +58,20 @@ describe('what halo flags', () => {
     expect(decide(['secret', 'protected'], 'f'.repeat(40))).toThrow(
       ', which is at abcdef0 now and not at fffffff, has to be confirmed',
     );
+  });
+
+  it('is asked for again only about the commit that was shown', () => {
+    const found = [
+      { run: 'r2', flag: 'binary', text: 'US-002: logo.png' },
+      { run: 'r1', flag: 'secret', text: 'US-001: k.txt' },
+      { run: 'r2', flag: 'secret', text: 'US-002: k.txt' },
+    ];
+    expect(confirmationOfAll({ commit: COMMIT, confirm: ['tests'] }, { commit: COMMIT, found })).toEqual({
+      commit: COMMIT,
+      confirm: ['secret', 'binary'],
+    });
+    for (const shown of [{ commit: 'f'.repeat(40) }, { confirm: ['secret' as const, 'binary' as const] }, {}])
+      for (const each of [found, []]) expect(confirmationOfAll(shown, { commit: COMMIT, found: each })).toBeUndefined();
   });
 
   it('is nothing in a plain change', () => {

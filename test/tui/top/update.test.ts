@@ -101,6 +101,25 @@ describe('keys', () => {
     });
   });
 
+  it.each([
+    ['no flag', []],
+    ['a flag', [{ run: DONE, flag: 'hidden', text: 'US-001: adds 1 character' }]],
+  ])('do not ask to confirm a commit that was not shown, with %s', (_, found) => {
+    for (const acting of [after(open(), 'end', 'L', 'y'), after(open(), 'down', 'a', 'y')]) {
+      const failure = {
+        message: 'The change, which is at fffffff now, has to be confirmed.',
+        hint: 'Review it.',
+        unconfirmed: { commit: 'f'.repeat(40), found },
+      };
+      const refused = after(acting, { type: 'refused', failure });
+      expect(refused.question).toBeUndefined();
+      expect(refused.acting).toBeUndefined();
+      expect(refused.notice).toEqual({ tone: 'bad', text: `✗ ${failure.message} Review it.` });
+      expect(after(refused, 'y').acting).toBeUndefined();
+      expect(refused.reload).toBe(acting.reload + 1);
+    }
+  });
+
   it('reject with a reason, and not after Esc', () => {
     const asking = after(open(), 'down', 'r', 'y');
     expect(linesOf(asking).at(-2)).toContain('Reason');
