@@ -37,7 +37,7 @@ export async function describeChange(
   return { patch, binary: mayHaveBinary ? await listBinaryPaths(request) : [] };
 }
 
-/** `mayHaveBinary`: there is a file that git shows no lines of, or one that was only moved, or the patch is cut off. */
+/** `mayHaveBinary`: git shows no lines of a file, a file was moved or has another mode, or the patch is cut off. */
 async function readPatch({ gitDir, from, to, paths }: DiffRequest): Promise<{ patch: Buffer; mayHaveBinary: boolean }> {
   assertObjectId(from, 'The older commit');
   assertObjectId(to, 'The newer commit');
@@ -61,7 +61,9 @@ async function readPatch({ gitDir, from, to, paths }: DiffRequest): Promise<{ pa
   if (ended === 'exited') {
     const patch = exitCode === 0 ? stdout : (await git(args, limits)).stdout;
     // Lines of content start with a blank or a sign.
-    const mayHaveBinary = ['\nBinary files ', '\nsimilarity index '].some((line) => patch.includes(line));
+    const mayHaveBinary = ['\nBinary files ', '\nsimilarity index ', '\nold mode '].some((line) =>
+      patch.includes(line),
+    );
     if (!mayHaveBinary) return { patch, mayHaveBinary };
     const diffAsText = () => tryGit(args.toSpliced(4, 0, '--text'), limits);
     return { patch: await showFormerTexts(patch, { gitDir, diffAsText }), mayHaveBinary };
