@@ -63,7 +63,7 @@ async function isParentMissing({ from, stores, commit }: SendRequest): Promise<b
 
 /** Makes the pack once and stores it in all stores. `without`: what they have, as arguments of `git rev-list`. */
 async function send({ from, stores, commit, keepIn }: SendRequest, without: readonly string[]): Promise<SentCommit> {
-  // With the name of a file that git itself removes from a repository after a crash.
+  // `sweepTemporary` removes files of this name after a crash, from mirrors and held repositories.
   const file = join(packsOf(from), `tmp_pack_halo_${randomBytes(6).toString('hex')}`);
   const args = ['pack-objects', '--revs', '--stdout', '--quiet', '--delta-base-offset'];
   const input = `${[commit, ...without].join('\n')}\n`;

@@ -57,6 +57,7 @@ describe('hazard 49: leftovers of git in a repository of halo', () => {
     const more = [
       leave(join(dir, 'config.lock'), 3 * MINUTE_MS),
       leave(join(dir, 'objects/ab/tmp_obj_x1'), 2 * HOUR_MS),
+      leave(join(dir, 'objects/pack/tmp_pack_halo_0123456789ab'), 2 * HOUR_MS),
     ];
     const young = [leave(join(dir, 'HEAD.lock'), 0), leave(join(dir, 'shallow.lock'), 3 * MINUTE_MS)];
     expect((await sweepTemporary(dir)).sort()).toEqual([lock, ...more].sort());
