@@ -92,6 +92,7 @@ const WORDS: { what: string; pattern: RegExp; allowed: string[]; isQuoted?: true
       'lib/fs.ts',
       // Under a temporary name, or in a folder that is.
       'gateway/registry/registry-cache.ts',
+      'git/process/git.ts',
       'store/run/compress-output.ts',
       'store/run/create-run.ts',
       'worker/repository/replace-file.ts',

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Masker } from '../../lib/secrets/masker.ts';
 import { validateChanges, type ValidatedChanges } from './change-policy.ts';
@@ -102,7 +102,8 @@ export function toFileChange({ oldMode, newMode, path }: RawChange): FileChange 
 /** Small windows, so that the mirror's packs fit into the limited address space. */
 const SMALL_WINDOWS = ['-c', 'core.packedGitWindowSize=16m', '-c', 'core.packedGitLimit=128m'];
 const MEMORY_BYTES = 3 * 1024 * 1024 * 1024;
-const HOST_FAULT = /No space left|quota exceeded|Permission denied|Read-only file system|Too many open files/i;
+const HOST_FAULT =
+  /No space left|quota exceeded|Permission denied|Read-only file system|Too many open files|Input\/output error/i;
 
 interface PackReceipt {
   quarantine: string;
@@ -112,10 +113,12 @@ interface PackReceipt {
 }
 
 /**
- * Stores and checks a hostile thin pack. Throws POLICY_VIOLATION when git rejects it, GIT_FAILED or DISK_FAILED when the
- * host is the cause, and RUN_ABORTED on the signal.
+ * Stores and checks a hostile thin pack. Throws POLICY_VIOLATION when git rejects it or is killed, GIT_FAILED or
+ * DISK_FAILED when the host is the cause, the error of the system if the file cannot be opened, and RUN_ABORTED on the
+ * signal.
  */
 async function receivePack({ quarantine, packFile, limits, signal }: PackReceipt): Promise<void> {
+  await (await open(packFile)).close();
   const args = ['index-pack', '--stdin', '--strict', '--fix-thin', `--max-input-size=${limits.packBytes}`];
   const outcome = await tryGit([...SMALL_WINDOWS, ...args], {
     gitDir: quarantine,
@@ -129,7 +132,7 @@ async function receivePack({ quarantine, packFile, limits, signal }: PackReceipt
   if (outcome.ended === 'timeout')
     throw policyViolation(undefined, `its pack took longer than ${limits.timeMs} ms to check`);
   const words = lastErrorLine(outcome.stderr) ?? 'git could not read its pack';
-  if (HOST_FAULT.test(words)) throw gitFailure(`git index-pack failed in ${quarantine}: ${words}`);
+  if (outcome.isLost || HOST_FAULT.test(words)) throw gitFailure(`git index-pack failed in ${quarantine}: ${words}`);
   throw policyViolation(undefined, `git does not accept its pack (${words})`);
 }
 

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
@@ -15,7 +16,7 @@ export interface GitOptions {
   cwd?: string;
   /** `file`: the path of a regular file. */
   input?: string | Uint8Array | { file: string };
-  /** Stdout goes to a new file at this path, and none is returned. */
+  /** Stdout goes to a new file at this path, and none is returned. If git fails, a part remains: use a temporary name. */
   outputFile?: string;
   env?: Record<string, string>;
   /** Maximum size of stdout; default 64 MiB. */
@@ -55,6 +56,8 @@ export const AT_LIMIT = 'a limit was reached';
 export interface GitOutcome {
   ended: 'exited' | 'timeout' | 'too-much-output' | 'aborted';
   exitCode: number | undefined;
+  /** It could not be run, or its end is not known: the host is the cause, whatever its input was. */
+  isLost: boolean;
   stdout: Buffer;
   stderr: string;
 }
@@ -88,12 +91,7 @@ async function runGit(args: string[], options: GitOptions): Promise<GitOutcome> 
   const result = await (isLaunchable(options) && shared !== undefined
     ? shared.launcher.run(command)
     : startProcess(command));
-  return {
-    ended: endOf(result),
-    exitCode: result.exitCode,
-    stdout: Buffer.from(result.stdout ?? new Uint8Array()),
-    stderr: Buffer.from(result.stderr ?? new Uint8Array()).toString('utf8'),
-  };
+  return { ...judge(result), stdout: Buffer.from(result.stdout ?? new Uint8Array()) };
 }
 
 interface GitStream {
@@ -110,11 +108,10 @@ export async function gitStream(args: string[], own: GitOptions = {}): Promise<G
   const { stdout, done } =
     isLaunchable(options) && shared !== undefined ? shared.launcher.stream(command) : streamProcess(command);
   const judged = done.then((result) => {
-    const ended = endOf(result);
-    const { exitCode } = result;
+    const outcome = judge(result);
+    const { ended, exitCode } = outcome;
     if (ended === 'exited' && exitCode !== undefined && (options.ok ?? [0]).includes(exitCode)) return;
-    const words = Buffer.from(result.stderr ?? new Uint8Array()).toString('utf8');
-    throw failureOf(args, { ended, exitCode, stdout: Buffer.alloc(0), stderr: words }, options);
+    throw failureOf(args, outcome, options);
   });
   // A reader receives the error, also one that begins later.
   stdout.on('error', ignore);
@@ -150,21 +147,43 @@ type GitCall = ReturnType<typeof describeCall>;
 
 function startProcess({ command, options: { outputFile, ...options }, input, signal }: GitCall, isStream = false) {
   const [program, ...args] = command;
+  const files: FileNumber[] = [];
+  const open = (path: string, flags: string) => {
+    const file = openFile(path, flags);
+    files.push(file);
+    return file;
+  };
   const isFile = typeof input === 'object' && 'file' in input;
-  const child = execa(program ?? '', args, {
-    ...options,
-    stdin: input === undefined ? 'ignore' : isFile ? input : 'pipe',
-    stdout: outputFile === undefined ? 'pipe' : { file: outputFile },
-    stderr: 'pipe',
-    encoding: 'buffer',
-    buffer: { stdout: !isStream && outputFile === undefined, stderr: true },
-    reject: false,
-    stripFinalNewline: false,
-    ...defined({ cancelSignal: signal }),
-  });
-  child.stdin?.on('error', ignore); // git may stop reading early; its exit code reports why
-  if (!isFile) child.stdin?.end(input);
-  return child;
+  try {
+    const child = execa(program ?? '', args, {
+      ...options,
+      stdin: input === undefined ? 'ignore' : isFile ? open(input.file, 'r') : 'pipe',
+      stdout: outputFile === undefined ? 'pipe' : open(outputFile, 'wx'),
+      stderr: 'pipe',
+      encoding: 'buffer',
+      buffer: { stdout: !isStream && outputFile === undefined, stderr: true },
+      reject: false,
+      stripFinalNewline: false,
+      ...defined({ cancelSignal: signal }),
+    });
+    child.stdin?.on('error', ignore); // git may stop reading early; its exit code reports why
+    if (!isFile) child.stdin?.end(input);
+    return child;
+  } finally {
+    files.forEach((file) => closeSync(file));
+  }
+}
+
+/** The types of execa know only small numbers of files; it takes all. */
+type FileNumber = 3;
+
+/** As in the small process: git itself reads and writes the file. */
+function openFile(path: string, flags: string): FileNumber {
+  try {
+    return openSync(path, flags, 0o600) as FileNumber;
+  } catch (error) {
+    throw gitFailure(`git cannot be run: ${(error as Error).message}`);
+  }
 }
 
 /** A command whose stdout is read while it runs. */
@@ -226,9 +245,23 @@ function limit(line: string[], { memoryBytes, fileBytes }: Pick<GitOptions, 'mem
 }
 
 interface ProcessResult {
+  exitCode?: number | undefined;
+  signal?: string | undefined;
+  stderr?: string | Uint8Array | undefined;
+  /** Of execa: why there is neither an exit code nor a signal. */
+  originalMessage?: string | undefined;
   timedOut: boolean;
   isMaxBuffer: boolean;
   isCanceled: boolean;
+}
+
+function judge(result: ProcessResult): Omit<GitOutcome, 'stdout'> {
+  const { exitCode, signal, originalMessage } = result;
+  const ended = endOf(result);
+  const isLost = ended === 'exited' && exitCode === undefined && signal === undefined;
+  const words = Buffer.from(result.stderr ?? new Uint8Array()).toString('utf8');
+  const stderr = isLost && words === '' ? `error: ${originalMessage ?? 'it could not be run'}` : words;
+  return { ended, exitCode, isLost, stderr };
 }
 
 function endOf(result: ProcessResult): GitOutcome['ended'] {
@@ -238,7 +271,7 @@ function endOf(result: ProcessResult): GitOutcome['ended'] {
 }
 
 /** The error of a git command that did not end as it should. */
-export function failureOf(args: string[], outcome: GitOutcome, options: GitOptions): HaloError {
+export function failureOf(args: string[], outcome: Omit<GitOutcome, 'stdout'>, options: GitOptions): HaloError {
   const command = `git ${args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '-c') ?? args[0] ?? ''}`;
   if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was cancelled.`);
   if (outcome.ended === 'timeout') {

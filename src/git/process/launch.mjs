@@ -74,16 +74,16 @@ function run({ id, command: [program, ...args], options, input }) {
     child[name].on('data', (chunk) => {
       if (left >= 0) chunks.push(chunk.subarray(0, left));
       left -= chunk.length;
-      if (left >= 0 || isStream) return;
+      if (left >= 0) return;
       child[name].destroy();
       stop('isMaxBuffer');
     });
   }
   child.once('error', fail);
-  child.once('close', (code) => {
+  child.once('close', (code, signal) => {
     if (!running.has(id)) return;
     const [stdout, stderr] = Object.values(output).map((chunks) => Buffer.concat(chunks));
-    answer({ exitCode: code ?? undefined, stdout, stderr });
+    answer({ exitCode: code ?? undefined, signal: signal ?? undefined, stdout, stderr });
   });
   if (!child.stdin) return;
   child.stdin.on('error', () => undefined); // git may stop reading early; its exit code reports why

@@ -27,8 +27,9 @@ interface LaunchOptions {
 
 /** What execa returns for a command, as far as it is used. */
 interface LaunchResult {
-  /** Undefined if a signal ended it, or if it could not be started. */
+  /** Undefined if a signal ended it. Without a signal as well, it could not be run, or its end is not known. */
   exitCode?: number | undefined;
+  signal?: string | undefined;
   stdout?: Uint8Array | undefined;
   stderr?: Uint8Array | undefined;
   timedOut: boolean;

@@ -1,20 +1,28 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Launcher } from '../../../src/git/process/launcher.ts';
-import { git, gitStream, gitText, openGitLauncher, tryGit } from '../../../src/git/process/git.ts';
+import { AT_LIMIT, git, gitStream, gitText, openGitLauncher, tryGit } from '../../../src/git/process/git.ts';
 import { makeRepo } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { leaveGitLauncher, shareGitLauncher } from '../../support/suite/git-launcher.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../src/git/process/launch.mjs');
 
 let launcher: { close(): void };
 beforeEach(() => void (launcher = openGitLauncher()));
 afterEach(() => launcher.close());
+
+/** Until the end of the test, git runs as a child of this process. */
+function leaveAll(): void {
+  launcher.close();
+  leaveGitLauncher();
+  onTestFinished(shareGitLauncher);
+}
 
 const processes = () => execFileSync('ps', ['-ww', '-eo', 'pid=,ppid=,args='], { encoding: 'utf8' });
 
@@ -140,15 +148,32 @@ describe('a stream', () => {
   });
 });
 
-it('writes output to a new file, and reports a file that it cannot open', async () => {
-  const dir = tempDir();
-  const [input, outputFile] = [join(dir, 'in'), join(dir, 'out')];
-  writeFileSync(input, 'content');
-  const args = ['hash-object', '--stdin'];
-  expect((await git(args, { input: { file: input }, outputFile })).stdout).toHaveLength(0);
-  expect(readFileSync(outputFile, 'utf8')).toBe('6b584e8ece562ebffc15d38808cd6b98fc3d97ea\n');
-  await expect(git(args, { input: { file: input }, outputFile })).rejects.toThrow('EEXIST');
-  await expect(git(args, { input: { file: join(dir, 'none') } })).rejects.toThrow('ENOENT');
+describe.each([
+  { name: 'in the process', enter: () => undefined },
+  { name: 'without it', enter: leaveAll },
+])('git, $name', ({ enter }) => {
+  it('writes output to a new private file, and reports a file that it cannot open', async () => {
+    enter();
+    const dir = tempDir();
+    const [input, outputFile] = [join(dir, 'in'), join(dir, 'out')];
+    writeFileSync(input, 'content');
+    const args = ['hash-object', '--stdin'];
+    expect((await git(args, { input: { file: input }, outputFile })).stdout).toHaveLength(0);
+    expect(readFileSync(outputFile, 'utf8')).toBe('6b584e8ece562ebffc15d38808cd6b98fc3d97ea\n');
+    expect(statSync(outputFile).mode & 0o777).toBe(0o600);
+    const refused = (why: string) => ({ code: 'GIT_FAILED', message: expect.stringContaining(why) as string });
+    const again = git(args, { input: { file: input }, outputFile });
+    await expect(again).rejects.toMatchObject(refused('EEXIST'));
+    await expect(git(args, { input: { file: join(dir, 'none') } })).rejects.toMatchObject(refused('ENOENT'));
+  });
+
+  it('ends a stream if it prints too many messages', async () => {
+    enter();
+    const alias = 'alias.noise=!head -c 2000000 /dev/zero >&2';
+    const { stdout, done } = await gitStream(['-c', alias, 'noise']);
+    stdout.resume();
+    await expect(done).rejects.toMatchObject({ code: 'GIT_FAILED', cause: AT_LIMIT });
+  });
 });
 
 it('ends with the process that started it, also after kill -9, and ends the command that it runs', async () => {
