@@ -6,6 +6,22 @@ export interface LargeFile {
   bytes: number;
 }
 
+/** What an import notes of the files of a change: fields of its event, and of the story until the next import. */
+export interface NotedFiles {
+  /** Files that the last attempt made large. */
+  large?: LargeFile[];
+  /** Lock files that the last attempt added, changed or removed. */
+  locks?: string[];
+  /** Files of the last attempt whose content no diff shows. */
+  binary?: string[];
+}
+
+export const NOTED_FILES = Object.keys({
+  large: true,
+  locks: true,
+  binary: true,
+} satisfies Record<keyof NotedFiles, true>) as (keyof NotedFiles)[];
+
 /** Larger files are reported: the limit of pre-commit's check-added-large-files. */
 export const LARGE_BYTES = 500 * 1024;
 

@@ -311,9 +311,9 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
     is: [],
     lines: (event) =>
       [
-        ...(event.large.length === 0 ? [] : [describeLargeFiles(event.large)]),
-        ...((event.binary ?? []).length === 0 ? [] : [describeBinaryFiles(event.binary ?? [])]),
-        ...(event.locks.length === 0 ? [] : [describeLockFiles(event.locks)]),
+        ...(event.large?.length ? [describeLargeFiles(event.large)] : []),
+        ...(event.binary?.length ? [describeBinaryFiles(event.binary)] : []),
+        ...(event.locks?.length ? [describeLockFiles(event.locks)] : []),
       ].map((text) => ({ label: 'import', tone: 'warn' as const, text: `warning: ${text}` })),
   },
   'tests.judged': {

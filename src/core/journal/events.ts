@@ -5,7 +5,7 @@ import type { Breaker, FailureSign } from '../failure/breaker.ts';
 import type { FailureCause, FailureClass, LimitKey, RetryRule } from '../failure/failure.ts';
 import type { FallbackModel, KeyPause } from '../failure/model-use.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
-import type { LargeFile } from '../noted-files.ts';
+import type { NotedFiles } from '../noted-files.ts';
 import type { IssueStatus } from '../issues/issue-source.ts';
 import type { Prd } from '../prd/prd.ts';
 import type { CheckedClaim } from '../review/criteria.ts';
@@ -224,7 +224,7 @@ export type JournalEntry =
   /** The story adds hidden characters to text files. */
   | ({ type: 'hidden.added'; hidden: HiddenPlaces } & AttemptRef)
   /** The story adds large files or changes lock files; the lists may be truncated. */
-  | ({ type: 'files.noted'; large: LargeFile[]; locks: string[]; binary?: string[] } & AttemptRef)
+  | ({ type: 'files.noted' } & NotedFiles & AttemptRef)
   /** About the tests of the story. */
   | (TestsEntry & AttemptRef)
   /** The agent's claims about the criteria; `reported`: whether the gates named their tests. */

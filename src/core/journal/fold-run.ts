@@ -1,4 +1,5 @@
 import { addUsage } from '../agent.ts';
+import { NOTED_FILES, type NotedFiles } from '../noted-files.ts';
 import { foldPulls } from '../pulls/pull-state.ts';
 import { joinRestored } from '../review/restored-paths.ts';
 import { findStoryFindings } from '../review/story-findings.ts';
@@ -126,15 +127,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return withStory(next, event.story, (story) => ({ ...story, restored: joinRestored(story.restored, event) }));
     case 'hidden.added':
       return withStory(next, event.story, (story) => ({ ...story, hidden: event.hidden }));
-    case 'files.noted': {
-      const { large, locks, binary } = event;
-      return withStory(next, event.story, (story) => ({
-        ...story,
-        large,
-        locks,
-        ...(binary !== undefined && { binary }),
-      }));
-    }
+    case 'files.noted':
+      return withStory(next, event.story, (story) => ({ ...story, ...noted(event) }));
     case 'secrets.suspected': {
       const { suspects } = event;
       return withStory(next, event.story, (story) => ({
@@ -307,7 +301,11 @@ function withoutOtherTests(story: StoryState, verdict: Verdict): StoryState {
 }
 
 function withoutAdditions(story: StoryState): StoryState {
-  return omit(story, 'hidden', 'suspects', 'guarded', 'binary', 'large', 'locks');
+  return omit(story, 'hidden', 'suspects', 'guarded', ...NOTED_FILES);
+}
+
+function noted(event: NotedFiles): NotedFiles {
+  return Object.fromEntries(NOTED_FILES.filter((key) => event[key] !== undefined).map((key) => [key, event[key]]));
 }
 
 /** The paths for which a commit is held; those with possible secrets have a finding of their own. */

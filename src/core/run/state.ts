@@ -7,7 +7,7 @@ import type { StopReason } from '../failure/stop-reason.ts';
 import type { HeldCommit } from '../journal/events.ts';
 import type { Submission } from '../journal/run-created.ts';
 import type { Phase } from '../journal/phase.ts';
-import type { LargeFile } from '../noted-files.ts';
+import type { NotedFiles } from '../noted-files.ts';
 import type { KeptTests, LockedTests, TestProblem } from '../review/tests-first.ts';
 import type { Restored } from '../review/restored-paths.ts';
 import type { FailedTests } from '../test-report/failed-tests.ts';
@@ -97,7 +97,7 @@ interface RunFailures {
   breaker?: string;
 }
 
-export interface StoryState extends StoryFailures, StoryReplies, StoryModel {
+export interface StoryState extends StoryFailures, StoryReplies, StoryModel, NotedFiles {
   id: string;
   key: string;
   title: string;
@@ -141,12 +141,6 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel {
   suspects?: { path: string; names: string[] }[];
   /** Protected paths that the last attempt changed, which a person was asked about. */
   guarded?: string[];
-  /** Files of the last attempt whose content no diff shows. */
-  binary?: string[];
-  /** Large files of the last attempt. */
-  large?: LargeFile[];
-  /** Lock files that the last attempt added, changed or removed. */
-  locks?: string[];
   /** Path below the attempt of the log of the last failed setup or gate command of the last attempt. */
   failedLog?: string;
   /** The failed tests of that gate, if its output names them. */
