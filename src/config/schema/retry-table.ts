@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RETRY_RULES, type RetryRule } from '../../core/failure/failure.ts';
-import { UNANSWERED } from '../../core/run/questions.ts';
+import { UNANSWERED, UNANSWERED_CHOICES } from '../../core/run/questions.ts';
 import { key } from './key-metadata.ts';
 import { ANYONE, needsRight, owner } from '../trust/key-trust.ts';
 import { Duration, oneOf, wholeNumber } from './values.ts';
@@ -132,11 +132,11 @@ export const AnswersTable = z.strictObject({
     needsRight('answer'),
   ),
   default: key(
-    oneOf(...UNANSWERED),
+    oneOf(...UNANSWERED_CHOICES),
     [
       'word',
       'fail',
-      'After the deadline: `first-option` takes the first option that the agent proposed, or fails the story if there is none; `fail` fails it; `skip` continues without it.',
+      `After the deadline: ${UNANSWERED_CHOICES.map((choice) => `\`${choice}\` ${UNANSWERED[choice].help}`).join('; ')}.`,
     ],
     needsRight('answer'),
   ),

@@ -110,8 +110,12 @@ function answerQuestion(
 function expire(story: StoryState, { at, then }: ControlEvent & { type: 'question.expired' }): StoryState {
   const summary = `not answered in time: ${story.summary ?? ''}`;
   const asked = omit(story, 'question');
-  if (then === 'skip') return markCancelled(asked, summary, at);
-  return { ...asked, progress: 'failed', summary, endedAt: at, lastFailure: { class: 'story', rule: 'halt' } };
+  switch (then) {
+    case 'skip':
+      return markCancelled(asked, summary, at);
+    case 'fail':
+      return { ...asked, progress: 'failed', summary, endedAt: at, lastFailure: { class: 'story', rule: 'halt' } };
+  }
 }
 
 /** The story with feedback on its commit, and fresh attempts. A commit that has landed is part of their base. */

@@ -9,6 +9,7 @@ import { dateTime } from '../retention/retention.ts';
 import { describeRestored } from '../review/restored-paths.ts';
 import { describeTestProblem } from '../review/tests-first.ts';
 import { PROGRESS } from '../run/progress.ts';
+import { UNANSWERED } from '../run/questions.ts';
 import { unmarkedText } from '../run/unmarked-stories.ts';
 import { failedTestsLines } from '../test-report/failed-tests.ts';
 import { hasLostTests, testsText } from '../test-report/test-report.ts';
@@ -416,7 +417,7 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
       {
         label: 'story',
         tone: 'bad',
-        text: `EXPIRED   the question was not answered in time: the story ${event.then === 'fail' ? 'fails' : 'is left out'}`,
+        text: `EXPIRED   the question was not answered in time: the story ${UNANSWERED[event.then].expired}`,
       },
     ],
   },

@@ -1,9 +1,23 @@
 import type { FailureCause } from '../failure/failure.ts';
 import type { Feedback, KeptWork } from '../review/feedback.ts';
 
-/** What happens to a question that is not answered in time: halo chooses the first option, or the story fails or is left out. */
-export const UNANSWERED = ['first-option', 'fail', 'skip'] as const;
-export type Unanswered = (typeof UNANSWERED)[number];
+/**
+ * What happens to a question that is not answered in time, as values of `answers.default`. `help`: of the setting; `says`: as
+ * a sentence before the deadline; `expired`: what logs say of the story afterwards. The first option is an answer, so its
+ * question does not expire.
+ */
+export const UNANSWERED = {
+  'first-option': {
+    help: 'takes the first option that the agent proposed, or fails the story if there is none',
+    says: 'halo takes option 1',
+  },
+  fail: { help: 'fails it', says: 'the story fails', expired: 'fails' },
+  skip: { help: 'continues without it', says: 'the run continues without the story', expired: 'is left out' },
+} as const satisfies Record<string, { help: string; says: string; expired?: string }>;
+
+export type Unanswered = keyof typeof UNANSWERED;
+
+export const UNANSWERED_CHOICES = Object.keys(UNANSWERED) as [Unanswered, ...Unanswered[]];
 
 /** What belongs to the question with which an attempt ended, in addition to its text. */
 export interface AskedQuestion {
@@ -47,18 +61,12 @@ export interface StoryReplies {
   kept?: KeptWork;
 }
 
-const AFTERWARDS: Record<Unanswered, string> = {
-  'first-option': 'halo takes option 1',
-  fail: 'the story fails',
-  skip: 'the run continues without the story',
-};
-
 /** The options of the question that a story asks, and what happens without an answer, a line each. */
 export function questionLines(story: StoryReplies & { progress: string; held?: unknown }): string[] {
   const { options = [], until, unanswered = 'fail' } = story.question ?? {};
   if (!isQuestion(story)) return [];
   const then = unanswered === 'first-option' && options.length === 0 ? 'fail' : unanswered;
-  const limit = until === undefined ? [] : [`Without an answer until ${until}, ${AFTERWARDS[then]}.`];
+  const limit = until === undefined ? [] : [`Without an answer until ${until}, ${UNANSWERED[then].says}.`];
   return [...options.map((option, index) => `${index + 1}. ${option}`), ...limit];
 }
 
