@@ -482,6 +482,11 @@ describe('nextSteps', () => {
       ],
     ],
     [
+      'a setup command that failed',
+      { failure: { class: 'environment', rule: 'halt', cause: 'setup-failed', sign: MISSING_PROGRAM } },
+      ['halo check: try setup and gates without an agent', 'halo retry r1: retry, with fresh attempts'],
+    ],
+    [
       'a base that is broken',
       { failure: { class: 'environment', rule: 'halt', cause: 'base-broken', sign: MISSING_PROGRAM } },
       [

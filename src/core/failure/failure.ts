@@ -22,43 +22,103 @@ export type FailureClass = (typeof FAILURE_CLASSES)[number];
 export const RETRY_RULES = ['hint', 'fresh', 'wait', 'halt'] as const;
 export type RetryRule = (typeof RETRY_RULES)[number];
 
+/** What follows from a cause. */
+interface CauseRow extends FailureKind {
+  /** The displayed reason; undefined: the stop reason. */
+  reason?: string;
+  /** What to change before a retry can succeed, and the setting that changes it. */
+  once?: { set?: string; why: string };
+  /** What to change in the repository or in settings that are fixed for the run, before a new run can succeed. */
+  repair?: string;
+  /** Whether a failed command fails without the agent's work, too; undefined: if the class is `environment`. */
+  withoutAgent?: boolean;
+  /** What may help: a different wording of the PRD, or what `halo doctor` finds on the machine. */
+  helps?: 'wording' | 'doctor';
+  /** Only the summary identifies what failed, not the cause. */
+  varied?: true;
+}
+
+const REPAIR_BASE = 'repairing the gate or the repository and committing it';
+
 /** Causes that refine a stop reason: each has a class, and some a rule that configuration cannot change. */
 const CAUSES = {
-  'gave-up': { class: 'story' },
+  'gave-up': { class: 'story', reason: 'AGENT_GAVE_UP', helps: 'wording' },
   /** The agent reported success but changed no files. */
-  'no-changes': { class: 'agent' },
+  'no-changes': { class: 'agent', reason: 'NO_CHANGES', helps: 'wording' },
   /** The agent printed or stored more than `[limits]` allows. */
-  'agent-overflow': { class: 'agent' },
-  'context-overflow': { class: 'story', rule: 'fresh' },
+  'agent-overflow': { class: 'agent', reason: 'LIMIT_REACHED' },
+  'context-overflow': { class: 'story', rule: 'fresh', helps: 'wording' },
   /** The session that writes tests changed other files. */
   'other-files': { class: 'tests' },
   'permission-denied': { class: 'policy', rule: 'halt' },
   // Each retry would show the agent whether its guess is closer.
   'known-secret': { class: 'policy', rule: 'halt' },
-  'disk-floor': { class: 'environment' },
+  'disk-floor': { class: 'environment', helps: 'doctor' },
+  /** A setup command before the agent did not exit 0, for an unknown reason. */
+  'setup-failed': { class: 'environment', reason: 'SETUP_FAILED', varied: true },
   /** The gate fails on the base commit in the same way, so another attempt would probably fail, too. */
-  'base-broken': { class: 'environment', rule: 'halt' },
+  'base-broken': {
+    ...{ class: 'environment', rule: 'halt', reason: 'BASE_BROKEN', repair: REPAIR_BASE },
+    once: { set: 'tests.broken_base=retry', why: 'retry on the same commit, and let the agent repair it' },
+  },
   /** The gate fails on the base commit, too, but in another way, or the configuration wants the agent to repair it. */
-  'base-fails': { class: 'gate' },
+  'base-fails': { class: 'gate', repair: REPAIR_BASE, withoutAgent: true },
   /** Neither the image nor setup provides a command. */
-  'program-missing': { class: 'environment', rule: 'halt' },
+  'program-missing': {
+    ...{ class: 'environment', rule: 'halt', reason: 'PROGRAM_MISSING' },
+    repair: 'correcting setup or the gate in halo.toml',
+    once: { set: 'image=…', why: 'retry in an image that has the program' },
+  },
   /** Setup needs a host that the configuration does not allow. */
-  'network-missing': { class: 'environment', rule: 'halt' },
-  misconfigured: { class: 'environment', rule: 'halt' },
-  'server-away': { class: 'infrastructure' },
+  'network-missing': { class: 'environment', rule: 'halt', reason: 'NETWORK_MISSING' },
+  misconfigured: { class: 'environment', rule: 'halt', helps: 'doctor' },
+  'server-away': { class: 'infrastructure', helps: 'doctor' },
   /** The repository existed when the run was submitted. */
   'repository-away': { class: 'infrastructure' },
-  'worker-died': { class: 'infrastructure', rule: 'halt' },
-  'key-refused': { class: 'provider', rule: 'halt' },
-  'not-paid': { class: 'provider', rule: 'halt' },
-  'unknown-model': { class: 'provider', rule: 'halt' },
-  'rate-limited': { class: 'provider' },
+  'worker-died': { class: 'infrastructure', rule: 'halt', helps: 'doctor' },
+  'key-refused': {
+    ...{ class: 'provider', rule: 'halt', reason: 'KEY_REFUSED' },
+    once: { why: 'retry, after fixing the key; a worker reads variables only at its start' },
+  },
+  'not-paid': {
+    ...{ class: 'provider', rule: 'halt', reason: 'ACCOUNT_NOT_PAID' },
+    once: { why: 'retry, after paying for the account' },
+  },
+  'unknown-model': {
+    ...{ class: 'provider', rule: 'halt', reason: 'MODEL_UNKNOWN' },
+    once: { set: 'model.name=…', why: 'retry with another model' },
+  },
+  'rate-limited': {
+    ...{ class: 'provider', reason: 'RATE_LIMITED' },
+    once: { why: 'retry, when the provider accepts requests again' },
+  },
   /** The model allows no request for longer than `retry.max_wait`. */
-  'pause-too-long': { class: 'provider', rule: 'halt' },
-  'provider-failed': { class: 'provider' },
-  unreachable: { class: 'provider' },
-} as const satisfies Record<string, { class: FailureClass; rule?: RetryRule }>;
+  'pause-too-long': {
+    ...{ class: 'provider', rule: 'halt' },
+    once: { set: 'retry.max_wait=…', why: 'retry, and wait for longer: enter a duration' },
+  },
+  'provider-failed': {
+    ...{ class: 'provider', reason: 'PROVIDER_FAILED' },
+    once: { why: 'retry, when the provider works' },
+  },
+  unreachable: {
+    ...{ class: 'provider', reason: 'PROVIDER_UNREACHABLE' },
+    once: { why: 'retry, when the provider can be reached' },
+  },
+} as const satisfies Record<string, CauseRow>;
 export type FailureCause = keyof typeof CAUSES;
+export const FAILURE_CAUSES = Object.keys(CAUSES) as FailureCause[];
+
+/** The row of a known cause. */
+export function causeRow(cause: FailureCause | undefined): CauseRow | undefined {
+  return cause === undefined ? undefined : CAUSES[cause];
+}
+
+/** Whether a command with this cause fails without the agent's work, too. */
+export function failsWithoutAgent(cause: FailureCause | undefined): boolean {
+  const row = causeRow(cause);
+  return row?.withoutAgent ?? row?.class === 'environment';
+}
 
 /** The setting whose limit ended an attempt. A rate, as in `rate.my-model.rph`, is fixed when its run is created. */
 export type LimitKey = `limits.${string}` | `budget.${string}` | `rate.${string}.rph`;

@@ -3,6 +3,7 @@ import { attemptName } from '../journal/fold-failures.ts';
 import type { RunState } from '../run/state.ts';
 import { addSign, errorSignature, findTripReason, type BreakerPolicy, type FailureSign } from './breaker.ts';
 import {
+  causeRow,
   classifyFailure,
   decideRetry,
   isStoryFailure,
@@ -53,8 +54,11 @@ export function judgeFailure(
   const decision = failed.conflicts === undefined ? decideForStory(state, failed, policies.retry) : RETRY_IMMEDIATELY;
   const denied = decision.class === 'policy' || cause === 'key-refused' || failed.denied !== undefined;
   const sign: FailureNote['sign'] = {
-    // A story's failures can have many reasons per cause; failures of its environment have one.
-    error: cause === undefined || isStoryFailure(decision.class) ? `${stopReason}: ${errorSignature(summary)}` : cause,
+    // A story's failures can have many reasons per cause; most causes in its environment have one.
+    error:
+      cause === undefined || causeRow(cause)?.varied || isStoryFailure(decision.class)
+        ? `${stopReason}: ${errorSignature(summary)}`
+        : cause,
     changed,
     denied,
     kind: decision.class,

@@ -1,5 +1,5 @@
 import { errorSignature } from '../failure/breaker.ts';
-import type { FailureCause, FailureClass } from '../failure/failure.ts';
+import { causeRow, type FailureCause, type FailureClass } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { AttemptReader } from '../journal/attempts.ts';
 import type { AttemptRef, FailureNote, JournalEvent } from '../journal/events.ts';
@@ -100,9 +100,9 @@ export class FailureReader {
   }
 }
 
-/** A command of setup or a gate failed for a reason that is not known: another repository has other commands. */
+/** A command of setup or a gate failed for a reason that no cause identifies: another repository has other commands. */
 function isOfRepository({ stopReason, cause }: AttemptFailure): boolean {
-  return stopReason === 'GATE_FAILED' && cause === undefined;
+  return stopReason === 'GATE_FAILED' && (causeRow(cause)?.varied ?? cause === undefined);
 }
 
 /**

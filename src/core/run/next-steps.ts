@@ -1,4 +1,4 @@
-import type { FailureCause } from '../failure/failure.ts';
+import { causeRow, failsWithoutAgent } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { safeLine, printableShellWord } from '../text/safe-text.ts';
 import { logOptionFor } from '../transcript/excerpt.ts';
@@ -123,28 +123,10 @@ function answering({ id, question }: StoryState, runId: string): NextStep {
 
 /** Failures of the environment, which `halo doctor` may find. */
 function isOfMachine({ stopReason }: RunState, story: StoryState | undefined): boolean {
-  const causes: (FailureCause | undefined)[] = ['disk-floor', 'misconfigured', 'worker-died', 'server-away'];
   const reasons: (StopReason | undefined)[] = ['INFRASTRUCTURE', 'MISSING_DEPENDENCY'];
-  return (
-    causes.includes(story?.lastFailure?.cause) || reasons.includes(stopReason) || reasons.includes(story?.stopReason)
-  );
+  const doctor = causeRow(story?.lastFailure?.cause)?.helps === 'doctor';
+  return doctor || reasons.includes(stopReason) || reasons.includes(story?.stopReason);
 }
-
-/** What to change before a retry can succeed, and the setting that changes it. */
-const ONCE: Partial<Record<FailureCause, { set?: string; why: string }>> = {
-  'key-refused': { why: 'retry, after fixing the key; a worker reads variables only at its start' },
-  'not-paid': { why: 'retry, after paying for the account' },
-  'unknown-model': { set: 'model.name=…', why: 'retry with another model' },
-  'pause-too-long': { set: 'retry.max_wait=…', why: 'retry, and wait for longer: enter a duration' },
-  'rate-limited': { why: 'retry, when the provider accepts requests again' },
-  'provider-failed': { why: 'retry, when the provider works' },
-  unreachable: { why: 'retry, when the provider can be reached' },
-  'base-broken': {
-    set: 'tests.broken_base=retry',
-    why: 'retry on the same commit, and let the agent repair it',
-  },
-  'program-missing': { set: 'image=…', why: 'retry in an image that has the program' },
-};
 
 /** For an ended run: how to run its remaining stories. */
 function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextStep[] {
@@ -166,7 +148,7 @@ function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextSt
   // Rates are fixed, too.
   if (limit?.startsWith('rate.')) return [fresh('raising rph in [rate] of config.toml')];
   const repair = repairOf(stuck);
-  const once = cause === undefined ? undefined : ONCE[cause];
+  const once = causeRow(cause)?.once;
   // The user chooses the value.
   const set = limit === undefined ? once?.set : `${limit}=…`;
   const plain = stopReason === 'USER_ABORT' ? 'continue with the open stories' : 'retry, with fresh attempts';
@@ -177,7 +159,7 @@ function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextSt
       : 'continue, after making the PRD clearer';
   return [
     ...(isOfText(stuck) ? [{ do: 'replan', runId, why: clear } as const] : []),
-    ...(failsWithoutAgent(stuck) && state.repo.source.startsWith('/') ? [check] : []),
+    ...(isOfBase(stuck) && state.repo.source.startsWith('/') ? [check] : []),
     ...(repair === undefined ? [] : [fresh(repair)]),
     ...(failsItsTests(stuck)
       ? [{ do: 'new tests', runId, why: 'let other tests be written, if these cannot be met' } as const]
@@ -193,11 +175,7 @@ function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextSt
 
 /** What to change in the repository or its settings, which are fixed for the run. */
 function repairOf(story: StoryState | undefined): string | undefined {
-  if (!failsWithoutAgent(story)) return undefined;
-  const { cause } = story?.lastFailure ?? {};
-  if (cause === 'base-broken' || cause === 'base-fails')
-    return 'repairing the gate or the repository and committing it';
-  return cause === 'program-missing' ? 'correcting setup or the gate in halo.toml' : undefined;
+  return isOfBase(story) ? causeRow(story?.lastFailure?.cause)?.repair : undefined;
 }
 
 /** Whether a different wording of the PRD may help. */
@@ -205,14 +183,12 @@ function isOfText(story: StoryState | undefined): boolean {
   if (story?.progress === 'needs_human') return true;
   const { stopReason, lastFailure } = story ?? {};
   const reasons: (StopReason | undefined)[] = ['APPROVAL_DENIED', 'POLICY_VIOLATION', 'TESTS_NOT_RED', 'TESTS_MISSING'];
-  const causes: (FailureCause | undefined)[] = ['gave-up', 'no-changes', 'context-overflow'];
-  return reasons.includes(stopReason) || causes.includes(lastFailure?.cause);
+  return reasons.includes(stopReason) || causeRow(lastFailure?.cause)?.helps === 'wording';
 }
 
 /** Whether no work on the story was the reason: setup failed, or a gate that fails on the base commit as well. */
-function failsWithoutAgent(story: StoryState | undefined): boolean {
-  if (story?.stopReason !== 'GATE_FAILED') return false;
-  return story.lastFailure?.class === 'environment' || story.lastFailure?.cause === 'base-fails';
+function isOfBase(story: StoryState | undefined): boolean {
+  return story?.stopReason === 'GATE_FAILED' && failsWithoutAgent(story.lastFailure?.cause);
 }
 
 /** Whether an implementation failed after the tests of the story were locked. */

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { describeUnreachable, NETWORK_UNREACHABLE } from '../../core/command-needs.ts';
+import type { FailureCause } from '../../core/failure/failure.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import { formatConfigDuration } from '../../lib/units.ts';
 import type { EndedCommand } from '../workspace/run-commands.ts';
@@ -14,13 +15,20 @@ import {
 
 type Failed = Pick<EndedCommand, 'kind' | 'command' | 'exit' | 'tail' | 'egress'>;
 
+interface Judging {
+  /** Whether a story may have changed the tree. */
+  touched: boolean;
+  /** The cause of an exit that nothing else explains. */
+  cause?: FailureCause | undefined;
+}
+
 const MAX_REASONS = 3;
 
 /**
  * Throws AttemptEnded, with what is known of the cause, unless the command exited 0. On a tree that no story has
  * `touched`, a program that is not found is missing from the image.
  */
-export function assertCommandPassed(config: Config, ended: Failed, { touched }: { touched: boolean }): void {
+export function assertCommandPassed(config: Config, ended: Failed, { touched, cause }: Judging): void {
   const { kind, command, exit, tail, egress } = ended;
   const what = `${kind} \`${command}\``;
   const unreachable = kind === 'setup' && !touched ? explainUnreachable(config, ended) : undefined;
@@ -32,7 +40,7 @@ export function assertCommandPassed(config: Config, ended: Failed, { touched }: 
   if (program !== undefined && !touched) throw programMissing(program, { what, image: config.image, tail });
   const refusals = [...(egress?.channel.refusals ?? [])].slice(0, MAX_REASONS);
   const why = [...unreached, `${kind} ${describeExit(exit, config.limits, tail)}`, ...refusals].join('; ');
-  throw attemptFailed('GATE_FAILED', `${why}: \`${command}\``, tail);
+  throw withCause(cause, attemptFailed('GATE_FAILED', `${why}: \`${command}\``, tail));
 }
 
 /** The distinct reasons why requests of the command failed. */

@@ -36,6 +36,7 @@ describe('judgeFailure', () => {
     ['INVALID_OUTPUT', 'no-changes', { class: 'agent', rule: 'hint' }],
     ['GATE_FAILED', 'base-broken', { class: 'environment', rule: 'halt' }],
     ['GATE_FAILED', 'base-fails', { class: 'gate', rule: 'hint' }],
+    ['GATE_FAILED', 'setup-failed', { class: 'environment', rule: 'hint' }],
     ['ENGINE_ERROR', 'context-overflow', { class: 'story', rule: 'fresh' }],
     ['ENGINE_ERROR', 'rate-limited', { class: 'provider', rule: 'wait' }],
     ['ENGINE_ERROR', 'permission-denied', { class: 'policy', rule: 'halt' }],
@@ -43,6 +44,13 @@ describe('judgeFailure', () => {
     ['BUDGET_EXCEEDED', undefined, { class: 'budget', rule: 'halt' }],
   ])('%s with the cause %s is classified', (stopReason, cause, failure) => {
     expect(judge({ stopReason, cause }).failure).toMatchObject(failure);
+  });
+
+  it('identifies a failure of the environment by its cause, but one of setup by its summary', () => {
+    const signOf = (cause: FailureCause) =>
+      judge({ stopReason: 'GATE_FAILED', cause, summary: 'a' }).failure.sign.error;
+    expect(signOf('base-broken')).toBe('base-broken');
+    expect(signOf('setup-failed')).toBe('GATE_FAILED: a');
   });
 
   it('schedules a retry with its time and the first line of the reason', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { FailureCause, FailureClass } from '../../../src/core/failure/failure.ts';
+import { causeRow, FAILURE_CAUSES, type FailureCause, type FailureClass } from '../../../src/core/failure/failure.ts';
 import { plainReason } from '../../../src/core/failure/plain-reason.ts';
 import type { StopReason } from '../../../src/core/failure/stop-reason.ts';
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,9 @@ const docs = readFileSync(new URL('../../../docs/stop-reasons.md', import.meta.u
 
 it.each<[StopReason, FailureClass | undefined, FailureCause | undefined, string]>([
   ['GATE_FAILED', 'gate', undefined, 'GATE_FAILED'],
-  ['GATE_FAILED', 'environment', undefined, 'SETUP_FAILED'],
+  ['GATE_FAILED', 'environment', 'setup-failed', 'SETUP_FAILED'],
+  // Not every failed command of the environment is one of setup.
+  ['GATE_FAILED', 'environment', undefined, 'GATE_FAILED'],
   ['GATE_FAILED', 'environment', 'program-missing', 'PROGRAM_MISSING'],
   ['TIMEOUT', 'environment', 'network-missing', 'NETWORK_MISSING'],
   ['INVALID_OUTPUT', 'agent', 'no-changes', 'NO_CHANGES'],
@@ -22,4 +24,11 @@ it.each<[StopReason, FailureClass | undefined, FailureCause | undefined, string]
   const failure = whose === undefined ? undefined : { class: whose, cause };
   expect(plainReason(reason, failure)).toBe(word);
   expect(docs).toContain(`\`${word}\``);
+});
+
+it.each(FAILURE_CAUSES)('the cause %s has its words, and the documentation lists them', (cause) => {
+  const { class: of, reason } = causeRow(cause)!;
+  const word = plainReason('GATE_FAILED', { class: of, cause });
+  expect(word).toBe(reason ?? 'GATE_FAILED');
+  expect(docs).toMatch(new RegExp(`^\\| \`${word}\` +\\|`, 'm'));
 });

@@ -3,6 +3,9 @@ import { resolveConfig } from '../../../src/config/resolve.ts';
 import { failureSign, resolveBrokenBase, type BrokenBaseMode } from '../../../src/core/failure/broken-base.ts';
 import type { FailedTests } from '../../../src/core/test-report/failed-tests.ts';
 import type { SandboxExit } from '../../../src/sandbox/sandbox.ts';
+import type { SandboxContext } from '../../../src/worker/attempt/open-attempt.ts';
+import { recordSetup } from '../../../src/worker/attempt/phases/run-setup.ts';
+import type { EndedCommand } from '../../../src/worker/workspace/run-commands.ts';
 import { assertCommandPassed } from '../../../src/worker/attempt/assert-command-passed.ts';
 import { gateFailed, type GateHistory } from '../../../src/worker/attempt/phases/run-gates.ts';
 import { AttemptEnded, toOutcome, type AttemptOutcome } from '../../../src/worker/attempt/attempt-outcome.ts';
@@ -189,6 +192,24 @@ describe('assertCommandPassed', () => {
   ])('ends the attempt after %s', (_name, command, touched, outcome) => {
     expect(outcomeOf(command, touched)).toMatchObject(outcome);
   });
+
+  it.each([
+    ['setup', {}, '', 'setup-failed'],
+    ['setup', { exitCode: 127 }, noProgram, 'program-missing'],
+    ['setup', { exitCode: 137, outOfMemory: 'yes' }, '', undefined],
+    ['gates', {}, '', undefined],
+  ] as const)(
+    'in the phase %s, a setup command with the exit %j fails by its cause',
+    async (phase, exit, tail, cause) => {
+      const journal = { phase: <T>(_: string, action: () => Promise<T>) => action(), report: () => Promise.resolve() };
+      const attempt = { config, journal } as unknown as SandboxContext;
+      const command = { ...ended('setup', exit, tail), name: 'setup-1', sha256: '' } as unknown as EndedCommand;
+      const error: unknown = await recordSetup(attempt, command, { phase, log: 'a' }).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(toOutcome(error).cause).toBe(cause);
+    },
+  );
 
   it.each([
     ['a missing program', ended('setup', { exitCode: 127 }, noProgram)],

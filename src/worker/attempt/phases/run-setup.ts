@@ -24,5 +24,6 @@ export async function recordSetup(
   { phase, log }: { phase: 'setup' | 'gates'; log: string },
 ): Promise<void> {
   await journal.report({ type: 'setup.ended', phase, ...resultOf(ended), log });
-  assertCommandPassed(config, ended, { touched: phase === 'gates' });
+  const judging = phase === 'gates' ? { touched: true } : ({ touched: false, cause: 'setup-failed' } as const);
+  assertCommandPassed(config, ended, judging);
 }
