@@ -1,3 +1,4 @@
+import type { Access } from '../core/access/access.ts';
 import { isIn } from '../core/run/progress.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
 import { flagsOf, landingChanges } from '../core/review/flags.ts';
@@ -10,10 +11,42 @@ import { storyCount } from './run-words.ts';
 /** What a person decides: answers a question, approves, resets a breaker, raises a budget, or lands a result. */
 export type InboxKind = 'answer' | 'approval' | 'breaker' | 'budget' | 'land';
 
-/** `?`: the run cannot continue without a person; `!`: something has stopped it; `+`: a result, which blocks nothing. */
-const SIGNS: Record<InboxKind, '?' | '!' | '+'> = {
-  ...{ answer: '?', approval: '?', breaker: '!', budget: '!', land: '+' },
-};
+/** What a person may do about an item; `decide`: approve or reject. */
+export type InboxAction = 'answer' | 'decide' | 'land' | 'reset' | 'retry';
+
+interface KindRow {
+  /** `?`: the run cannot continue without a person; `!`: something has stopped it; `+`: a result, which blocks nothing. */
+  sign: '?' | '!' | '+';
+  action: InboxAction;
+  /** Who may do it. */
+  access: Extract<Access, 'control' | 'operate'>;
+  /** How a person begins. */
+  step: (item: InboxItem, run: ListedRun) => Omit<NextStep, 'why'>;
+}
+
+/** What all surfaces know about a kind. */
+export const INBOX = {
+  answer: {
+    ...{ sign: '?', action: 'answer', access: 'control' },
+    step: (item, run) => ({ do: 'answer', ...placeOf(item, run) }),
+  },
+  approval: {
+    ...{ sign: '?', action: 'decide', access: 'operate' },
+    step: (item, run) => ({ do: 'diff', ...placeOf(item, run) }),
+  },
+  breaker: {
+    ...{ sign: '!', action: 'reset', access: 'operate' },
+    step: (_item, { runId }) => ({ do: 'reset', runId }),
+  },
+  budget: {
+    ...{ sign: '!', action: 'retry', access: 'control' },
+    step: (_item, run) => nextSteps(run)[0] ?? { do: 'status', runId: run.runId },
+  },
+  land: {
+    ...{ sign: '+', action: 'land', access: 'operate' },
+    step: (_item, { runId }) => ({ do: 'land', runId }),
+  },
+} satisfies Record<InboxKind, KindRow>;
 
 export interface InboxItem {
   kind: InboxKind;
@@ -23,30 +56,21 @@ export interface InboxItem {
 
 /** E.g. `? answer`. */
 export function inboxLabel(kind: InboxKind): string {
-  return `${SIGNS[kind]} ${kind}`;
+  return `${INBOX[kind].sign} ${kind}`;
 }
 
 /** Whether the run cannot continue without a person. */
 export function asksPerson({ kind }: Pick<InboxItem, 'kind'>): boolean {
-  return SIGNS[kind] === '?';
+  return INBOX[kind].sign === '?';
 }
 
 /** How a person begins with an item of the inbox. */
-export function inboxStep({ kind, story }: InboxItem, run: ListedRun): Omit<NextStep, 'why'> {
-  const { runId } = run;
-  const of = { runId, ...(story && { story: story.id }) };
-  switch (kind) {
-    case 'answer':
-      return { do: 'answer', ...of };
-    case 'approval':
-      return { do: 'diff', ...of };
-    case 'breaker':
-      return { do: 'reset', runId };
-    case 'budget':
-      return nextSteps(run)[0] ?? { do: 'status', runId };
-    case 'land':
-      return { do: 'land', runId };
-  }
+export function inboxStep(item: InboxItem, run: ListedRun): Omit<NextStep, 'why'> {
+  return INBOX[item.kind].step(item, run);
+}
+
+function placeOf({ story }: InboxItem, { runId }: ListedRun): Pick<NextStep, 'runId' | 'story'> {
+  return { runId, ...(story && { story: story.id }) };
 }
 
 /**

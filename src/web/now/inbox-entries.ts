@@ -1,7 +1,7 @@
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { StoryState } from '../../core/run/state.ts';
-import { inboxItems, type InboxKind } from '../../view/inbox.ts';
+import { INBOX, inboxItems, type InboxKind } from '../../view/inbox.ts';
 import { mayDo, type Person } from '../page/page-parts.tsx';
 
 /** Something that waits for a decision: of a run, or a breaker that runs share. */
@@ -20,7 +20,7 @@ export function listInbox(
   return [
     ...ofRuns.map((item): InboxEntry => {
       const { run, kind, text, story } = item;
-      const access = kind === 'answer' || kind === 'budget' ? 'control' : 'operate';
+      const { access } = INBOX[kind];
       return {
         ...{ of: 'run', run, kind, text, ...(story !== undefined && { story }) },
         key: `${run.runId} ${kind} ${story?.id ?? ''}`,
@@ -29,7 +29,7 @@ export function listInbox(
       };
     }),
     ...breakers.map((breaker): InboxEntry => {
-      const canDecide = mayDo(person, 'operate');
+      const canDecide = mayDo(person, INBOX.breaker.access);
       return { of: 'all', key: breaker.key, breaker, canDecide };
     }),
   ];
@@ -37,5 +37,5 @@ export function listInbox(
 
 /** Whether work waits for the decision. Results that are not on a branch yet block nothing. */
 export function blocksWork(entry: InboxEntry): boolean {
-  return entry.of === 'all' || entry.kind !== 'land';
+  return entry.of === 'all' || INBOX[entry.kind].sign !== '+';
 }

@@ -1,4 +1,4 @@
-import { inboxLabel } from '../../view/inbox.ts';
+import { INBOX, inboxLabel } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
@@ -33,7 +33,7 @@ export function EntryCard({ entry, now, onDone }: EntryProps): JSX.Element {
   const since = story?.endedAt ?? run.endedAt;
   const { branch, source } = run.repo;
   const diff = `#/run/${run.runId}/diff${story === undefined ? '' : `/${encodeURIComponent(story.id)}`}`;
-  const isStop = kind === 'breaker' || kind === 'budget';
+  const isStop = INBOX[kind].sign === '!';
   const hasDiff = !isStop && (story === undefined || story.held !== undefined || hasLeftWork(story));
   const options = story?.question?.options ?? [];
   // The options are buttons.
@@ -93,7 +93,7 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
   return (
     <li class="card entry" tabIndex={0}>
       <div class="line">
-        <span class="state warn">! breaker</span> <b>{safeLine(breakerName(key), 100)}</b> is {status}
+        <span class="state warn">{inboxLabel('breaker')}</span> <b>{safeLine(breakerName(key), 100)}</b> is {status}
       </div>
       <p class="said">{safeText(reason)}</p>
       <div class="actions">
@@ -113,13 +113,19 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
   );
 }
 
-function EntryActions({ entry, onDone }: { entry: InboxEntry & { of: 'run' }; onDone: EntryProps['onDone'] }) {
+interface ActionsProps {
+  entry: InboxEntry & { of: 'run' };
+  onDone: EntryProps['onDone'];
+}
+
+/** What the person may do about the item. */
+function EntryActions({ entry, onDone }: ActionsProps): JSX.Element | null {
   const { run, kind, story } = entry;
   const body = story === undefined ? {} : { story: story.id };
   const flagged = flaggedOf(run, story);
   const to = (name: string) => runPath(run.runId, `/${name}`);
   const done = (text: string) => onDone(text, run);
-  switch (kind) {
+  switch (INBOX[kind].action) {
     case 'answer':
       if (story === undefined) return null;
       return (
@@ -131,7 +137,7 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { of: 'run' }; on
           onDone={() => done(`Answered ${safeLine(story.id)}. The run continues.`)}
         />
       );
-    case 'approval':
+    case 'decide':
       return (
         <>
           <ActionButton
@@ -168,7 +174,7 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { of: 'run' }; on
           onDone={(result) => done(describeLanding(result as LandedRun))}
         />
       );
-    case 'budget':
+    case 'retry':
       return (
         <ActionButton
           label="Retry"
@@ -177,7 +183,7 @@ function EntryActions({ entry, onDone }: { entry: InboxEntry & { of: 'run' }; on
           onDone={() => done('The run continues with fresh attempts.')}
         />
       );
-    default:
+    case 'reset':
       return (
         <ActionButton
           label="Reset"
