@@ -1,5 +1,5 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
-import { decisiveStory, elapsedMs, isDone, type RunState, type StoryState } from '../core/run/state.ts';
+import { decisiveStory, elapsedMs, isDone, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatStoryRanges } from '../core/run/story-ranges.ts';
 import { failedTestsLines } from '../core/test-report/failed-tests.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
@@ -89,7 +89,7 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
 
   /** Findings that a reviewer may overlook, unless the reason to wait for a person already names them. */
   function findingRows(story: StoryState): string[] {
-    if (story.progress !== 'passed' && story.progress !== 'needs_human') return [];
+    if (story.progress !== 'passed' && !needsPerson(story)) return [];
     const named: readonly string[] = story.held?.named ?? [];
     return storyFacts(story)
       .filter(({ kind }) => !named.includes(kind))
@@ -108,7 +108,7 @@ function storyToName(state: RunState): StoryState | undefined {
 function headline({ detail = '', stories }: RunState, decisive: StoryState | undefined): string {
   if (decisive === undefined) return detail.replace(/\.$/, '');
   const tries = decisive.attempts > 1 ? ` in ${decisive.attempts} attempts` : '';
-  const waiting = decisive.held === undefined ? PROGRESS.needs_human.says : 'is waiting for approval';
+  const waiting = decisive.held === undefined ? PROGRESS[decisive.progress].says : 'is waiting for approval';
   const what = decisive.progress === 'failed' ? `failed${tries}` : waiting;
   return `${decisive.id} ${what}; ${stories.filter(isDone).length} of ${stories.length} stories done`;
 }

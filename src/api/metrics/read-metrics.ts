@@ -2,6 +2,7 @@ import { readHostFile } from '../../config/host-rules.ts';
 import { budgetOf, type BudgetLimit, type Charge } from '../../core/budget.ts';
 import { toExposition, type Gauge } from '../../core/metrics/exposition.ts';
 import { modelLabels, type MetricTotals } from '../../core/metrics/metric-totals.ts';
+import { hasTrait, STORY_PROGRESS } from '../../core/run/progress.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { ignore, withTimeout } from '../../lib/async.ts';
 import { haloVersion } from '../../lib/version.ts';
@@ -44,7 +45,7 @@ export async function readMetrics({ host, store, breakers, openQueue }: Operatio
       name: 'stories',
       help: 'Stories of runs that have not ended.',
       values: countBy(
-        ['pending', 'in_progress', 'passed', 'failed', 'needs_human'],
+        STORY_PROGRESS.filter((progress) => hasTrait('measured', { progress })),
         runs.flatMap(({ stories }) => stories),
         ({ progress }) => progress,
         'state',

@@ -1,4 +1,5 @@
-import type { RunState, StoryState } from '../run/state.ts';
+import { PROGRESS } from '../run/progress.ts';
+import { needsPerson, type RunState, type StoryState } from '../run/state.ts';
 import type { IssueStatus } from './issue-source.ts';
 
 /** What was reported to an issue. */
@@ -49,22 +50,20 @@ export function issueNumber(storyId: string): number | undefined {
 
 /** What an issue should show; undefined until its story has started. */
 function issueStatus(story: StoryState, run: Pick<RunState, 'status'>): IssueStatus | undefined {
-  switch (story.progress) {
-    case 'passed':
-      return 'landed';
-    case 'needs_human':
-      return story.held === undefined ? 'failed' : 'waiting';
-    case 'failed':
-      return 'failed';
-    case 'in_progress':
-      return 'running';
-    case 'pending':
+  const { issue } = PROGRESS[story.progress];
+  if (needsPerson(story) && story.held !== undefined) return 'waiting';
+  switch (issue) {
+    case 'none':
+      return undefined;
+    case 'stopped':
+      return story.attempts === 0 ? undefined : 'stopped';
+    case 'open':
       if (story.attempts === 0) return undefined;
       return run.status === 'ended' ? 'stopped' : 'running';
-    case 'done':
-      return undefined;
-    default:
-      return story.attempts === 0 ? undefined : 'stopped';
+    case 'landed':
+    case 'failed':
+    case 'running':
+      return issue;
   }
 }
 

@@ -1,6 +1,6 @@
 import { foldRun } from '../journal/fold-run.ts';
 import type { JournalEvent } from '../journal/events.ts';
-import type { StoryProgress } from '../run/progress.ts';
+import { hasTrait } from '../run/progress.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import { effortsOf } from './story-samples.ts';
 
@@ -27,9 +27,6 @@ export interface StoryResult {
   /** From the submission of its run to its last attempt; only of a story that landed. */
   msToLand?: number;
 }
-
-/** Such a story may still land. */
-const UNDECIDED: readonly StoryProgress[] = ['pending', 'in_progress', 'needs_human'];
 
 /** Figures of the stories of a group. */
 export interface QualitySum {
@@ -63,7 +60,7 @@ export function resultsOf(events: readonly JournalEvent[], since = ''): StoryRes
   if (run === undefined || run.dry === true) return [];
   return effortsOf(run, events).flatMap(
     ({ story, landed, attempts, endedAt, agent, model, costUsd }): StoryResult[] => {
-      const isOpen = UNDECIDED.includes(story.progress) || story.waiting !== undefined;
+      const isOpen = hasTrait('undecided', story) || story.waiting !== undefined;
       if (isOpen || endedAt < since) return [];
       return [
         {

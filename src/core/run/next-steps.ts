@@ -5,7 +5,7 @@ import { logOptionFor } from '../transcript/excerpt.ts';
 import { canAnswer, canRetry, isOpenStory } from './actions.ts';
 import { failedNeeds } from './run-dependencies.ts';
 import { isQuestion } from './questions.ts';
-import { currentDecision, decisiveStory, type RunState, type StoryState } from './state.ts';
+import { currentDecision, decisiveStory, needsPerson, type RunState, type StoryState } from './state.ts';
 
 /** Something that a person can do next. A command is one form of it, a button another. */
 export interface NextStep {
@@ -103,9 +103,10 @@ export function landingStep({ runId, pull }: Pick<RunState, 'runId' | 'pull'>): 
 }
 
 /** How to inspect a story that failed or needs a person. */
-function lookingAt({ id, progress, failedLog, stopReason }: StoryState, runId: string): NextStep[] {
+function lookingAt(story: StoryState, runId: string): NextStep[] {
+  const { id, failedLog, stopReason } = story;
   const logs = { do: 'logs', runId, story: id } as const;
-  if (progress === 'needs_human') return [{ ...logs, why: 'see what it did before it asked' }];
+  if (needsPerson(story)) return [{ ...logs, why: 'see what it did before it asked' }];
   if (stopReason === 'APPROVAL_DENIED') return [{ ...logs, why: 'see what it did' }];
   const failed: NextStep = { ...logs, why: 'see what went wrong' };
   return failedLog === undefined
@@ -154,7 +155,7 @@ function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextSt
   const plain = stopReason === 'USER_ABORT' ? 'continue with the open stories' : 'retry, with fresh attempts';
   const why = limit === undefined ? (once?.why ?? plain) : 'retry with a higher limit: enter a value';
   const clear =
-    stuck?.progress === 'needs_human'
+    stuck !== undefined && needsPerson(stuck)
       ? 'or continue, after changing the PRD'
       : 'continue, after making the PRD clearer';
   return [
@@ -180,7 +181,7 @@ function repairOf(story: StoryState | undefined): string | undefined {
 
 /** Whether a different wording of the PRD may help. */
 function isOfText(story: StoryState | undefined): boolean {
-  if (story?.progress === 'needs_human') return true;
+  if (story !== undefined && needsPerson(story)) return true;
   const { stopReason, lastFailure } = story ?? {};
   const reasons: (StopReason | undefined)[] = ['APPROVAL_DENIED', 'POLICY_VIOLATION', 'TESTS_NOT_RED', 'TESTS_MISSING'];
   return reasons.includes(stopReason) || causeRow(lastFailure?.cause)?.helps === 'wording';

@@ -7,22 +7,67 @@ import type { Tone } from '../transcript/transcript-line.ts';
 export type StoryGroup = 'open' | 'done' | 'stuck' | 'out';
 
 /**
- * The states of a story, for all who show them: a sign, a tone and a word, so that none needs color. `says`: the word as a
- * predicate of a sentence. Decisions that hold for several states depend on `group`.
+ * What else holds in a state. `undecided`: the story may still land without a retry; `begun`: the PRD shows it as in
+ * progress; `measured`: the metrics count it, even if no story is in it.
+ */
+type StoryTrait = 'undecided' | 'begun' | 'measured';
+
+interface ProgressRow {
+  group: StoryGroup;
+  mark: string;
+  tone: Tone;
+  word: string;
+  /** The word as a predicate of a sentence. */
+  says: string;
+  /**
+   * What the issue of the story shows. `open`: whether it runs or was stopped, as the run; `stopped`: so, if it was
+   * attempted; `none`: nothing.
+   */
+  issue: 'landed' | 'failed' | 'running' | 'stopped' | 'open' | 'none';
+  is: readonly StoryTrait[];
+}
+
+/**
+ * The states of a story, for all who show them: a sign, a tone and a word, so that none needs color. Decisions that hold for
+ * several states depend on `group`, and on `is`.
  */
 export const PROGRESS = {
-  pending: { group: 'open', mark: '·', tone: 'quiet', word: 'pending', says: 'has not started' },
-  in_progress: { group: 'open', mark: '»', tone: 'strong', word: 'in progress', says: 'is in progress' },
-  passed: { group: 'done', mark: '✓', tone: 'good', word: 'passed', says: 'has landed' },
-  failed: { group: 'stuck', mark: '✗', tone: 'bad', word: 'failed', says: 'has failed' },
-  needs_human: { group: 'stuck', mark: '?', tone: 'warn', word: 'needs a human', says: 'needs a human' },
+  pending: {
+    ...{ group: 'open', mark: '·', tone: 'quiet', word: 'pending', says: 'has not started' },
+    ...{ issue: 'open', is: ['measured', 'undecided'] },
+  },
+  in_progress: {
+    ...{ group: 'open', mark: '»', tone: 'strong', word: 'in progress', says: 'is in progress' },
+    ...{ issue: 'running', is: ['measured', 'undecided', 'begun'] },
+  },
+  passed: {
+    ...{ group: 'done', mark: '✓', tone: 'good', word: 'passed', says: 'has landed' },
+    ...{ issue: 'landed', is: ['measured'] },
+  },
+  failed: {
+    ...{ group: 'stuck', mark: '✗', tone: 'bad', word: 'failed', says: 'has failed' },
+    ...{ issue: 'failed', is: ['measured', 'begun'] },
+  },
+  needs_human: {
+    ...{ group: 'stuck', mark: '?', tone: 'warn', word: 'needs a human', says: 'needs a human' },
+    ...{ issue: 'failed', is: ['measured', 'undecided', 'begun'] },
+  },
   /** Already done in the PRD. */
-  done: { group: 'done', mark: '✓', tone: 'quiet', word: 'done before', says: 'was done before' },
+  done: {
+    ...{ group: 'done', mark: '✓', tone: 'quiet', word: 'done before', says: 'was done before' },
+    ...{ issue: 'none', is: [] },
+  },
   /** Excluded by the PRD, or not selected. */
-  skipped: { group: 'out', mark: '-', tone: 'quiet', word: 'skipped', says: 'is skipped' },
+  skipped: {
+    ...{ group: 'out', mark: '-', tone: 'quiet', word: 'skipped', says: 'is skipped' },
+    ...{ issue: 'stopped', is: [] },
+  },
   /** Excluded by a user. */
-  cancelled: { group: 'out', mark: '-', tone: 'warn', word: 'cancelled', says: 'is cancelled' },
-} as const satisfies Record<string, { group: StoryGroup; mark: string; tone: Tone; word: string; says: string }>;
+  cancelled: {
+    ...{ group: 'out', mark: '-', tone: 'warn', word: 'cancelled', says: 'is cancelled' },
+    ...{ issue: 'stopped', is: [] },
+  },
+} as const satisfies Record<string, ProgressRow>;
 
 export type StoryProgress = keyof typeof PROGRESS;
 
@@ -31,4 +76,10 @@ export const STORY_PROGRESS = Object.keys(PROGRESS) as [StoryProgress, ...StoryP
 /** Whether a story is in a state of this group. */
 export function isIn(group: StoryGroup, { progress }: { progress: StoryProgress }): boolean {
   return PROGRESS[progress].group === group;
+}
+
+/** Whether a trait holds in a state. */
+export function hasTrait(trait: StoryTrait, { progress }: { progress: StoryProgress }): boolean {
+  const { is }: ProgressRow = PROGRESS[progress];
+  return is.includes(trait);
 }

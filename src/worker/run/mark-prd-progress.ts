@@ -4,6 +4,7 @@ import { isAbsolute, join, relative, sep } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { JournalEntry } from '../../core/journal/events.ts';
 import type { Prd } from '../../core/prd/prd.ts';
+import { hasTrait } from '../../core/run/progress.ts';
 import type { RunState, StoryState, Unmarked } from '../../core/run/state.ts';
 import { failpoint } from '../../lib/failpoint.ts';
 import { withLock } from '../../lib/lock.ts';
@@ -101,9 +102,8 @@ function hasLanded({ progress, commit }: StoryState): boolean {
 }
 
 /** A failed story stays in progress; the next run starts with it. */
-function isBegun({ progress, commit }: StoryState): boolean {
-  if (commit !== undefined) return false;
-  return progress === 'in_progress' || progress === 'failed' || progress === 'needs_human';
+function isBegun(story: StoryState): boolean {
+  return story.commit === undefined && hasTrait('begun', story);
 }
 
 /** Returns the ids of the stories that the file no longer has. */
