@@ -171,6 +171,7 @@ describe('the errors of runs', () => {
     const sign = { error: `GATE_FAILED: ${summary}`, changed: undefined, denied: false, kind: 'environment' };
     const failure = { class: 'environment', cause: 'network-missing', rule: 'halt', sign } as const;
     expect(both(...ends({ summary, failure }))).toEqual([2]);
+    expect(both(...ends({ summary, failure: { ...failure, cause: 'setup-failed' } }))).toEqual([1, 1]);
     expect(both(...ends({ summary: 'the agent did not end', stopReason: 'TIMEOUT' }))).toEqual([2]);
   });
 
