@@ -7,10 +7,10 @@ import { doubledDelay } from '../../lib/async.ts';
 import { createFileOnce, createFolders, readIfExists, syncUpTo, pathExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock, type LockOptions } from '../../lib/lock.ts';
 import { processMark } from '../../lib/process-identity.ts';
-import { diskShare, removePacksOfSize } from './disk-share.ts';
+import { fetchWithinShare } from './disk-share.ts';
 import { bareConfig, initBareRepo } from '../repository/init-repo.ts';
 import { syncPacks, syncRef } from '../repository/sync-repository.ts';
-import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
+import { failureOf, git, gitText, tryGit } from '../process/git.ts';
 import { assertObjectId, isObjectId, lastErrorLine } from '../process/git-output.ts';
 import { callRemote, findLoginHint } from '../process/remote-access.ts';
 import { canonicalSource, isUrl, mirrorName, type RemoteAccess } from '../repository/repo-url.ts';
@@ -183,18 +183,15 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
   const trusted = remote ? undefined : await trustOwner(from);
   const args = [
     ...(remote?.args ?? []),
-    ...['-c', 'fetch.unpackLimit=1'],
     ...['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules'],
     // What runs have added to the mirror is not the business of a server.
     ...(remote ? ['--negotiation-tip=refs/halo/base/*'] : []),
     ...['--update-shallow', '--refmap=', '--', from, ...refspecs],
   ];
-  const fileBytes = await diskShare(dir);
-  const options: GitOptions = {
+  const options = {
     gitDir: dir,
     durable: true,
     timeoutMs: 3_600_000,
-    ...defined({ fileBytes }),
     ...(remote?.options ?? { protocols: 'file' }),
     ...(trusted === undefined ? {} : { env: { GIT_CONFIG_GLOBAL: trusted } }),
     ...defined({ signal }),
@@ -202,18 +199,14 @@ export async function fetchRefs(source: FetchSource, dir: string, refspecs: read
   const refs = refspecs.map((refspec) => refspec.slice(refspec.indexOf(':') + 1));
   try {
     for (let attempt = 1; ; attempt += 1) {
-      const fetched = await tryGit(args, options);
+      const fetched = await fetchWithinShare(args, options);
       if (fetched.exitCode === 0 || (await Promise.all(refs.map((ref) => pathExists(join(dir, ref))))).every(Boolean))
         break;
-      if (fileBytes !== undefined && /File too large/i.test(fetched.stderr)) {
-        await removePacksOfSize(dir, fileBytes);
-        throw tooLarge(from, fileBytes);
-      }
+      if (fetched.tooLarge !== undefined) throw tooLarge(from, fetched.tooLarge);
       const contended = /\.lock|cannot lock ref|shallow file has changed/.test(fetched.stderr);
       if (fetched.ended !== 'exited' || !contended || attempt === ATTEMPTS) {
         if (remote && fetched.ended === 'exited') throw unreachable(from, fetched.stderr);
-        await git(args, { ...options, timeoutMs: fetched.ended === 'timeout' ? 1 : 3_600_000 });
-        break;
+        throw failureOf(args, fetched, options);
       }
       await sleep(doubledDelay(attempt, 20) * (0.5 + Math.random()));
     }

@@ -1,5 +1,6 @@
 import { HaloError } from '../../core/failure/errors.ts';
-import { git, tryGit } from '../process/git.ts';
+import { fetchWithinShare } from '../mirror/disk-share.ts';
+import { failureOf, tryGit } from '../process/git.ts';
 import { lastErrorLine } from '../process/git-output.ts';
 import { callRemote } from '../process/remote-access.ts';
 import { NOTES_REF } from '../commit/notes.ts';
@@ -18,8 +19,8 @@ interface PushedRefs {
 const NO_REDIRECTS = ['-c', 'http.followRedirects=false'];
 
 /**
- * Pushes commits as the heads of branches, and the records of landed commits, with a login that no file, argument or helper
- * of the machine receives. Never overwrites what others have pushed. Returns why the records were not pushed, if they were
+ * Pushes commits as the heads of branches, and the proofs of landed commits, with a login that no file, argument or helper
+ * of the machine receives. Never overwrites what others have pushed. Returns why the proofs were not pushed, if they were
  * not. Throws FORGE_FAILED.
  */
 export async function pushRefs(pushed: PushedRefs): Promise<string | undefined> {
@@ -34,7 +35,9 @@ export async function pushRefs(pushed: PushedRefs): Promise<string | undefined> 
   if (hostGitDir !== mirrorDir) {
     const fetch = ['fetch', '--quiet', '--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap='];
     const args = [...fetch, '--', hostGitDir, `+${NOTES_REF}:${NOTES_REF}`];
-    await git(args, { gitDir: mirrorDir, protocols: 'file', durable: true });
+    const options = { gitDir: mirrorDir, protocols: 'file', durable: true };
+    const fetched = await fetchWithinShare(args, options);
+    if (fetched.exitCode !== 0) throw failureOf(args, fetched, options);
   }
   return push(pushed, `${NOTES_REF}:${NOTES_REF}`);
 }
@@ -48,7 +51,7 @@ export async function hasPushedCommit(
   const kept = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules', '--refmap='];
   const remote = callRemote(url, { login });
   const args = [...remote.args, ...NO_REDIRECTS, 'fetch', '--quiet', ...kept, '--', url, `refs/heads/${name}`];
-  const fetched = await tryGit(args, { gitDir: mirrorDir, ...remote.options });
+  const fetched = await fetchWithinShare(args, { gitDir: mirrorDir, ...remote.options });
   if (fetched.exitCode !== 0) return false;
   return (await tryGit(['merge-base', '--is-ancestor', commit, head], { gitDir: mirrorDir })).exitCode === 0;
 }
