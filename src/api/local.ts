@@ -123,14 +123,14 @@ function readersOf({ home }: Host, store: Store): Pick<OperationContext, 'breake
 
 async function connectQueue(host: Host, store: Store) {
   // Most commands need neither the queue nor the engine, and would take twice as long with both.
-  const [{ connectQueueRedis }, { openQueue }, { openLimits }] = await Promise.all([
+  const [{ connectQueueRedis }, { openQueue }, { readFleetLimits }] = await Promise.all([
     import('../worker/recovery/find-redis.ts'),
     import('../queue/queue.ts'),
-    import('../worker/run/fleet-limits.ts'),
+    import('../config/host-rules.ts'),
   ]);
   // Workers and `halo doctor` report warnings about Redis.
   const link = await connectQueueRedis(host, () => undefined);
-  const ranks = { rankOf: openJobRanks(host.home, store), limits: openLimits(host.home) };
+  const ranks = { rankOf: openJobRanks(host.home, store), limits: () => readFleetLimits(host.home) };
   const queue = await closeOnError(link, () => openQueue(link, { ...ranks, takeoverMs: host.takeoverMs }));
   return { link, queue };
 }

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
+import type { FleetLimits } from '../core/run/fleet-limit.ts';
 import type { Settings } from './config.ts';
 import { toEndpoints, type EndpointSettings } from './endpoint-settings.ts';
-import { readConfigFile } from './load/config-file.ts';
+import { parseConfigFile, readConfigText } from './load/config-file.ts';
 import { resolveConfig, type ResolvedConfig } from './resolve.ts';
 
 /**
@@ -33,13 +34,23 @@ export async function readCaFile(home: string): Promise<string | undefined> {
   return (await readHostFile(home)).config.network.caFile;
 }
 
+/**
+ * Reads `[fleet]` from the same file; asked for before each start of a story, so that all processes of a HALO_HOME use the
+ * same limits after a change. Throws CONFIG_INVALID.
+ */
+export async function readFleetLimits(home: string): Promise<FleetLimits> {
+  return (await readHostFile(home)).fleet;
+}
+
 let known: { text: string | undefined; path: string; resolved: ResolvedConfig } | undefined;
 
 /** What config.toml of HALO_HOME says alone, resolved once for each text: it is asked for many times. Throws CONFIG_INVALID. */
 export async function readHostFile(home: string): Promise<ResolvedConfig> {
   const path = join(home, 'config.toml');
-  const file = await readConfigFile(path);
-  if (known?.path !== path || known.text !== file?.text)
-    known = { path, text: file?.text, resolved: resolveConfig({ home: file, cwd: '/' }) };
+  const text = await readConfigText(path);
+  if (known?.path !== path || known.text !== text) {
+    const file = text === undefined ? undefined : parseConfigFile(path, text);
+    known = { path, text, resolved: resolveConfig({ home: file, cwd: '/' }) };
+  }
   return known.resolved;
 }

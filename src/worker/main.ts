@@ -25,7 +25,7 @@ import { PullRequester } from './pulls/pull-requester.ts';
 import { Notifier } from './notify/notifier.ts';
 import { TraceExporter } from './traces/trace-exporter.ts';
 import { Reconciler } from './recovery/reconciler.ts';
-import { openLimits } from './run/fleet-limits.ts';
+import { readFleetLimits } from '../config/host-rules.ts';
 import { openJobRanks } from './run/run-ownership.ts';
 import type { WorkerContext } from './worker-context.ts';
 import { defined } from '../lib/guards.ts';
@@ -95,7 +95,7 @@ async function openServices(options: WorkerOptions): Promise<Services> {
     const { now } = keep(await openRedisClock(link));
     const cleaning = new Set<Promise<void>>();
     const context = createWorkerContext({ host, homeId, log, masker, cleaning, shared, now });
-    const limits = openLimits(host.home);
+    const limits = () => readFleetLimits(host.home);
     const rankOf = openJobRanks(host.home, context.store);
     const queue = keep(await openQueue(link, { rankOf, limits, takeoverMs: host.takeoverMs }));
     return { link, queue, context, limits, cleaning, close };

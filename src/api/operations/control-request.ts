@@ -5,7 +5,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import { applyDefaults } from '../../config/apply-defaults.ts';
-import { isSameUser } from '../../core/report/audit-report.ts';
+import { isSameUser } from '../../core/access/recorded-user.ts';
 import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
 import { countNewerCommits } from '../../git/repository/unmerged-runs.ts';

@@ -1,5 +1,6 @@
 import type { EventType } from '../../core/journal/event-table.ts';
-import { isUser, toAuditEntry, type AuditEntry } from '../../core/report/audit-report.ts';
+import { isUser } from '../../core/access/recorded-user.ts';
+import { toAuditEntry, type AuditEntry } from '../../core/report/audit-report.ts';
 import { CostReader, type AttemptCost } from '../../core/report/cost-report.ts';
 import { resultsOf, type StoryResult } from '../../core/report/quality-report.ts';
 import { FailureReader, type AttemptFailure } from '../../core/report/error-report.ts';

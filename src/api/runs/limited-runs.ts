@@ -39,13 +39,12 @@ export interface LimitedRuns {
 
 /** Computes from the journals which runs a fleet limit delays; Redis is not needed. */
 export function openLimitedRuns(home: string, store: Pick<RunCatalog, 'list'>): LimitedRuns {
-  let limits: Promise<() => Promise<FleetLimits>> | undefined;
   const readLimits = async (): Promise<FleetLimits> => {
     // Without a settings file there are no limits, and the configuration need not be loaded.
     if (!existsSync(join(home, 'config.toml'))) return NO_LIMITS;
-    limits ??= import('../../worker/run/fleet-limits.ts').then(({ openLimits }) => openLimits(home));
+    const { readFleetLimits } = await import('../../config/host-rules.ts');
     // Commands that create runs report an invalid settings file.
-    return (await limits)().catch(() => NO_LIMITS);
+    return readFleetLimits(home).catch(() => NO_LIMITS);
   };
   return {
     async list(query = {}) {

@@ -62,7 +62,8 @@ async function readInside(root: string, path: string): Promise<ConfigFile | unde
   });
 }
 
-async function readConfigText(path: string): Promise<string | undefined> {
+/** The text of a configuration file; undefined if it does not exist. Throws CONFIG_INVALID. */
+export async function readConfigText(path: string): Promise<string | undefined> {
   try {
     return await readRegularText(path, MAX_CONFIG_BYTES);
   } catch (error) {
