@@ -66,7 +66,11 @@ export function assertCriteria({ bytes, path }: PrdFile): void {
     ({ acceptance, status }) => acceptance.length === 0 && !['done', 'skipped'].includes(status),
   );
   if (lacking.length === 0) return;
-  const problems = lacking.map(({ id, at }) => ({ ...at, where: at.where || id, rule: 'has no acceptance criteria' }));
+  const problems = lacking.map(({ id, at }) => ({
+    offset: at.offset,
+    where: at.where || id,
+    rule: 'has no acceptance criteria',
+  }));
   const lineOf = lineFinder(document.text);
   throw new HaloError('PRD_INVALID', describeProblems(problems, path, lineOf), {
     hint: 'Give each story at least one criterion that can be checked; `prd.criteria` is "required" (docs/prd.md).',
@@ -249,7 +253,9 @@ function addTestsFirstDiagnostics({ stories, about }: Draft, diagnostics: Diagno
       .filter(({ stories: places }) => places === undefined)
       .map(({ label, value }) => ({ key: label, value, at: { where: label, offset: 0 } })),
     ...stories.flatMap(({ extra, id, at }) =>
-      Object.entries(extra).map(([key, value]) => ({ key, value, at: { ...at, where: at.where || id } })),
+      Object.entries(extra)
+        .filter(([key]) => isTestsFirstKey(key))
+        .map(([key, value]) => ({ key, value, at: { offset: at.offset, where: at.where || id } })),
     ),
   ];
   for (const { key, value, at } of fields)

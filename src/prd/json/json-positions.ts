@@ -1,4 +1,4 @@
-import { parseTree, printParseErrorCode, type Node, type ParseError, type ParseOptions } from 'jsonc-parser';
+import { printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Diagnostics, SourceLocation } from '../diagnostics.ts';
 import { DEPENDENCY_KEYS, DONE_KEYS, ID_KEYS } from './field-aliases.ts';
@@ -19,6 +19,9 @@ export interface JsonValue extends SourceLocation {
   /** The items of a list; empty for other kinds. */
   items: readonly JsonValue[];
 }
+
+const NONE: ReadonlyMap<string, JsonValue> = new Map();
+const NO_ITEMS: readonly JsonValue[] = [];
 
 const STRICT: ParseOptions = { disallowComments: true, allowTrailingComma: false, allowEmptyContent: false };
 const MAX_DEPTH = 64;
@@ -43,7 +46,8 @@ export function parseJsonWithPositions(text: string, path: string, diagnostics: 
   const excess = findExcess(text);
   if (excess !== undefined) throw fail(excess.offset, excess.what);
   const errors: ParseError[] = [];
-  const root = parseTree(text, errors, STRICT);
+  const source: SourceText = { text, diagnostics, repeated: [], twice: [] };
+  const root = parseTree(source, errors);
   const named = errors.map(({ error, offset }) => ({ name: printParseErrorCode(error), offset }));
   const error = named.find(({ name }) => name !== 'InvalidCharacter');
   if (error !== undefined) throw fail(error.offset, ERROR_TEXTS[error.name] ?? 'unexpected character');
@@ -55,10 +59,9 @@ export function parseJsonWithPositions(text: string, path: string, diagnostics: 
       text: `raw control characters in a string, line ${[...lines].join(', ')}`,
     });
   }
-  const source: SourceText = { text, diagnostics, twice: [] };
-  const value = toJsonValue(root, { where: '', keyOffset: undefined }, source);
+  for (const each of source.repeated) reportDuplicateKey(each, source);
   warnOfDuplicateKeys(lineOf, source);
-  return value;
+  return root;
 }
 
 /** Returns a function that finds the line of an offset, counted from 1. The text is searched once, whatever the number of calls. */
@@ -105,66 +108,149 @@ function findExcess(text: string): { offset: number; what: string } | undefined 
   return undefined;
 }
 
-interface Position {
-  where: string;
-  keyOffset: number | undefined;
+interface Repeated {
+  key: string;
+  first: JsonValue;
+  second: JsonValue;
 }
 
 interface SourceText {
   text: string;
   diagnostics: Diagnostics;
+  /** Values under the same key of one object. */
+  repeated: Repeated[];
   /** Duplicate keys that are only worth a warning. */
   twice: SourceLocation[];
 }
 
-function toJsonValue(node: Node, { where, keyOffset }: Position, source: SourceText): JsonValue {
-  const { offset } = node;
-  const place = { where, offset, end: offset + node.length, keyOffset, digits: '' };
-  if (node.type === 'array') {
-    const items = (node.children ?? []).map((child, index) =>
-      toJsonValue(child, { where: `${where}[${index}]`, keyOffset: undefined }, source),
-    );
-    return { ...place, kind: 'array', value: items.map(plainOf), members: NONE, items };
+/** Where a value stands in its parent: under a key or an index. */
+interface Parent {
+  value: JsonValue;
+  key: string | number;
+}
+
+/** A value of a document. A file has many, of which few are printed or named, so text and plain value are made on demand. */
+export class PositionedValue implements JsonValue {
+  readonly kind: JsonValue['kind'];
+  readonly offset: number;
+  end: number;
+  readonly keyOffset: number | undefined;
+  readonly digits: string;
+  members: ReadonlyMap<string, JsonValue> = NONE;
+  items: readonly JsonValue[] = NO_ITEMS;
+  readonly parent: Parent | undefined;
+  private plain: unknown;
+
+  /** `scalar`: the value of a text, a number, a boolean or null. */
+  constructor(
+    kind: JsonValue['kind'],
+    place: { offset: number; end: number; keyOffset?: number | undefined },
+    { parent, scalar, digits = '' }: { parent?: Parent | undefined; scalar?: unknown; digits?: string },
+  ) {
+    this.kind = kind;
+    this.offset = place.offset;
+    this.end = place.end;
+    this.keyOffset = place.keyOffset;
+    this.parent = parent;
+    this.plain = scalar;
+    this.digits = digits;
   }
-  if (node.type === 'object') {
-    const members = toMembers(node, where, source);
-    const value = Object.fromEntries([...members].map(([key, member]) => [key, plainOf(member)]));
-    return { ...place, kind: 'object', value, members, items: [] };
+
+  get value(): unknown {
+    if (this.plain !== undefined) return this.plain;
+    if (this.kind === 'array') this.plain = this.items.map(plainOf);
+    else if (this.kind === 'object')
+      this.plain = Object.fromEntries([...this.members].map(([key, member]) => [key, plainOf(member)]));
+    return this.plain;
   }
-  const kind = node.type === 'property' ? 'null' : node.type;
-  const digits = kind === 'number' ? source.text.slice(offset, place.end) : '';
-  return { ...place, digits, kind, value: node.value as unknown, members: NONE, items: [] };
+
+  get where(): string {
+    if (this.parent === undefined) return '';
+    const { value, key } = this.parent;
+    const outer = value.where;
+    if (typeof key === 'number') return `${outer}[${key}]`;
+    return outer === '' ? key : `${outer}.${key}`;
+  }
+}
+
+/** The object or list whose members are being read. */
+interface OpenValue {
+  value: PositionedValue;
+  offset: number;
+  members: Map<string, JsonValue>;
+  items: JsonValue[];
+  /** The key of the next member. */
+  key: { name: string; offset: number } | undefined;
+}
+
+/** Parses a text to a tree; undefined if there is no value. */
+function parseTree(source: SourceText, errors: ParseError[]): JsonValue | undefined {
+  const open: OpenValue[] = [];
+  let root: JsonValue | undefined;
+  const add = (kind: JsonValue['kind'], offset: number, of: { length: number; scalar?: unknown; digits?: string }) => {
+    const outer = open.at(-1);
+    const key = outer?.value.kind === 'array' ? outer.items.length : outer?.key?.name;
+    const parent = outer === undefined || key === undefined ? undefined : { value: outer.value, key };
+    const place = { offset, end: offset + of.length, keyOffset: outer?.key?.offset };
+    const value = new PositionedValue(kind, place, { ...of, parent });
+    if (outer === undefined) root ??= value;
+    else if (typeof key === 'number') outer.items.push(value);
+    else if (key !== undefined) addMember(outer.members, key, value, source);
+    return value;
+  };
+  const begin = (kind: 'object' | 'array') => (offset: number) => {
+    const value = add(kind, offset, { length: 1 });
+    open.push({ value, offset, members: new Map(), items: [], key: undefined });
+  };
+  const end = (offset: number, length: number) => {
+    const closed = open.pop();
+    if (closed === undefined) return;
+    closed.value.end = offset + length;
+    if (closed.value.kind === 'object') closed.value.members = closed.members;
+    else closed.value.items = closed.items;
+  };
+  visit(
+    source.text,
+    {
+      onObjectBegin: begin('object'),
+      onArrayBegin: begin('array'),
+      onObjectEnd: end,
+      onArrayEnd: end,
+      onObjectProperty(name, offset) {
+        const object = open.at(-1);
+        if (object !== undefined) object.key = { name, offset };
+      },
+      onLiteralValue(scalar: unknown, offset, length) {
+        const kind = scalar === null ? 'null' : (typeof scalar as 'string' | 'number' | 'boolean');
+        add(kind, offset, {
+          length,
+          scalar,
+          digits: kind === 'number' ? source.text.slice(offset, offset + length) : '',
+        });
+      },
+      onError: (error, offset, length) => void errors.push({ error, offset, length }),
+    },
+    STRICT,
+  );
+  return root;
+}
+
+function addMember(members: Map<string, JsonValue>, name: string, member: JsonValue, source: SourceText): void {
+  const earlier = members.get(name);
+  if (earlier !== undefined) source.repeated.push({ key: name, first: earlier, second: member });
+  members.set(name, member);
 }
 
 /** Returns the plain value; an integer that would lose precision is returned as a string. */
 export function plainOf({ value, digits }: JsonValue): unknown {
-  return /^-?\d+$/.test(digits) && !Number.isSafeInteger(value) ? digits : value;
-}
-
-function toMembers(object: Node, where: string, source: SourceText): Map<string, JsonValue> {
-  const members = new Map<string, JsonValue>();
-  for (const { children = [] } of object.children ?? []) {
-    const [key, child] = children;
-    if (key === undefined || child === undefined) continue;
-    const name = String(key.value);
-    const place = where === '' ? name : `${where}.${name}`;
-    const earlier = members.get(name);
-    const member = toJsonValue(child, { where: place, keyOffset: key.offset }, source);
-    if (earlier !== undefined) reportDuplicateKey(name, [earlier, member], source);
-    members.set(name, member);
-  }
-  return members;
+  return digits !== '' && /^-?\d+$/.test(digits) && !Number.isSafeInteger(value) ? digits : value;
 }
 
 /** Keys of scalar values that decide what runs. */
 const DECISIVE = new Set([...ID_KEYS, ...DONE_KEYS, ...DEPENDENCY_KEYS]);
 
-function reportDuplicateKey(
-  name: string,
-  [first, second]: [JsonValue, JsonValue],
-  { diagnostics, twice }: SourceText,
-): void {
-  const matters = [first, second].some(({ kind }) => kind === 'array' || kind === 'object') || DECISIVE.has(name);
+function reportDuplicateKey({ key, first, second }: Repeated, { diagnostics, twice }: SourceText): void {
+  const matters = [first, second].some(({ kind }) => kind === 'array' || kind === 'object') || DECISIVE.has(key);
   const differs = JSON.stringify(first.value) !== JSON.stringify(second.value);
   const { where, keyOffset = 0 } = second;
   if (matters && differs) {
@@ -186,8 +272,6 @@ function warnOfDuplicateKeys(lineOf: (offset: number) => number, { diagnostics, 
   if (more > 0)
     diagnostics.warnings.push({ story: undefined, text: `${more} more duplicate keys; the last values are used` });
 }
-
-const NONE: ReadonlyMap<string, JsonValue> = new Map();
 
 const ERROR_TEXTS: Record<string, string> = {
   InvalidSymbol: 'unexpected character or word',
