@@ -1,4 +1,5 @@
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
+import { TEXT_FIELD_NAMES } from '../core/prd/fields.ts';
 import type { DialectId, Prd, Story } from '../core/prd/prd.ts';
 import { replaceHidden, formatCodePoint } from '../core/text/hidden-characters.ts';
 import { escapeJson } from '../core/text/safe-text.ts';
@@ -96,7 +97,7 @@ function compare(old: Story, fresh: Story, ids: Map<string, string>): PrdWarning
   const losses: PrdWarning[] = [];
   const add = (text: string) => void losses.push({ story: old.id, text });
   if (fresh.id !== old.id) add(`the id is now ${fresh.id}`);
-  for (const key of ['title', 'description', 'status', 'notes', 'priority'] as const) {
+  for (const key of ['title', 'description', 'status', ...TEXT_FIELD_NAMES, 'priority'] as const) {
     if (fresh[key] !== old[key]) add(`the ${key} is ${isEmpty(fresh[key]) ? 'not kept' : 'changed'}`);
   }
   if (!isEqual(fresh.acceptance, old.acceptance)) add('the acceptance criteria are changed');

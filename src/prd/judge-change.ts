@@ -1,3 +1,4 @@
+import { TEXT_FIELD_NAMES, TEXT_FIELDS } from '../core/prd/fields.ts';
 import type { Story, StoryStatus } from '../core/prd/prd.ts';
 import type { DraftStory } from './dialect.ts';
 import { applyEdits } from './json/edit-json.ts';
@@ -132,7 +133,9 @@ function describeStory(was: DraftStory | undefined, is: DraftStory | undefined, 
       ownPriority ?? priority,
       dependsOn.map(({ id }) => id),
     ]),
-    ...(isOwn ? [] : changed('changes the notes of', ({ notes }) => notes)),
+    ...TEXT_FIELD_NAMES.filter((name) => !isOwn || TEXT_FIELDS[name].isSpecification).flatMap((name) =>
+      changed(`changes the ${TEXT_FIELDS[name].title.toLowerCase()} of`, (story) => story[name]),
+    ),
   ];
 }
 

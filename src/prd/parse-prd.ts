@@ -3,7 +3,7 @@ import { HaloError } from '../core/failure/errors.ts';
 import { folderOfNamedPrd } from '../core/prd/prd-names.ts';
 import type { ContextText, DialectId, Prd, PrdFile, Story } from '../core/prd/prd.ts';
 import { toDetails, type CutDetail } from '../core/prd/story-details.ts';
-import { contextText, storyText } from '../core/prd/story-text.ts';
+import { contextText, isCutAtStart, storyText } from '../core/prd/story-text.ts';
 import { isTestsFirstKey, isTestsFirstValue, TESTS_FIRST_MODES } from '../core/prd/tests-first-field.ts';
 import { storyKey } from '../core/run/story-key.ts';
 import { printableShellWord } from '../core/text/safe-text.ts';
@@ -242,7 +242,7 @@ function findCutTexts(prd: Prd): PrdWarning[] {
 }
 
 function describeCut({ label, length, kept }: CutDetail): string {
-  const part = label === 'notes' ? 'last' : 'first';
+  const part = isCutAtStart(label) ? 'last' : 'first';
   return `${label} has ${length} characters, the agent gets ${kept === 0 ? 'none of them' : `the ${part} ${kept}`}`;
 }
 

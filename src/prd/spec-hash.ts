@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Draft, DraftStory } from './dialect.ts';
 import { canonicalKey } from './json/object-reader.ts';
-import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, STARTED_KEYS, STATUS_KEYS } from './json/field-aliases.ts';
+import { PROGRESS_FIELD_KEYS, TEXT_FIELDS, filledTexts, type TextFieldName } from '../core/prd/fields.ts';
 
 /** Increase it when a change in parsing gives unchanged files another hash. */
 const VERSION = 3;
@@ -29,16 +29,16 @@ function specificationOf(story: DraftStory): unknown {
   const { ownId, title, description, acceptance, dependsOn, extra } = story;
   const priority = story.ownPriority ?? story.priority;
   const needed = dependsOn.map(({ id }) => id);
-  return [ownId ?? null, title, description, acceptance, priority ?? null, needed, withoutProgress(extra)];
+  const texts = Object.entries(filledTexts(story)).filter(
+    ([name]) => TEXT_FIELDS[name as TextFieldName].isSpecification,
+  );
+  const of = [ownId ?? null, title, description, acceptance, priority ?? null, needed, withoutProgress(extra)];
+  return texts.length === 0 ? of : [...of, texts];
 }
 
 /** Keys for progress and notes: those that halo reads and those that other runners write. */
 export const PROGRESS_KEYS = new Set([
-  ...FLAG_KEYS,
-  ...STARTED_KEYS,
-  ...STATUS_KEYS,
-  ...BOOLEAN_FLAG_KEYS,
-  'notes',
+  ...PROGRESS_FIELD_KEYS,
   'completionNotes',
   'completedAt',
   'completed_at',

@@ -3,14 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { DialectId, Prd } from '../../src/core/prd/prd.ts';
 import { convertPrd } from '../../src/prd/convert-prd.ts';
-import {
-  ACCEPTANCE_KEYS,
-  DEPENDENCY_KEYS,
-  FLAG_KEYS,
-  GROUP_KEYS,
-  ID_KEYS,
-  LIST_KEYS,
-} from '../../src/prd/json/field-aliases.ts';
+import { FIELDS } from '../../src/core/prd/fields.ts';
+import { GROUP_KEYS, LIST_KEYS } from '../../src/prd/json/field-aliases.ts';
 import { markDone } from '../../src/prd/mark-done.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { DIALECTS } from '../../src/prd/dialect-registry.ts';
@@ -83,7 +77,14 @@ function mutate(text: string, mutations: Mutation[]): string {
 const mutated = fc.tuple(file, fc.array(mutation, { maxLength: 4 })).map(([text, all]) => mutate(text, all));
 
 /** JSON that uses the words of PRDs in all the wrong places. */
-const keys = [...LIST_KEYS, ...GROUP_KEYS, ...ID_KEYS, ...FLAG_KEYS, ...ACCEPTANCE_KEYS, ...DEPENDENCY_KEYS];
+const keys = [
+  ...LIST_KEYS,
+  ...GROUP_KEYS,
+  ...FIELDS.id.keys,
+  ...FIELDS.flag.keys,
+  ...FIELDS.acceptance.keys,
+  ...FIELDS.dependsOn.keys,
+];
 const word = fc.constantFrom(
   ...keys,
   'title',

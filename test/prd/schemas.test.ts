@@ -1,16 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import {
-  ACCEPTANCE_KEYS,
-  BOOLEAN_FLAG_KEYS,
-  DEPENDENCY_KEYS,
-  FLAG_KEYS,
-  ID_KEYS,
-  LOOSE_DEPENDENCY_KEYS,
-  STATUS_KEYS,
-  TITLE_KEYS,
-} from '../../src/prd/json/field-aliases.ts';
+import { FIELDS } from '../../src/core/prd/fields.ts';
 import { readPrdFile } from '../../src/prd/parse-prd.ts';
 import { DIALECTS } from '../../src/prd/dialect-registry.ts';
 import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter } from '../support/prd/prd-writers.ts';
@@ -42,11 +33,11 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
     }
   };
   const a = story({ id: 'a', done: false });
-  const titleKey = TITLE_KEYS.find((key) => key in a) ?? 'description';
-  const acceptanceKey = ACCEPTANCE_KEYS.find((key) => key in a && key !== 'subtasks')!;
-  const idKey = ID_KEYS.find((key) => key in a)!;
-  const flagKey = FLAG_KEYS.find((key) => key in a);
-  const needsKey = DEPENDENCY_KEYS.find((key) => key in story({ id: 'a', needs: [] }));
+  const titleKey = FIELDS.title.keys.find((key) => key in a) ?? 'description';
+  const acceptanceKey = FIELDS.acceptance.keys.find((key) => key in a && key !== 'subtasks')!;
+  const idKey = FIELDS.id.keys.find((key) => key in a)!;
+  const flagKey = FIELDS.flag.keys.find((key) => key in a);
+  const needsKey = FIELDS.dependsOn.keys.find((key) => key in story({ id: 'a', needs: [] }));
 
   test.each<[string, Json[]]>([
     ['stories', [a, story({ id: 'b', done: true, needs: needsKey === undefined ? [] : ['a'] })]],
@@ -85,8 +76,8 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
 test('schemas know every spelling that the parser knows', () => {
   const { $defs } = readSchema('ralph') as { $defs: { story: { properties: Json } } };
   const known = Object.keys($defs.story.properties);
-  const needs = [...DEPENDENCY_KEYS, ...LOOSE_DEPENDENCY_KEYS];
-  const progress = [...FLAG_KEYS, ...BOOLEAN_FLAG_KEYS, ...STATUS_KEYS];
-  const read = [...ID_KEYS, ...TITLE_KEYS, ...ACCEPTANCE_KEYS, ...needs, ...progress];
+  const needs = [...FIELDS.dependsOn.keys, ...FIELDS.looseNeeds.keys];
+  const progress = [...FIELDS.flag.keys, ...FIELDS.booleanFlag.keys, ...FIELDS.status.keys];
+  const read = [...FIELDS.id.keys, ...FIELDS.title.keys, ...FIELDS.acceptance.keys, ...needs, ...progress];
   expect(read.filter((key) => !known.includes(key))).toEqual(['subtasks']);
 });

@@ -191,11 +191,11 @@ function verbOf(testsFirst: TestsFirst | undefined): string {
 }
 
 function describeStory(story: Story): PromptSection {
-  const { description, acceptance, notes, details } = storyText(story);
+  const { description, acceptance, texts, details } = storyText(story);
   const parts = [`## The story\n${story.id}: ${story.title}`];
   if (description !== '' && description !== story.title) parts.push(description);
   if (acceptance.length > 0) parts.push(`It is done when:\n${bulletList(acceptance)}`);
-  if (notes !== '') parts.push(`Notes:\n${notes}`);
+  for (const { label, text } of texts) parts.push(`${label}:\n${text}`);
   const other = describeDetails(details);
   if (other !== undefined) parts.push(`${headingOf('What else the PRD says about the story')}\n${fence(other)}`);
   return { name: 'story', heading: parts.join('\n\n'), text: '' };

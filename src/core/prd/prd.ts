@@ -1,3 +1,4 @@
+import type { StoryTexts } from './fields.ts';
 import type { Detail } from './story-details.ts';
 
 /** The supported PRD dialects, in no order of preference. */
@@ -27,7 +28,7 @@ export interface PrdFile {
 export type StoryStatus = 'pending' | 'in_progress' | 'done' | 'blocked' | 'skipped';
 
 /** One small unit of work, independent of the dialect. */
-export interface Story {
+export interface Story extends StoryTexts {
   id: string;
   /** Its unique key (core/run/story-key.ts). */
   storyKey: string;
@@ -39,7 +40,6 @@ export interface Story {
   /** Ids of stories of this PRD that must be done first. */
   dependsOn: string[];
   status: StoryStatus;
-  notes: string;
   /** Other fields of the story by key or label, in their order; all of them are part of the prompt. */
   extra: Record<string, unknown>;
 }

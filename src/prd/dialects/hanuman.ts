@@ -1,3 +1,4 @@
+import { filledTexts } from '../../core/prd/fields.ts';
 import type { Story } from '../../core/prd/prd.ts';
 import { valueText } from '../../core/prd/story-details.ts';
 import { sortStories } from '../../core/run/story-order.ts';
@@ -19,7 +20,7 @@ import {
   type MemberReader,
 } from '../json/object-reader.ts';
 import type { JsonValue } from '../json/json-positions.ts';
-import { readDependsOn } from '../story/read-fields.ts';
+import { readDependsOn, readTexts } from '../story/read-fields.ts';
 import { readStatus } from '../story/read-status.ts';
 import { extraOf, writeJson, progressFields, writeWhole } from '../json/write-json.ts';
 
@@ -88,7 +89,7 @@ function writeExtra(extra: Record<string, unknown>): Record<string, unknown> {
 }
 
 function writeSmallStory(story: Story): Record<string, unknown> {
-  const { id, title, description, acceptance, dependsOn, notes, extra } = story;
+  const { id, title, description, acceptance, dependsOn, extra } = story;
   return {
     id,
     title,
@@ -97,7 +98,7 @@ function writeSmallStory(story: Story): Record<string, unknown> {
     acceptance,
     ...(dependsOn.length === 0 ? {} : { dependsOn }),
     ...progressFields(story),
-    ...(notes === '' ? {} : { notes }),
+    ...filledTexts(story),
     ...writeExtra(extra),
   };
 }
@@ -134,7 +135,7 @@ function readStory(at: JsonValue, diagnostics: Diagnostics): DraftStory[] {
     acceptance: readAcceptance(reader),
     priority: undefined,
     status: readStatus(reader, id),
-    notes: takeText(reader, 'notes') ?? '',
+    ...readTexts(reader),
     dependsOn: readDependsOn(reader),
     at,
     mark: { kind: 'json', at } as const,

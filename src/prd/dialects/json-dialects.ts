@@ -1,3 +1,4 @@
+import { filledTexts } from '../../core/prd/fields.ts';
 import type { Story, StoryStatus } from '../../core/prd/prd.ts';
 import { defined } from '../../lib/guards.ts';
 import type { JsonDialect, JsonDocument } from '../dialect.ts';
@@ -83,7 +84,7 @@ export const array: JsonDialect = {
   write: ({ stories }) =>
     writeJson(
       stories.map((story) => {
-        const { id, title, description, acceptance, priority, dependsOn, notes, extra } = story;
+        const { id, title, description, acceptance, priority, dependsOn, extra } = story;
         return {
           id,
           title,
@@ -92,7 +93,7 @@ export const array: JsonDialect = {
           ...defined({ priority }),
           ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
           ...progressFields(story),
-          ...(notes === '' ? {} : { notes }),
+          ...filledTexts(story),
           ...extraOf(extra),
         };
       }),
@@ -163,17 +164,17 @@ export const taskmaster: JsonDialect = {
     (found.kind === 'tag' || (found.kind === 'key' && found.key === 'tasks' && found.members.some(isTask))),
   read: readJsonPrd,
   write: ({ project, description, stories }) => {
-    const tasks = stories.map(({ id, title, description, acceptance, priority, dependsOn, status, notes, extra }) => ({
-      id: asNumber(id),
-      title,
-      description,
-      testStrategy: acceptance.join('\n'),
-      priority: PRIORITIES[Math.min(priority ?? 9, PRIORITIES.length - 1)] ?? 'low',
-      dependencies: dependsOn.map(asNumber),
-      status: TASKMASTER_STATUSES[status],
+    const tasks = stories.map((story) => ({
+      id: asNumber(story.id),
+      title: story.title,
+      description: story.description,
+      testStrategy: story.acceptance.join('\n'),
+      priority: PRIORITIES[Math.min(story.priority ?? 9, PRIORITIES.length - 1)] ?? 'low',
+      dependencies: story.dependsOn.map(asNumber),
+      status: TASKMASTER_STATUSES[story.status],
       subtasks: [],
-      ...(notes === '' ? {} : { notes }),
-      ...extraOf(extra, ['details', 'subtasks']),
+      ...filledTexts(story),
+      ...extraOf(story.extra, ['details', 'subtasks']),
     }));
     return writeJson({ master: { tasks, metadata: { projectName: project, description } } });
   },

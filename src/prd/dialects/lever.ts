@@ -1,3 +1,4 @@
+import { filledTexts } from '../../core/prd/fields.ts';
 import type { Story, StoryStatus } from '../../core/prd/prd.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
 import type { StoryMember } from '../json/find-list.ts';
@@ -46,7 +47,7 @@ function refineTask(story: DraftStory, reader: MemberReader): DraftStory {
 const APPROACH = 'Recommended approach: ';
 
 function writeTask(story: Story): Record<string, unknown> {
-  const { id, title, acceptance, priority, dependsOn, status, notes, extra } = story;
+  const { id, title, acceptance, priority, dependsOn, status, extra } = story;
   const [description = '', approach] = story.description.split(APPROACH);
   return {
     task_id: id,
@@ -58,7 +59,7 @@ function writeTask(story: Story): Record<string, unknown> {
     ...defined({ priority }),
     ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
     status: STATUSES[status],
-    ...(notes === '' ? {} : { notes }),
+    ...filledTexts(story),
     ...extraOf(extra, approach === undefined ? [] : ['recommended']),
   };
 }

@@ -7,7 +7,7 @@ import {
   mostFrequent,
   statusOfWord,
 } from '../story/read-status.ts';
-import { FLAG_KEYS, STARTED_KEYS } from './field-aliases.ts';
+import { FIELDS } from '../../core/prd/fields.ts';
 import type { JsonValue } from './json-positions.ts';
 import { findKey, findMember } from './object-reader.ts';
 
@@ -29,14 +29,16 @@ export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
     ...(flag === undefined ? [] : [replace(flag, flagLike(flag, options))]),
     ...(word === undefined || !isProgress(word, flag) ? [] : [replace(word, JSON.stringify(wordLike(options)))]),
   ];
-  const started = STARTED_KEYS.flatMap((key) => findMember(story, key) ?? []).filter(({ value }) => value === true);
+  const started = FIELDS.started.keys
+    .flatMap((key) => findMember(story, key) ?? [])
+    .filter(({ value }) => value === true);
   const marks = edits.length > 0 ? edits : setMembers(story, fieldLike(options), options.text);
   return [...marks, ...started.map((each) => replace(each, 'false'))];
 }
 
 /** Sets the first in-progress flag of a story; a story without such a flag is unchanged. */
 export function markStarted(mark: ProgressMark): Edit[] {
-  const flags = mark.kind === 'json' ? STARTED_KEYS.flatMap((key) => findMember(mark.at, key) ?? []) : [];
+  const flags = mark.kind === 'json' ? FIELDS.started.keys.flatMap((key) => findMember(mark.at, key) ?? []) : [];
   const [flag] = flags.filter(({ kind }) => kind === 'boolean');
   return flag === undefined || flag.value === true ? [] : [replace(flag, 'true')];
 }
@@ -61,7 +63,7 @@ function isProgress(word: JsonValue, flag: JsonValue | undefined): boolean {
 function flagLike(flag: JsonValue, { done }: MarkOptions): string {
   if (flag.kind !== 'string') return 'true';
   const known = done
-    .flatMap((story) => FLAG_KEYS.map((key) => findMember(story, key)?.value))
+    .flatMap((story) => FIELDS.flag.keys.map((key) => findMember(story, key)?.value))
     .find((value) => typeof value === 'string');
   return JSON.stringify(known ?? 'true');
 }

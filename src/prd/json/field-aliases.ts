@@ -1,57 +1,5 @@
-/**
- * The JSON names of each story field; the first one present is used. Case, spaces, `-` and `_` are ignored, except where
- * that exact spelling is listed here (see object-reader.ts).
- */
-export const ID_KEYS = ['id', 'ID', 'key', 'taskId', 'storyId', 'task_id', 'story_id'];
-export const TITLE_KEYS = ['title', 'name', 'task', 'text', 'summary'];
-export const DESCRIPTION_KEYS = ['description', 'desc', 'user_visible_behavior'];
-export const ACCEPTANCE_KEYS = [
-  'acceptanceCriteria',
-  'acceptance_criteria',
-  'acceptance',
-  'criteria',
-  'steps',
-  'verification',
-  'testSteps',
-  'definition_of_done',
-  'subtasks',
-  'testStrategy',
-  'tests',
-];
-export const DEPENDENCY_KEYS = [
-  'dependsOn',
-  'dependencies',
-  'depends_on',
-  'depends',
-  'deps',
-  'blockedBy',
-  'blocked_by',
-  'prerequisites',
-];
+/** The keys of everything but stories, whose keys are in core/prd/fields.ts. */
 
-/** Dependency keys that may also name other things; values that are not stories are text for the agent. */
-export const LOOSE_DEPENDENCY_KEYS = ['requires', 'needs', 'after'];
-
-/** Keys of flags that record whether a story is done. */
-export const FLAG_KEYS = ['passes', 'passed', 'done', 'complete', 'completed', 'tested'];
-/** The same, but only if the value is a boolean; other values have another meaning. */
-export const BOOLEAN_FLAG_KEYS = [
-  ...['isDone', 'isComplete', 'isCompleted', 'isFinished', 'isPassed', 'isPassing'],
-  ...['finished', 'implemented', 'closed', 'resolved', 'merged', 'shipped', 'passing', 'checked'],
-];
-/** Keys of status words; `progress` only with a known word. */
-export const STATUS_KEYS = ['status', 'state', 'progress'];
-/** Flags of a story in progress. */
-export const STARTED_KEYS = ['inProgress', 'started'];
-/** Flags of a skipped story. */
-export const SKIP_KEYS = ['skip', 'wontfix'];
-
-/** All keys that record whether a story is done. */
-export const DONE_KEYS = [...FLAG_KEYS, ...BOOLEAN_FLAG_KEYS, ...STATUS_KEYS];
-
-/** Story keys without aliases. */
-export const SINGLE_KEYS = ['priority', 'notes', 'details', 'supersededBy'];
-export const USER_STORY_KEYS = ['user_story', 'userStory'];
 /** Keys of the name and the description of the PRD. */
 export const PROJECT_KEYS = ['project', 'name', 'projectName', 'title'];
 export const ABOUT_KEYS = ['description', 'goal', 'overview'];

@@ -1,6 +1,7 @@
 import { defined } from '../../lib/guards.ts';
 import { oneLine } from '../../lib/text.ts';
-import { DESCRIPTION_KEYS, GROUP_KEYS, INNER_KEYS, LIST_KEYS, TITLE_KEYS, WRAPPER_KEYS } from './field-aliases.ts';
+import { FIELDS } from '../../core/prd/fields.ts';
+import { GROUP_KEYS, INNER_KEYS, LIST_KEYS, WRAPPER_KEYS } from './field-aliases.ts';
 import { idTextOf, type JsonValue } from './json-positions.ts';
 import { findMember } from './object-reader.ts';
 
@@ -210,7 +211,7 @@ function membersOf(list: JsonValue): StoryMember[] {
   return [...list.members].filter(([, at]) => isStoryObject(at)).map(([key, at]) => ({ at, key }));
 }
 
-const TEXT_KEYS = [...TITLE_KEYS, ...DESCRIPTION_KEYS, 'details'];
+const TEXT_KEYS = [...FIELDS.title.keys, ...FIELDS.description.keys, 'details'];
 
 /** True if a value looks like a list of stories or a map of stories by id. True for an empty list, false for an empty map. */
 export function looksLikeStories(value: JsonValue): boolean {

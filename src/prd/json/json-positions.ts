@@ -1,7 +1,7 @@
 import { printParseErrorCode, visit, type ParseError, type ParseOptions } from 'jsonc-parser';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { Diagnostics, SourceLocation } from '../diagnostics.ts';
-import { DEPENDENCY_KEYS, DONE_KEYS, ID_KEYS } from './field-aliases.ts';
+import { FIELDS } from '../../core/prd/fields.ts';
 
 /** A JSON value with its position in the file. */
 export interface JsonValue extends SourceLocation {
@@ -247,7 +247,9 @@ export function plainOf({ value, digits }: JsonValue): unknown {
 }
 
 /** Keys of scalar values that decide what runs. */
-const DECISIVE = new Set([...ID_KEYS, ...DONE_KEYS, ...DEPENDENCY_KEYS]);
+const DECISIVE = new Set(
+  [FIELDS.id, FIELDS.dependsOn, FIELDS.flag, FIELDS.booleanFlag, FIELDS.status].flatMap(({ keys }) => keys),
+);
 
 function reportDuplicateKey({ key, first, second }: Repeated, { diagnostics, twice }: SourceText): void {
   const matters = [first, second].some(({ kind }) => kind === 'array' || kind === 'object') || DECISIVE.has(key);

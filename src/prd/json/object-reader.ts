@@ -1,3 +1,4 @@
+import { STORY_KEYS } from '../../core/prd/fields.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import * as keys from './field-aliases.ts';
 import { plainOf, type JsonValue } from './json-positions.ts';
@@ -78,7 +79,7 @@ export function describeKind({ kind }: JsonValue): string {
   return kind === 'null' ? 'null' : `a ${kind}`;
 }
 
-const KNOWN = new Set(Object.values(keys).flat());
+const KNOWN = new Set([...STORY_KEYS, ...Object.values(keys).flat()]);
 const KNOWN_BY_FORM = new Map([...KNOWN].reverse().map((key) => [formOf(key), key]));
 
 const found = new WeakMap<JsonValue, ReadonlyMap<string, string>>();

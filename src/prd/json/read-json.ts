@@ -9,14 +9,15 @@ import {
   readDependsOn,
   readDescription,
   readId,
-  readNotes,
   readPriority,
+  readTexts,
   readTitle,
   STRUCK,
 } from '../story/read-fields.ts';
 import { readStatus } from '../story/read-status.ts';
 import { renameDoneDuplicates } from '../story/story-ids.ts';
-import { ABOUT_KEYS, FLAG_KEYS, INNER_KEYS, LIST_KEYS, PROJECT_KEYS, STATUS_KEYS } from './field-aliases.ts';
+import { FIELDS } from '../../core/prd/fields.ts';
+import { ABOUT_KEYS, INNER_KEYS, LIST_KEYS, PROJECT_KEYS } from './field-aliases.ts';
 import {
   GROUP_NAME_KEYS,
   isEmptyMap,
@@ -138,7 +139,7 @@ function readStory({ member, position, diagnostics, refine }: StoryRequest): Dra
     acceptance: readAcceptance(reader, id),
     priority: readPriority(reader, id),
     status: leaveOut(readStatus(reader, id), { isDropped, id, reader }),
-    notes: readNotes(reader),
+    ...readTexts(reader),
     dependsOn: readDependsOn(reader),
     extra: {},
     at,
@@ -207,7 +208,7 @@ function describeGroup(group: JsonValue): Record<string, unknown> {
     const list = findMember(group, key);
     if (list?.kind === 'object' || list?.items.some(({ kind }) => kind === 'object')) markTaken(reader, key);
   }
-  for (const key of [...FLAG_KEYS, ...STATUS_KEYS]) markTaken(reader, key);
+  for (const key of [...FIELDS.flag.keys, ...FIELDS.status.keys]) markTaken(reader, key);
   const name = GROUP_NAME_KEYS.find((key) => findMember(group, key)?.kind === 'string');
   if (name !== undefined) markTaken(reader, name);
   return readExtra(reader);

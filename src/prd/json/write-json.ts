@@ -1,25 +1,8 @@
 import type { Story } from '../../core/prd/prd.ts';
 import { canonicalKey } from './object-reader.ts';
 import type { PrdContent } from '../dialect.ts';
-import {
-  ABOUT_KEYS,
-  ACCEPTANCE_KEYS,
-  BOOLEAN_FLAG_KEYS,
-  DEPENDENCY_KEYS,
-  DESCRIPTION_KEYS,
-  FLAG_KEYS,
-  GROUP_KEYS,
-  ID_KEYS,
-  LIST_KEYS,
-  PROJECT_KEYS,
-  SKIP_KEYS,
-  STARTED_KEYS,
-  SINGLE_KEYS,
-  STATUS_KEYS,
-  TITLE_KEYS,
-  USER_STORY_KEYS,
-  WRAPPER_KEYS,
-} from './field-aliases.ts';
+import { filledTexts, STORY_KEYS } from '../../core/prd/fields.ts';
+import { ABOUT_KEYS, GROUP_KEYS, LIST_KEYS, PROJECT_KEYS, WRAPPER_KEYS } from './field-aliases.ts';
 import { defined } from '../../lib/guards.ts';
 
 /** Serialises a document as the text of a new file. */
@@ -49,7 +32,7 @@ const WHOLE_KEYS = new Set([
 
 /** A story with the most common field names; absent fields are left out. */
 export function writeStory(story: Story, progress = progressFields(story)): Record<string, unknown> {
-  const { id, title, description, acceptance, priority, dependsOn, notes, extra } = story;
+  const { id, title, description, acceptance, priority, dependsOn, extra } = story;
   return {
     id,
     title,
@@ -58,7 +41,7 @@ export function writeStory(story: Story, progress = progressFields(story)): Reco
     ...defined({ priority }),
     ...(dependsOn.length === 0 ? {} : { dependsOn }),
     ...progress,
-    ...(notes === '' ? {} : { notes }),
+    ...filledTexts(story),
     ...extraOf(extra),
     ...(acceptance.length === 0 ? {} : laterCriteria(extra)),
   };
@@ -94,22 +77,6 @@ export function progressFields({ status }: Pick<Story, 'status'>): Record<string
 
 /** The extra fields of a story without those that would be read with another meaning. */
 export function extraOf(extra: Record<string, unknown>, others: string[] = []): Record<string, unknown> {
-  const taken = new Set([...READ_KEYS, ...others]);
+  const taken = new Set([...STORY_KEYS, ...others]);
   return Object.fromEntries(Object.entries(extra).filter(([key]) => !taken.has(canonicalKey(key))));
 }
-
-/** Story keys with a special meaning. */
-const READ_KEYS = [
-  ...ID_KEYS,
-  ...TITLE_KEYS,
-  ...DESCRIPTION_KEYS,
-  ...ACCEPTANCE_KEYS,
-  ...DEPENDENCY_KEYS,
-  ...FLAG_KEYS,
-  ...SKIP_KEYS,
-  ...STARTED_KEYS,
-  ...BOOLEAN_FLAG_KEYS,
-  ...STATUS_KEYS,
-  ...SINGLE_KEYS,
-  ...USER_STORY_KEYS,
-];

@@ -1,14 +1,6 @@
 import { oneLine } from '../../lib/text.ts';
 import type { DraftStory } from '../dialect.ts';
-import {
-  ACCEPTANCE_KEYS,
-  DEPENDENCY_KEYS,
-  DESCRIPTION_KEYS,
-  ID_KEYS,
-  LOOSE_DEPENDENCY_KEYS,
-  TITLE_KEYS,
-  USER_STORY_KEYS,
-} from '../json/field-aliases.ts';
+import { FIELDS, TEXT_FIELD_NAMES, TEXT_FIELDS, type StoryTexts } from '../../core/prd/fields.ts';
 import { idTextOf, type JsonValue } from '../json/json-positions.ts';
 import {
   addProblem,
@@ -32,7 +24,7 @@ interface ReadId {
 /** Reads the id of a story, or generates one from its position. `key` is its key in a map of stories. */
 export function readId(reader: MemberReader, position: number, key?: string): ReadId {
   const placeholder = `item-${position}`;
-  const member = take(reader, ...ID_KEYS);
+  const member = take(reader, ...FIELDS.id.keys);
   if (member === undefined && key !== undefined) return toReadId(reader, key, placeholder);
   if (member === undefined) {
     addWarning(reader, placeholder, 'no id; the id was generated from the position');
@@ -59,9 +51,9 @@ function toReadId(reader: MemberReader, text: string, placeholder: string): Read
 
 /** Reads the title under any known key, or the first line of the description. */
 export function readTitle(reader: MemberReader, story: string): string {
-  const title = oneLine(takeText(reader, ...TITLE_KEYS) ?? '');
+  const title = oneLine(takeText(reader, ...FIELDS.title.keys) ?? '');
   if (title !== '') return title;
-  const texts = [...DESCRIPTION_KEYS, 'details'].map((key) => findMember(reader.at, key)?.value);
+  const texts = [...FIELDS.description.keys, 'details'].map((key) => findMember(reader.at, key)?.value);
   const text = texts.find((value) => typeof value === 'string' && oneLine(value) !== '');
   const [firstLine = ''] = typeof text === 'string' ? text.trim().split(/\r?\n/) : [];
   if (firstLine !== '') addWarning(reader, story, 'no title; the first line of the description is used');
@@ -71,19 +63,19 @@ export function readTitle(reader: MemberReader, story: string): string {
 
 /** Reads the description under any known key and appends the details. Objects and mixed lists stay in `extra`. */
 export function readDescription(reader: MemberReader): string {
-  for (const key of [...DESCRIPTION_KEYS, 'details']) {
+  for (const key of [...FIELDS.description.keys, 'details']) {
     const member = findMember(reader.at, key);
     if (member?.kind === 'number' || member?.kind === 'boolean')
       addProblem(reader, member, `must be a string, not ${describeKind(member)}`);
   }
-  const description = takeLines(reader, ...DESCRIPTION_KEYS) ?? readUserStory(reader);
+  const description = takeLines(reader, ...FIELDS.description.keys) ?? readUserStory(reader);
   const parts = [description, takeLines(reader, 'details')].filter((part) => part !== undefined && part !== '');
   return parts.join('\n\n');
 }
 
 /** Reads a user story: `{as_a, i_want, so_that}` or a string. */
 function readUserStory(reader: MemberReader): string | undefined {
-  const key = USER_STORY_KEYS.find((name) => findMember(reader.at, name) !== undefined);
+  const key = FIELDS.userStory.keys.find((name) => findMember(reader.at, name) !== undefined);
   const member = key === undefined ? undefined : findMember(reader.at, key);
   if (key === undefined || member === undefined) return undefined;
   const { sentence, isAll } = member.kind === 'string' ? wholeText(member) : toSentence(member);
@@ -108,9 +100,10 @@ function toSentence(member: JsonValue): { sentence: string; isAll: boolean } {
   return { sentence: clauses.join(', '), isAll: clauses.length > 0 && clauses.length === member.members.size };
 }
 
-/** Reads the notes: a string, or a list of strings as lines. Other values stay in `extra`. */
-export function readNotes(reader: MemberReader): string {
-  return takeLines(reader, 'notes') ?? '';
+/** Reads the optional texts: a string, or a list of strings as lines. Other values stay in `extra`. */
+export function readTexts(reader: MemberReader): StoryTexts {
+  const texts = TEXT_FIELD_NAMES.map((name) => [name, takeLines(reader, ...TEXT_FIELDS[name].keys)]);
+  return { notes: '', ...Object.fromEntries(texts.filter(([, text]) => text !== undefined)) };
 }
 
 /** The text under the first of `keys` that exists; a list of strings is joined as lines. */
@@ -179,14 +172,14 @@ type Complain = (at: JsonValue, rule: string) => void;
 
 /** Reads the ids of the stories that must be done first, from all dependency keys. */
 export function readDependsOn(reader: MemberReader): DependencyReferences {
-  const firm = DEPENDENCY_KEYS.flatMap((key) => {
+  const firm = FIELDS.dependsOn.keys.flatMap((key) => {
     const member = findMember(reader.at, key);
     if (member === undefined) return [];
     if (!member.items.some(({ kind }) => kind === 'object')) markTaken(reader, key);
     return readList(member, (at, rule) => addProblem(reader, at, rule));
   });
   // These keys may also name other things, so they stay in `extra` for the agent.
-  const loose = LOOSE_DEPENDENCY_KEYS.flatMap((key) => {
+  const loose = FIELDS.looseNeeds.keys.flatMap((key) => {
     const member = findMember(reader.at, key);
     return member === undefined ? [] : readList(member, () => undefined);
   });
@@ -207,7 +200,7 @@ function readList(member: JsonValue, complain: Complain): DependencyReferences {
 
 /** Reads an id, or an object with an id. */
 function readReference(item: JsonValue, complain: Complain): DependencyReferences {
-  const id = ID_KEYS.map((key) => findMember(item, key)).find((member) => member !== undefined) ?? item;
+  const id = FIELDS.id.keys.map((key) => findMember(item, key)).find((member) => member !== undefined) ?? item;
   if (id.kind === 'string' || id.kind === 'number') {
     const text = idTextOf(id);
     return isNone(text) ? [] : [{ id: text, at: item }];
@@ -225,13 +218,14 @@ const TEXT_KEYS = ['text', 'criterion', 'description', 'title'];
 
 /** Reads the acceptance criteria of a story under any known key. Missing criteria are a warning, a wrong type a problem. */
 export function readAcceptance(reader: MemberReader, story: string): string[] {
-  const present = ACCEPTANCE_KEYS.filter((name) => isUsable(name, findMember(reader.at, name)));
+  const present = FIELDS.acceptance.keys.filter((name) => isUsable(name, findMember(reader.at, name)));
   const key = present.find((name) => !isEmpty(findMember(reader.at, name))) ?? present[0];
   const member = key === undefined ? undefined : findMember(reader.at, key);
   if (key === undefined || member === undefined) {
     addWarning(reader, story, 'no acceptance criteria');
     // null is treated like a missing key.
-    for (const name of ACCEPTANCE_KEYS) if (findMember(reader.at, name)?.kind === 'null') markTaken(reader, name);
+    for (const name of FIELDS.acceptance.keys)
+      if (findMember(reader.at, name)?.kind === 'null') markTaken(reader, name);
     return [];
   }
   const whole = member.kind === 'object' ? readObject(member) : undefined;

@@ -1,6 +1,6 @@
 import type { StoryStatus } from '../../core/prd/prd.ts';
 import { capitalize } from '../../lib/text.ts';
-import { BOOLEAN_FLAG_KEYS, FLAG_KEYS, SKIP_KEYS, STARTED_KEYS, STATUS_KEYS } from '../json/field-aliases.ts';
+import { FIELDS } from '../../core/prd/fields.ts';
 import type { JsonValue } from '../json/json-positions.ts';
 import {
   addProblem,
@@ -28,8 +28,8 @@ const PENDING_WORDS =
 export function readStatus(reader: MemberReader, story: string): StoryStatus {
   const flag = readFlag(reader, story);
   const word = readWord(reader, story);
-  const skip = takeSwitches(reader, SKIP_KEYS);
-  const started = takeSwitches(reader, STARTED_KEYS);
+  const skip = takeSwitches(reader, FIELDS.skip.keys);
+  const started = takeSwitches(reader, FIELDS.started.keys);
   const successor = findMember(reader.at, 'supersededBy')?.value;
   if (flag === true) {
     if (word !== undefined && word !== 'done')
@@ -51,12 +51,14 @@ export function readStatus(reader: MemberReader, story: string): StoryStatus {
 /** Finds the key of the flag that records whether a story is done; undefined if there is none. */
 export function findFlagKey(story: JsonValue): string | undefined {
   const isBoolean = (key: string) => findMember(story, key)?.kind === 'boolean';
-  return FLAG_KEYS.find((key) => findMember(story, key) !== undefined) ?? BOOLEAN_FLAG_KEYS.find(isBoolean);
+  return (
+    FIELDS.flag.keys.find((key) => findMember(story, key) !== undefined) ?? FIELDS.booleanFlag.keys.find(isBoolean)
+  );
 }
 
 /** Finds the key of the status word of a story; undefined if there is none. */
 export function findWordKey(story: JsonValue): string | undefined {
-  const keys = STATUS_KEYS.filter((key) => key !== 'progress' || isKnownWord(findMember(story, key)?.value));
+  const keys = FIELDS.status.keys.filter((key) => key !== 'progress' || isKnownWord(findMember(story, key)?.value));
   const kinds = keys.map((key) => [key, findMember(story, key)?.kind] as const);
   // `state` may mean something else, such as a state machine.
   const found = kinds.find(
@@ -75,7 +77,7 @@ function readFlag(reader: MemberReader, story: string): boolean | undefined {
   const flag = key === undefined ? undefined : findMember(reader.at, key);
   if (key === undefined || flag === undefined) return undefined;
   markTaken(reader, key);
-  const contradicting = [...FLAG_KEYS, ...BOOLEAN_FLAG_KEYS].filter((name) => {
+  const contradicting = [...FIELDS.flag.keys, ...FIELDS.booleanFlag.keys].filter((name) => {
     const other = name === key ? undefined : findMember(reader.at, name);
     return other?.kind === 'boolean' && isTrue(other) !== isTrue(flag);
   });
@@ -103,7 +105,7 @@ function readWord(reader: MemberReader, story: string): StoryStatus | undefined 
   }
   const text = member.value as string;
   const status = statusOfWord(text);
-  for (const other of STATUS_KEYS.filter((name) => name !== key)) {
+  for (const other of FIELDS.status.keys.filter((name) => name !== key)) {
     const said = statusOfWord(String(findMember(reader.at, other)?.value));
     if (said !== undefined && said !== status) addWarning(reader, story, `${key} is used, ${other} is ignored`);
   }
@@ -142,7 +144,7 @@ function bare(text: string): string {
 }
 
 /** True if one of the keys is true. Values that are not booleans stay in `extra`. */
-function takeSwitches(reader: MemberReader, keys: string[]): boolean {
+function takeSwitches(reader: MemberReader, keys: readonly string[]): boolean {
   const switches = keys.filter((key) => findMember(reader.at, key)?.kind === 'boolean');
   return switches.map((key) => isTrue(take(reader, key))).includes(true);
 }

@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { storyTexts } from '../../../core/prd/story-text.ts';
 import { canRetry } from '../../../core/run/actions.ts';
 import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine, safeText } from '../../../core/text/safe-text.ts';
@@ -112,7 +113,8 @@ function AttemptLink({ attempt, run, tab, isCurrent }: AttemptLinkProps) {
 function StoryText({ story, journal, runId }: { story: StoryState; journal: RunJournal; runId: string }) {
   const text = journal.prd?.stories.find(({ id }) => id === story.id);
   const { dependsOn } = story;
-  const hasText = text !== undefined && (text.description !== '' || text.acceptance.length > 0);
+  const texts = text === undefined ? [] : storyTexts(text);
+  const hasText = text !== undefined && (text.description !== '' || text.acceptance.length > 0 || texts.length > 0);
   return (
     <>
       {dependsOn.length > 0 && (
@@ -134,6 +136,12 @@ function StoryText({ story, journal, runId }: { story: StoryState; journal: RunJ
               <li key={index}>{safeText(each)}</li>
             ))}
           </ul>
+          {texts.map(({ label, text: said }) => (
+            <section key={label}>
+              <h4>{label}</h4>
+              <p class="said">{safeText(said)}</p>
+            </section>
+          ))}
         </details>
       )}
     </>
