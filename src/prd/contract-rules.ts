@@ -1,4 +1,4 @@
-import type { DialectId } from '../core/prd/prd.ts';
+import type { DialectId } from './dialect-registry.ts';
 import type { Diagnostics } from './diagnostics.ts';
 import type { JsonDocument, PrdDocument } from './dialect.ts';
 import type { JsonValue } from './json/json-positions.ts';
@@ -14,8 +14,8 @@ const RULES: Partial<Record<DialectId, ContractRules>> = {
 };
 
 /** Checks a document with the rules of the tool that the dialect is named after; other dialects have none. */
-export function addContractDiagnostics(dialect: DialectId, document: PrdDocument, diagnostics: Diagnostics): void {
-  if (document.format === 'json') RULES[dialect]?.(document, diagnostics);
+export function addContractDiagnostics(dialect: string, document: PrdDocument, diagnostics: Diagnostics): void {
+  if (document.format === 'json') RULES[dialect as DialectId]?.(document, diagnostics);
 }
 
 const TYPES = ['feature', 'bug', 'enhancement', 'spike', 'chore', 'tech-debt'];

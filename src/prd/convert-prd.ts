@@ -1,16 +1,16 @@
 import { HaloError, toHaloError } from '../core/failure/errors.ts';
 import { TEXT_FIELD_NAMES } from '../core/prd/fields.ts';
-import type { DialectId, Prd, Story } from '../core/prd/prd.ts';
+import type { Prd, Story } from '../core/prd/prd.ts';
 import { replaceHidden, formatCodePoint } from '../core/text/hidden-characters.ts';
 import { escapeJson } from '../core/text/safe-text.ts';
 import { sortStories } from '../core/run/story-order.ts';
 import type { Dialect } from './dialect.ts';
 import { describeWarnings, type PrdWarning } from './diagnostics.ts';
 import { parsePrd, readPrdFile } from './parse-prd.ts';
-import { DIALECTS } from './dialect-registry.ts';
+import { DIALECTS, type DialectId } from './dialect-registry.ts';
 
 export interface ConvertedPrd {
-  from: DialectId;
+  from: string;
   text: string;
   /** What was normalised while reading the file, one sentence each. */
   warnings: string[];

@@ -4,16 +4,20 @@ import { HaloError } from '../core/failure/errors.ts';
 /** Size limit of a PRD file. */
 export const MAX_PRD_BYTES = 4 * 1024 * 1024;
 
+/** Throws PRD_INVALID if a file of this size is too large. */
+export function assertPrdSize(size: number, path: string): void {
+  if (size <= MAX_PRD_BYTES) return;
+  throw new HaloError('PRD_INVALID', `${path}: The file has ${size} bytes; the limit is ${MAX_PRD_BYTES} (4 MiB).`, {
+    hint: 'Split it into several PRDs.',
+  });
+}
+
 /**
  * Decodes a PRD file and strips its byte order mark.
  * Throws PRD_INVALID if the file is too large, empty or not UTF-8; other encodings are not guessed.
  */
 export function decodePrd(bytes: Uint8Array, path: string): { text: string; hadMark: boolean } {
-  if (bytes.length > MAX_PRD_BYTES) {
-    throw new HaloError('PRD_INVALID', `${path}: The file has ${bytes.length} bytes; the limit is ${MAX_PRD_BYTES}.`, {
-      hint: 'Split it into several PRDs.',
-    });
-  }
+  assertPrdSize(bytes.length, path);
   if (!isUtf8(bytes)) {
     const offset = locateInvalidUtf8(bytes);
     const line = 1 + bytes.subarray(0, offset).filter((byte) => byte === 0x0a).length;

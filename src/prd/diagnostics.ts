@@ -62,7 +62,7 @@ export function describeWarnings(warnings: PrdWarning[]): string[] {
 }
 
 /** Limit for the number of stories of a PRD, in any dialect. */
-const MAX_STORIES = 5000;
+export const MAX_STORIES = 5000;
 
 /** True if `count` exceeds the story limit; adds a problem for the file in that case. */
 export function exceedsStoryLimit(count: number, diagnostics: Diagnostics): boolean {

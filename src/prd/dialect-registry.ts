@@ -1,5 +1,4 @@
 import { HaloError } from '../core/failure/errors.ts';
-import type { DialectId } from '../core/prd/prd.ts';
 import { findClosest } from '../lib/text.ts';
 import type { Dialect, PrdDocument } from './dialect.ts';
 import { array, features, grouped, ralph, stories, swanson, taskmaster, tasks } from './dialects/json-dialects.ts';
@@ -25,7 +24,10 @@ export const DIALECTS = {
   hank,
   'markdown-numbered': markdownNumbered,
   'markdown-checkbox': markdownCheckbox,
-} as const satisfies Record<DialectId, Dialect>;
+} as const satisfies Record<string, Dialect>;
+
+/** The supported PRD dialects. */
+export type DialectId = keyof typeof DIALECTS;
 
 /** How the names of PRD files end, by format. */
 const ENDINGS: Record<PrdDocument['format'], readonly string[]> = { json: ['.json'], markdown: ['.md', '.markdown'] };

@@ -1,4 +1,4 @@
-import type { DialectId, Prd, Story } from '../core/prd/prd.ts';
+import type { Prd, Story } from '../core/prd/prd.ts';
 import type { FoundList } from './json/find-list.ts';
 import type { Diagnostics, SourceLocation } from './diagnostics.ts';
 import type { JsonValue } from './json/json-positions.ts';
@@ -63,7 +63,7 @@ export type PrdDocument = JsonDocument | MarkdownDocument;
 export type PrdContent = Pick<Prd, 'project' | 'description' | 'context' | 'stories'>;
 
 interface DialectOf<D extends PrdDocument> {
-  id: DialectId;
+  id: string;
   format: D['format'];
   /** Display name with the keys that identify the dialect. */
   title: string;
@@ -79,6 +79,8 @@ interface DialectOf<D extends PrdDocument> {
 export interface JsonDialect extends DialectOf<JsonDocument> {
   /** The status word for a done story, if the file does not use one yet. */
   doneWord: string;
+  /** The JSON Schema of its files, without the parts that dialects share (json-schema.ts). */
+  schema: Readonly<Record<string, unknown>>;
 }
 
 /** A Markdown notation for PRDs. Pure. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { HaloError } from '../core/failure/errors.ts';
 import { folderOfNamedPrd } from '../core/prd/prd-names.ts';
-import type { ContextText, DialectId, Prd, PrdFile, Story } from '../core/prd/prd.ts';
+import type { ContextText, Prd, PrdFile, Story } from '../core/prd/prd.ts';
 import { toDetails, type CutDetail } from '../core/prd/story-details.ts';
 import { contextText, isCutAtStart, storyText } from '../core/prd/story-text.ts';
 import { isTestsFirstKey, isTestsFirstValue, TESTS_FIRST_MODES } from '../core/prd/tests-first-field.ts';
@@ -18,7 +18,7 @@ import {
   type PrdWarning,
   type SourceLocation,
 } from './diagnostics.ts';
-import { detectDialect, DIALECTS, matchesDialect } from './dialect-registry.ts';
+import { detectDialect, DIALECTS, type DialectId, matchesDialect } from './dialect-registry.ts';
 import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { findStoryList } from './json/find-list.ts';
 import { lineFinder, parseJsonWithPositions } from './json/json-positions.ts';

@@ -1,8 +1,8 @@
 import { HaloError } from '../core/failure/errors.ts';
-import type { DialectId, Story } from '../core/prd/prd.ts';
+import type { Story } from '../core/prd/prd.ts';
 import { storyKey } from '../core/run/story-key.ts';
 import { escapeJson } from '../core/text/safe-text.ts';
-import { DIALECTS } from './dialect-registry.ts';
+import { DIALECTS, type DialectId } from './dialect-registry.ts';
 import type { Dialect, DraftStory, JsonDocument } from './dialect.ts';
 import { applyEdits, type Edit } from './json/edit-json.ts';
 import { findStoryList } from './json/find-list.ts';

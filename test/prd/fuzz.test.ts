@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
-import type { DialectId, Prd } from '../../src/core/prd/prd.ts';
+import type { Prd } from '../../src/core/prd/prd.ts';
+import type { DialectId } from '../../src/prd/dialect-registry.ts';
 import { convertPrd } from '../../src/prd/convert-prd.ts';
 import { FIELDS } from '../../src/core/prd/fields.ts';
 import { GROUP_KEYS, LIST_KEYS } from '../../src/prd/json/field-aliases.ts';

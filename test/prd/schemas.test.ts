@@ -1,9 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { FIELDS } from '../../src/core/prd/fields.ts';
+import { markDone } from '../../src/prd/mark-done.ts';
 import { readPrdFile } from '../../src/prd/parse-prd.ts';
 import { DIALECTS } from '../../src/prd/dialect-registry.ts';
+import { schemaOf } from '../../src/prd/json-schema.ts';
+import type { Dialect } from '../../src/prd/dialect.ts';
 import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter } from '../support/prd/prd-writers.ts';
 
 const FOLDER = new URL('../../schemas/', import.meta.url);
@@ -11,6 +14,18 @@ const DIALECT_IDS = Object.keys(JSON_WRITERS) as JsonId[];
 
 const readSchema = (dialect: string) =>
   JSON.parse(readFileSync(new URL(`${dialect}.schema.json`, FOLDER), 'utf8')) as Json;
+
+const JSON_DIALECTS = Object.values<Dialect>(DIALECTS).flatMap((each) => (each.format === 'json' ? [each] : []));
+
+describe.each(JSON_DIALECTS)('the file of the schema of $id', (dialect) => {
+  test('is what the sources say', () => {
+    const file = new URL(`${dialect.id}.schema.json`, FOLDER);
+    const text = `${JSON.stringify(schemaOf(dialect), undefined, 2)}\n`;
+    // `npm run schemas` writes the files.
+    if (process.env.HALO_TEST_RECORD !== undefined) writeFileSync(file, text);
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+});
 
 test('each JSON dialect has a schema, and no other', () => {
   const json = Object.values(DIALECTS).filter(({ format }) => format === 'json');
@@ -71,6 +86,14 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
     expect(accepts(document(stories as Json[]))).toBe(false);
     expect(isRead(document(stories as Json[]))).toBe(false);
   });
+});
+
+test('a file may name its schema, which marking keeps', () => {
+  const text = '{"$schema": "https://example.org/x.json", "userStories": [{"id": "a", "title": "A", "steps": ["b"]}]}';
+  const { prd } = readPrdFile(toBytes(text), 'prd.json');
+  expect(prd).toMatchObject({ dialect: 'ralph', context: [], warnings: [] });
+  const { bytes } = markDone(toBytes(text), 'prd.json', { landed: prd.stories, before: [] });
+  expect(new TextDecoder().decode(bytes)).toBe(text.replace('["b"]}', '["b"], "passes": true}'));
 });
 
 test('schemas know every spelling that the parser knows', () => {

@@ -1,3 +1,5 @@
+import { HaloError } from '../../core/failure/errors.ts';
+import type { Dialect } from '../../prd/dialect.ts';
 import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
 import { storyText } from '../../core/prd/story-text.ts';
 import { isTestsFirstKey, resolveTestsFirst } from '../../core/prd/tests-first-field.ts';
@@ -47,6 +49,15 @@ export const define: Define = (command, cli) => {
     .requiredOption('--to <dialect>', 'the dialect of the new file (required)')
     .addHelpText('after', CONVERT_HELP)
     .action((file: string, flags: { to: string }) => convert(file, flags.to, cli));
+  command
+    .command('schema')
+    .summary('print the JSON Schema of a dialect')
+    .description(
+      'Prints the JSON Schema of a JSON dialect. A file may name its schema under "$schema", for editors; halo ignores and keeps it.',
+    )
+    .argument('<dialect>', 'the JSON dialect, such as ralph')
+    .addHelpText('after', SCHEMA_HELP)
+    .action((dialect: string) => printSchema(dialect, cli));
 };
 
 interface ValidateFlags extends SourceFlags {
@@ -85,6 +96,15 @@ Examples:
 
 Exit codes:
   0 written    2 no such dialect    6 the PRD cannot be read, or the dialect cannot express it
+
+See also: halo prd validate`;
+
+const SCHEMA_HELP = `
+Examples:
+  halo prd schema ralph > ralph.schema.json
+
+Exit codes:
+  0 printed    2 no such dialect, or it is not JSON
 
 See also: halo prd validate`;
 
@@ -196,6 +216,19 @@ function describeWarnings({ warnings }: Prd, cli: Cli): string[] {
     return [`  ${cli.paint('strong', '-')} ${first}`, ...others.map((line) => `    ${line}`)];
   });
   return ['', 'Notes:', ...lines];
+}
+
+async function printSchema(name: string, cli: Cli): Promise<void> {
+  const [{ DIALECTS, parseDialectId }, { schemaOf }] = await Promise.all([
+    import('../../prd/dialect-registry.ts'),
+    import('../../prd/json-schema.ts'),
+  ]);
+  const dialect: Dialect = DIALECTS[parseDialectId(name)];
+  if (dialect.format === 'json') return cli.printJson(schemaOf(dialect));
+  const known = Object.values<Dialect>(DIALECTS).flatMap(({ id, format }) => (format === 'json' ? [id] : []));
+  throw new HaloError('USAGE', `The dialect ${dialect.id} is not JSON, so it has no JSON Schema.`, {
+    hint: `Use one of: ${known.join(', ')}.`,
+  });
 }
 
 async function convert(file: string, to: string, cli: Cli): Promise<void> {

@@ -59,9 +59,12 @@ async function readInput(file: string, { what, hint }: { what: string; hint: str
   try {
     if (file === '-') return await readPipe(io.stdin);
     // `<(command)` of a shell, or /dev/stdin: it cannot be read again or written.
-    if ((await stat(path)).isFIFO()) return await readPipe(createReadStream(path));
+    const { size, isFIFO } = await statOf(path);
+    if (isFIFO) return await readPipe(createReadStream(path));
+    if (what === 'PRD') (await import('../../prd/decode-prd.ts')).assertPrdSize(size, path);
     return { path, bytes: new Uint8Array(await readRegularFile(path, MAX_BYTES)) };
   } catch (cause) {
+    if (cause instanceof HaloError) throw cause;
     const { code, message } = cause as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new HaloError('PRD_UNREADABLE', `There is no file ${path}.`, { hint, cause });
     throw new HaloError(
@@ -76,6 +79,11 @@ async function readInput(file: string, { what, hint }: { what: string; hint: str
       },
     );
   }
+}
+
+async function statOf(path: string): Promise<{ size: number; isFIFO: boolean }> {
+  const found = await stat(path);
+  return { size: found.isFile() ? found.size : 0, isFIFO: found.isFIFO() };
 }
 
 const REASONS: Record<string, string> = {

@@ -1,24 +1,6 @@
 import type { StoryTexts } from './fields.ts';
 import type { Detail } from './story-details.ts';
 
-/** The supported PRD dialects, in no order of preference. */
-export type DialectId =
-  | 'hanuman'
-  | 'lever'
-  | 'swanson'
-  | 'ralph'
-  | 'daedalus'
-  | 'taskmaster'
-  | 'grouped'
-  | 'array'
-  | 'stories'
-  | 'tasks'
-  | 'features'
-  | 'hank'
-  | 'markdown-stories'
-  | 'markdown-numbered'
-  | 'markdown-checkbox';
-
 /** A PRD file: its path, for messages, and its content. */
 export interface PrdFile {
   path: string;
@@ -52,7 +34,8 @@ export interface ContextText extends Detail {
 
 /** One parsed PRD file. */
 export interface Prd {
-  dialect: DialectId;
+  /** The id of its dialect (prd/dialect-registry.ts). */
+  dialect: string;
   project: string;
   description: string;
   /** In file order. */

@@ -1,7 +1,8 @@
 import type { Story } from '../../core/prd/prd.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
-import type { Diagnostics } from '../diagnostics.ts';
+import { propertiesOf } from '../json-schema.ts';
+import { MAX_STORIES, type Diagnostics } from '../diagnostics.ts';
 import type { JsonValue } from '../json/json-positions.ts';
 import {
   addProblem,
@@ -35,6 +36,32 @@ export const daedalus: JsonDialect = {
   title: 'daedalus (userStories, every field required)',
   doneWord: 'done',
   detects: hasUserStories,
+  schema: {
+    type: 'object',
+    required: ['project', 'description', 'userStories'],
+    properties: {
+      project: { type: 'string' },
+      description: { type: 'string' },
+      userStories: {
+        type: 'array',
+        maxItems: MAX_STORIES,
+        items: {
+          type: 'object',
+          required: Object.keys(STORY),
+          properties: {
+            id: { type: 'string', pattern: '\\S', maxLength: 200 },
+            title: { type: 'string', pattern: '\\S' },
+            description: { type: 'string' },
+            acceptanceCriteria: { type: 'array', items: { type: 'string' } },
+            priority: { type: 'integer' },
+            passes: { type: 'boolean' },
+            inProgress: { type: 'boolean' },
+            ...propertiesOf('dependsOn', 'looseNeeds'),
+          },
+        },
+      },
+    },
+  },
   read(document, diagnostics) {
     addRequiredDiagnostics(readMembers(document.json, diagnostics), DOCUMENT);
     const draft = readJsonPrd(document, diagnostics, (story, reader) => {

@@ -1,9 +1,10 @@
-import { filledTexts } from '../../core/prd/fields.ts';
+import { filledTexts, TEXT_FIELD_NAMES } from '../../core/prd/fields.ts';
 import type { Story } from '../../core/prd/prd.ts';
 import { valueText } from '../../core/prd/story-details.ts';
 import { sortStories } from '../../core/run/story-order.ts';
 import { oneLine } from '../../lib/text.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
+import { propertiesOf } from '../json-schema.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { findIdProblem, reportDuplicateIds } from '../story/story-ids.ts';
 import {
@@ -27,6 +28,7 @@ import { extraOf, writeJson, progressFields, writeWhole } from '../json/write-js
 const SCHEMA_VERSION = '0.1';
 const MAX_STORIES = 10;
 const SIZES = ['S', 'M'];
+const TEXT = { type: ['string', 'null'] };
 
 /** `{schemaVersion: "0.1", title, stories: [{id, title, size, acceptance}]}`: at most ten small stories, in file order. */
 export const hanuman: JsonDialect = {
@@ -35,6 +37,33 @@ export const hanuman: JsonDialect = {
   title: 'hanuman (schemaVersion "0.1" and stories)',
   doneWord: 'done',
   detects: ({ json }) => json.members.has('schemaVersion') && json.members.has('stories'),
+  schema: {
+    type: 'object',
+    required: ['schemaVersion', 'stories'],
+    properties: {
+      schemaVersion: { const: SCHEMA_VERSION },
+      title: TEXT,
+      project: TEXT,
+      description: TEXT,
+      stories: {
+        type: 'array',
+        maxItems: MAX_STORIES,
+        items: {
+          type: 'object',
+          required: ['id', 'title', 'size', 'acceptance'],
+          properties: {
+            id: { type: 'string', pattern: '\\S', maxLength: 200 },
+            title: { type: 'string', pattern: '\\S' },
+            size: { enum: SIZES },
+            acceptance: { type: 'array', minItems: 1, items: { type: 'string', pattern: '\\S' } },
+            description: TEXT,
+            status: TEXT,
+            ...propertiesOf('dependsOn', 'looseNeeds', ...TEXT_FIELD_NAMES),
+          },
+        },
+      },
+    },
+  },
   read({ json }, diagnostics) {
     const reader = readMembers(json, diagnostics);
     const version = take(reader, 'schemaVersion');

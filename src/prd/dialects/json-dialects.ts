@@ -2,7 +2,9 @@ import { filledTexts } from '../../core/prd/fields.ts';
 import type { Story, StoryStatus } from '../../core/prd/prd.ts';
 import { defined } from '../../lib/guards.ts';
 import type { JsonDialect, JsonDocument } from '../dialect.ts';
+import { LIST, LIST_OR_FILLED_MAP, LIST_OR_MAP, objectWith, STORY } from '../json-schema.ts';
 import type { StoryMember } from '../json/find-list.ts';
+import { GROUP_KEYS, LIST_KEYS, WRAPPER_KEYS } from '../json/field-aliases.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { extraOf, progressFields, writeJson, writeStory, writeWhole } from '../json/write-json.ts';
 
@@ -13,6 +15,7 @@ export const ralph: JsonDialect = {
   title: 'ralph (userStories)',
   doneWord: 'done',
   detects: hasUserStories,
+  schema: { type: 'object', required: ['userStories'], properties: { userStories: LIST_OR_MAP } },
   read: readJsonPrd,
   write: ({ stories, ...whole }) =>
     writeJson({ ...writeWhole(whole), userStories: stories.map((story) => writeStory(story)) }),
@@ -30,6 +33,7 @@ export const stories: JsonDialect = {
   title: 'stories (stories or user_stories)',
   doneWord: 'done',
   detects: ({ found }) => found?.kind === 'key' && !found.wrapped && ['stories', 'user_stories'].includes(found.key),
+  schema: { type: 'object', ...objectWith(['stories', 'user_stories'], LIST_OR_MAP) },
   read: readJsonPrd,
   write: ({ stories, ...whole }) =>
     writeJson({ ...writeWhole(whole), stories: stories.map((story) => writeStory(story)) }),
@@ -42,6 +46,7 @@ export const tasks: JsonDialect = {
   title: 'tasks (tasks)',
   doneWord: 'done',
   detects: ({ found }) => found?.kind === 'key' && found.key === 'tasks' && !found.wrapped,
+  schema: { type: 'object', required: ['tasks'], properties: { tasks: LIST_OR_MAP } },
   read: readJsonPrd,
   write: ({ stories, ...whole }) => writeJson({ ...writeWhole(whole), tasks: stories.map(writeTask) }),
 };
@@ -68,6 +73,7 @@ export const features: JsonDialect = {
   title: `features (${KEYS.join(', ')})`,
   doneWord: 'done',
   detects: ({ found }) => found?.kind === 'key' && !found.wrapped && KEYS.includes(found.key),
+  schema: { type: 'object', ...objectWith(KEYS, LIST_OR_FILLED_MAP) },
   read: readJsonPrd,
   write: ({ stories, ...whole }) =>
     writeJson({ ...writeWhole(whole), features: stories.map((story) => writeStory(story)) }),
@@ -80,6 +86,12 @@ export const array: JsonDialect = {
   title: 'array (a list of stories at the top level)',
   doneWord: 'done',
   detects: ({ found }) => found?.kind === 'top',
+  schema: {
+    anyOf: [
+      LIST,
+      { type: 'object', minProperties: 1, patternProperties: { '^\\d+$': STORY }, additionalProperties: false },
+    ],
+  },
   read: readJsonPrd,
   write: ({ stories }) =>
     writeJson(
@@ -107,6 +119,27 @@ export const grouped: JsonDialect = {
   title: 'grouped (phases, epics or stories that hold lists of stories; or a list below prd, data or plan)',
   doneWord: 'done',
   detects: ({ found }) => found !== undefined && (found.kind === 'group' || found.wrapped),
+  schema: {
+    type: 'object',
+    anyOf: [
+      objectWith(GROUP_KEYS, {
+        anyOf: [
+          { type: 'array', items: { $ref: '#/$defs/group' } },
+          { type: 'object', additionalProperties: { $ref: '#/$defs/group' } },
+        ],
+      }),
+      objectWith(LIST_KEYS, { type: 'array', items: { $ref: '#/$defs/group' } }),
+      objectWith(WRAPPER_KEYS, { type: 'object', minProperties: 1 }),
+    ],
+    $defs: {
+      group: {
+        type: 'object',
+        properties: Object.fromEntries(
+          LIST_KEYS.filter((key) => key !== 'steps').map((key) => [key, LIST_OR_FILLED_MAP]),
+        ),
+      },
+    },
+  },
   read: readJsonPrd,
   write: ({ stories, ...whole }) => {
     const phases = groupInOrder(stories).map(({ name, members }) => ({ name, tasks: members.map(writeMember) }));
@@ -139,6 +172,11 @@ export const swanson: JsonDialect = {
   doneWord: 'done',
   detects: (document) =>
     hasUserStories(document) && ['type', 'name'].every((key) => document.json.members.get(key)?.kind === 'string'),
+  schema: {
+    type: 'object',
+    required: ['type', 'name', 'userStories'],
+    properties: { type: { type: 'string' }, name: { type: 'string' }, userStories: LIST_OR_MAP },
+  },
   read: readJsonPrd,
   write: ({ project, description, stories }) =>
     writeJson({
@@ -162,6 +200,18 @@ export const taskmaster: JsonDialect = {
     found !== undefined &&
     !found.wrapped &&
     (found.kind === 'tag' || (found.kind === 'key' && found.key === 'tasks' && found.members.some(isTask))),
+  schema: {
+    anyOf: [
+      { type: 'object', required: ['tasks'], properties: { tasks: LIST } },
+      {
+        type: 'object',
+        minProperties: 1,
+        properties: { master: { $ref: '#/$defs/tag' } },
+        anyOf: [{ required: ['master'] }, { additionalProperties: { $ref: '#/$defs/tag' } }],
+      },
+    ],
+    $defs: { tag: { type: 'object', required: ['tasks'], properties: { tasks: LIST } } },
+  },
   read: readJsonPrd,
   write: ({ project, description, stories }) => {
     const tasks = stories.map((story) => ({

@@ -1,11 +1,14 @@
 import { filledTexts } from '../../core/prd/fields.ts';
 import type { Story, StoryStatus } from '../../core/prd/prd.ts';
 import type { DraftStory, JsonDialect } from '../dialect.ts';
+import { STORY } from '../json-schema.ts';
 import type { StoryMember } from '../json/find-list.ts';
 import { addWarning, type MemberReader } from '../json/object-reader.ts';
 import { readJsonPrd } from '../json/read-json.ts';
 import { extraOf, writeJson, writeWhole } from '../json/write-json.ts';
 import { defined } from '../../lib/guards.ts';
+
+const TASKS = { type: 'array', items: { $ref: '#/$defs/task' } };
 
 /** `{tasks: [{task_id, title, definition_of_done, recommended: {approach}, model, status}]}`, or only the list. */
 export const lever: JsonDialect = {
@@ -18,6 +21,23 @@ export const lever: JsonDialect = {
     !found.wrapped &&
     (found.kind === 'top' || (found.kind === 'key' && found.key === 'tasks')) &&
     found.members.some(isTask),
+  schema: {
+    anyOf: [TASKS, { type: 'object', required: ['tasks'], properties: { tasks: TASKS } }],
+    $defs: {
+      task: {
+        allOf: [STORY],
+        required: ['title', 'definition_of_done', 'recommended', 'model'],
+        properties: {
+          task_id: { type: ['string', 'number'] },
+          title: { type: 'string', pattern: '\\S' },
+          definition_of_done: { type: 'array', minItems: 1, items: { type: 'string' } },
+          recommended: { type: 'object', required: ['approach'], properties: { approach: { type: 'string' } } },
+          model: { type: 'string' },
+          status: { type: ['string', 'null'], examples: ['unstarted', 'started', 'blocked', 'completed'] },
+        },
+      },
+    },
+  },
   read: (document, diagnostics) => readJsonPrd(document, diagnostics, refineTask),
   write: ({ stories, ...whole }) =>
     writeJson({

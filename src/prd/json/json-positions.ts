@@ -123,7 +123,7 @@ interface SourceText {
   twice: SourceLocation[];
 }
 
-/** Where a value stands in its parent: under a key or an index. */
+/** The place of a value in its parent: a key or an index. */
 interface Parent {
   value: JsonValue;
   key: string | number;

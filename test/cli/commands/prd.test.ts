@@ -32,6 +32,26 @@ function halo(words: string[], stdin?: string) {
   return runCli(words, { operations: openMemory(), cwd: folder, ...(stdin === undefined ? {} : { stdin }) });
 }
 
+describe('halo prd schema', () => {
+  it.each([
+    ['ralph', 'userStories'],
+    ['tasks', 'tasks'],
+  ])('prints the JSON Schema of %s', async (dialect, key) => {
+    const { code, stdout } = await halo(['prd', 'schema', dialect]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ title: `A PRD in the ${dialect} dialect`, required: [key] });
+  });
+
+  it.each([
+    ['hank', 'The dialect hank is not JSON, so it has no JSON Schema.'],
+    ['nothing', 'There is no dialect "nothing".'],
+  ])('refuses %s', async (dialect, message) => {
+    const { code, stderr } = await halo(['prd', 'schema', dialect]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+});
+
 describe('halo prd validate', () => {
   it('shows dialect, stories in execution order, and what was normalised', async () => {
     const { code, stdout } = await halo(['prd', 'validate', 'prd.json']);

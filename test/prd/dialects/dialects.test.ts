@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DialectId } from '../../../src/core/prd/prd.ts';
+import type { DialectId } from '../../../src/prd/dialect-registry.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { sortStories } from '../../../src/core/run/story-order.ts';
 import { readPrdFile } from '../../../src/prd/parse-prd.ts';
@@ -16,7 +16,7 @@ const IDS: Partial<Record<DialectId, [string, string, string]>> = {
   taskmaster: ['1', '2', '3'],
 };
 
-describe.each(Object.values(DIALECTS))('the $id dialect', ({ id: dialect }) => {
+describe.each(Object.keys(DIALECTS) as DialectId[])('the %s dialect', (dialect) => {
   const [a, b, c] = IDS[dialect] ?? ['US-001', 'US-002', 'US-003'];
   const named = (sample: Sample): Sample => {
     const number = [a, b, c].indexOf(sample.id) + 1;

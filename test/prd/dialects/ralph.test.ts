@@ -163,6 +163,17 @@ describe('dependencies', () => {
     },
   );
 
+  test('prose under `prerequisites` is text for the agent, with a note', () => {
+    const prd = parse([{ ...STORY, prerequisites: 'A database runs on port 9999' }]);
+    expect(prd.stories[0]).toMatchObject({
+      dependsOn: [],
+      extra: { prerequisites: 'A database runs on port 9999' },
+    });
+    expect(prd.warnings).toEqual([
+      `${STORY.id}: needs "A database runs on port 9999", which is not a story; the agent gets it as text`,
+    ]);
+  });
+
   test('a dependency that is an object stays in extra', () => {
     const dependsOn = [{ id: 'b', why: 'It has the prices' }];
     const prd = parse([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DialectId } from '../../../src/core/prd/prd.ts';
+import type { DialectId } from '../../../src/prd/dialect-registry.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { markDone } from '../../../src/prd/mark-done.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';

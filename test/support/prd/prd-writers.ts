@@ -1,4 +1,4 @@
-import type { DialectId } from '../../../src/core/prd/prd.ts';
+import type { DialectId } from '../../../src/prd/dialect-registry.ts';
 
 /** A story, as each dialect writes it. */
 export interface Sample {
