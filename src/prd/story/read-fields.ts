@@ -102,8 +102,12 @@ function toSentence(member: JsonValue): { sentence: string; isAll: boolean } {
 
 /** Reads the optional texts: a string, or a list of strings as lines. Other values stay in `extra`. */
 export function readTexts(reader: MemberReader): StoryTexts {
-  const texts = TEXT_FIELD_NAMES.map((name) => [name, takeLines(reader, ...TEXT_FIELDS[name].keys)]);
-  return { notes: '', ...Object.fromEntries(texts.filter(([, text]) => text !== undefined)) };
+  const texts: StoryTexts = { notes: '' };
+  for (const name of TEXT_FIELD_NAMES) {
+    const text = takeLines(reader, ...TEXT_FIELDS[name].keys);
+    if (text !== undefined) texts[name] = text;
+  }
+  return texts;
 }
 
 /** The text under the first of `keys` that exists; a list of strings is joined as lines. */
