@@ -1,4 +1,3 @@
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openHttp } from '../../src/api/http/http-client.ts';
 import type { Operations } from '../../src/api/operations.ts';
 import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
+import { freePort } from '../support/network/free-port.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
 import { skipFor } from '../support/skip.ts';
 import { belowFull } from '../support/suite/level.ts';
@@ -98,14 +98,6 @@ test('Redis persists its data, and never evicts a job', async () => {
 async function findCompose(): Promise<string[]> {
   const { failed } = await execa('docker', ['compose', 'version'], { reject: false });
   return failed ? ['docker-compose'] : ['docker', 'compose'];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** The client, once the API answers. Until it listens, the engine's own proxy takes connections, and may keep them. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { openBudgetLedger, type LedgerRequest, type BudgetLedger } from '../../src/queue/budget/budget-ledger.ts';
 import { openQueue } from '../../src/queue/queue.ts';
 import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { DAY_MS, enterPeriod, HOUR_MS } from '../support/period.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 let home: string;
@@ -98,6 +99,7 @@ describe('a budget', () => {
   });
 
   test('of a day has in use what was spent and what is reserved', async () => {
+    await enterPeriod(DAY_MS);
     const [seconds] = await link.client.time();
     const key = `day:${new Date(Number(seconds) * 1000).toISOString().slice(0, 10)}`;
     const queue = await openQueue(link);
@@ -212,7 +214,9 @@ describe('a rate', () => {
 });
 
 describe('a rate per hour', () => {
-  const hour = () => `${link.prefix}:allowance:hour:host/m:${Math.floor(Date.now() / 3_600_000)}`;
+  const hour = () => `${link.prefix}:allowance:hour:host/m:${Math.floor(Date.now() / HOUR_MS)}`;
+
+  beforeEach(() => enterPeriod(HOUR_MS));
 
   test('is shared by all workers, also by those that connect later, and names the end of the hour', async () => {
     const rate = { scopes: [], rph: 3 };
@@ -224,7 +228,7 @@ describe('a rate per hour', () => {
     const answer = await third.reserve(ask(rate));
     expect(answer).toMatchObject({ kind: 'wait', why: 'hour' });
     const end = Date.now() + (answer.kind === 'wait' ? answer.ms : 0);
-    expect(Math.abs(end - Math.round(end / 3_600_000) * 3_600_000)).toBeLessThan(5_000);
+    expect(Math.abs(end - Math.round(end / HOUR_MS) * HOUR_MS)).toBeLessThan(60_000);
     expect(await third.findPause({ model: 'host/m', keys: ['env:K'], rph: 3 })).toMatchObject({ why: 'hour' });
     third.close();
     expect(await here.reserve(ask({ ...rate, model: 'host/other' }))).toMatchObject({ kind: 'granted' });
@@ -249,14 +253,14 @@ describe('a rate per hour', () => {
 
 describe('a pause', () => {
   test('may be tried again by a run whose user has asked for it since, until the provider repeats it', async () => {
-    await here.pauseKey({ model: 'host/m', key: 'env:K', ms: 30_000, at: 1_000, refused: false });
+    await here.pauseKey({ model: 'host/m', key: 'env:K', ms: 300_000, at: 1_000, refused: false });
     expect(await there.reserve(ask({ since: 900 }))).toMatchObject({ kind: 'wait', why: 'cooling' });
     expect(await there.findPause({ model: 'host/m', keys: ['env:K'], since: 1_100 })).toBeUndefined();
     expect(await there.reserve(ask({ since: 1_100 }))).toMatchObject({ kind: 'granted' });
     await there.pauseKey({ model: 'host/m', key: 'env:K', ms: 10, at: 1_200, refused: false });
     const again = await here.reserve(ask({ since: 1_100 }));
     expect(again).toMatchObject({ kind: 'wait', why: 'cooling' });
-    expect(again.kind === 'wait' && again.ms).toBeGreaterThan(20_000);
+    expect(again.kind === 'wait' && again.ms).toBeGreaterThan(100_000);
   });
 
   test('is that of a key: requests use the first one without a pause, or wait for the first that may be used', async () => {
@@ -265,34 +269,34 @@ describe('a pause', () => {
       here.pauseKey({ model: 'host/m', key, ms, at: 1_000, refused });
     const request = () => ask({ scopes: [], keys });
     expect(await there.reserve(request())).toMatchObject({ kind: 'granted', key: 'env:K' });
-    await pause('env:K', 60_000);
+    await pause('env:K', 600_000);
     expect(await there.reserve(request())).toMatchObject({ kind: 'granted', key: 'file:/k' });
-    await pause('file:/k', 1_000, true);
+    await pause('file:/k', 100_000, true);
     expect(await there.reserve(request())).toMatchObject({ kind: 'granted', key: 'env:L' });
-    await pause('env:L', 30_000);
+    await pause('env:L', 300_000);
     const wait = await there.reserve(request());
     expect(wait).toMatchObject({ kind: 'wait', why: 'cooling' });
     // That of the refused key would be the shortest.
-    expect(wait.kind === 'wait' && wait.ms).toBeGreaterThan(20_000);
-    expect(wait.kind === 'wait' && wait.ms).toBeLessThanOrEqual(30_000);
+    expect(wait.kind === 'wait' && wait.ms).toBeGreaterThan(200_000);
+    expect(wait.kind === 'wait' && wait.ms).toBeLessThanOrEqual(300_000);
     expect(await there.findPause({ model: 'host/m', keys })).toMatchObject({ why: 'cooling' });
     expect(await there.reserve(ask({ scopes: [], keys, since: 1_100 }))).toMatchObject({ key: 'env:K' });
   });
 
   test('holds no request if all keys were refused: the one that was refused first is tried again', async () => {
     const keys = ['env:K', 'env:L'];
-    for (const [key, ms] of [['env:K', 60_000] as const, ['env:L', 30_000] as const])
+    for (const [key, ms] of [['env:K', 600_000] as const, ['env:L', 300_000] as const])
       await here.pauseKey({ model: 'host/m', key, ms, at: 1_000, refused: true });
     expect(await there.reserve(ask({ scopes: [], keys }))).toMatchObject({ kind: 'granted', key: 'env:L' });
     expect(await there.findPause({ model: 'host/m', keys })).toBeUndefined();
   });
 
   test('blocks all workers for this model, and is never shortened', async () => {
-    await here.pauseKey({ model: 'host/m', key: 'env:K', ms: 30_000, at: 1_000, refused: false });
+    await here.pauseKey({ model: 'host/m', key: 'env:K', ms: 300_000, at: 1_000, refused: false });
     await there.pauseKey({ model: 'host/m', key: 'env:K', ms: 10, at: 1_000, refused: false });
     const answer = await there.reserve(ask());
     expect(answer).toMatchObject({ kind: 'wait', why: 'cooling' });
-    expect(answer.kind === 'wait' && answer.ms).toBeGreaterThan(20_000);
+    expect(answer.kind === 'wait' && answer.ms).toBeGreaterThan(100_000);
     expect(await there.reserve(ask({ model: 'host/other' }))).toMatchObject({ kind: 'granted' });
   });
 });

@@ -3,13 +3,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer as createHttpServer, request, type IncomingMessage, type Server } from 'node:http';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough, type Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { encodeFrame, multiplex } from '../../src/sandbox/stdio-channel.ts';
 import { takeTools } from '../support/docker/image-tools.ts';
+import { freePort } from '../support/network/free-port.ts';
 
 let dir: string;
 
@@ -28,14 +29,6 @@ interface Bridge {
   port: number;
   child: ChildProcess;
   ended: Promise<string>;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** A bridge as a sandbox has it, here without one. */

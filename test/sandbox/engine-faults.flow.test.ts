@@ -235,15 +235,16 @@ describe('hazard 12: the features of an engine are queried again after an interr
   let dir: string;
   beforeEach(() => {
     dir = tempDir('halo-probes');
-    engine = connect(2_000);
   });
 
   it.each([
     ['mounts', () => engine.canMount(dir)],
     ['sockets', async () => (await engine.canReach(join(dir, 'sockets'), undefined)).socket],
   ])('%s: a missing response is not an answer, and a refusal is one', async (_what, ask) => {
+    engine = connect(2_000);
     spoil('/start', 'swallow');
     await expect(ask()).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
+    engine = connect();
     spoil('/start', { status: 503 });
     await expect(ask()).rejects.toMatchObject({ code: 'DOCKER_FAILED' });
     spoil('/start', { status: 400 });

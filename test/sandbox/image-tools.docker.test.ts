@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { takeTools } from '../support/docker/image-tools.ts';
+import { freePort } from '../support/network/free-port.ts';
 
 let dir: string;
 
@@ -90,14 +91,6 @@ describe('forward', () => {
     });
     await new Promise<void>((resolve) => server.listen(path, resolve));
     return { path, server };
-  }
-
-  async function freePort(): Promise<number> {
-    const server = createServer();
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    await new Promise((resolve) => server.close(resolve));
-    return port;
   }
 
   const start = (port: number, path: string, command: string[]): ChildProcess =>

@@ -10,6 +10,7 @@ import type { SubmitRequest } from '../../../src/api/operations/schemas.ts';
 import { errorOf } from '../../support/error-of.ts';
 import { openScriptedHome, type ScriptedHome } from '../../support/halo/scripted-home.ts';
 import { created } from '../../support/journal.ts';
+import { freePort } from '../../support/network/free-port.ts';
 
 const TOKEN = 'a-token-of-the-test';
 const RUN = '0tbq1aaaaaaaaaaa';
@@ -28,7 +29,7 @@ let url: string;
 beforeEach(async () => {
   home = openScriptedHome();
   app = buildApp({ access: ownerAccess(home.operations.callRemotely(), TOKEN), hosts: ['127.0.0.1', 'localhost'] });
-  url = await app.listen({ host: '127.0.0.1', port: 0 });
+  url = await app.listen({ host: '127.0.0.1', port: await freePort() });
 });
 
 afterEach(async () => {

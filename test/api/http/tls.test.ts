@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get, type RequestOptions } from 'node:https';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -10,6 +10,7 @@ import { openLocal, type LocalOperations } from '../../../src/api/local.ts';
 import { serveApi, type ServeOptions } from '../../../src/api/http/serve-api.ts';
 import { TlsFiles } from '../../../src/api/http/tls-files.ts';
 import { hostOf } from '../../support/halo/host.ts';
+import { freePort } from '../../support/network/free-port.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -156,15 +157,6 @@ function hasNginx(): boolean {
   } catch {
     return false;
   }
-}
-
-async function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 describe('nginx with the configuration of docs/fleet.md', skipFor(!hasNginx() && 'needs nginx'), () => {

@@ -21,6 +21,7 @@ import { created, journalOf, passed, stateOf } from '../../support/journal.ts';
 import { skipFor } from '../../support/skip.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { DAY_MS, enterPeriod } from '../../support/period.ts';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const TOKEN = 'the-token-of-the-server';
@@ -131,6 +132,7 @@ describe('/metrics', () => {
     });
     expect((await ask('/metrics', TOKEN)).text).not.toContain('halo_budget_remaining_usd{');
     await consumer.start();
+    await enterPeriod(DAY_MS);
     const day = `day:${new Date().toISOString().slice(0, 10)}`;
     await ledger.restore(day, { microUsd: 1_250_000, tokens: 100 });
     const scopes = [{ name: 'day' as const, key: day }];

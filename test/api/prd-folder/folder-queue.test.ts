@@ -308,7 +308,8 @@ describe('the queue of a folder', () => {
   it('is run by one process at a time', async () => {
     const stop = new AbortController();
     const first = work({ watch: true, signal: stop.signal });
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const locks = () => readdirSync(join(home, 'folders')).filter((name) => name.endsWith('.lock'));
+    await vi.waitFor(() => expect(locks()).toHaveLength(1), PATIENCE);
     await expect(work()).rejects.toMatchObject({
       code: 'USAGE',
       message: expect.stringContaining('runs the PRDs in') as string,

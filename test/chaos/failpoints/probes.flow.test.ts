@@ -2,6 +2,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import Docker from 'dockerode';
 import { expect, it, vi } from 'vitest';
+import { sleep } from '../../../src/lib/async.ts';
 import { probeCachePath } from '../../../src/sandbox/probe-cache.ts';
 import { findLeftovers } from '../../support/faults/find-leftovers.ts';
 import { IGNORES_INSTALLED, killWorker, openWorld, stopWorker } from '../../support/faults/world.ts';
@@ -22,9 +23,18 @@ it('hazard 1: the probes of a worker that is killed are removed from the engine'
     const sockets = join(world.home.dir, 'sockets');
     const folders = () => (existsSync(sockets) ? readdirSync(sockets) : []).filter((name) => name.startsWith('probe-'));
     const someAre = async () => expect([(await probes()).length, folders().length]).toEqual([1, 1]);
-    await vi.waitFor(someAre, { ...PATIENCE, interval: 10 });
+    const untilHeld = async () => {
+      await someAre();
+      first.process.kill('SIGSTOP');
+      // The engine may have been asked to remove it just before.
+      await sleep(50);
+      await someAre().catch((error: unknown) => {
+        first.process.kill('SIGCONT');
+        throw error;
+      });
+    };
+    await vi.waitFor(untilHeld, { ...PATIENCE, interval: 10 });
     await killWorker(first);
-    await someAre();
 
     const second = world.startWorker();
     await vi.waitFor(async () => expect([await probes(), folders()]).toEqual([[], []]), PATIENCE);

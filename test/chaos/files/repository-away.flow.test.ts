@@ -6,6 +6,9 @@ import { checkInvariants } from '../../support/faults/check-invariants.ts';
 import { openWorld, stopWorker, tidyUp, type World } from '../../support/faults/world.ts';
 import { PATIENCE } from '../../support/patience.ts';
 
+/** However long the repository is away: each try costs another retry. */
+const PATIENT = ['retry.infrastructure.backoff="300ms"', 'retry.infrastructure.retries=100'];
+
 let world: World;
 beforeEach(() => {
   world = openWorld();
@@ -17,7 +20,7 @@ it(
   { timeout: 180_000 },
   async () => {
     const repository = world.addRepository();
-    const runId = await world.submit(repository, [{ id: 'A' }], ['retry.infrastructure.backoff="3s"']);
+    const runId = await world.submit(repository, [{ id: 'A' }], PATIENT);
     const [mirror = ''] = await readFolder(join(world.home.dir, 'repos'));
     const left = join(world.home.dir, 'repos', mirror, 'mirror.git/objects/pack/tmp_pack_x1y2z3');
     writeFileSync(left, 'PACK');
@@ -30,7 +33,8 @@ it(
     await world.untilEnded(runId);
     await stopWorker(worker);
     const faults = world.journal(runId).filter((event) => event.type === 'story.disturbed');
-    expect(faults).toMatchObject([{ class: 'infrastructure', stopReason: 'NOT_A_GIT_REPO' }]);
+    expect(faults.length).toBeGreaterThan(0);
+    for (const fault of faults) expect(fault).toMatchObject({ class: 'infrastructure', stopReason: 'NOT_A_GIT_REPO' });
     expect(await readFolder(join(left, '..'))).not.toContain('tmp_pack_x1y2z3');
     await tidyUp(world);
     await checkInvariants(world, [{ runId, repository, main: 'unchanged', landed: ['A'] }]);
@@ -42,7 +46,7 @@ it(
   { timeout: 180_000 },
   async () => {
     const repository = world.addRepository();
-    const runId = await world.submit(repository, [{ id: 'A' }], ['retry.infrastructure.backoff="2s"']);
+    const runId = await world.submit(repository, [{ id: 'A' }], PATIENT);
     // Nothing can be written there; the tests run as root, who may write to each folder.
     const folder = join(repository.root, '.git/refs/heads/halo');
     symlinkSync('halo', folder);
@@ -53,7 +57,9 @@ it(
     await stopWorker(worker);
     const journal = world.journal(runId);
     const summary = expect.stringContaining(`halo cannot write to ${folder}`) as string;
-    expect(journal.filter(({ type }) => type === 'story.disturbed')).toMatchObject([{ class: 'infrastructure', summary }]); // prettier-ignore
+    const faults = journal.filter(({ type }) => type === 'story.disturbed');
+    expect(faults.length).toBeGreaterThan(0);
+    for (const fault of faults) expect(fault).toMatchObject({ class: 'infrastructure', summary });
     expect(journal.filter((event) => event.type === 'phase.started' && event.phase === 'agent')).toHaveLength(1);
     expect(journal.at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
   },

@@ -1,6 +1,4 @@
 import { createServer as createHttpServer } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -12,6 +10,7 @@ import type { ListedRun } from '../../../src/api/runs/limited-runs.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { openHome, type HaloHome, type HaloProcess } from '../../support/halo/halo-process.ts';
 import { created } from '../../support/journal.ts';
+import { freePort } from '../../support/network/free-port.ts';
 import { PATIENCE } from '../../support/patience.ts';
 import { LEVEL, FULL } from '../../support/suite/level.ts';
 
@@ -135,12 +134,4 @@ function actAsPage(token: string): void {
 
 function urlOf(at: number): string {
   return `http://127.0.0.1:${at}`;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port: free } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return free;
 }

@@ -1,11 +1,10 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { OK, prdOf, scripted } from '../../support/halo/halo.ts';
+import { freePort } from '../../support/network/free-port.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -56,14 +55,6 @@ afterAll(async () => {
 function run(program: string, args: string[], cwd: string): string {
   const env = { ...process.env, npm_config_cache: join(dir, 'cache'), HOME: dir };
   return execFileSync(program, args, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function signUp(): Promise<string> {

@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { startAtTerminal } from '../../support/terminal/at-terminal.ts';
@@ -57,8 +56,9 @@ async function ensureUp(): Promise<HaloProcess> {
 
 describe('Ctrl-C in halo run, while no worker serves the same home', () => {
   it('pressed before the run has begun prevents its start', async () => {
-    const run = home.start(['run', 'prd.json', ...options(WORK)], { cwd: repository.root });
-    await vi.waitFor(() => expect(readdirSync(home.dir)).toContain('workers'), PATIENCE);
+    const env = { HALO_FAILPOINT: 'job.taken@1:delay=2000' };
+    const run = home.start(['run', 'prd.json', ...options(WORK)], { cwd: repository.root, env });
+    await run.says('failpoint job.taken');
     run.process.kill('SIGINT');
     expect((await run.ended).code).toBe(130);
     expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'USER_ABORT' });

@@ -65,8 +65,7 @@ function prompt(state: RunState, attempt: number): string {
 
 describe('a failure of the provider', () => {
   it('is retried without using up an attempt if it is temporary', async () => {
-    // Long enough that the wait is not over when the journal names it.
-    const settings = ['retry.provider.backoff="500ms"'];
+    const settings = ['retry.provider.backoff="200ms"'];
     const state = await ask([{ fail: 429 }, { fail: 503 }, { say: 'hello' }], settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ attempts: 3, failures: { provider: 2 } }] });
     expect(retries(state)).toEqual([
@@ -75,7 +74,10 @@ describe('a failure of the provider', () => {
     ]);
     // As if nothing had happened.
     expect(prompt(state, 3)).toBe(prompt(state, 1));
-    expect(halo.readFile(state.runId, 'agent.log')).toMatch(/retry +1 of 10 in \d\.\ds: The model provider .*429/);
+    // On a busy machine the wait is over when the journal names it.
+    expect(halo.readFile(state.runId, 'agent.log')).toMatch(
+      /retry +(?:1 of 10 in \d\.\ds|now): The model provider .*429/,
+    );
   });
 
   it('ends the run immediately with an explanation if only the user can fix it', async () => {
@@ -214,8 +216,12 @@ describe('a breaker', () => {
     const settings = ['breaker.same_error=2', 'breaker.cooldown="2s"'];
     const state = await ask([{ fail: 503 }, { fail: 503 }, { say: 'hello' }], settings);
     expect(state).toMatchObject({ stopReason: 'SUCCESS', stories: [{ failures: { provider: 2 } }] });
-    const held = halo.journal(state.runId).flatMap((event) => (event.type === 'breaker.held' ? [event.why] : []));
-    expect(held).toContain('the same failure 2 times in a row: provider-failed');
+    const events = halo.journal(state.runId);
+    const starts = events.flatMap(({ type, at }) => (type === 'story.started' ? [Date.parse(at)] : []));
+    expect(starts[2]! - starts[1]!).toBeGreaterThanOrEqual(2_000);
+    // On a busy machine the cooldown is over when the story is looked at.
+    for (const event of events)
+      if (event.type === 'breaker.held') expect(event.why).toBe('the same failure 2 times in a row: provider-failed');
     expect((await halo.operations.listBreakers()).breakers.filter((each) => each.key.startsWith('provider:'))).toEqual(
       [],
     );

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
 import { startWorker } from '../../../src/worker/main.ts';
@@ -13,6 +13,7 @@ import { askingAgent, complete, startChatProvider, type ChatProvider } from '../
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
+import { enterPeriod, HOUR_MS } from '../../support/period.ts';
 
 /** An agent without output for this time is stopped, so half of it is the longest pause that it waits for. */
 const IDLE = 'limits.idle="4s"';
@@ -142,12 +143,10 @@ describe('a long pause of a model', () => {
 });
 
 describe('a rate per hour', () => {
-  const untilNextHour = () => 3_600_000 - (Date.now() % 3_600_000);
+  beforeEach(() => enterPeriod(HOUR_MS));
 
   it('lets the next story wait for the next hour', async () => {
     model = await provider({ refused: 0 });
-    // Not across the end of an hour.
-    await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
     // Without IDLE, the attempt itself would wait for an hour that begins in a few minutes.
     const settings = [...askingAgent(model.url, 2), IDLE, 'rate.m={rph=3}'];
     const runId = await halo.submit(newRepository().root, [{ id: 'A' }, { id: 'B' }], settings);
@@ -158,7 +157,7 @@ describe('a rate per hour', () => {
     }, PATIENCE);
     expect(waiting.why).toContain('The configured rate per hour allows no request to the model "m" before ');
     // The answer of Redis is counted twice.
-    expect(Date.parse(waiting.notBefore) % 3_600_000).toBeLessThan(30_000);
+    expect(Date.parse(waiting.notBefore) % HOUR_MS).toBeLessThan(30_000);
     expect(model.times).toHaveLength(3);
     expect((await halo.operations.getRun({ runId })).state.stories[0]).toMatchObject({ progress: 'passed' });
     await halo.operations.cancel({ runId });
@@ -167,7 +166,6 @@ describe('a rate per hour', () => {
 
   it('a rate that one attempt has used up alone ends the run, because waiting would repeat this', async () => {
     model = await provider({ refused: 0 });
-    await new Promise((resolve) => setTimeout(resolve, untilNextHour() < 60_000 ? untilNextHour() : 0));
     const settings = [...askingAgent(model.url, 3), 'rate.m={rph=2}'];
     const state = await halo.run(newRepository().root, [{ id: 'A' }], settings);
     expect(state).toMatchObject({

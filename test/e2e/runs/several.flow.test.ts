@@ -91,7 +91,7 @@ describe('several repositories', () => {
       expect(await halo('diff', runId)).toContain('+++ b/log.txt');
       expect(await halo('land', runId)).toMatch(/^landed {2}main/);
       expect(two[index]!.git('show', 'main:log.txt')).toBe('x\nx');
-      expect(await containersOf(runId)).toEqual([]);
+      await vi.waitFor(async () => expect(await containersOf(runId)).toEqual([]), PATIENCE);
     }
     for (const worker of workers) {
       worker.process.kill('SIGTERM');

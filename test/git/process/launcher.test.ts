@@ -1,5 +1,5 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,6 +33,14 @@ const launched = (parent: number) =>
     .filter((line) => line.includes('launch.mjs') && Number(line.trim().split(/\s+/)[1]) === parent)
     .map((line) => Number(line.trim().split(/\s+/)[0]));
 
+/** The process of this one, once that of the test before has ended. */
+const onlyLaunched = () =>
+  vi.waitFor(() => {
+    const found = launched(process.pid);
+    expect(found).toHaveLength(1);
+    return found[0]!;
+  }, PATIENCE);
+
 /** A command that waits for somebody to write to a pipe. */
 function waitForever(): string[] {
   const pipe = join(tempDir(), 'pipe');
@@ -58,7 +66,7 @@ it('runs commands with input, binary output and exit codes', async () => {
 it('runs many commands in parallel, in one process that is started once', async () => {
   const versions = await Promise.all(Array.from({ length: 20 }, () => gitText(['--version'])));
   expect(new Set(versions).size).toBe(1);
-  expect(launched(process.pid)).toHaveLength(1);
+  await onlyLaunched();
 });
 
 it('keeps the environment of git sealed', async () => {
@@ -80,12 +88,12 @@ it('stops at the time limit, the output limit and the signal', async () => {
 
 it('reports git as failed if its process is killed, and starts another one for the next command', async () => {
   await git(['--version']);
-  const [pid] = launched(process.pid);
+  const pid = await onlyLaunched();
   const command = waitForever();
   const running = git(command);
   running.catch(() => undefined);
   await vi.waitFor(() => expect(processes()).toContain(command.at(-1)), PATIENCE);
-  process.kill(pid!, 'SIGKILL');
+  process.kill(pid, 'SIGKILL');
   await expect(running).rejects.toMatchObject({ code: 'GIT_FAILED' });
   expect(await gitText(['--version'])).toMatch(/^git version/);
 });
@@ -177,15 +185,17 @@ describe.each([
 });
 
 it('ends with the process that started it, also after kill -9, and ends the command that it runs', async () => {
+  // Other tests of this machine sleep for other times.
+  const seconds = `4711.${randomInt(1e9)}`;
   const script = `
     const child = require('node:child_process').fork(${JSON.stringify(PROGRAM)}, { detached: true, serialization: 'advanced' });
-    child.send({ id: 1, command: ['sleep', '4711'], options: {} });
+    child.send({ id: 1, command: ['sleep', '${seconds}'], options: {} });
     child.send({ id: 2, command: ['true'], options: {} });
     child.on('message', () => process.stdout.write('ready'));`;
   const parent = spawn(process.execPath, ['-e', script]);
   await once(parent.stdout, 'data');
   const [pid] = launched(parent.pid!);
-  const sleeps = () => processes().includes('sleep 4711');
+  const sleeps = () => processes().includes(`sleep ${seconds}`);
   expect(sleeps()).toBe(true);
   parent.kill('SIGKILL');
   await vi.waitFor(() => expect(() => process.kill(pid!, 0)).toThrow(), PATIENCE);

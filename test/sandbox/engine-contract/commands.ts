@@ -11,7 +11,7 @@ import { runIn, SPEC, test, workspaceOf } from './engine-fixture.ts';
 
 const MIB = 1024 ** 2;
 const IGNORE_SIGNALS = `trap '' TERM INT HUP; while :; do sleep 60; done`;
-const FILL_DISK = 'n=0; while [ $((n += 1)) -le 15 ]; do head -c 100M /dev/zero > $n; sleep 0.2; done; sleep 60';
+const FILL_DISK = 'n=0; while [ $((n += 1)) -le 15 ]; do fallocate -l 100M $n; sleep 0.2; done; sleep 60';
 
 export function describeCommands(): void {
   describe.concurrent('a command', () => {

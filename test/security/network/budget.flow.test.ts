@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openHalo, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { DAY_MS, enterPeriod } from '../../support/period.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
@@ -102,6 +103,7 @@ describe('attack 8: a budget', () => {
   });
 
   it('a budget of a run and of a day is shared by stories and runs, also after Redis lost all data', async () => {
+    await enterPeriod(DAY_MS);
     const model = await provider((res) => tell(res, 100, 900));
     const spend = "const [[status]] = await ask(1); if (status !== 200) process.exit(1); done('Asked.');";
     const first = await run(model.url, spend, ['budget.run_tokens=2000']);

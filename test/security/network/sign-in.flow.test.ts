@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Users } from '../../../src/api/access/users.ts';
 import { serveApi, type Served } from '../../../src/api/http/serve-api.ts';
@@ -10,6 +8,7 @@ import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { AccessLog } from '../../../src/store/access/access-log.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { Browser, type Page } from '../../support/network/browser.ts';
+import { freePort } from '../../support/network/free-port.ts';
 import { CLIENT, startOidcServer, type OidcServer } from '../../support/network/oidc-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -35,15 +34,6 @@ afterEach(async () => {
   await operations.close();
   await provider.close();
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port: free } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return free;
-}
 
 async function serve(changed: Partial<OidcSettings> = {}, ownerToken = OWNER): Promise<string> {
   const oidc: OidcSettings = {

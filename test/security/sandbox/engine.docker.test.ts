@@ -31,15 +31,16 @@ describe('attack 39: settings that would widen a container', () => {
     repository,
   }) => {
     const story = scripted(`sleep 1; echo x > x; ${OK}`, ['sleep 1']);
-    const running = halo.run(repository.root, [{ id: 'A' }], [...story, 'env.DOCKER_HOST="unix:///run/docker.sock"']);
-    const filters = { label: ['dev.halo.run'] };
-    const older = (await docker.listContainers({ all: true, filters })).map(({ Id }) => Id);
+    const settings = [...story, 'env.DOCKER_HOST="unix:///run/docker.sock"'];
+    const runId = await halo.submit(repository.root, [{ id: 'A' }], settings);
+    const running = halo.untilEnd(runId);
+    const filters = { label: [`dev.halo.run=${runId}`] };
     const seen = new Map<string, Docker.ContainerInspectInfo>();
     let ended = false;
     void running.finally(() => (ended = true));
     while (!ended) {
       const list = await docker.listContainers({ all: true, filters });
-      for (const { Id } of list.filter(({ Id }) => !seen.has(Id) && !older.includes(Id))) {
+      for (const { Id } of list.filter(({ Id }) => !seen.has(Id))) {
         const facts = await docker
           .getContainer(Id)
           .inspect()

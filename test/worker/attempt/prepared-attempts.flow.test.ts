@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Docker from 'dockerode';
 import { describe, expect, vi } from 'vitest';
+import type { RunState } from '../../../src/core/run/state.ts';
 import { planAfterPass } from '../../../src/core/run/plan.ts';
 import { updateMirror } from '../../../src/git/mirror/mirror.ts';
 import { candidatePath, createScratch, removeScratch } from '../../../src/git/repository/scratch-repo.ts';
@@ -10,6 +11,7 @@ import { attempted, created, failed, stateOf } from '../../support/journal.ts';
 import { findLeftovers } from '../../support/faults/find-leftovers.ts';
 import { it as base } from '../../support/fixtures.ts';
 import { OK, prdOf, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { HOLD, release, releaseUntil } from '../../support/halo/hold.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { PATIENCE } from '../../support/patience.ts';
@@ -26,6 +28,16 @@ async function agentSandboxes({ home }: TestHalo, runId: string, story: string):
   return found.map(({ Id }) => Id);
 }
 
+/** The end of a run whose gate waits. */
+async function releasedEnd(halo: TestHalo, runId: string): Promise<RunState> {
+  const ends = () => halo.journal(runId).filter(({ type }) => type === 'run.ended');
+  await releaseUntil(
+    () => [runId],
+    () => expect(ends()).toHaveLength(1),
+  );
+  return halo.untilEnd(runId);
+}
+
 const WORK = `echo "$(date +%N)" > "work-$(date +%N)"; ${OK}`;
 
 /** Whether a gate is that of the first story. */
@@ -37,7 +49,7 @@ describe.concurrent('the next story of a run', () => {
     const runId = await halo.submit(
       repository.root,
       [{ id: 'A' }, { id: 'B', dependsOn: ['A'] }],
-      scripted(`ls; if ls work-*; then sleep 1; fi; ${WORK}`, [`${IN_A} || exit 0; sleep 2`]),
+      scripted(`ls; if ls work-*; then ${HOLD}; fi; ${WORK}`, [`${IN_A} || exit 0; ${HOLD}`]),
     );
     const { stories } = (await halo.operations.getRun({ runId })).state;
     const ids = await vi.waitFor(async () => {
@@ -46,14 +58,12 @@ describe.concurrent('the next story of a run', () => {
       return found;
     }, PATIENCE);
     expect((await halo.operations.getRun({ runId })).state.stories[0]).toMatchObject({ progress: 'in_progress' });
-    await vi.waitFor(
-      async () => expect((await halo.operations.getRun({ runId })).state.stories[1]!.phase).toBe('agent'),
-      {
-        ...PATIENCE,
-        interval: 20,
-      },
-    );
+    await vi.waitFor(async () => {
+      await release(runId, stories[0]!.key);
+      expect((await halo.operations.getRun({ runId })).state.stories[1]!.phase).toBe('agent');
+    }, PATIENCE);
     expect(await agentSandboxes(halo, runId, stories[1]!.key), 'the same one').toEqual(ids);
+    await release(runId);
     const state = await halo.untilEnd(runId);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     expect(state.stories.map(({ epoch }) => epoch)).toEqual([1, 2]);
@@ -63,22 +73,22 @@ describe.concurrent('the next story of a run', () => {
   });
 
   it('is not begun, and what was prepared is removed, if the gates fail', SLOW, async ({ halo, repository }) => {
-    const settings = scripted(WORK, ['sleep 2; false'], ['run.on_failure="stop"']);
+    const settings = scripted(WORK, [`${HOLD}; false`], ['run.on_failure="stop"']);
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B' }], settings);
     const { stories } = (await halo.operations.getRun({ runId })).state;
     await vi.waitFor(async () => expect(await agentSandboxes(halo, runId, stories[1]!.key)).toHaveLength(1), PATIENCE);
-    const state = await halo.untilEnd(runId);
+    const state = await releasedEnd(halo, runId);
     expect(state.stories.map(({ attempts }) => attempts)).toEqual([1, 0]);
     await vi.waitFor(async () => expect(await findLeftovers(halo.home)).toEqual([]), PATIENCE);
   });
 
   it('follows a PRD that was changed after it was prepared', SLOW, async ({ halo, repository }) => {
-    const settings = scripted(`cat; ${WORK}`, [`${IN_A} || exit 0; sleep 4`]);
+    const settings = scripted(`cat; ${WORK}`, [`${IN_A} || exit 0; ${HOLD}`]);
     const runId = await halo.submit(repository.root, [{ id: 'A' }, { id: 'B', title: 'Old title' }], settings);
     const { stories } = (await halo.operations.getRun({ runId })).state;
     await vi.waitFor(async () => expect(await agentSandboxes(halo, runId, stories[1]!.key)).toHaveLength(1), PATIENCE);
     await halo.operations.resume({ runId, replan: { prd: prdOf([{ id: 'A' }, { id: 'B', title: 'New title' }]) } });
-    const state = await halo.untilEnd(runId);
+    const state = await releasedEnd(halo, runId);
     expect(state).toMatchObject({ stopReason: 'SUCCESS' });
     expect(halo.journal(runId).filter(({ type }) => type === 'story.disturbed')).toEqual([]);
     const prompt = halo.readFile(runId, `artifacts/${stories[1]!.key}/1/events.jsonl`);

@@ -4,7 +4,6 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FORGES, type ForgeName } from '../../../src/core/issues/issue-source.ts';
 import type { JournalEntry } from '../../../src/core/journal/events.ts';
-import { sleep } from '../../../src/lib/async.ts';
 import { openMasker } from '../../../src/lib/secrets/masker.ts';
 import { connectRedis } from '../../../src/queue/redis/connect-redis.ts';
 import { openQueue, type StoryQueue } from '../../../src/queue/queue.ts';
@@ -27,11 +26,15 @@ let queue: StoryQueue;
 let close: () => Promise<void>;
 /** The id of the worker that reports now. */
 let leaseHolder: () => Promise<string>;
+/** For how long it may report without renewing its lease. */
+let leaseMs: () => Promise<number>;
 beforeAll(async () => {
   redis = await openRedisServer();
   const link = await connectRedis(hostOf(tempDir('halo-reports'), redis.url));
   queue = await openQueue(link);
-  leaseHolder = async () => (await link.client.get(`${link.prefix}:lease:issue-reporter`)) ?? '';
+  const lease = `${link.prefix}:lease:issue-reporter`;
+  leaseHolder = async () => (await link.client.get(lease)) ?? '';
+  leaseMs = () => link.client.pttl(lease);
   close = async () => {
     await queue.close();
     await link.close();
@@ -328,9 +331,9 @@ test('a worker that reports slowly keeps its lease, so that no other one posts t
   const forge = await openForge('github');
   await addRun(forge, 'github', ...passed('#42'), END);
   await reportWhile(forge, /^POST .*comments/, async () => {
-    await queue.lease('issue-reporter', await leaseHolder(), 500);
+    await queue.lease('issue-reporter', await leaseHolder(), 5_000);
     vi.advanceTimersByTime(5_000);
-    await sleep(600);
+    await expect.poll(leaseMs).toBeGreaterThan(5_000);
     expect(await queue.lease('issue-reporter', 'another worker', 60_000)).toBe(false);
   });
   expect(forge.issues.get(42)!.comments).toHaveLength(1);

@@ -13,6 +13,7 @@ import { NotificationOutbox } from '../../../src/store/notification-outbox.ts';
 import { prdOf, scripted } from '../../support/halo/halo.ts';
 import { openHome, type HaloHome } from '../../support/halo/halo-process.ts';
 import { created } from '../../support/journal.ts';
+import { freePort } from '../../support/network/free-port.ts';
 import { startReceiver, type Received } from '../../support/network/receiver.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -48,9 +49,9 @@ const idOf = ({ headers }: Received) => headers['webhook-id'];
 describe('incident notification: notifications', () => {
   it('arrive although worker and receiver are killed, with the same id when they are sent again; other endpoints do not wait', async () => {
     // The first receiver dies before it answers.
-    const dead = await startReceiver((response) => void response.destroy());
+    const port = await freePort();
+    const dead = await startReceiver((response) => void response.destroy(), port);
     const steady = await startReceiver();
-    const port = new URL(dead.url).port;
     const endpoint = (name: string, url: string) =>
       `[notify.${name}]\ntype = "webhook"\nurl = "${url}"\nevents = ["all"]\nallow_private = true\n`;
     configure(endpoint('first', dead.url) + endpoint('second', steady.url));
@@ -70,7 +71,7 @@ describe('incident notification: notifications', () => {
     worker.process.kill('SIGKILL');
     await worker.ended;
     await dead.close();
-    const revived = await startReceiver(undefined, Number(port));
+    const revived = await startReceiver(undefined, port);
     await retryEndpoint(home.dir, 'first', new Date());
     runs.push(await addStoppedRun());
     const next = home.start(['worker'], { cwd: side });
