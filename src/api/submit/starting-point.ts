@@ -3,7 +3,13 @@ import { HaloError } from '../../core/failure/errors.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { mirrorPath } from '../../git/mirror/mirror.ts';
 import { isUrl } from '../../git/repository/repo-url.ts';
-import { isMergeEmpty, isAncestor, listUnmergedRuns } from '../../git/repository/unmerged-runs.ts';
+import {
+  isAncestor,
+  isMergeEmpty,
+  listStoriesBetween,
+  listUnmergedRuns,
+  type LandedStory,
+} from '../../git/repository/unmerged-runs.ts';
 import type { JournalStore } from '../../store/journal-store.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 import type { ResolvedSubmission } from './resolve-submission.ts';
@@ -93,25 +99,55 @@ async function listUnlanded({ store, home, run, prd, prdPath }: UnlandedQuery): 
   if (!prd.stories.some(({ status }) => status === 'done')) return found;
   const { base, mirror } = run.repo;
   const mirrorDir = mirrorPath(home, mirror);
-  const branches = await listUnmergedRuns(branchesOf({ home, run }), base);
+  const gitDir = branchesOf({ home, run });
+  const branches = await listUnmergedRuns(gitDir, base);
   for (const { runId, tip } of branches.sort((a, b) => (a.runId < b.runId ? 1 : -1)).slice(0, MAX_RUNS)) {
     const state = await store.readState(runId).catch(() => undefined);
     if (state === undefined || state.repo.mirror !== mirror) continue;
-    const landed = state.stories
+    const made = state.stories
       .filter(({ commit }) => commit !== undefined)
-      .map((story) => ({ id: story.id, same: findSame(prd.stories, story, state.prdPath === prdPath) }));
-    const done = landed.filter(({ same }) => same.some(({ status }) => status === 'done')).map(({ id }) => id);
-    const gone = landed.filter(({ same }) => same.length === 0).map(({ id }) => id);
-    const isGone = done.length === 0 && gone.length > 0 && state.prdPath === prdPath;
-    if ((done.length === 0 && !isGone) || (await isMergeEmpty(mirrorDir, base, tip))) continue;
-    if (isGone) found.gone.push({ state, tip, stories: gone });
-    else found.done.push({ state, tip, stories: done });
+      .map((story) => ({ story, same: findSame(prd.stories, story, state.prdPath === prdPath) }));
+    const done = made.filter(({ same }) => same.some(({ status }) => status === 'done'));
+    const gone = state.prdPath === prdPath ? made.filter(({ same }) => same.length === 0) : [];
+    const which = done.length > 0 ? done : gone;
+    if (which.length === 0 || (await isMergeEmpty(mirrorDir, base, tip))) continue;
+    const landed = await listStoriesBetween(gitDir, tip, base);
+    const lacking = await withoutLanded(store, { state, stories: which.map(({ story }) => story), landed });
+    if (lacking.length === 0) continue;
+    (done.length > 0 ? found.done : found.gone).push({ state, tip, stories: lacking.map(({ id }) => id) });
   }
   return found;
 }
 
+/**
+ * The stories of a run that the base lacks. It has those of which another run, or a copy of the commit, has landed since
+ * the run left the history of the base: the user has started again, or has it from another person.
+ */
+async function withoutLanded(
+  store: JournalStore,
+  { state, stories, landed }: { state: RunState; stories: StoryState[]; landed: LandedStory[] },
+): Promise<StoryState[]> {
+  const isLanded = async (story: StoryState) => {
+    for (const { runId, key, subject } of landed) {
+      if (key !== story.key) continue;
+      const other = runId === state.runId ? state : await store.readState(runId).catch(() => undefined);
+      // The run of another home: equal ids may be accidental.
+      if (other === undefined && subject.includes(story.title)) return true;
+      const same = other?.stories.filter((each) => each.key === key) ?? [];
+      if (findSame(same, story, other?.prdPath === state.prdPath).length > 0) return true;
+    }
+    return false;
+  };
+  const answers = await Promise.all(stories.map(isLanded));
+  return stories.filter((_story, index) => !answers[index]);
+}
+
 /** In one file, the title identifies a story, because ids may depend on positions. In two files, equal ids may be accidental. */
-function findSame(stories: Story[], { id, title }: StoryState, sameFile: boolean): Story[] {
+function findSame<T extends Pick<Story, 'id' | 'title'>>(
+  stories: readonly T[],
+  { id, title }: StoryState,
+  sameFile: boolean,
+): T[] {
   const sameId = stories.filter((story) => story.id === id);
   if (!sameFile) return sameId.filter((story) => story.title === title);
   return [...sameId, ...stories.filter((story) => story.title === title)];

@@ -1,4 +1,4 @@
-import { MESSAGE_LOG_ARGS, readTrailers } from '../commit/commit-message.ts';
+import { MESSAGE_LOG_ARGS, readTrailers, STORY_KEY_TRAILER } from '../commit/commit-message.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
 import { assertObjectId, splitNul } from '../process/git-output.ts';
 
@@ -38,16 +38,46 @@ export async function listRunsOfCommits(
   gitDir: string,
   { from, to }: { from: string | undefined; to: string },
 ): Promise<Map<string, string[]>> {
-  assertObjectId(to, 'The commit');
-  const range = from === undefined ? [to] : [to, '--not', from];
-  const log = await git(['log', ...MESSAGE_LOG_ARGS, `--max-count=${MAX_COMMITS}`, ...range, '--'], { gitDir });
   const runs = new Map<string, string[]>();
-  for (const entry of splitNul(log.stdout)) {
-    const run = readTrailers(entry.slice(to.length + 1)).get('Halo-Run');
-    if (run !== undefined) runs.set(run, [...(runs.get(run) ?? []), entry.slice(0, to.length)]);
+  for (const { id, message } of await readMessages(gitDir, { from, to })) {
+    const run = readTrailers(message).get('Halo-Run');
+    if (run !== undefined) runs.set(run, [...(runs.get(run) ?? []), id]);
     else if (from === undefined) break;
   }
   return runs;
+}
+
+/** A story that, by the trailers of its commit, a run has landed. */
+export interface LandedStory {
+  runId: string;
+  key: string;
+  /** The first line of the commit message, which usually contains the title of the story. */
+  subject: string;
+}
+
+/** The stories that, by their trailers, the commits of `to` contain that `from` lacks. */
+export async function listStoriesBetween(gitDir: string, from: string, to: string): Promise<LandedStory[]> {
+  const commits = await readMessages(gitDir, { from, to });
+  return commits.flatMap(({ message }) => {
+    const trailers = readTrailers(message);
+    const [runId, key] = [trailers.get('Halo-Run'), trailers.get(STORY_KEY_TRAILER)];
+    if (runId === undefined || key === undefined) return [];
+    return [{ runId, key, subject: message.split('\n', 1).join() }];
+  });
+}
+
+/** The commits of `to` that `from` lacks, newest first, with their messages. */
+async function readMessages(
+  gitDir: string,
+  { from, to }: { from: string | undefined; to: string },
+): Promise<{ id: string; message: string }[]> {
+  assertObjectId(to, 'The commit');
+  const range = from === undefined ? [to] : [to, '--not', from];
+  const log = await git(['log', ...MESSAGE_LOG_ARGS, `--max-count=${MAX_COMMITS}`, ...range, '--'], { gitDir });
+  return splitNul(log.stdout).map((entry) => ({
+    id: entry.slice(0, to.length),
+    message: entry.slice(to.length + 1),
+  }));
 }
 
 async function listRunBranches(gitDir: string, which: 'merged' | 'no-merged', commit: string): Promise<UnmergedRun[]> {

@@ -72,7 +72,8 @@ function repositoryWithPast(ids: string[]) {
     await past.append(runId, { type: 'run.started' });
     let tip = repo.base;
     for (const { id, key } of stories.filter(({ progress }) => progress === 'pending').slice(0, landed)) {
-      tip = commitOn(repository, tip, `${key}.txt`);
+      const message = `${id}: Story ${id}\n\nHalo-Run: ${runId}\nHalo-Story-Key: ${key}`;
+      tip = commitOn(repository, { base: tip, file: `${key}-${runId}.txt`, message });
       const of = { story: id, attempt: 1 };
       const usage = { requests: 0, inputTokens: 0, cachedTokens: 0, outputTokens: 0 };
       const outcome = { verdict: 'passed', stopReason: 'SUCCESS', summary: 'Did it.', usage, commit: tip } as const;
@@ -99,13 +100,16 @@ function repositoryWithPast(ids: string[]) {
 }
 
 /** A commit that adds a file to another one, without touching the checkout. */
-function commitOn(repository: TestRepository, base: string, file: string): string {
+function commitOn(
+  repository: TestRepository,
+  { base, file, message }: { base: string; file: string; message: string },
+): string {
   const { root } = repository;
   const git = (...words: string[]) => repository.git(...words);
   const blob = git('hash-object', '-w', join(root, 'README.md'));
   const tree = `${git('ls-tree', base)}\n100644 blob ${blob}\t${file}\n`;
   const made = execFileSync('git', ['-C', root, 'mktree'], { input: tree, encoding: 'utf8' }).trim();
-  return git('-c', 'user.name=halo', '-c', 'user.email=halo@localhost', 'commit-tree', made, '-p', base, '-m', file);
+  return git('-c', 'user.name=halo', '-c', 'user.email=halo@localhost', 'commit-tree', made, '-p', base, '-m', message);
 }
 
 /** Writes a file for each story, and gives up on the stories that are named. */
@@ -175,6 +179,38 @@ describe('a second run of a PRD', () => {
     repository.git('merge', '--quiet', '--squash', `halo/${first.runId}`);
     repository.git('commit', '--quiet', '-m', 'squashed');
     expect((await plan()).warnings).toEqual([]);
+  });
+
+  it('is not refused for the branch of an abandoned run if another run has landed its stories', async () => {
+    const { repository, ended, plan } = repositoryWithPast(['S-1', 'S-2']);
+    const abandoned = await ended(1);
+    repository.git('checkout', '--quiet', 'prd.json');
+    const second = await ended(1);
+    await past.operations.land({ runId: second.runId });
+    expect(await plan()).toEqual({ warnings: [], base: second.tip });
+    expect(repository.git('branch', '--list', `halo/${abandoned.runId}`)).not.toBe('');
+  });
+
+  it.each([
+    ['a run of another home', 'S-1: Story S-1', true],
+    ['a run of another home, of a story with the same id', 'S-1: Another', false],
+  ])('counts what %s has landed only if it is the story', async (_what, subject, isLanded) => {
+    const { repository, ended, submit, plan } = repositoryWithPast(['S-1', 'S-2']);
+    const abandoned = await ended(1);
+    const { key } = abandoned.stories[0]!;
+    repository.write('theirs.txt', 'theirs\n');
+    repository.commit(`${subject}\n\nHalo-Run: 20260101000000-abcdefgh\nHalo-Story-Key: ${key}`);
+    if (isLanded) expect((await plan()).warnings).toEqual([]);
+    else await expect(submit()).rejects.toMatchObject({ code: 'UNLANDED' });
+  });
+
+  it('starts again from the work of a run that repeated a story which had landed before', async () => {
+    const { repository, ended, plan } = repositoryWithPast(['S-1', 'S-2']);
+    const first = await ended(1);
+    await past.operations.land({ runId: first.runId });
+    repository.git('checkout', '--quiet', 'prd.json');
+    const again = await ended(1);
+    expect((await plan()).base).toBe(again.tip);
   });
 
   it('starts from the landed result if the PRD was converted into another file, and is refused if it was moved', async () => {
