@@ -6,7 +6,7 @@ import { ignore } from '../../lib/async.ts';
 import { releaseAbandonedLock, syncRef } from '../repository/sync-repository.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
 import { git, gitText, tryGit } from '../process/git.ts';
-import { assertObjectId, isObjectId, lastErrorLine, splitNul, zeroId } from '../process/git-output.ts';
+import { assertObjectId, isObjectId, lastErrorLine, reasonOf, splitNul, zeroId } from '../process/git-output.ts';
 import { commitTreeArgs, type SigningKey } from './create-commit.ts';
 
 /** The ref of halo's proofs, in the repository that has the landed commits. */
@@ -95,7 +95,7 @@ async function addSigned(request: NoteRequest, key: SigningKey, tip: string | un
     const signed = await gitText(args, { gitDir, env: HALO_IDENTITY, durable: true });
     const swap = ['update-ref', '--no-deref', '-m', 'halo: note', NOTES_REF, signed, tip ?? zeroId(commit)];
     const moved = await tryGit(swap, { gitDir, env: HALO_IDENTITY, durable: true });
-    return moved.exitCode === 0 ? undefined : (lastErrorLine(moved.stderr) ?? 'the ref moved');
+    return moved.exitCode === 0 ? undefined : (reasonOf(moved) ?? 'the ref moved');
   } finally {
     await git(['update-ref', '--no-deref', '-d', aside], { gitDir });
   }

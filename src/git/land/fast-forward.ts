@@ -3,7 +3,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { readFolder } from '../../lib/fs.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
-import { assertObjectId, lastErrorLine, zeroId } from '../process/git-output.ts';
+import { assertObjectId, reasonOf, zeroId } from '../process/git-output.ts';
 import { git, tryGit } from '../process/git.ts';
 import { callRemote, findLoginHint } from '../process/remote-access.ts';
 import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
@@ -86,7 +86,7 @@ async function moveRef(gitDir: string, { ref, from, to }: { ref: string; from: s
   const args = ['update-ref', '--no-deref', '-m', 'halo land: fast-forward', ref, to, from];
   const moved = await tryGit(args, { gitDir, env: HALO_IDENTITY, durable: true });
   if (moved.exitCode === 0) return;
-  throw landRefused(`${ref} could not be moved: ${lastErrorLine(moved.stderr) ?? 'git gave no reason'}`, 'Try again.');
+  throw landRefused(`${ref} could not be moved: ${reasonOf(moved) ?? 'git gave no reason'}`, 'Try again.');
 }
 
 interface MergeIn {
@@ -142,7 +142,7 @@ async function mergeIntoCheckout(path: string, { from, to, name, except }: Merge
     );
   }
   throw landRefused(
-    `git merge --ff-only failed in ${path}: ${lastErrorLine(merged.stderr) ?? 'no reason given'}`,
+    `git merge --ff-only failed in ${path}: ${reasonOf(merged) ?? 'no reason given'}`,
     'Fix this, then run `halo land`.',
   );
 }
@@ -186,7 +186,7 @@ export async function pushFastForward({
       `Submit the PRD again to start from them. ${otherwise}`,
     );
   throw landRefused(
-    `Cannot push to ${branch} at ${url}: ${lastErrorLine(pushed.stderr) ?? 'git gave no reason'}`,
+    `Cannot push to ${branch} at ${url}: ${reasonOf(pushed) ?? 'git gave no reason'}`,
     `${findLoginHint(pushed.stderr) ?? 'Check that you may push there.'} ${otherwise}`,
   );
 }

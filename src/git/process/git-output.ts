@@ -14,6 +14,14 @@ export function lastErrorLine(stderr: string): string | undefined {
   return line === undefined ? undefined : printableText(line.replace(/:\/\/[^@/\s]*@/g, '://'), 300);
 }
 
+/**
+ * Why a git command failed, in git's own words, safe to print. Some commands, such as `git stash`, print that to stdout, which
+ * is absent where it was streamed.
+ */
+export function reasonOf({ stdout, stderr }: { stdout?: Buffer; stderr: string }): string | undefined {
+  return lastErrorLine(stderr) ?? (stdout === undefined ? undefined : lastErrorLine(stdout.toString('utf8')));
+}
+
 /** Splits what git prints with `-z`; empty parts are left out. */
 export function splitNul(bytes: Buffer): string[] {
   return bytes

@@ -6,7 +6,7 @@ import { ignore } from '../../lib/async.ts';
 import { execa } from '../../lib/execa.ts';
 import { withLimits } from './git-limits.ts';
 import { Launcher } from './launcher.ts';
-import { lastErrorLine } from './git-output.ts';
+import { reasonOf } from './git-output.ts';
 import { defined } from '../../lib/guards.ts';
 
 export interface GitOptions {
@@ -271,7 +271,11 @@ function endOf(result: ProcessResult): GitOutcome['ended'] {
 }
 
 /** The error of a git command that did not end as it should. */
-export function failureOf(args: string[], outcome: Omit<GitOutcome, 'stdout'>, options: GitOptions): HaloError {
+export function failureOf(
+  args: string[],
+  outcome: Omit<GitOutcome, 'stdout'> & Partial<GitOutcome>,
+  options: GitOptions,
+): HaloError {
   const command = `git ${args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '-c') ?? args[0] ?? ''}`;
   if (outcome.ended === 'aborted') return new HaloError('RUN_ABORTED', `${command} was cancelled.`);
   if (outcome.ended === 'timeout') {
@@ -282,7 +286,7 @@ export function failureOf(args: string[], outcome: Omit<GitOutcome, 'stdout'>, o
     return new HaloError('GIT_FAILED', `${command} printed more output than halo accepts.`, { cause: AT_LIMIT });
   }
   const where = options.gitDir ?? options.cwd;
-  const words = lastErrorLine(outcome.stderr) ?? `exit code ${outcome.exitCode ?? 'none, it was killed'}`;
+  const words = reasonOf(outcome) ?? `exit code ${outcome.exitCode ?? 'none, it was killed'}`;
   return gitFailure(`${command} failed${where === undefined ? '' : ` in ${where}`}: ${words}`);
 }
 

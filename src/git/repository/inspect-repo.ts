@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { isFolder } from '../../lib/fs.ts';
-import { assertObjectId, isObjectId, lastErrorLine, splitNul } from '../process/git-output.ts';
+import { assertObjectId, isObjectId, reasonOf, splitNul } from '../process/git-output.ts';
 import { questionMs, withLimits } from '../process/git-limits.ts';
 import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
@@ -68,7 +68,7 @@ async function readFacts(
   path: string,
   facts: GitOutcome,
 ): Promise<Pick<RepoInfo, 'gitDir' | 'shallow'> & { head: string | undefined }> {
-  if (facts.exitCode !== 0) throw notARepo(path, lastErrorLine(facts.stderr) ?? 'git does not know it');
+  if (facts.exitCode !== 0) throw notARepo(path, reasonOf(facts) ?? 'git does not know it');
   const lines = lineOf(facts.stdout).split('\n');
   const head = isObjectId(lines.at(-1) ?? '') ? lines.pop() : undefined;
   const shallow = lines.pop() === 'true';
@@ -114,10 +114,7 @@ export async function listChanges(root: string, except: readonly string[] = []):
   }
   if (/must be run in a work tree|cannot use bare repository/.test(status.stderr))
     return { tracked: [], untracked: [] };
-  throw new HaloError(
-    'GIT_FAILED',
-    `git status failed in ${root}: ${lastErrorLine(status.stderr) ?? 'no reason given'}`,
-  );
+  throw new HaloError('GIT_FAILED', `git status failed in ${root}: ${reasonOf(status) ?? 'no reason given'}`);
 }
 
 /**

@@ -1,8 +1,11 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { HaloError } from '../../core/failure/errors.ts';
 import { syncCheckout, syncRef } from './sync-repository.ts';
-import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
+import { git, gitText, tryGit, type GitOptions, type GitOutcome } from '../process/git.ts';
 import { filtersOf, replaceLocalPrograms } from './local-programs.ts';
-import { splitNul } from '../process/git-output.ts';
+import { reasonOf, splitNul } from '../process/git-output.ts';
+import { listUnmerged } from './worktrees.ts';
 
 /** Stashed changes of a checkout. */
 interface Stash {
@@ -43,23 +46,61 @@ export async function stashChanges(
   return { root, commit };
 }
 
-/** Restores stashed changes. Returns whether that succeeded; if not, they are still in `git stash list`. */
-export async function restoreStash(stash: Stash): Promise<boolean> {
+/**
+ * Why stashed changes were not restored: the files of the checkout with which they conflict, or another reason in the words of
+ * git. The checkout is as before, and the changes are still in `git stash list`.
+ */
+export type RestoreFailure = { conflicts: string[] } | { reason: string };
+
+/** Restores stashed changes completely or not at all. Returns undefined if that succeeded. */
+export async function restoreStash(stash: Stash): Promise<RestoreFailure | undefined> {
   const { settings } = await replaceLocalPrograms({ cwd: stash.root });
   const at: GitOptions = { cwd: stash.root, trust: 'operator', settings };
   const entries = (await gitText(['stash', 'list', '--format=%H'], at)).split('\n');
   const place = entries.indexOf(stash.commit);
-  if (place === -1) return false;
+  if (place === -1) return { reason: 'it is not in the list of stashes any more' };
   const name = `stash@{${place}}`;
-  const apply = (...how: string[]) =>
-    tryGit(['stash', 'apply', '--quiet', ...how, name], { ...at, durable: true }).then(
-      ({ exitCode }) => exitCode === 0,
-    );
+  const before = await listStaged(at);
+  let applied: GitOutcome | undefined;
   // If the index cannot be restored, restore at least the files.
-  if (!(await apply('--index')) && !(await apply())) return false;
+  for (const how of [['--index'], []]) {
+    applied = await tryGit(['stash', 'apply', '--quiet', ...how, name], { ...at, durable: true });
+    if (applied.exitCode === 0) break;
+    const conflicts = await listUnmerged(stash.root);
+    if (conflicts.length === 0) continue;
+    await undoApply({ ...at, durable: true }, { before, changed: await listStaged(at) });
+    return { conflicts };
+  }
+  if (applied?.exitCode !== 0) return { reason: (applied && reasonOf(applied)) ?? 'git gave no reason' };
   await syncStashed(stash);
   await git(['stash', 'drop', '--quiet', name], at);
-  return true;
+  return undefined;
+}
+
+/**
+ * Resets the files that an apply with conflicts has changed to those of HEAD. Git starts to apply only where the files that
+ * it changes are unchanged, and then stages all of them.
+ */
+async function undoApply(
+  at: GitOptions,
+  { before, changed }: { before: readonly string[]; changed: readonly string[] },
+): Promise<void> {
+  const own = new Set(before);
+  const touched = changed.filter((path) => !own.has(path));
+  const input = (paths: readonly string[]) => paths.map((path) => `${path}\0`).join('');
+  const reset = ['reset', '--quiet', '--pathspec-from-file=-', '--pathspec-file-nul'];
+  await git(['--literal-pathspecs', ...reset], { ...at, input: input(touched) });
+  const { stdout } = await git(['--literal-pathspecs', 'ls-files', '-z', '--full-name', '--', ...touched], at);
+  const tracked = new Set(splitNul(stdout));
+  await git(['checkout-index', '--quiet', '--force', '-z', '--stdin'], { ...at, input: input([...tracked]) });
+  const created = touched.filter((path) => !tracked.has(path));
+  await Promise.all(created.map((path) => rm(join(at.cwd ?? '', path), { force: true })));
+}
+
+/** The paths whose entries in the index differ from HEAD. */
+async function listStaged(at: GitOptions): Promise<string[]> {
+  const args = ['diff', '--cached', '--name-only', '-z', '--no-renames', '--ignore-submodules=all', '--no-ext-diff'];
+  return [...new Set(splitNul((await git([...args, 'HEAD'], at)).stdout))];
 }
 
 /** Syncs the changed files to disk. */

@@ -146,6 +146,41 @@ describe('lever task that completes', () => {
     ]);
   });
 
+  it(
+    'stops the loop with 6 if uncommitted changes conflict with what has landed, and leaves no markers',
+    LONG,
+    async () => {
+      commitPrograms(CI);
+      work.writeTasks([entry('A'), entry('B')]);
+      work.repository.write('README.md', 'My own change.\n');
+      const end = await work.run(['loop', '--delay', '0'], agentOf(`echo theirs > README.md; ${WRITES}`));
+      expect(end.code, end.stderr).toBe(6);
+      expect(work.read('README.md')).toBe('theirs\n');
+      expect(work.repository.git('status', '--porcelain')).toBe('?? prd.json');
+      const [stash] = work.repository.git('stash', 'list', '--format=%h').split('\n');
+      expect(work.repository.git('show', `${stash}:README.md`)).toBe('My own change.');
+      expect(end.stderr).toMatch(
+        /error\[DIRTY_WORKTREE\]: Your uncommitted changes of .* conflict with its commit in README\.md\./,
+      );
+      expect(end.stderr).toContain(`git stash apply ${stash}`);
+      expect([work.task('A').status, work.task('B').status]).toEqual(['completed', undefined]);
+      expect(work.home.runIds()).toHaveLength(1);
+    },
+  );
+
+  it('is refused with 6 before an agent runs while the checkout has unresolved conflicts', LONG, async () => {
+    work.writeTasks([entry('A')]);
+    work.repository.write('README.md', 'mine\n');
+    work.repository.git('stash', '--quiet');
+    work.repository.write('README.md', 'theirs\n');
+    work.repository.git('-c', 'user.name=T', '-c', 'user.email=t@example.com', 'commit', '--quiet', '-am', 'theirs');
+    expect(() => work.repository.git('stash', 'apply')).toThrow();
+    const end = await work.call(['task'], agentOf(WRITES));
+    expect(end.code, end.stderr).toBe(6);
+    expect(end.stderr).toContain('is in the middle of the resolution of conflicts (README.md)');
+    expect(work.home.runIds()).toEqual([]);
+  });
+
   it('lands a change that is flagged only if --confirm names its flags', LONG, async () => {
     commitPrograms(CI);
     const agent = agentOf(`printf 'a\\0\\377%s' "$(date +%N)" > A.bin; ${WRITES}`);

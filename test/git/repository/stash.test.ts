@@ -24,7 +24,7 @@ describe('stashed changes', () => {
     const before = status();
     const stash = await aside();
     expect(status()).toBe('M tasks.json\n?? new.txt');
-    expect(await restoreStash(stash!)).toBe(true);
+    expect(await restoreStash(stash!)).toBeUndefined();
     expect(status()).toBe(before);
     expect([read('a.txt'), read('b.txt'), repository.git('stash', 'list')]).toEqual(['mine\n', 'staged\n', '']);
   });
@@ -35,13 +35,51 @@ describe('stashed changes', () => {
     expect(await aside()).toBeUndefined();
   });
 
-  it('stay in the list of stashes if they conflict', async () => {
+  it('stay in the list of stashes if they conflict, and leave the checkout as it is committed', async () => {
+    repository.write('a.txt', 'mine\n');
+    repository.write('b.txt', 'also mine\n');
+    repository.write('added.txt', 'added\n');
+    repository.git('add', 'added.txt');
+    const stash = await aside();
+    repository.write('tasks.json', '[1]\n');
+    repository.write('new.txt', 'new\n');
+    repository.write('a.txt', 'theirs\n');
+    repository.git('commit', '--quiet', '-m', 'theirs', 'a.txt');
+    expect(await restoreStash(stash!)).toEqual({ conflicts: ['a.txt'] });
+    expect(repository.git('stash', 'list', '--format=%H')).toBe(stash!.commit);
+    expect([status(), read('a.txt'), read('b.txt')]).toEqual(['M tasks.json\n?? new.txt', 'theirs\n', 'b\n']);
+    expect(read('tasks.json')).toBe('[1]\n');
+  });
+
+  it('stay in the list of stashes, and the checkout as it is, if a file has other changes meanwhile', async () => {
     repository.write('a.txt', 'mine\n');
     const stash = await aside();
+    repository.write('a.txt', 'written meanwhile\n');
+    repository.write('b.txt', 'staged meanwhile\n');
+    repository.git('add', 'b.txt');
+    expect(await restoreStash(stash!)).toEqual({
+      reason: expect.stringMatching(/a\.txt|local changes|dirty|index/) as string,
+    });
+    expect([read('a.txt'), status()]).toEqual(['written meanwhile\n', 'M a.txt\nM  b.txt']);
+  });
+
+  it('are reported as missing if their entry was dropped', async () => {
+    repository.write('a.txt', 'mine\n');
+    const stash = await aside();
+    repository.git('stash', 'drop', '--quiet');
+    expect(await restoreStash(stash!)).toEqual({ reason: 'it is not in the list of stashes any more' });
+  });
+
+  it('cannot be made while conflicts are unresolved, and the error has the words of git', async () => {
+    repository.write('a.txt', 'mine\n');
+    repository.git('stash');
     repository.write('a.txt', 'theirs\n');
     repository.commit('theirs');
-    expect(await restoreStash(stash!)).toBe(false);
-    expect(repository.git('stash', 'list', '--format=%H')).toBe(stash!.commit);
+    expect(() => repository.git('stash', 'apply')).toThrow();
+    await expect(aside()).rejects.toMatchObject({
+      code: 'GIT_FAILED',
+      message: expect.stringMatching(/^git stash failed in .*: a\.txt: needs merge$/) as string,
+    });
   });
 
   it('are found below a later stash', async () => {
@@ -49,7 +87,7 @@ describe('stashed changes', () => {
     const stash = await aside();
     repository.write('b.txt', 'later\n');
     repository.git('stash');
-    expect(await restoreStash(stash!)).toBe(true);
+    expect(await restoreStash(stash!)).toBeUndefined();
     expect(read('a.txt')).toBe('mine\n');
     expect(repository.git('stash', 'list').split('\n')).toHaveLength(1);
   });

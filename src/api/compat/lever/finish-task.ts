@@ -12,8 +12,9 @@ import { judgeEnd, type Judged } from './task-outcome.ts';
 import { type RunFolder, taskName } from './run-folder.ts';
 import { writeProgress } from './tasks-file.ts';
 import { pathExists } from '../../../lib/fs.ts';
+import { listSome } from '../../../lib/text.ts';
 import { createBranch } from '../../../git/land/fast-forward.ts';
-import { restoreStash, stashChanges } from '../../../git/repository/stash.ts';
+import { restoreStash, stashChanges, type RestoreFailure } from '../../../git/repository/stash.ts';
 
 /** A run that has ended, while the operations are still open. */
 export interface EndedRun {
@@ -64,10 +65,11 @@ export async function finishTask({ task, run, folder, places, repo, confirm, log
     log(
       `${task.id} is proven, but not on ${repo.branch}: once \`halo land ${run.runId}\` has put it there, set its status to "completed" in ${places.tasks}`,
     );
+  let aside: Aside | undefined;
   try {
     // A task that the repository fulfils already has no commit.
     if (judged.status === 'completed' && story.commit !== undefined)
-      await land({ task, run, repo, places, confirm, log });
+      aside = await land({ task, run, repo, places, confirm, log });
   } catch (error) {
     await sayHow();
     await stamp('started', `completed, but not landed: ${error instanceof Error ? error.message : String(error)}`);
@@ -76,14 +78,38 @@ export async function finishTask({ task, run, folder, places, repo, confirm, log
   await stamp(judged.status, note);
   await log(`${task.id} is ${judged.status}: ${note}`);
   if (story.held !== undefined) await sayHow();
+  if (aside !== undefined) throw notRestored(aside, repo);
   return judged.exit;
+}
+
+/** Uncommitted changes that are still in `git stash list`. */
+interface Aside {
+  /** The commit of the stash. */
+  commit: string;
+  failure: RestoreFailure;
+}
+
+/** The next task would stash what it finds in the checkout, and bury these changes. */
+function notRestored({ commit, failure }: Aside, { root }: RepoInfo): HaloError {
+  const what =
+    'conflicts' in failure
+      ? `conflict with its commit in ${listSome(failure.conflicts, 5)}`
+      : `could not be restored: ${failure.reason.replace(/\.$/, '')}`;
+  return new HaloError(
+    'DIRTY_WORKTREE',
+    `Your uncommitted changes of ${root} ${what}. They are in git stash as ${commit.slice(0, 7)}; the checkout has none of them.`,
+    {
+      hint: `Run \`git stash apply ${commit.slice(0, 7)}\`, resolve the conflicts, then remove the entry with \`git stash drop\`. The next task starts after that.`,
+    },
+  );
 }
 
 /**
  * Sets the branch `ralph/<task>` to the result of a task, and fast-forwards the checked-out branch to it. Uncommitted
- * changes are stashed meanwhile. Throws LAND_REFUSED and UNCONFIRMED; then only the task's own branch has moved.
+ * changes are stashed meanwhile; those that cannot be restored are returned. Throws LAND_REFUSED and UNCONFIRMED; then only the
+ * task's own branch has moved.
  */
-async function land({ task, run, repo, places, confirm, log }: Omit<Finishing, 'folder'>): Promise<void> {
+async function land({ task, run, repo, places, confirm, log }: Omit<Finishing, 'folder'>): Promise<Aside | undefined> {
   const { operations, runId, view } = run;
   const commit = view.state.tip;
   const branch = `ralph/${taskName(task.id)}`;
@@ -96,15 +122,20 @@ async function land({ task, run, repo, places, confirm, log }: Omit<Finishing, '
   const message = `halo: aside while task ${task.id} lands`;
   const stash = await stashChanges(repo.root, { except, message });
   if (stash !== undefined) await log(`uncommitted changes are put aside: git stash, ${stash.commit.slice(0, 7)}`);
+  const restore = async (): Promise<Aside | undefined> => {
+    const failure = stash && (await restoreStash(stash));
+    if (stash !== undefined && failure === undefined) await log('the uncommitted changes are restored');
+    return stash && failure && { failure, commit: stash.commit };
+  };
   try {
     const landed = await operations.land({ runId, confirm, commit });
     await log(`${landed.branch} is at ${landed.to.slice(0, 7)}`);
-  } finally {
-    if (stash !== undefined && !(await restoreStash(stash)))
-      await log(
-        `the uncommitted changes do not fit to what has landed; they are in git stash as ${stash.commit.slice(0, 7)}`,
-      );
+  } catch (error) {
+    const aside = await restore();
+    if (aside !== undefined) await log(notRestored(aside, repo).message);
+    throw error;
   }
+  return restore();
 }
 
 interface Test {

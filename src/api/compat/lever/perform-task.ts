@@ -2,6 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { inspectRepo, type RepoInfo } from '../../../git/repository/inspect-repo.ts';
+import { findUnfinishedOperation } from '../../../git/repository/worktrees.ts';
 import { readRegularText } from '../../../lib/fs.ts';
 import { sleep } from '../../../lib/async.ts';
 import { LockBusyError, withLock } from '../../../lib/lock.ts';
@@ -65,7 +66,7 @@ export async function performTask(options: TaskOptions, world: TaskWorld): Promi
     return 4;
   }
   const repo = await inspectRepo(places.workspace);
-  assertOnBranch(repo);
+  await assertCanLand(repo);
   const task = requireRunnableTask(options.reset ? resetTask(choice.task) : choice.task);
   if (task.runAttempts >= MAX_RUN_ATTEMPTS) return blockTask(task, { places, log });
   const { config } = await readConfig({ host: world.host, folder: places.workspace, profile: undefined, set: [] });
@@ -103,7 +104,12 @@ async function assertStillNext(tasks: string, { id, json }: Task): Promise<void>
 }
 
 /** Checked first, so that no agent is paid for a result that cannot land. */
-function assertOnBranch({ root, branch }: RepoInfo): void {
+async function assertCanLand({ root, gitDir, branch }: RepoInfo): Promise<void> {
+  const unfinished = root === gitDir ? undefined : await findUnfinishedOperation(root);
+  if (unfinished !== undefined)
+    throw new HaloError('LAND_REFUSED', `${root} is in the middle of ${unfinished}.`, {
+      hint: 'Finish or abort it: the result of a task is added to the checked-out branch.',
+    });
   if (branch !== undefined) return;
   throw new HaloError('LAND_REFUSED', `${root} has no branch checked out (detached HEAD).`, {
     hint: 'Check out a branch with `git switch <branch>`: the result of a task is added to it.',

@@ -117,7 +117,7 @@ function judgeExit(code: number): ExitDecision {
     case 5:
       return stop('a dependency is missing');
     case 6:
-      return stop('the task cannot start');
+      return stop('the task cannot start or land');
     case 10:
       return stop('blocked: the task gave no result');
     case 11:
