@@ -46,6 +46,7 @@ const BUNDLED = [
   'htmlparser2',
   'ioredis',
   'jsonc-parser',
+  'markdown-it',
   'pino',
   'smol-toml',
   'zod',

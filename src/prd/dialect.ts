@@ -2,7 +2,7 @@ import type { Prd, Story } from '../core/prd/prd.ts';
 import type { FoundList } from './json/find-list.ts';
 import type { Diagnostics, SourceLocation } from './diagnostics.ts';
 import type { JsonValue } from './json/json-positions.ts';
-import type { MarkdownDocument } from './markdown/scan-markdown.ts';
+import type { MarkdownDocument } from './markdown/blocks.ts';
 
 /** Where the file records the progress of a story. */
 export type ProgressMark =

@@ -22,7 +22,7 @@ import { detectDialect, DIALECTS, type DialectId, matchesDialect } from './diale
 import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
 import { findStoryList } from './json/find-list.ts';
 import { lineFinder, parseJsonWithPositions } from './json/json-positions.ts';
-import { scanMarkdown } from './markdown/scan-markdown.ts';
+import { readBlocks, type MarkdownDocument } from './markdown/blocks.ts';
 import { hashSpecification } from './spec-hash.ts';
 import { resolveDependencies } from './story/dependencies.ts';
 import { reportLookAlikeIds } from './story/story-ids.ts';
@@ -182,10 +182,25 @@ function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics)
   if (hadMark) diagnostics.warnings.push({ story: undefined, text: 'the byte order mark is ignored' });
   if (!isJson(text, path)) {
     assertLineCount(text, path);
-    return { document: scanMarkdown(text), hadMark };
+    const document = readBlocks(text);
+    assertMerged(document, path);
+    return { document, hadMark };
   }
   const json = parseJsonWithPositions(text, path, diagnostics);
   return { document: { format: 'json', text, json, found: findStoryList(json) }, hadMark };
+}
+
+/** Each side of a conflict could be a story, and marks would be written into one of them. */
+function assertMerged({ conflicts }: MarkdownDocument, path: string): void {
+  if (conflicts.length === 0) return;
+  const rule = 'a marker of an unfinished merge';
+  const problems = conflicts.map(({ number, offset }) => ({ where: '', offset, number, rule }));
+  const lines = new Map(problems.map(({ offset, number }) => [offset, number]));
+  const lineOf = (offset: number) => lines.get(offset) ?? 1;
+  throw new HaloError('PRD_INVALID', describeProblems(problems, path, lineOf), {
+    hint: 'Resolve the conflict and remove its markers.',
+    problems: listProblems(problems, lineOf),
+  });
 }
 
 function assertLineCount(text: string, path: string): void {

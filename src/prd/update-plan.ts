@@ -9,7 +9,7 @@ import { findStoryList } from './json/find-list.ts';
 import { parseJsonWithPositions } from './json/json-positions.ts';
 import type { Checkbox } from './markdown/checkboxes.ts';
 import { readIssueBullets } from './markdown/issue-bullets.ts';
-import { scanMarkdown, type MarkdownDocument } from './markdown/scan-markdown.ts';
+import { readBlocks, type MarkdownDocument } from './markdown/blocks.ts';
 import { parsePrd, readPrdFile } from './parse-prd.ts';
 import type { PlannedPrd, PlannedStory } from './read-planned.ts';
 
@@ -215,7 +215,7 @@ function rangeOf(text: string, { line, lines }: Checkbox): { from: number; to: n
 }
 
 function bodyOf(file: string): string {
-  const box = scanMarkdown(file).boxes[0];
+  const box = readBlocks(file).boxes[0];
   if (box === undefined) throw new Error('a written story was not found');
   const { from, to } = rangeOf(file, box);
   return withLineEnd(file.slice(from, to));

@@ -1,7 +1,7 @@
 import { findCheckboxes, type Checkbox } from './checkboxes.ts';
 import type { LeadingId } from './leading-id.ts';
 import { buildOutline, type Line } from './outline.ts';
-import { linesOf, type MarkdownDocument } from './scan-markdown.ts';
+import { linesOf, type MarkdownDocument } from './blocks.ts';
 
 /**
  * Reads bullets that name issues, like `- [#42] title`, as checkboxes; `[DONE]` or `[COMPLETE]` in the line ticks them.

@@ -62,19 +62,12 @@ export interface Line {
   end: number;
   /** Columns before the first character; a tab counts as four. */
   indent: number;
+  /** Where the text begins in `raw`: after spaces, bullet and checkbox. */
+  content: number;
   /** Heading level from 1 to 6; 0 for other lines. */
   level: number;
   /** The character in the checkbox of an item, and its offset. */
   box: { mark: string; offset: number } | undefined;
   /** The character of a checkbox that a bullet stands for, without being one in the file. */
   impliedMark?: string;
-}
-
-/** An unparsed line of the file. */
-export interface RawLine {
-  number: number;
-  text: string;
-  offset: number;
-  /** True if it is part of a code fence. */
-  code?: boolean;
 }

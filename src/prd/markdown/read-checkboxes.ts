@@ -11,7 +11,7 @@ import { isReferenceList, linkStory, resolver } from './markdown-dependencies.ts
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
 import { isTracked, readHeading } from './story-headings.ts';
 import { ancestorsOf, groupOf, headingsOf } from './outline.ts';
-import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
+import { linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
 import { readSurroundings } from './read-surroundings.ts';
 import { defined } from '../../lib/guards.ts';
 

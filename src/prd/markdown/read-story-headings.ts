@@ -18,7 +18,7 @@ import {
 } from './markdown-dependencies.ts';
 import { groupOf, headingsOf, type Line } from './outline.ts';
 import { readSurroundings, textOfLines } from './read-surroundings.ts';
-import { linesOf, placeOf, type MarkdownDocument } from './scan-markdown.ts';
+import { linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
 import { priorityOf, warnIfSkipped } from './sections.ts';
 import { findStoryHeadings, isTracked, type StoryHeading } from './story-headings.ts';
 

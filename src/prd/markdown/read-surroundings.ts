@@ -3,7 +3,7 @@ import type { ContextEntry, Draft } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
 import { ancestorsOf, type Line, type OutlineSection } from './outline.ts';
-import { isRule, linesOf, type MarkdownDocument } from './scan-markdown.ts';
+import { linesOf, type MarkdownDocument } from './blocks.ts';
 import { findSkipHeading, isExample, priorityOf } from './sections.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -44,7 +44,7 @@ export function readSurroundings(
     // ✅ is not part of the name.
     project: oneLine((title?.heading?.text ?? '').replaceAll('✅', '').replace(/^(?:prd|tasks|plan)\s?:\s/i, '')),
     description: described === undefined ? '' : textOf(described),
-    about: [...(frontMatter.trim() === '' ? [] : [{ label: 'front matter', value: frontMatter }]), ...about],
+    about: [...(frontMatter.text.trim() === '' ? [] : [{ label: 'front matter', value: frontMatter.text }]), ...about],
   };
 }
 
@@ -71,12 +71,11 @@ function isPlaceOfStories(heading: string): boolean {
   );
 }
 
-/** Joins lines without horizontal rules and with one blank line between paragraphs. */
+/** Joins lines with one blank line between paragraphs. */
 export function textOfLines(lines: readonly Line[]): string {
-  const shown = lines.filter(({ kind, text }) => kind === 'code' || !isRule(text));
-  const indents = shown.flatMap(({ kind, raw }) => (kind === 'blank' ? [] : [raw.length - raw.trimStart().length]));
+  const indents = lines.flatMap(({ kind, raw }) => (kind === 'blank' ? [] : [raw.length - raw.trimStart().length]));
   const indent = Math.min(...indents.slice(0, 10_000), 1000);
-  const texts = shown.map(({ raw }) => raw.slice(Math.min(indent, raw.length - raw.trimStart().length)));
+  const texts = lines.map(({ raw }) => raw.slice(Math.min(indent, raw.length - raw.trimStart().length)));
   return texts
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')

@@ -4,7 +4,7 @@ import { formOf, isCriteriaLine, readLabels } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
 import { isDependencyName } from './markdown-dependencies.ts';
 import { ancestorsOf, headingsOf, type Line, type OutlineSection } from './outline.ts';
-import type { MarkdownDocument } from './scan-markdown.ts';
+import type { MarkdownDocument } from './blocks.ts';
 import { isExample } from './sections.ts';
 
 /**

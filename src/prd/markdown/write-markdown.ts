@@ -5,7 +5,7 @@ import type { PrdContent } from '../dialect.ts';
 import { canonicalKey } from '../json/object-reader.ts';
 import { isCriteriaName, readLabels } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
-import { scanMarkdown } from './scan-markdown.ts';
+import { readBlocks } from './blocks.ts';
 import { findSkipHeading, isExample, priorityOf } from './sections.ts';
 
 /** How ids are written: omitted, as a prefix, or in brackets. */
@@ -149,7 +149,7 @@ function writeExtra({ extra }: Story): string[] {
     // The heading is the group.
     if (label === 'group') return [];
     const line = `**${label}:** ${text.includes('\n') ? '' : text}`.trimEnd();
-    const [read] = scanMarkdown(line).lines.map(readLabels);
+    const [read] = readBlocks(line).lines.map(readLabels);
     const isLabel =
       read?.length === 1 && read[0]?.name === label && canonicalKey(label) === label && !isCriteriaName(label);
     if (!isLabel || !isProse(text)) return [];
@@ -164,6 +164,6 @@ function hasMeaning(label: string): boolean {
 
 /** True if no line of a text would be read as a heading, a label or a checkbox. */
 function isProse(text: string): boolean {
-  const { lines } = scanMarkdown(text);
+  const { lines } = readBlocks(text);
   return lines.every((line) => line.kind !== 'heading' && line.box === undefined && readLabels(line).length === 0);
 }

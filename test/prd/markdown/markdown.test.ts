@@ -49,6 +49,7 @@ describe('checkboxes', () => {
   test('checkboxes in front matter, fences and comments are ignored', () => {
     const text = [
       '---',
+      'todo:',
       '- [ ] a',
       '---',
       '```',
