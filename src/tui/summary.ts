@@ -1,5 +1,13 @@
 import { plainReason } from '../core/failure/plain-reason.ts';
-import { decisiveStory, elapsedMs, isDone, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
+import {
+  decisiveStory,
+  elapsedMs,
+  isDone,
+  isUnfinished,
+  needsPerson,
+  type RunState,
+  type StoryState,
+} from '../core/run/state.ts';
 import { formatStoryRanges } from '../core/run/story-ranges.ts';
 import { failedTestsLines } from '../core/test-report/failed-tests.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
@@ -9,7 +17,7 @@ import { wrapIndented, padToWidth } from '../lib/string-width.ts';
 import { nextSteps, type NextStep } from '../core/run/next-steps.ts';
 import { stepLines } from './step-lines.ts';
 import { outcomeFacts, runFacts, storyFacts, type FactKind } from '../view/facts.ts';
-import { PROGRESS } from '../core/run/progress.ts';
+import { isIn, PROGRESS } from '../core/run/progress.ts';
 
 export interface SummaryInput {
   state: RunState;
@@ -39,7 +47,7 @@ export function summaryLines({ state, width, paint, dir }: SummaryInput): string
   const took = formatElapsed(elapsedMs(state, state.createdAt) ?? 0);
   const tone = ended === 'SUCCESS' ? 'good' : 'bad';
   const [head = '', ...more] = hanging(`${headline(state, decisive)}, ${took}`, reason.length + 4);
-  const open = state.stories.filter(isOpen);
+  const open = state.stories.filter(isUnfinished);
   return [
     `  ${paint(tone, reason)}  ${head}`,
     ...more,
@@ -113,10 +121,6 @@ function headline({ detail = '', stories }: RunState, decisive: StoryState | und
   return `${decisive.id} ${what}; ${stories.filter(isDone).length} of ${stories.length} stories done`;
 }
 
-function isOpen({ progress }: StoryState): boolean {
-  return progress === 'pending' || progress === 'in_progress';
-}
-
 function notDone(open: readonly StoryState[], { stories }: RunState): Row[] {
   if (open.length <= MAX_NOT_DONE) return open.map(({ id, title }) => ['not done', id, title]);
   return [['not done', `${open.length} stories: ${formatStoryRanges(open, stories)}`]];
@@ -130,18 +134,17 @@ function storyRow(story: StoryState, { dry, planning }: RunState): Row[] {
       return story.commit === undefined
         ? [['passed', id, 'no change needed', title]]
         : [['landed', story.commit.slice(0, 7), id, title]];
-    case 'pending':
-    case 'in_progress':
-    case 'done':
-    case 'skipped':
-      return [];
     case 'cancelled':
       return [['left out', id, title]];
     default:
-      return outcomeFacts(story).map(({ kind, label, value }) =>
-        kind === 'option' ? [label, value] : [label, id, value],
-      );
+      return isIn('stuck', story) ? outcomeRows(story) : [];
   }
+}
+
+function outcomeRows(story: StoryState): Row[] {
+  return outcomeFacts(story).map(({ kind, label, value }) =>
+    kind === 'option' ? [label, value] : [label, story.id, value],
+  );
 }
 
 /** `halo task` lands the result itself, after this summary. */

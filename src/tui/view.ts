@@ -1,3 +1,4 @@
+import { PROGRESS } from '../core/run/progress.ts';
 import { elapsedMs, storyOf, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
@@ -170,8 +171,8 @@ function storyLine(story: StoryState, input: ViewInput & { idWidth: number; stat
       : (story.phase ?? '');
   const text = `${padToWidth(safeLine(story.id), idWidth)}  ${safeLine(story.title)}`;
   const left = padToWidth(text, Math.max(1, width - 5 - (right === '' ? 0 : 2 + stringWidth(right))));
-  const quiet = story.progress === 'pending' || story.progress === 'done' || story.progress === 'skipped';
-  const line = `  ${paint(tone, sign)}  ${paint(quiet ? 'quiet' : 'plain', left)}`;
+  const isQuiet = PROGRESS[story.progress].tone === 'quiet';
+  const line = `  ${paint(tone, sign)}  ${paint(isQuiet ? 'quiet' : 'plain', left)}`;
   return right === '' ? line.trimEnd() : `${line}  ${paint(tone, right)}`.trimEnd();
 }
 

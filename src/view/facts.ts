@@ -4,6 +4,7 @@ import { plainReason } from '../core/failure/plain-reason.ts';
 import { describeRestored } from '../core/review/restored-paths.ts';
 import { findStoryFindings, type StoryFinding } from '../core/review/story-findings.ts';
 import { priorityText } from '../core/run/priority.ts';
+import { PROGRESS } from '../core/run/progress.ts';
 import { questionLines } from '../core/run/questions.ts';
 import { decisiveStory, isDone, isUnfinished, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
 import { unmarkedAdvice } from '../core/run/unmarked-stories.ts';
@@ -74,7 +75,10 @@ export function storyFacts(story: StoryState): Fact[] {
 export function outcomeFacts(story: StoryState): Fact[] {
   const { progress, summary = '', stopReason, lastFailure } = story;
   if (needsPerson(story))
-    return [...warning('asks', summary), ...questionLines(story).flatMap((line) => warning('option', line))];
+    return [
+      ...warning('asks', summary === '' ? PROGRESS[progress].says : summary),
+      ...questionLines(story).flatMap((line) => warning('option', line)),
+    ];
   if (progress !== 'failed' && (!isUnfinished(story) || summary === '')) return [];
   const reason = plainReason(stopReason ?? 'UNKNOWN_ERROR', lastFailure);
   return warning('failed', summary === '' ? reason : `${reason}: ${summary}`);

@@ -8,45 +8,47 @@ import { isQuestion, questionLines } from '../core/run/questions.ts';
 import { awaitsDecision, isDone, type StoryState } from '../core/run/state.ts';
 import { storyCount } from './run-words.ts';
 
-/** What a person decides: answers a question, approves, resets a breaker, raises a budget, or lands a result. */
-export type InboxKind = 'answer' | 'approval' | 'breaker' | 'budget' | 'land';
-
-/** What a person may do about an item; `decide`: approve or reject. */
+/** What a person may do about an item; `decide`: approve or reject; `retry`: the story of the item, or else the run. */
 export type InboxAction = 'answer' | 'decide' | 'land' | 'reset' | 'retry';
 
 interface KindRow {
   /** `?`: the run cannot continue without a person; `!`: something has stopped it; `+`: a result, which blocks nothing. */
   sign: '?' | '!' | '+';
   action: InboxAction;
+  /** The button of the action. */
+  button: string;
   /** Who may do it. */
   access: Extract<Access, 'control' | 'operate'>;
   /** How a person begins. */
   step: (item: InboxItem, run: ListedRun) => Omit<NextStep, 'why'>;
 }
 
-/** What all surfaces know about a kind. */
+/** What a person decides, as all surfaces show it. `inboxItems` says when. */
 export const INBOX = {
   answer: {
-    ...{ sign: '?', action: 'answer', access: 'control' },
+    ...{ sign: '?', action: 'answer', button: 'Send the answer', access: 'control' },
     step: (item, run) => ({ do: 'answer', ...placeOf(item, run) }),
   },
   approval: {
-    ...{ sign: '?', action: 'decide', access: 'operate' },
+    ...{ sign: '?', action: 'decide', button: 'Approve', access: 'operate' },
     step: (item, run) => ({ do: 'diff', ...placeOf(item, run) }),
   },
   breaker: {
-    ...{ sign: '!', action: 'reset', access: 'operate' },
+    ...{ sign: '!', action: 'reset', button: 'Reset', access: 'operate' },
     step: (_item, { runId }) => ({ do: 'reset', runId }),
   },
   budget: {
-    ...{ sign: '!', action: 'retry', access: 'control' },
+    ...{ sign: '!', action: 'retry', button: 'Retry', access: 'control' },
     step: (_item, run) => nextSteps(run)[0] ?? { do: 'status', runId: run.runId },
   },
   land: {
-    ...{ sign: '+', action: 'land', access: 'operate' },
+    ...{ sign: '+', action: 'land', button: 'Land', access: 'operate' },
     step: (_item, { runId }) => ({ do: 'land', runId }),
   },
-} satisfies Record<InboxKind, KindRow>;
+} satisfies Record<string, KindRow>;
+
+/** What a person decides. */
+export type InboxKind = keyof typeof INBOX;
 
 export interface InboxItem {
   kind: InboxKind;

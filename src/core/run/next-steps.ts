@@ -37,7 +37,7 @@ const COMMANDS = {
   replan: (step) => `halo resume ${step.runId} --replan`,
   reset: (step) => `halo breaker reset run:${step.runId}`,
   resume: (step) => `halo resume ${step.runId}`,
-  retry: (step) => `halo retry ${step.runId}${step.set === undefined ? '' : ` -c ${step.set}`}`,
+  retry: (step) => `halo retry ${placeOf(step)}${step.set === undefined ? '' : ` -c ${step.set}`}`,
   run: () => 'halo run',
   show: (step) => `halo show ${step.runId}`,
   status: (step) => `halo status ${step.runId}`,
@@ -104,7 +104,8 @@ export function landingStep({ runId, pull }: Pick<RunState, 'runId' | 'pull'>): 
 
 /** How to inspect a story that failed or needs a person. */
 function lookingAt(story: StoryState, runId: string): NextStep[] {
-  const { id, failedLog, stopReason } = story;
+  const { id, failedLog, stopReason, attempts } = story;
+  if (attempts === 0) return [];
   const logs = { do: 'logs', runId, story: id } as const;
   if (needsPerson(story)) return [{ ...logs, why: 'see what it did before it asked' }];
   if (stopReason === 'APPROVAL_DENIED') return [{ ...logs, why: 'see what it did' }];

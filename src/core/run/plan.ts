@@ -1,8 +1,9 @@
 import { consumesAttempt } from '../failure/failure.ts';
 import type { StopReason } from '../failure/stop-reason.ts';
 import { attemptName } from '../journal/fold-failures.ts';
-import { isDone, isSelected, needsPerson, isUnchanged, type RunState, type StoryState } from './state.ts';
+import { isDone, isSelected, isUnchanged, needsPerson, startsAlone, type RunState, type StoryState } from './state.ts';
 import { isDue } from '../../core/due.ts';
+import { hasTrait, isIn, PROGRESS } from './progress.ts';
 import { formatStoryRanges } from './story-ranges.ts';
 
 /** What a run does next: the attempts that may run now, in story order, or its end. */
@@ -32,7 +33,7 @@ export interface RunEnd {
  */
 export function planNext(state: RunState): Plan {
   const inProgress = state.stories.filter(({ progress }) => progress === 'in_progress');
-  const stopped = state.onFailure === 'stop' && state.stories.some(isExhausted);
+  const stopped = state.onFailure === 'stop' && state.stories.some(isStopping);
   const startable = state.stories.filter(
     (story) => isStartable(story, state) && (!stopped || isRequestedByUser(story)),
   );
@@ -61,7 +62,7 @@ export function planAfterPass(state: RunState, storyId: string): PlannedAttempt 
   );
   const plan = planNext({ ...state, stories });
   const [next, ...others] = plan.kind === 'end' ? [] : plan.attempts;
-  const isFirst = next?.attempt === 1 && next.story.progress === 'pending' && next.notBefore === undefined;
+  const isFirst = next?.attempt === 1 && hasTrait('starts', next.story) && next.notBefore === undefined;
   return isFirst && others.length === 0 ? next : undefined;
 }
 
@@ -93,13 +94,18 @@ function planAttempt(story: StoryState): PlannedAttempt {
 }
 
 function isStartable(story: StoryState, state: RunState): boolean {
-  if (story.progress === 'failed') return hasRetryLeft(story);
-  return story.progress === 'pending' && dependenciesOf(story, state).every(isDone);
+  if (hasTrait('starts', story)) return dependenciesOf(story, state).every(isDone);
+  return isIn('stuck', story) && !isExhausted(story);
 }
 
 /** Whether the story needs a user, or has used up its attempts. */
 function isExhausted(story: StoryState): boolean {
-  return needsPerson(story) || (story.progress === 'failed' && !hasRetryLeft(story));
+  return isIn('stuck', story) && !(startsAlone(story) && hasRetryLeft(story));
+}
+
+/** Whether it prevents others from starting, unless `onFailure` is `continue`. */
+function isStopping(story: StoryState): boolean {
+  return isExhausted(story) && hasTrait('stops', story);
 }
 
 function hasRetryLeft({ stopReason, lastFailure }: StoryState): boolean {
@@ -133,14 +139,16 @@ function endOf(state: RunState): RunEnd {
   const { onFailure } = state;
   const stories = state.stories.filter((story) => isSelected(story, state));
   const stuck = stories.filter(isExhausted);
-  const [first] =
-    onFailure === 'stop' ? stuck : [...stuck].sort((a, b) => Number(needsPerson(b)) - Number(needsPerson(a)));
+  const comesFirst = onFailure === 'stop' ? isStopping : needsPerson;
+  const first = stuck.find(comesFirst) ?? stuck[0];
   const landed = stories.filter(({ progress }) => progress === 'passed').length;
-  const left = stories.filter(({ progress }) => progress === 'pending');
+  const left = stories.filter((story) => hasTrait('starts', story));
   if (first !== undefined && (onFailure === 'stop' || landed === 0 || needsPerson(first))) return endOfExhausted(first);
   if (first !== undefined || (left.length > 0 && landed > 0)) {
     const waiting = left.length === 0 ? '' : `; not started: ${formatStoryRanges(left, stories)}`;
-    const failures = stuck.map(({ id, stopReason }) => `; ${id}: ${stopReason ?? 'failed'}`).join('');
+    const failures = stuck
+      .map(({ id, stopReason, progress }) => `; ${id}: ${stopReason ?? PROGRESS[progress].word}`)
+      .join('');
     const verb = state.dry ? 'described' : 'landed';
     const detail = `${landed} of ${stories.length} stories ${verb}${failures}${waiting}`;
     return { stopReason: 'PARTIAL', detail, ...(first && { story: first.id }) };
@@ -150,8 +158,8 @@ function endOf(state: RunState): RunEnd {
 
 /** After several attempts the stop reason is ATTEMPTS_EXHAUSTED. */
 function endOfExhausted(story: StoryState): RunEnd {
-  const { id } = story;
-  const detail = `${id}: ${story.summary ?? ''}`;
+  const { id, summary, progress } = story;
+  const detail = summary === undefined ? `${id} ${PROGRESS[progress].says}` : `${id}: ${summary}`;
   const last = story.stopReason ?? 'UNKNOWN_ERROR';
   if (needsPerson(story)) return { stopReason: 'NEEDS_HUMAN', detail, story: id };
   const { lastFailure } = story;

@@ -7,10 +7,12 @@ import type { Tone } from '../transcript/transcript-line.ts';
 export type StoryGroup = 'open' | 'done' | 'stuck' | 'out';
 
 /**
- * What else holds in a state. `undecided`: the story may still land without a retry; `begun`: the PRD shows it as in
- * progress; `measured`: the metrics count it, even if no story is in it.
+ * What else holds in a state. `starts`: the story starts when those that it needs are done; `asks`: of a stuck one, it
+ * continues only after a person has acted, until then its run ends as NEEDS_HUMAN; `stops`: of a stuck one, the other stories
+ * of the run do not start either, unless `run.on_failure` is `continue`; `undecided`: it may still land without a retry;
+ * `begun`: the PRD shows it as in progress; `measured`: the metrics count it, even if no story is in it.
  */
-type StoryTrait = 'undecided' | 'begun' | 'measured';
+type StoryTrait = 'starts' | 'asks' | 'stops' | 'undecided' | 'begun' | 'measured';
 
 interface ProgressRow {
   group: StoryGroup;
@@ -29,12 +31,12 @@ interface ProgressRow {
 
 /**
  * The states of a story, for all who show them: a sign, a tone and a word, so that none needs color. Decisions that hold for
- * several states depend on `group`, and on `is`.
+ * several states depend on `group` and on `is`: when the story starts, how its run ends, what is shown.
  */
 export const PROGRESS = {
   pending: {
     ...{ group: 'open', mark: '·', tone: 'quiet', word: 'pending', says: 'has not started' },
-    ...{ issue: 'open', is: ['measured', 'undecided'] },
+    ...{ issue: 'open', is: ['starts', 'measured', 'undecided'] },
   },
   in_progress: {
     ...{ group: 'open', mark: '»', tone: 'strong', word: 'in progress', says: 'is in progress' },
@@ -46,11 +48,11 @@ export const PROGRESS = {
   },
   failed: {
     ...{ group: 'stuck', mark: '✗', tone: 'bad', word: 'failed', says: 'has failed' },
-    ...{ issue: 'failed', is: ['measured', 'begun'] },
+    ...{ issue: 'failed', is: ['stops', 'measured', 'begun'] },
   },
   needs_human: {
     ...{ group: 'stuck', mark: '?', tone: 'warn', word: 'needs a human', says: 'needs a human' },
-    ...{ issue: 'failed', is: ['measured', 'undecided', 'begun'] },
+    ...{ issue: 'failed', is: ['asks', 'stops', 'measured', 'undecided', 'begun'] },
   },
   /** Already done in the PRD. */
   done: {

@@ -15,7 +15,7 @@ import type { TestChanges } from '../test-report/test-report.ts';
 import type { PullState } from '../pulls/pull-state.ts';
 import { msBetween } from '../text/format-elapsed.ts';
 import type { HiddenPlaces } from '../text/hidden-places.ts';
-import { isIn, type StoryProgress } from './progress.ts';
+import { hasTrait, isIn, type StoryProgress } from './progress.ts';
 import type { StoryReplies } from './questions.ts';
 import type { Need } from './run-dependencies.ts';
 
@@ -260,9 +260,14 @@ export function isDone(story: HasProgress): boolean {
   return isIn('done', story);
 }
 
-/** Whether a story waits for a person, whatever the reason: of those that are stuck, only a failed one starts again by itself. */
+/** Whether a story waits for a person, whatever the reason. */
 export function needsPerson(story: HasProgress): boolean {
-  return isIn('stuck', story) && story.progress !== 'failed';
+  return hasTrait('asks', story);
+}
+
+/** Whether an attempt at a story may start without a person: it is not done, or it has failed. */
+export function startsAlone(story: HasProgress): boolean {
+  return isIn('open', story) || (isIn('stuck', story) && !needsPerson(story));
 }
 
 /** Whether a story has not started, or is under way. */

@@ -1,3 +1,4 @@
+import { INBOX } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useKept } from '../page/browser-storage.ts';
@@ -66,7 +67,7 @@ export function AnswerForm({ path, story, question, options, onDone }: AnswerFor
       </label>
       <div class="line">
         <button type="button" class="good" ref={button} disabled={busy || isEmpty} aria-busy={busy} onClick={send}>
-          Send the answer
+          {INBOX.answer.button}
         </button>
         <span class="soft">
           <kbd>Ctrl</kbd> <kbd>Enter</kbd>

@@ -1,10 +1,11 @@
-import { INBOX, inboxLabel } from '../../view/inbox.ts';
+import { INBOX, inboxLabel, type InboxAction } from '../../view/inbox.ts';
 import type { JSX } from 'preact';
 import type { BreakerView } from '../../api/operations/schemas.ts';
 import type { ListedRun } from '../../api/runs/limited-runs.ts';
 import type { LandedRun, RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { breakerName } from '../../core/failure/breaker.ts';
 import { hasLeftWork, questionLines } from '../../core/run/questions.ts';
+import type { StoryState } from '../../core/run/state.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ActionButton, Elapsed } from '../page/page-parts.tsx';
 import { runPath } from '../page/read-server.ts';
@@ -99,7 +100,7 @@ function BreakerCard({ entry: { breaker, canDecide }, onDone }: BreakerProps): J
       <div class="actions">
         {canDecide ? (
           <ActionButton
-            label="Reset"
+            label={INBOX.breaker.button}
             shortcut="r"
             path="/v1/breakers/reset"
             body={{ key }}
@@ -119,79 +120,86 @@ interface ActionsProps {
 }
 
 /** What the person may do about the item. */
-function EntryActions({ entry, onDone }: ActionsProps): JSX.Element | null {
-  const { run, kind, story } = entry;
-  const body = story === undefined ? {} : { story: story.id };
-  const flagged = flaggedOf(run, story);
-  const to = (name: string) => runPath(run.runId, `/${name}`);
-  const done = (text: string) => onDone(text, run);
-  switch (INBOX[kind].action) {
-    case 'answer':
-      if (story === undefined) return null;
-      return (
-        <AnswerForm
-          path={to('answer')}
-          story={story.id}
-          question={`${run.runId} ${story.id} ${story.attempts}`}
-          options={story.question?.options ?? []}
-          onDone={() => done(`Answered ${safeLine(story.id)}. The run continues.`)}
-        />
-      );
-    case 'decide':
-      return (
-        <>
-          <ActionButton
-            label="Approve"
-            shortcut="a"
-            tone="good"
-            path={to('approve')}
-            body={{ ...body, ...confirmationOf(flagged) }}
-            {...questionOf([askAboutFlags(story?.id ?? `the result of run ${run.runId}`, 'Approve', flagged)])}
-            where={run.repo.source}
-            onDone={(result) => done(describeApproval(result as StoryDecisionResult | RunDecisionResult))}
-          />
-          <ActionButton
-            label="Reject"
-            shortcut="x"
-            tone="bad"
-            path={to('reject')}
-            body={body}
-            question="Reject it for good?"
-            onDone={() => done(`Rejected ${story === undefined ? 'the result of the run' : safeLine(story.id)}.`)}
-          />
-        </>
-      );
-    case 'land':
-      return (
+function EntryActions(props: ActionsProps): JSX.Element | null {
+  return ACTIONS[INBOX[props.entry.kind].action](props);
+}
+
+const ACTIONS: Record<InboxAction, (props: ActionsProps) => JSX.Element | null> = {
+  answer: ({ entry: { run, story }, onDone }) =>
+    story === undefined ? null : (
+      <AnswerForm
+        path={pathOf(run, 'answer')}
+        story={story.id}
+        question={`${run.runId} ${story.id} ${story.attempts}`}
+        options={story.question?.options ?? []}
+        onDone={() => onDone(`Answered ${safeLine(story.id)}. The run continues.`, run)}
+      />
+    ),
+  decide: ({ entry: { run, kind, story }, onDone }) => {
+    const flagged = flaggedOf(run, story);
+    return (
+      <>
         <ActionButton
-          label="Land"
-          shortcut="l"
+          label={INBOX[kind].button}
+          shortcut="a"
           tone="good"
-          path={to('land')}
-          body={confirmationOf(flagged)}
-          {...questionOf([askAboutFlags(`run ${run.runId}`, 'Land', flagged)])}
+          path={pathOf(run, 'approve')}
+          body={{ ...bodyOf(story), ...confirmationOf(flagged) }}
+          {...questionOf([askAboutFlags(story?.id ?? `the result of run ${run.runId}`, 'Approve', flagged)])}
           where={run.repo.source}
-          onDone={(result) => done(describeLanding(result as LandedRun))}
+          onDone={(result) => onDone(describeApproval(result as StoryDecisionResult | RunDecisionResult), run)}
         />
-      );
-    case 'retry':
-      return (
         <ActionButton
-          label="Retry"
-          shortcut="r"
-          path={to('retry')}
-          onDone={() => done('The run continues with fresh attempts.')}
+          label="Reject"
+          shortcut="x"
+          tone="bad"
+          path={pathOf(run, 'reject')}
+          body={bodyOf(story)}
+          question="Reject it for good?"
+          onDone={() => onDone(`Rejected ${story === undefined ? 'the result of the run' : safeLine(story.id)}.`, run)}
         />
-      );
-    case 'reset':
-      return (
-        <ActionButton
-          label="Reset"
-          shortcut="r"
-          path="/v1/breakers/reset"
-          body={{ key: `run:${run.runId}` }}
-          onDone={() => done('The breaker is closed. The run continues.')}
-        />
-      );
-  }
+      </>
+    );
+  },
+  land: ({ entry: { run, kind, story }, onDone }) => {
+    const flagged = flaggedOf(run, story);
+    return (
+      <ActionButton
+        label={INBOX[kind].button}
+        shortcut="l"
+        tone="good"
+        path={pathOf(run, 'land')}
+        body={confirmationOf(flagged)}
+        {...questionOf([askAboutFlags(`run ${run.runId}`, 'Land', flagged)])}
+        where={run.repo.source}
+        onDone={(result) => onDone(describeLanding(result as LandedRun), run)}
+      />
+    );
+  },
+  retry: ({ entry: { run, kind, story }, onDone }) => (
+    <ActionButton
+      label={INBOX[kind].button}
+      shortcut="r"
+      path={pathOf(run, 'retry')}
+      body={bodyOf(story)}
+      onDone={() => onDone('The run continues with fresh attempts.', run)}
+    />
+  ),
+  reset: ({ entry: { run, kind }, onDone }) => (
+    <ActionButton
+      label={INBOX[kind].button}
+      shortcut="r"
+      path="/v1/breakers/reset"
+      body={{ key: `run:${run.runId}` }}
+      onDone={() => onDone('The breaker is closed. The run continues.', run)}
+    />
+  ),
+};
+
+function pathOf({ runId }: ListedRun, action: string): string {
+  return runPath(runId, `/${action}`);
+}
+
+function bodyOf(story: StoryState | undefined): { story?: string } {
+  return story === undefined ? {} : { story: story.id };
 }

@@ -5,6 +5,7 @@ import type { FailureCause } from '../../core/failure/failure.ts';
 import { judgeInterruption } from '../../core/failure/judge-failure.ts';
 import type { StopReason } from '../../core/failure/stop-reason.ts';
 import type { RunEnd } from '../../core/run/plan.ts';
+import { startsAlone } from '../../core/run/state.ts';
 import { toDiskError } from '../../store/disk-errors.ts';
 import type { RunInputs } from './read-run.ts';
 import { repairMirrorAfter } from '../repository/with-intact-mirror.ts';
@@ -45,7 +46,7 @@ export async function guardAttempt(
     const summary = `${withHint(fault)}${repaired ? ' The mirror of the repository was damaged and has been rebuilt.' : ''}`;
     const record = worker.store.transact(runId, (state) => {
       const story = state.stories.find(({ id }) => id === attemptRef.story);
-      const isOwn = story !== undefined && OPEN.includes(story.progress) && story.epoch === epoch;
+      const isOwn = story !== undefined && startsAlone(story) && story.epoch === epoch;
       if (state.status === 'ended' || !isOwn) return { entries: [], result: undefined };
       const disturbed = { ...attemptRef, stopReason, summary, cause: causeOf(fault) };
       const entries = judgeInterruption(state, disturbed, { policies: config, now: worker.now() });
@@ -64,8 +65,6 @@ export async function guardAttempt(
 export function attemptKey(runId: string, { story, attempt }: AttemptRef): string {
   return JSON.stringify([runId, story, attempt]);
 }
-
-const OPEN: readonly string[] = ['pending', 'in_progress', 'failed'];
 
 /** Services that usually come back without a change of settings. */
 const SERVERS: readonly ErrorCode[] = ['DOCKER_UNAVAILABLE', 'REDIS_UNAVAILABLE'];

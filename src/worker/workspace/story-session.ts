@@ -1,5 +1,5 @@
 import { discardSink } from '../../lib/streams.ts';
-import type { RunState } from '../../core/run/state.ts';
+import { needsPerson, startsAlone, type RunState } from '../../core/run/state.ts';
 import type { LabelledResource, Mount } from '../../sandbox/sandbox.ts';
 import type { AttemptResources } from '../attempt/attempt-resources.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
@@ -53,10 +53,10 @@ export function wasSessionAbandoned(
   now: string,
 ): boolean {
   if (state === 'unreadable') return false;
-  const progress = state === 'gone' ? undefined : state.stories.find(({ key }) => key === storyKey)?.progress;
-  if (progress === 'in_progress') return false;
+  const story = state === 'gone' ? undefined : state.stories.find(({ key }) => key === storyKey);
+  if (story?.progress === 'in_progress') return false;
   if (state === 'gone' || (expiresAt !== undefined && expiresAt <= now)) return true;
-  if (progress === 'needs_human') return false;
+  if (story !== undefined && needsPerson(story)) return false;
   // A failed story of a run that has not ended may be retried.
-  return state.status === 'ended' || (progress !== 'pending' && progress !== 'failed');
+  return state.status === 'ended' || story === undefined || !startsAlone(story);
 }
