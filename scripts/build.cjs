@@ -4,38 +4,22 @@
 const { createHash, randomBytes } = require('node:crypto');
 const { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync } = require('node:fs');
 const { readlinkSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } = require('node:fs');
-const { dirname, join, relative } = require('node:path');
+const { createRequire } = require('node:module');
+const { basename, dirname, join, relative } = require('node:path');
 
 /** A file of dist/: the signature of the sources, and below it the names of the files in chunks/ that were built from them. */
 const STAMP = '.sources';
 const CHUNKS = 'chunks';
 
-/** The modules of dist/ that bin/ and scripts/ import, without suffix, and their sources. */
+/** The modules of dist/ that bin/ and scripts/ load, without suffix, and their sources. */
 const ENTRIES = {
   'cli/main': 'src/cli/main.ts',
   'sandbox/image': 'src/sandbox/docker/image/image.ts',
 };
 
 /**
- * What `halo ls`, `status` and `logs` load. These modules and their static imports become one file: Node takes longer to
- * find and link a hundred small modules than to run the command.
- */
-const LIGHT_MODULES = [
-  'src/cli/main.ts',
-  'src/cli/commands/ls.ts',
-  'src/cli/commands/status.ts',
-  'src/cli/commands/logs.ts',
-  'src/api/local.ts',
-  'src/api/submit/user-name.ts',
-  'src/config/environment/host.ts',
-  'src/lib/failpoint.ts',
-  'src/worker/process-masker.ts',
-];
-
-/**
- * Packages that many commands need: Node takes longer to find and translate their hundreds of files than to run them. They
- * are bundled apart from the sources: esbuild would wrap each module that a CommonJS package imports, as it imports the
- * light modules, in a function, which Node compiles twice.
+ * Packages that many commands need: Node takes longer to find and translate their hundreds of files than to run them. And
+ * ECMAScript modules, which Node 20 cannot load from built ones.
  */
 const BUNDLED = [
   'bullmq',
@@ -47,6 +31,7 @@ const BUNDLED = [
   'ioredis',
   'jsonc-parser',
   'markdown-it',
+  'openid-client',
   'pino',
   'smol-toml',
   'zod',
@@ -67,23 +52,16 @@ exports.Client = function (...given) {
 };
 `;
 
-/** CommonJS packages in a bundle load Node's modules with it. */
-const WITH_REQUIRE =
-  "import{createRequire as makeRequire}from'node:module';const require=makeRequire(import.meta.url);";
+/** The address of a built module, which is `import.meta.url` in its source. */
+const MODULE_URL = 'const MODULE_URL=require("node:url").pathToFileURL(__filename).href;';
 
-const BUNDLE = {
-  bundle: true,
-  splitting: true,
-  format: 'esm',
+const FORMAT = {
   platform: 'node',
-  mainFields: ['module', 'main'],
   target: 'node20.12',
-  sourcemap: true,
   sourcesContent: false,
   // Node compiles less at each start. Names stay, for stack traces.
   minifyWhitespace: true,
   minifySyntax: true,
-  write: false,
   logLevel: 'silent',
 };
 
@@ -153,105 +131,69 @@ function readStamp(dist) {
  */
 function compile(root, work, { outDir, entries = ENTRIES }) {
   const { buildSync } = require('esbuild');
-  const light = join(work, 'light-modules.mjs');
-  const imports = LIGHT_MODULES.map((name) => `import ${JSON.stringify(join(root, name))};\n`);
-  writeFileSync(light, imports.join(''));
+  const folder = join(work, 'packages');
+  mkdirSync(folder, { recursive: true });
+  const fromRoot = createRequire(join(root, 'package.json'));
+  const stand = (name, text) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
   try {
-    // The paths in source maps are relative to the final folder, so esbuild must not write to another one.
-    const dist = join(root, 'dist');
+    const unused = stand('unused.cjs', '');
     const { outputFiles } = buildSync({
-      ...BUNDLE,
+      ...FORMAT,
       absWorkingDir: root,
       entryPoints: entries,
-      // Every module imports the light ones. esbuild puts modules that the same entry points need into one file.
-      inject: [light],
-      external: packagesOf(root),
-      outdir: dist,
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      outExtension: { '.js': '.cjs' },
+      mainFields: ['module', 'main'],
+      alias: {
+        ...Object.fromEntries(UNUSED.map((name) => [name, unused])),
+        ssh2: stand('ssh.cjs', LAZY_SSH),
+        // esbuild does not know the names that a CommonJS package exports, and `import()` needs them.
+        pino: stand('pino.mjs', `export { pino } from ${JSON.stringify(fromRoot.resolve('pino'))};`),
+        zod: stand('zod.mjs', zodExports(root, folder)),
+      },
+      define: { 'import.meta.url': 'MODULE_URL' },
+      external: [...ADDONS, ...packagesOf(root).filter((name) => !BUNDLED.includes(name))],
+      nodePaths: [join(root, 'node_modules')],
+      // The paths in source maps are relative to the final folder, so esbuild must not write to another one.
+      outdir: join(root, 'dist'),
       // As deep as an entry: PACKAGE_ROOT in src/lib/version.ts depends on it.
       chunkNames: `${CHUNKS}/[name]-[hash]`,
+      sourcemap: 'inline',
+      write: false,
     });
-    const packages = compilePackages(root, work, outputFiles);
     const scripts = findScripts(join(root, 'src'));
-    for (const { path, text } of [...outputFiles, ...packages.outputFiles]) {
-      const place = join(outDir, relative(dist, path));
-      mkdirSync(dirname(place), { recursive: true });
-      const linked = path.endsWith('.js') ? packages.link(path, text) : text;
-      writeFileSync(
-        place,
-        scripts.reduce((code, { name, built }) => code.replaceAll(`"./${name}"`, `"./${built}"`), linked),
-      );
-    }
+    mkdirSync(join(outDir, CHUNKS), { recursive: true });
+    for (const { path, text } of outputFiles)
+      writeModule(join(outDir, relative(join(root, 'dist'), path)), text, scripts);
     for (const { built, content } of scripts) writeFileSync(join(outDir, CHUNKS, built), content);
   } catch (error) {
     rmSync(outDir, { recursive: true, force: true });
     throw new Error(`src/ cannot be compiled: ${error.message}`);
   } finally {
-    rmSync(light);
-  }
-}
-
-/** An import of a bundled package, as esbuild prints it: what is imported, and the name of the package. */
-const IMPORT = new RegExp(
-  `(\\{[^{}]*\\}from|\\* ?as \\w+ from|import \\w+ from|import\\()"(${BUNDLED.join('|')})"`,
-  'g',
-);
-
-/** Bundles what built sources import of packages. `link` replaces the names of packages in such a source by their files. */
-function compilePackages(root, work, sources) {
-  const { buildSync } = require('esbuild');
-  const imported = new Map();
-  for (const { path, text } of sources)
-    if (path.endsWith('.js'))
-      for (const [, what, name] of text.matchAll(IMPORT)) imported.set(name, [...(imported.get(name) ?? []), what]);
-  const folder = join(work, 'packages');
-  mkdirSync(folder, { recursive: true });
-  const stand = (name, text) => {
-    writeFileSync(join(folder, name), text);
-    return join(folder, name);
-  };
-  const unused = stand('unused.cjs', '');
-  const alias = { ...Object.fromEntries(UNUSED.map((name) => [name, unused])), ssh2: stand('ssh.cjs', LAZY_SSH) };
-  const entries = [...imported].map(([name, uses]) => {
-    const place = join(folder, `${name}.mjs`);
-    writeFileSync(place, name === 'zod' ? zodExports(root, folder) : exportsOf(name, uses));
-    return [name, place];
-  });
-  try {
-    const { outputFiles, metafile } = buildSync({
-      ...BUNDLE,
-      absWorkingDir: root,
-      entryPoints: Object.fromEntries(entries),
-      alias,
-      external: [...ADDONS, ...packagesOf(root).filter((name) => !BUNDLED.includes(name))],
-      nodePaths: [join(root, 'node_modules')],
-      banner: { js: WITH_REQUIRE },
-      outdir: join(root, 'dist'),
-      entryNames: `${CHUNKS}/[name]-[hash]`,
-      chunkNames: `${CHUNKS}/[name]-[hash]`,
-      metafile: true,
-    });
-    const files = new Map(
-      Object.entries(metafile.outputs).flatMap(([path, { entryPoint }]) => {
-        const own = entries.find(([, place]) => entryPoint !== undefined && join(root, entryPoint) === place);
-        return own === undefined ? [] : [[own[0], join(root, path)]];
-      }),
-    );
-    const link = (from, text) =>
-      text.replace(IMPORT, (_, what, name) => `${what}"./${relative(dirname(from), files.get(name))}"`);
-    return { outputFiles, link };
-  } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** A module with the exports of a package that are imported in these ways. */
-function exportsOf(name, uses) {
-  const from = `from ${JSON.stringify(name)};\n`;
-  const names = uses.flatMap((use) => /^\{(.*)\}/.exec(use)?.[1].split(',') ?? []);
-  const own = new Set(names.map((each) => each.trim().split(/\s+as\s+/)[0]));
-  if (uses.some((use) => /^import \w/.test(use))) own.add('default');
-  const all = uses.some((use) => !use.startsWith('{') && !use.startsWith('import '));
-  return `${all ? `export * ${from}` : ''}export { ${[...own].join(', ')} } ${from}`;
+/** Writes a built module as CommonJS, which bin/load.js can keep as V8 has compiled it. */
+function writeModule(place, text, scripts) {
+  const { transformSync } = require('esbuild');
+  const { code, map } = transformSync(text, {
+    ...FORMAT,
+    format: 'cjs',
+    supported: { 'dynamic-import': false },
+    sourcefile: 'module.mjs',
+    sourcemap: 'external',
+    banner: text.includes('MODULE_URL') ? MODULE_URL : '',
+  });
+  mkdirSync(dirname(place), { recursive: true });
+  const named = scripts.reduce((code, { name, built }) => code.replaceAll(`"./${name}"`, `"./${built}"`), code);
+  writeFileSync(place, `${named}//# sourceMappingURL=${basename(place)}.map\n`);
+  writeFileSync(`${place}.map`, map);
 }
 
 /** All of zod but the translations of its messages, which are half of it. `folder` is for modules of its own. */
@@ -415,6 +357,6 @@ function pause() {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 + Math.random() * 30);
 }
 
-module.exports = { buildWhenStale, compile, lock, ENTRIES, LIGHT_MODULES };
+module.exports = { buildWhenStale, compile, lock, ENTRIES };
 
 if (require.main === module) buildWhenStale(join(__dirname, '..'), { only: true });

@@ -7,7 +7,7 @@ import Docker from 'dockerode';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 createRequire(import.meta.url)('./build.cjs').buildWhenStale(root);
-const { sandboxImageStatus } = await import('../dist/sandbox/image.js');
+const { sandboxImageStatus } = await import('../dist/sandbox/image.cjs');
 
 async function describe(docker) {
   try {

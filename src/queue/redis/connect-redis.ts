@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
-import { HaloError } from '../../core/failure/errors.ts';
+import { findOpenFilesError, HaloError } from '../../core/failure/errors.ts';
 import { createFileOnce } from '../../lib/fs.ts';
 import { LockBusyError, withLock } from '../../lib/lock.ts';
 import {
@@ -154,6 +154,8 @@ async function readOrCreate(file: string): Promise<string> {
 }
 
 function unwritableHome(home: string, error: unknown): HaloError {
+  const openFiles = findOpenFilesError(error);
+  if (openFiles !== undefined) return openFiles;
   const { message } = error as Error;
   return new HaloError('DISK_FAILED', `Could not write to ${home}: ${message}.`, {
     hint: 'Set HALO_HOME to a writable folder.',

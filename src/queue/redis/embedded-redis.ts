@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { lstat, mkdtemp, readFile, readlink, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { HaloError, toHaloError } from '../../core/failure/errors.ts';
+import { findOpenFilesError, HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { sleep } from '../../lib/async.ts';
 import { ensurePrivateFolder, readIfExists, writeAtomic } from '../../lib/fs.ts';
 import { withLock } from '../../lib/lock.ts';
@@ -29,8 +29,8 @@ interface RedisLaunch {
   args: string[];
 }
 
-/** Returns how the started server exited, as a sentence fragment, or undefined while it runs. */
-type ExitProbe = () => string | undefined | Promise<string | undefined>;
+/** Returns how the started server exited, as a sentence fragment or an error, or undefined while it runs. */
+type ExitProbe = () => string | HaloError | undefined | Promise<string | undefined>;
 
 /** Starts the server another way, such as in a container. The server must outlive this process. */
 export type RedisLauncher = (launch: RedisLaunch) => Promise<ExitProbe>;
@@ -109,8 +109,8 @@ async function start(program: string, paths: EmbeddedRedisPaths): Promise<boolea
     detached: true,
     stdio: 'ignore',
   });
-  let end: string | undefined;
-  child.on('error', (error) => (end = error.message));
+  let end: string | HaloError | undefined;
+  child.on('error', (error) => (end = findOpenFilesError(error) ?? error.message));
   child.on('exit', (code, signal) => (end = code === 127 ? 'missing' : `it exited with ${signal ?? code}`));
   child.unref();
   return untilReady(paths, () => end);
@@ -140,6 +140,7 @@ async function untilReady(paths: EmbeddedRedisPaths, ended: ExitProbe): Promise<
     if (failure === undefined) return true;
     const end = await ended();
     if (end === 'missing') return false;
+    if (end instanceof HaloError) throw end;
     if (end !== undefined) throw startError(paths, `${end}${await lastLogLine(paths)}`);
   }
   throw startError(paths, failure?.error.message ?? 'no answer');
@@ -206,6 +207,8 @@ async function isOwnFolder(path: string): Promise<boolean> {
 /** The error of a folder of the server that cannot be written to. Returns any other error of halo unchanged. */
 export function cannotWrite(folder: string, error: unknown): HaloError {
   if (error instanceof HaloError) return error;
+  const openFiles = findOpenFilesError(error);
+  if (openFiles !== undefined) return openFiles;
   const { code, message } = error as NodeJS.ErrnoException;
   const isFull = code === 'ENOSPC' || code === 'EDQUOT';
   const why = isFull ? 'the disk has no space or no inodes left' : message;

@@ -24,7 +24,7 @@ export function buildSources(...names: string[]): Built {
   symlinkSync(join(ROOT, 'node_modules'), join(dir, 'node_modules'));
   symlinkSync(join(ROOT, 'package.json'), join(dir, 'package.json'));
   return {
-    module: (name) => join(dir, 'dist', `${name}.js`),
+    module: (name) => join(dir, 'dist', `${name}.cjs`),
     remove: () => rmSync(dir, { recursive: true, force: true }),
   };
 }
