@@ -2,6 +2,9 @@ import { HaloError } from '../core/failure/errors.ts';
 import { findClosest } from '../lib/text.ts';
 import type { Dialect, PrdDocument } from './dialect.ts';
 import { array, features, grouped, ralph, stories, swanson, taskmaster, tasks } from './dialects/json-dialects.ts';
+import { beads } from './dialects/beads.ts';
+import { issues } from './dialects/issues.ts';
+import { sprintStatus } from './dialects/sprint-status.ts';
 import { daedalus } from './dialects/daedalus.ts';
 import { hank, markdownCheckbox, markdownNumbered, markdownStories } from './dialects/markdown-dialects.ts';
 import { hanuman } from './dialects/hanuman.ts';
@@ -15,6 +18,9 @@ export const DIALECTS = {
   ralph,
   daedalus,
   taskmaster,
+  'sprint-status': sprintStatus,
+  beads,
+  issues,
   grouped,
   array,
   stories,
@@ -30,7 +36,10 @@ export const DIALECTS = {
 export type DialectId = keyof typeof DIALECTS;
 
 /** How the names of PRD files end, by format. */
-const ENDINGS: Record<PrdDocument['format'], readonly string[]> = { json: ['.json'], markdown: ['.md', '.markdown'] };
+const ENDINGS: Record<PrdDocument['format'], readonly string[]> = {
+  json: ['.json', '.jsonl', '.yaml', '.yml'],
+  markdown: ['.md', '.markdown'],
+};
 
 /** True for a path whose name ends like that of a PRD. Only such files are looked for in folders and checkouts. */
 export function hasPrdEnding(path: string): boolean {

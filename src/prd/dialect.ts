@@ -1,3 +1,4 @@
+import { HaloError } from '../core/failure/errors.ts';
 import type { Prd, Story } from '../core/prd/prd.ts';
 import type { FoundList } from './json/find-list.ts';
 import type { Diagnostics, SourceLocation } from './diagnostics.ts';
@@ -7,6 +8,8 @@ import type { MarkdownDocument } from './markdown/blocks.ts';
 /** Where the file records the progress of a story. */
 export type ProgressMark =
   | { kind: 'json'; at: JsonValue }
+  /** The word itself: a value of a map from ids to words. */
+  | { kind: 'word'; at: JsonValue }
   /**
    * Offsets of the characters between the brackets, and the status word. `sign` is appended to the heading or bullet that
    * ends at `headingEnd`; without boxes, word and sign, ✅ is.
@@ -50,6 +53,8 @@ export interface ContextEntry {
 
 export interface JsonDocument {
   format: 'json';
+  /** How its text is written: one JSON document, JSON Lines, or YAML. */
+  form: 'document' | 'lines' | 'yaml';
   text: string;
   json: JsonValue;
   /** The list of stories; undefined: the document has none. */
@@ -71,7 +76,7 @@ interface DialectOf<D extends PrdDocument> {
   detects(document: D): boolean;
   /** Reads as much as possible and adds rule violations to the diagnostics. */
   read(document: D, diagnostics: Diagnostics): Draft;
-  /** Returns the text of a new file, without the fields that the dialect cannot represent. */
+  /** Returns the text of a new file, without the fields that the dialect cannot represent. Throws PRD_INVALID if halo only reads it. */
   write(content: PrdContent): string;
 }
 
@@ -87,3 +92,16 @@ export interface JsonDialect extends DialectOf<JsonDocument> {
 export type MarkdownDialect = DialectOf<MarkdownDocument>;
 
 export type Dialect = JsonDialect | MarkdownDialect;
+
+/** `write` of a dialect that halo only reads: its files do not have the texts of stories, or a file is only one of them. */
+export function writesNothing(id: string): () => never {
+  return () => {
+    throw new HaloError(
+      'PRD_INVALID',
+      `halo reads and marks files of the dialect ${id}, but does not write new ones.`,
+      {
+        hint: 'Choose another dialect, such as ralph or markdown-stories.',
+      },
+    );
+  };
+}

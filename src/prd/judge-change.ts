@@ -74,7 +74,7 @@ function findOwn({ draft }: ReadPrd, story: PrdVersions['story']): DraftStory | 
 /** The file without the parts that the story may change; for JSON, independent of white space. */
 function withoutMark({ document }: ReadPrd, { mark }: DraftStory): string {
   if (document.format === 'json')
-    return JSON.stringify(strip(document.json, mark.kind === 'json' ? mark.at : undefined));
+    return JSON.stringify(strip(document.json, mark.kind === 'boxes' ? undefined : mark.at));
   const { boxes, headingEnd = 0 } = mark.kind === 'boxes' ? mark : { boxes: [] };
   const sign = /[\s✅☑✔\uFE0F]*$/u.exec(document.text.slice(0, headingEnd))?.[0].length ?? 0;
   return applyEdits(document.text, [
@@ -85,7 +85,7 @@ function withoutMark({ document }: ReadPrd, { mark }: DraftStory): string {
 
 function strip(value: JsonValue, own: JsonValue | undefined, isOwn = value === own): unknown {
   if (value.kind === 'array') return value.items.map((item) => strip(item, own, isOwn || item === own));
-  if (value.kind !== 'object') return value.value;
+  if (value.kind !== 'object') return isOwn && value === own ? '' : value.value;
   const kept = [...value.members].filter(([key, member]) => {
     return !(isOwn && PROGRESS_KEYS.has(key)) && !(BOOKKEEPING.has(key) && isCount(member));
   });

@@ -20,8 +20,10 @@ import {
 } from './diagnostics.ts';
 import { detectDialect, DIALECTS, type DialectId, matchesDialect } from './dialect-registry.ts';
 import type { ContextEntry, Dialect, Draft, DraftStory, PrdDocument } from './dialect.ts';
+import { GROUP_KEYS, LIST_KEYS, MAP_KEYS } from './json/field-aliases.ts';
 import { findStoryList } from './json/find-list.ts';
-import { lineFinder, parseJsonWithPositions } from './json/json-positions.ts';
+import { isJsonLines, lineFinder, parseJsonWithPositions } from './json/json-positions.ts';
+import { isYaml, parseYamlWithPositions } from './json/parse-yaml.ts';
 import { readBlocks, type MarkdownDocument } from './markdown/blocks.ts';
 import { hashSpecification } from './spec-hash.ts';
 import { resolveDependencies } from './story/dependencies.ts';
@@ -157,10 +159,6 @@ function invalid(
 
 function unknownDialect(document: PrdDocument, path: string): HaloError {
   const known = Object.values(DIALECTS).filter(({ format }) => format === document.format);
-  if (/\.ya?ml$/i.test(path))
-    return new HaloError('PRD_INVALID', `${path}: YAML is not supported, only JSON and Markdown.`, {
-      hint: 'Convert it to JSON first, for example with `yq -o json`. A list `tasks` with `title` and `completed` is read without changes.',
-    });
   const message = `${path}: The file is in no known PRD dialect; ${oneLine(describeDocument(document))}.`;
   const file = path === '-' ? 'the file' : path;
   return new HaloError('PRD_INVALID', message, {
@@ -182,12 +180,17 @@ function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics)
   if (hadMark) diagnostics.warnings.push({ story: undefined, text: 'the byte order mark is ignored' });
   if (!isJson(text, path)) {
     assertLineCount(text, path);
+    if (isYaml(text, path, [...LIST_KEYS, ...GROUP_KEYS, ...MAP_KEYS])) {
+      const json = parseYamlWithPositions(text, path);
+      return { document: { format: 'json', form: 'yaml', text, json, found: findStoryList(json) }, hadMark };
+    }
     const document = readBlocks(text);
     assertMerged(document, path);
     return { document, hadMark };
   }
-  const json = parseJsonWithPositions(text, path, diagnostics);
-  return { document: { format: 'json', text, json, found: findStoryList(json) }, hadMark };
+  const form = isJsonLines(text, path) ? 'lines' : 'document';
+  const json = parseJsonWithPositions(text, path, diagnostics, form);
+  return { document: { format: 'json', form, text, json, found: findStoryList(json) }, hadMark };
 }
 
 /** Each side of a conflict could be a story, and marks would be written into one of them. */

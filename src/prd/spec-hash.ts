@@ -40,6 +40,9 @@ function specificationOf(story: DraftStory): unknown {
 export const PROGRESS_KEYS = new Set([
   ...PROGRESS_FIELD_KEYS,
   'completionNotes',
+  'closedAt',
+  'closed_at',
+  'close_reason',
   'completedAt',
   'completed_at',
   'startedAt',

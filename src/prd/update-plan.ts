@@ -235,11 +235,12 @@ function withLineEnd(text: string): string {
  * returns a file with one story.
  */
 function replaceMembers(
-  { text, found }: JsonDocument,
+  { text, found, form }: JsonDocument,
   { replaced, added }: PlanChanges,
   write: (story: Story) => string,
 ): string | undefined {
-  if (found === undefined || found.list.kind !== 'array' || found.kind === 'group' || found.tags) return undefined;
+  if (form !== 'document' || found === undefined || found.list.kind !== 'array' || found.kind === 'group' || found.tags)
+    return undefined;
   const members = found.members.map(({ at }) => at);
   const [first, last] = [members[0], members.at(-1)];
   if (first === undefined || last === undefined || found.list.items.length !== members.length) return undefined;

@@ -53,10 +53,7 @@ describe('what is not a PRD', () => {
     expect(hint).toContain('`halo import plan.md`');
   });
 
-  test('a YAML file is refused as YAML', () => {
-    const { message, hint } = refusal('tasks:\n  - title: Add the cart\n    completed: false\n', 'tasks.yaml');
-    expect(message).toBe('tasks.yaml: YAML is not supported, only JSON and Markdown.');
-    expect(hint).toContain('yq -o json');
+  test('checkboxes in a file that is called YAML are Markdown', () => {
     expect(parse('- [ ] a task', 'tasks.yml').dialect).toBe('markdown-checkbox');
   });
 

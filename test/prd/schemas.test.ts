@@ -12,8 +12,7 @@ import { JSON_WRITERS, toBytes, type Json, type JsonId, type JsonWriter } from '
 const FOLDER = new URL('../../schemas/', import.meta.url);
 const DIALECT_IDS = Object.keys(JSON_WRITERS) as JsonId[];
 
-const readSchema = (dialect: string) =>
-  JSON.parse(readFileSync(new URL(`${dialect}.schema.json`, FOLDER), 'utf8')) as Json;
+const readSchema = (dialect: JsonId) => schemaOf(DIALECTS[dialect]);
 
 const JSON_DIALECTS = Object.values<Dialect>(DIALECTS).flatMap((each) => (each.format === 'json' ? [each] : []));
 
@@ -67,7 +66,9 @@ describe.each(DIALECT_IDS)('the schema of %s', (dialect) => {
 
   test('accepts what halo writes, like the parser', () => {
     const { prd } = readPrdFile(toBytes(JSON.stringify(document([a]))), 'prd', { as: dialect });
-    accepts(JSON.parse(DIALECTS[dialect].write(prd)));
+    const written = DIALECTS[dialect].write(prd).trim();
+    // The schema is that of the list.
+    accepts(JSON.parse(dialect === 'beads' ? `[${written.replaceAll('\n', ',')}]` : written));
     expect(accepts.errors ?? []).toEqual([]);
   });
 

@@ -106,7 +106,8 @@ export const array: JsonDialect = {
           ...(dependsOn.length === 0 ? {} : { dependencies: dependsOn }),
           ...progressFields(story),
           ...filledTexts(story),
-          ...extraOf(extra),
+          // It would be read as a list of beads.
+          ...extraOf(extra, ['issue_type']),
         };
       }),
     ),

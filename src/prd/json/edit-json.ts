@@ -13,6 +13,7 @@ import { findKey, findMember } from './object-reader.ts';
 
 interface MarkOptions {
   text: string;
+  isYaml: boolean;
   /** All stories of the file, to find the field and the words that it uses. */
   stories: JsonValue[];
   /** The done stories. */
@@ -27,12 +28,12 @@ export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
   const word = memberAt(story, findWordKey(story));
   const edits = [
     ...(flag === undefined ? [] : [replace(flag, flagLike(flag, options))]),
-    ...(word === undefined || !isProgress(word, flag) ? [] : [replace(word, JSON.stringify(wordLike(options)))]),
+    ...(word === undefined || !isProgress(word, flag) ? [] : [replaceWord(word, wordLike(options), options)]),
   ];
   const started = FIELDS.started.keys
     .flatMap((key) => findMember(story, key) ?? [])
     .filter(({ value }) => value === true);
-  const marks = edits.length > 0 ? edits : setMembers(story, fieldLike(options), options.text);
+  const marks = edits.length > 0 ? edits : addField(story, options);
   return [...marks, ...started.map((each) => replace(each, 'false'))];
 }
 
@@ -41,6 +42,45 @@ export function markStarted(mark: ProgressMark): Edit[] {
   const flags = mark.kind === 'json' ? FIELDS.started.keys.flatMap((key) => findMember(mark.at, key) ?? []) : [];
   const [flag] = flags.filter(({ kind }) => kind === 'boolean');
   return flag === undefined || flag.value === true ? [] : [replace(flag, 'true')];
+}
+
+/** A word is written as the one before it was: in quotes, or in YAML without. */
+export function replaceWord(word: JsonValue, text: string, options: Pick<MarkOptions, 'text' | 'isYaml'>): Edit {
+  if (!options.isYaml) return replace(word, JSON.stringify(text));
+  const [quote = ''] = /^["']/.exec(options.text.slice(word.offset, word.end)) ?? [];
+  // Behind `status:` without a value, there may be no space.
+  const space = word.offset === word.end && options.text[word.offset - 1] === ':' ? ' ' : '';
+  return replace(word, `${space}${quote}${text}${quote}`);
+}
+
+function addField(story: JsonValue, options: MarkOptions): Edit[] {
+  const field = fieldLike(options);
+  return options.isYaml ? addYamlMember(story, field, options.text) : setMembers(story, field, options.text);
+}
+
+/** Adds a member to an object in YAML, below its last one, or inside of its braces. */
+function addYamlMember(object: JsonValue, field: Record<string, unknown>, text: string): Edit[] {
+  const [[key, value] = ['', '']] = Object.entries(field);
+  const existing = object.members.get(key);
+  if (existing !== undefined) return [{ from: existing.offset, to: existing.end, text: String(value) }];
+  const members = [...object.members.values()];
+  const [first, last] = [members[0], members.at(-1)];
+  if (text[object.offset] === '{' || first === undefined || last === undefined) {
+    const at = last?.end ?? object.offset + 1;
+    return [{ from: at, to: at, text: `${last === undefined ? '' : ', '}${key}: ${String(value)}` }];
+  }
+  const start = first.keyOffset ?? first.offset;
+  const column = start - (text.lastIndexOf('\n', start - 1) + 1);
+  const line = `${' '.repeat(column)}${key}: ${String(value)}`;
+  if (text[last.end - 1] === '\n')
+    return [{ from: last.end, to: last.end, text: `${line}${lineEndAt(text, last.end - 1)}` }];
+  const end = text.indexOf('\n', last.end);
+  const at = end < 0 ? text.length : text[end - 1] === '\r' ? end - 1 : end;
+  return [{ from: at, to: at, text: `${end < 0 ? '\n' : lineEndAt(text, end)}${line}` }];
+}
+
+function lineEndAt(text: string, newline: number): string {
+  return text[newline - 1] === '\r' ? '\r\n' : '\n';
 }
 
 function memberAt(story: JsonValue, key: string | undefined): JsonValue | undefined {

@@ -21,5 +21,7 @@ export const LIST_KEYS = [
 export const GROUP_KEYS = ['phases', 'epics', 'sprints', 'milestones', 'waves', 'gates'];
 /** Keys of lists that make a story a group of stories. */
 export const INNER_KEYS = ['tasks', 'stories', 'user_stories'];
+/** Keys of maps of ids to words, which have no list. */
+export const MAP_KEYS = ['development_status'];
 /** Keys of objects that hold the whole document. */
 export const WRAPPER_KEYS = ['prd', 'data', 'current_prd', 'plan', 'project'];

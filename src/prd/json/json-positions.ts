@@ -33,7 +33,12 @@ const MAX_SHOWN = 10;
  * with a different value is a problem if the value is an object or a list, or the key decides what runs.
  * Throws PRD_INVALID with line and column for any other syntax error.
  */
-export function parseJsonWithPositions(text: string, path: string, diagnostics: Diagnostics): JsonValue {
+export function parseJsonWithPositions(
+  text: string,
+  path: string,
+  diagnostics: Diagnostics,
+  form: 'document' | 'lines' = 'document',
+): JsonValue {
   const lineOf = lineFinder(text);
   const fail = (offset: number, what: string) => {
     const line = lineOf(offset);
@@ -46,9 +51,19 @@ export function parseJsonWithPositions(text: string, path: string, diagnostics: 
   const excess = findExcess(text);
   if (excess !== undefined) throw fail(excess.offset, excess.what);
   const errors: ParseError[] = [];
-  const source: SourceText = { text, diagnostics, repeated: [], twice: [] };
+  const isLines = form === 'lines';
+  const source: SourceText = {
+    text: isLines ? joinLines(text) : text,
+    shift: isLines ? 1 : 0,
+    diagnostics,
+    repeated: [],
+    twice: [],
+  };
   const root = parseTree(source, errors);
-  const named = errors.map(({ error, offset }) => ({ name: printParseErrorCode(error), offset }));
+  const named = errors.map(({ error, offset }) => ({
+    name: printParseErrorCode(error),
+    offset: Math.max(0, offset - source.shift),
+  }));
   const error = named.find(({ name }) => name !== 'InvalidCharacter');
   if (error !== undefined) throw fail(error.offset, ERROR_TEXTS[error.name] ?? 'unexpected character');
   if (root === undefined) throw fail(0, 'a value is missing');
@@ -62,6 +77,29 @@ export function parseJsonWithPositions(text: string, path: string, diagnostics: 
   for (const each of source.repeated) reportDuplicateKey(each, source);
   warnOfDuplicateKeys(lineOf, source);
   return root;
+}
+
+/** JSON Lines as one list of the same length plus its brackets: the line ends between the values become commas. */
+function joinLines(text: string): string {
+  const body = text.trimEnd();
+  const lines = body.split('\n');
+  const last = lines.length - 1;
+  const isBlank = (line: string | undefined) => line === undefined || line.trim() === '';
+  return `[${lines.map((line, index) => (index === last ? line : `${line}${isBlank(line) ? '\n' : ','}`)).join('')}${text.slice(body.length)}]`;
+}
+
+/** Whether a text is JSON Lines: several objects, one a line, or one in a file whose name says so. */
+export function isJsonLines(text: string, path: string): boolean {
+  const end = text.search(/\r?\n/);
+  const first = (end < 0 ? text : text.slice(0, end)).trim();
+  const rest = end < 0 ? '' : text.slice(end).trimStart();
+  if (!first.startsWith('{') || (rest !== '' && !rest.startsWith('{'))) return false;
+  try {
+    const value = JSON.parse(first) as Record<string, unknown>;
+    return rest !== '' || /\.(?:jsonl|ndjson)$/i.test(path) || typeof value.issue_type === 'string';
+  } catch {
+    return false;
+  }
 }
 
 /** Returns a function that finds the line of an offset, counted from 1. The text is searched once, whatever the number of calls. */
@@ -116,6 +154,8 @@ interface Repeated {
 
 interface SourceText {
   text: string;
+  /** What is in front of the file in the text. */
+  shift: number;
   diagnostics: Diagnostics;
   /** Values under the same key of one object. */
   repeated: Repeated[];
@@ -124,7 +164,7 @@ interface SourceText {
 }
 
 /** The place of a value in its parent: a key or an index. */
-interface Parent {
+export interface ValueParent {
   value: JsonValue;
   key: string | number;
 }
@@ -138,14 +178,14 @@ export class PositionedValue implements JsonValue {
   readonly digits: string;
   members: ReadonlyMap<string, JsonValue> = NONE;
   items: readonly JsonValue[] = NO_ITEMS;
-  readonly parent: Parent | undefined;
+  readonly parent: ValueParent | undefined;
   private plain: unknown;
 
   /** `scalar`: the value of a text, a number, a boolean or null. */
   constructor(
     kind: JsonValue['kind'],
     place: { offset: number; end: number; keyOffset?: number | undefined },
-    { parent, scalar, digits = '' }: { parent?: Parent | undefined; scalar?: unknown; digits?: string },
+    { parent, scalar, digits = '' }: { parent?: ValueParent | undefined; scalar?: unknown; digits?: string },
   ) {
     this.kind = kind;
     this.offset = place.offset;
@@ -187,10 +227,11 @@ interface OpenValue {
 function parseTree(source: SourceText, errors: ParseError[]): JsonValue | undefined {
   const open: OpenValue[] = [];
   let root: JsonValue | undefined;
-  const add = (kind: JsonValue['kind'], offset: number, of: { length: number; scalar?: unknown; digits?: string }) => {
+  const add = (kind: JsonValue['kind'], from: number, of: { length: number; scalar?: unknown; digits?: string }) => {
     const outer = open.at(-1);
     const key = outer?.value.kind === 'array' ? outer.items.length : outer?.key?.name;
     const parent = outer === undefined || key === undefined ? undefined : { value: outer.value, key };
+    const offset = from - source.shift;
     const place = { offset, end: offset + of.length, keyOffset: outer?.key?.offset };
     const value = new PositionedValue(kind, place, { ...of, parent });
     if (outer === undefined) root ??= value;
@@ -205,7 +246,7 @@ function parseTree(source: SourceText, errors: ParseError[]): JsonValue | undefi
   const end = (offset: number, length: number) => {
     const closed = open.pop();
     if (closed === undefined) return;
-    closed.value.end = offset + length;
+    closed.value.end = offset - source.shift + length;
     if (closed.value.kind === 'object') closed.value.members = closed.members;
     else closed.value.items = closed.items;
   };
@@ -218,7 +259,7 @@ function parseTree(source: SourceText, errors: ParseError[]): JsonValue | undefi
       onArrayEnd: end,
       onObjectProperty(name, offset) {
         const object = open.at(-1);
-        if (object !== undefined) object.key = { name, offset };
+        if (object !== undefined) object.key = { name, offset: offset - source.shift };
       },
       onLiteralValue(scalar: unknown, offset, length) {
         const kind = scalar === null ? 'null' : (typeof scalar as 'string' | 'number' | 'boolean');

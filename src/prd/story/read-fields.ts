@@ -202,9 +202,12 @@ function readList(member: JsonValue, complain: Complain): DependencyReferences {
   return ids.filter((id) => !isNone(id)).map((id) => ({ id, at: member }));
 }
 
-/** Reads an id, or an object with an id. */
+/** Reads an id, or an object with an id. A link says of which kind it is; only some kinds decide the order. */
 function readReference(item: JsonValue, complain: Complain): DependencyReferences {
-  const id = FIELDS.id.keys.map((key) => findMember(item, key)).find((member) => member !== undefined) ?? item;
+  const link = findMember(item, 'depends_on_id');
+  const kind = (findMember(item, 'type') ?? findMember(item, 'dependency_type'))?.value;
+  if (link !== undefined && kind !== undefined && !ORDERING_LINKS.includes(String(kind))) return [];
+  const id = link ?? FIELDS.id.keys.map((key) => findMember(item, key)).find((member) => member !== undefined) ?? item;
   if (id.kind === 'string' || id.kind === 'number') {
     const text = idTextOf(id);
     return isNone(text) ? [] : [{ id: text, at: item }];
@@ -212,6 +215,9 @@ function readReference(item: JsonValue, complain: Complain): DependencyReference
   complain(item, `must be a story id, not ${describeKind(item)}`);
   return [];
 }
+
+/** Kinds of links of which one issue waits for the other. */
+const ORDERING_LINKS = ['blocks', 'conditional-blocks', 'waits-for'];
 
 /** True for words that mean "no dependency". */
 export function isNone(reference: string): boolean {
@@ -276,7 +282,10 @@ function readObject(item: JsonValue): string | undefined {
     const clause = read(word.toLowerCase()) ?? read(word);
     return clause === undefined ? [] : [`${word} ${clause}`];
   });
-  return clauses.length === 0 ? undefined : clauses.join(', ');
+  if (clauses.length > 0) return clauses.join(', ');
+  // In YAML, `- Size: at most ten` is an object.
+  const [[key, only] = [], ...others] = item.members;
+  return others.length === 0 && only?.kind === 'string' ? `${key}: ${String(only.value)}` : undefined;
 }
 
 /** Splits a text into lines without bullets. */

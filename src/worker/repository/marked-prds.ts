@@ -56,7 +56,7 @@ async function isArchived(file: string, before: string): Promise<boolean> {
 
 function differsInProgress(path: string, before: string, now: string): boolean {
   // A Markdown file may hold other text, which must be unchanged.
-  if (!path.toLowerCase().endsWith('.json') && withoutBoxes(before) !== withoutBoxes(now)) return false;
+  if (!/\.(?:jsonl?|ya?ml)$/i.test(path) && withoutBoxes(before) !== withoutBoxes(now)) return false;
   const [was, is] = [specHashOf(path, before), specHashOf(path, now)];
   return was !== undefined && was === is;
 }

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { DialectId } from '../../../src/prd/dialect-registry.ts';
 import { HaloError } from '../../../src/core/failure/errors.ts';
 import { markDone } from '../../../src/prd/mark-done.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
-import { DIALECTS } from '../../../src/prd/dialect-registry.ts';
-import { toBytes, writeSamples } from '../../support/prd/prd-writers.ts';
+import { FULL_DIALECTS, toBytes, writeSamples } from '../../support/prd/prd-writers.ts';
 
 /** The file after marking the story with this id (or at this place), as text. */
 function mark(text: string, story: string | number, later = text): string {
@@ -22,7 +20,7 @@ function changes(before: string, after: string): [string, string][] {
   return before.split('\n').flatMap((line, index) => (line === lines[index] ? [] : [[line, lines[index] ?? '']]));
 }
 
-describe.each(Object.keys(DIALECTS) as DialectId[])('in the %s dialect', (dialect) => {
+describe.each(FULL_DIALECTS)('in the %s dialect', (dialect) => {
   const ids = dialect === 'hank' ? ['#1', '#2', '#3'] : ['US-001', 'US-002', 'US-003'];
   const [a = '', b = '', c = ''] = ids;
   const text = writeSamples(dialect, [

@@ -99,6 +99,19 @@ export const JSON_WRITERS = {
       deps: sample.needs ?? [],
     }),
   },
+  beads: {
+    document: (issues) => issues,
+    story: (sample) => ({
+      id: sample.id,
+      title: titleOf(sample),
+      acceptance_criteria: CRITERIA.join('\n'),
+      issue_type: 'task',
+      status: sample.done === true ? 'closed' : 'open',
+      ...(sample.needs === undefined
+        ? {}
+        : { dependencies: sample.needs.map((needed) => ({ depends_on_id: needed, type: 'blocks' })) }),
+    }),
+  },
   features: {
     document: (features) => ({ ...about, features }),
     story: (sample) => ({
@@ -123,7 +136,7 @@ function withCriteria(sample: Sample): Json {
   };
 }
 
-const MARKDOWN_WRITERS: Record<Exclude<DialectId, JsonId>, (stories: Sample[]) => string> = {
+const MARKDOWN_WRITERS = {
   'markdown-stories': (stories) =>
     page(
       ...stories.flatMap((sample) => [
@@ -138,7 +151,13 @@ const MARKDOWN_WRITERS: Record<Exclude<DialectId, JsonId>, (stories: Sample[]) =
   hank: (stories) => page(...stories.map((sample) => boxOf(sample, `[${sample.id}] `))),
   'markdown-numbered': (stories) => page(...stories.map((sample) => boxOf(sample, `${sample.id}: `))),
   'markdown-checkbox': (stories) => page(...stories.map((sample) => boxOf(sample, ''))),
-};
+} as const satisfies Partial<Record<DialectId, (stories: Sample[]) => string>>;
+
+/** A dialect whose files can have everything that a story has. */
+export type FullDialect = JsonId | keyof typeof MARKDOWN_WRITERS;
+
+/** The other dialects have tests of their own. */
+export const FULL_DIALECTS = [...Object.keys(JSON_WRITERS), ...Object.keys(MARKDOWN_WRITERS)] as FullDialect[];
 
 function page(...lines: string[]): string {
   return ['# shop', '', 'A small shop.', '', '## Stories', '', ...lines, ''].join('\n');
@@ -151,13 +170,13 @@ function boxOf(sample: Sample, prefix: string): string {
 }
 
 /** The text of a file with some stories, as people write it in a dialect. */
-export function writeSamples(dialect: DialectId, stories: Sample[]): string {
+export function writeSamples(dialect: FullDialect, stories: Sample[]): string {
   if (!isJson(dialect)) return MARKDOWN_WRITERS[dialect](stories);
   const { document, story }: JsonWriter = JSON_WRITERS[dialect];
   return `${JSON.stringify(document(stories.map(story)), null, 2)}\n`;
 }
 
-function isJson(dialect: DialectId): dialect is JsonId {
+function isJson(dialect: FullDialect): dialect is JsonId {
   return Object.hasOwn(JSON_WRITERS, dialect);
 }
 
