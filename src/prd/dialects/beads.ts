@@ -84,7 +84,10 @@ function readIssues(document: JsonDocument, diagnostics: Diagnostics): Draft {
 }
 
 function isLeftOut(at: JsonValue): boolean {
-  const word = (key: string) => String(at.members.get(key)?.value ?? '');
+  const word = (key: string) => {
+    const value = at.members.get(key)?.value;
+    return typeof value === 'string' ? value : '';
+  };
   const isEntry = !['', 'issue'].includes(word('_type'));
   return isEntry || word('status') === 'tombstone' || NO_WORK.test(word('issue_type'));
 }

@@ -206,7 +206,7 @@ function readList(member: JsonValue, complain: Complain): DependencyReferences {
 function readReference(item: JsonValue, complain: Complain): DependencyReferences {
   const link = findMember(item, 'depends_on_id');
   const kind = (findMember(item, 'type') ?? findMember(item, 'dependency_type'))?.value;
-  if (link !== undefined && kind !== undefined && !ORDERING_LINKS.includes(String(kind))) return [];
+  if (link !== undefined && typeof kind === 'string' && !ORDERING_LINKS.includes(kind)) return [];
   const id = link ?? FIELDS.id.keys.map((key) => findMember(item, key)).find((member) => member !== undefined) ?? item;
   if (id.kind === 'string' || id.kind === 'number') {
     const text = idTextOf(id);

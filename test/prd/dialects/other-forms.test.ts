@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { HaloError } from '../../../src/core/failure/errors.ts';
+import type { HaloError } from '../../../src/core/failure/errors.ts';
 import { judgePrdChange } from '../../../src/prd/judge-change.ts';
 import { markDone } from '../../../src/prd/mark-done.ts';
 import { parsePrd } from '../../../src/prd/parse-prd.ts';
