@@ -42,7 +42,7 @@ function isIssue(at: JsonValue): boolean {
   return at.members.get('issue_type')?.kind === 'string' || needs.some(({ members }) => members.has('depends_on_id'));
 }
 
-/** Kinds of entries that are no work for an agent: messages between agents, and what coordinates them. */
+/** Kinds of entries without work for an agent: messages between agents, and what coordinates them. */
 const NO_WORK = /^(?:message|merge-request|molecule|gate|agent|role|rig|convoy|event|slot|wisp)$/;
 
 function readIssues(document: JsonDocument, diagnostics: Diagnostics): Draft {
@@ -54,7 +54,7 @@ function readIssues(document: JsonDocument, diagnostics: Diagnostics): Draft {
       left.map(({ at }) => idOf(at) || at.where),
       5,
     );
-    addWarning({ diagnostics }, undefined, `entries that are deleted or no work are left out: ${names}`);
+    addWarning({ diagnostics }, undefined, `deleted entries and entries without work are left out: ${names}`);
   }
   const issues = found.members.filter((member) => !left.includes(member));
   const epics = new Map(issues.flatMap(({ at }) => (isEpic(at) ? [[idOf(at), at] as const] : [])));

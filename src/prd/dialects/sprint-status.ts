@@ -26,7 +26,7 @@ export const sprintStatus: JsonDialect = {
     const stories = entries.flatMap(([key, at]) => readEntry(key, at, diagnostics));
     const others = entries.flatMap(([key]) => (STORY_KEY.test(key) || EPIC_KEY.test(key) ? [] : [key]));
     if (others.length > 0)
-      addWarning(reader, undefined, `keys that are no stories are left out: ${listSome(others, 5)}`);
+      addWarning(reader, undefined, `keys of other things than stories are left out: ${listSome(others, 5)}`);
     reader.taken.add(MAP);
     const project = takeText(reader, 'project') ?? '';
     const about = Object.entries(readExtra(reader)).map(([label, value]) => ({ label, value }));

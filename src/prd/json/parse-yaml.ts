@@ -2,7 +2,7 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { isAlias, isMap, isScalar, isSeq, parseDocument, type Node } from 'yaml';
 import { lineFinder, PositionedValue, type JsonValue, type ValueParent } from './json-positions.ts';
 
-/** YAML is read slower than JSON, and nobody writes longer task lists by hand. */
+/** YAML is read slower than JSON; longer lists of tasks are written by programs. */
 const MAX_YAML_BYTES = 512 * 1024;
 const MAX_DEPTH = 64;
 

@@ -90,8 +90,8 @@ describe('issues of beads', () => {
   });
 
   test.each<[issue: object, note: string]>([
-    [issue('m', { issue_type: 'message' }), 'entries that are deleted or no work are left out: m'],
-    [{ _type: 'memory', id: 'k', title: 'x', key: 'k' }, 'entries that are deleted or no work are left out: k'],
+    [issue('m', { issue_type: 'message' }), 'deleted entries and entries without work are left out: m'],
+    [{ _type: 'memory', id: 'k', title: 'x', key: 'k' }, 'deleted entries and entries without work are left out: k'],
     [issue('e', { issue_type: 'epic' }), '[1] (Title e) contains no stories'],
     [issue('p', { status: 'pinned' }), 'p: the issue is pinned, so it is skipped'],
     [issue('w', needs(['gone', 'blocks'])), 'w: needs "gone", which is not a story; the agent gets it as text'],
@@ -107,7 +107,7 @@ describe('issues of beads', () => {
     expect(marked(`\uFEFF${text}`, 'b')).toBe(`\uFEFF${expected}`);
   });
 
-  test('the dates that a close writes are no change of the work', () => {
+  test('the dates that a close writes do not change the work', () => {
     const open = lines(issue('a'), issue('b'));
     const closed = lines(issue('a', { status: 'closed', closed_at: '2024-01-01', close_reason: 'Done' }), issue('b'));
     expect(read(closed).specHash).toBe(read(open).specHash);
@@ -227,14 +227,14 @@ describe('the sprint status of BMAD', () => {
       ['1-2-pay-now', 'Pay now', 'pending', 'Epic 1'],
       ['2-1-ship', 'Ship', 'in_progress', 'Epic 2'],
     ]);
-    expect(prd.warnings).toEqual(['keys that are no stories are left out: epic-1-retrospective']);
+    expect(prd.warnings).toEqual(['keys of other things than stories are left out: epic-1-retrospective']);
   });
 
   test('is marked in its word', () => {
     expect(marked(text, '1-2-pay-now', 'sprint-status.yaml')).toBe(text.replace('ready-for-dev', 'done'));
   });
 
-  test('a mark of the own story is no other change', () => {
+  test('a mark of the own story changes nothing else', () => {
     const [, story] = read(text, 'sprint-status.yaml').stories;
     const after = toBytes(text.replace('ready-for-dev', 'done'));
     const change = judgePrdChange({ before: toBytes(text), after, path: 'sprint-status.yaml', story: story! });
@@ -243,7 +243,7 @@ describe('the sprint status of BMAD', () => {
 
   test.each<[body: string, note: string]>([
     ['  1-1-cart: simmering\n', '1-1-cart: unknown status "simmering", treated as pending'],
-    ['  1-1-cart: done\n  cleanup: done\n', 'keys that are no stories are left out: cleanup'],
+    ['  1-1-cart: done\n  cleanup: done\n', 'keys of other things than stories are left out: cleanup'],
   ])('a note names what is unknown in %j', (body, note) => {
     expect(read(`development_status:\n${body}`, 'sprint-status.yaml').warnings).toContain(note);
   });
