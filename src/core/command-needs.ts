@@ -21,7 +21,7 @@ export const PYTHON_VENV = 'python3-venv';
 
 /** How to get programs that the image lacks; `them`: `it` or `them`. */
 export function imageAdvice(them: string): string {
-  return `build an image that has ${them} (docs/images.md), and set \`image\` in <HALO_HOME>/config.toml or with \`-c image=…\``;
+  return `build an image that has ${them} (docs/images.md), and set \`image\` in <HALO_HOME>/config.toml or in the variable HALO_IMAGE`;
 }
 
 /** Programs that the image must provide: those without a path that are not shell built-ins; also PYTHON_VENV. */

@@ -11,6 +11,7 @@ import {
 import { taskName } from '../../../src/api/compat/lever/run-folder.ts';
 import { findVerification } from '../../../src/api/compat/lever/verification.ts';
 import type { JournalEvent } from '../../../src/core/journal/events.ts';
+import type { FailureCause, FailureClass } from '../../../src/core/failure/failure.ts';
 import { STOP_REASONS, type StopReason } from '../../../src/core/failure/stop-reason.ts';
 import { inspectRepo } from '../../../src/git/repository/inspect-repo.ts';
 import type { TestRepository } from '../../support/repository/repository.ts';
@@ -70,14 +71,31 @@ describe('the end of a run', () => {
     ['GATE_FAILED', true, 2, 'started', 12],
     ['GATE_FAILED', true, 3, 'blocked', 11],
     ['USER_ABORT', true, 3, 'started', 130],
-    ['INFRASTRUCTURE', false, 3, 'started', 1],
-    ['MISSING_DEPENDENCY', false, 1, 'started', 5],
   ])(
     'an end with %s (answered: %s, run %i) makes the task %s and exits with %i',
     (stopReason, answered, runs, status, exit) => {
       expect(judgeEnd({ stopReason, answered, runAttempts: runs })).toEqual({ status, exit });
     },
   );
+
+  it.each<[StopReason, { class: FailureClass; cause?: FailureCause }, number]>([
+    ['GATE_FAILED', { class: 'environment', cause: 'program-missing' }, 5],
+    ['GATE_FAILED', { class: 'environment', cause: 'network-missing' }, 5],
+    ['GATE_FAILED', { class: 'environment', cause: 'base-broken' }, 6],
+    ['GATE_FAILED', { class: 'environment', cause: 'setup-failed' }, 1],
+    ['ENGINE_ERROR', { class: 'environment', cause: 'program-missing' }, 5],
+    ['ENGINE_ERROR', { class: 'provider', cause: 'key-refused' }, 1],
+    ['INFRASTRUCTURE', { class: 'infrastructure' }, 1],
+    ['MISSING_DEPENDENCY', { class: 'infrastructure' }, 5],
+  ])('an end with %s by %j does not count as a run, and stops the loop with %i', (stopReason, failure, exit) => {
+    for (const answered of [true, false])
+      for (const runAttempts of [1, 3])
+        expect(judgeEnd({ stopReason, answered, runAttempts, failure })).toEqual({
+          status: 'started',
+          exit,
+          uncounted: true,
+        });
+  });
 
   it('has an exit code that the loop knows for every stop reason', () => {
     const codes = (Object.keys(STOP_REASONS) as StopReason[]).flatMap((stopReason) =>

@@ -88,3 +88,16 @@ describe('the task agent', () => {
     expect(work.read('A.txt')).toBe('made\n');
   });
 });
+
+it('a check whose program the image lacks stops the loop with 5, and does not count as a run', LONG, async () => {
+  work.repository.write('Makefile', 'ci:\n\ttrue\n');
+  work.repository.commit('a makefile');
+  work.writeTasks([entry('A'), entry('B')]);
+  const agent = { ...agentOf(`echo made > A.txt; ${OK}`), HALO_TESTS_BASELINE: 'auto' };
+  const end = await work.run(['loop', '--delay', '0'], agent);
+  expect(end.code, end.stderr).toBe(5);
+  expect(end.stderr).toContain('`make` was not found');
+  expect(end.stderr).toContain('stopped: a dependency is missing');
+  expect(work.task('A')).toMatchObject({ status: 'started', observability: { run_attempts: 0 } });
+  expect(work.home.runIds()).toHaveLength(1);
+});

@@ -42,10 +42,10 @@ const MAX_NOTE_LENGTH = 500;
 export async function finishTask({ task, run, folder, places, repo, confirm, log }: Finishing): Promise<number> {
   const { view, end } = run;
   const [story] = view.state.stories;
-  const stamp = (status: Judged['status'], last_note: string) =>
+  const stamp = (status: Judged['status'], last_note: string, more: { run_attempts?: number } = {}) =>
     writeProgress(places.tasks, task.id, {
       status,
-      observability: { last_update_utc: new Date().toISOString(), last_note },
+      observability: { last_update_utc: new Date().toISOString(), last_note, ...more },
     });
   if (story === undefined || end === undefined) {
     await stamp('started', `interrupted; run ${run.runId} continues without this process`);
@@ -58,7 +58,8 @@ export async function finishTask({ task, run, folder, places, repo, confirm, log
     await log(`${exitCode === 0 ? 'passed' : 'failed'}: ${command} (log: ${join(artifacts, name)})`);
   await folder.keepVerification(tests.map(({ command, log: name }) => ({ command, path: join(artifacts, name) })));
   const answered = await pathExists(join(artifacts, 'result.json'));
-  const judged = judgeEnd({ stopReason: end, answered, runAttempts: task.runAttempts });
+  const failure = story.lastFailure;
+  const judged = judgeEnd({ stopReason: end, answered, runAttempts: task.runAttempts, failure });
   const note = safeLine(story.summary ?? view.state.detail ?? end, MAX_NOTE_LENGTH);
   if (answered) await folder.keepResult(describeResult(judged, { taskId: task.id, story, tests, note }));
   const sayHow = () =>
@@ -75,7 +76,7 @@ export async function finishTask({ task, run, folder, places, repo, confirm, log
     await stamp('started', `completed, but not landed: ${error instanceof Error ? error.message : String(error)}`);
     throw error;
   }
-  await stamp(judged.status, note);
+  await stamp(judged.status, note, judged.uncounted && { run_attempts: task.runAttempts - 1 });
   await log(`${task.id} is ${judged.status}: ${note}`);
   if (story.held !== undefined) await sayHow();
   if (aside !== undefined) throw notRestored(aside, repo);
