@@ -17,8 +17,9 @@ export interface ProcessIo {
   /** Asks the user at the terminal; undefined without a terminal. Rejects if the signal aborts first. */
   ask: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
   /**
-   * Calls `listener` with the name of each Ctrl-C and termination signal, instead of ending the process; returns a
-   * function that removes it.
+   * Calls `listener` with the name of each Ctrl-C and termination signal, instead of ending the process, and without one
+   * when the reader of the output has closed it (`| head`): what only prints ends then, work continues. Returns a function
+   * that removes it.
    */
   onStop(listener: (signal?: NodeJS.Signals) => void): () => void;
   /**
@@ -44,7 +45,7 @@ export function takeColor(words: readonly string[]): { words: string[]; mode: Co
 
 /** The streams, terminal and signals of the current process. */
 export function openProcessIo(words: readonly string[]): ProcessIo {
-  const stopping = new Set<() => void>();
+  const stopping = new Set<(signal?: NodeJS.Signals) => void>();
   let unread = false;
   for (const stream of [process.stdout, process.stderr])
     stream.on('error', (error: NodeJS.ErrnoException) => {
@@ -52,9 +53,9 @@ export function openProcessIo(words: readonly string[]): ProcessIo {
       unread = true;
       // EIO: the terminal was closed.
       if (error.code !== 'EPIPE' && error.code !== 'EIO') return reportUnwritten(error, stopping.size > 0);
-      // A reader that closes the pipe (`| head`) is not an error, but running work must end cleanly.
+      // A reader that closes the pipe (`| head`) is not an error.
       if (stopping.size === 0) process.exit(0);
-      for (const stop of stopping) stop();
+      for (const stop of stopping) stop(error.code === 'EIO' ? 'SIGHUP' : undefined);
     });
   return {
     stdin: process.stdin,

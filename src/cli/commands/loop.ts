@@ -61,9 +61,9 @@ async function loop(flags: Flags, cli: Cli): Promise<void> {
       log: labelled(flags.assignee, cli),
       onStop: (listener) =>
         // A terminal sends Ctrl-C to the task agent as well; a second signal would make it exit immediately.
-        cli.onStop((signal = 'SIGTERM') =>
-          listener({ signal, passOn: signal === 'SIGTERM' || cli.stdin.isTTY !== true }),
-        ),
+        cli.onStop((signal) => {
+          if (signal !== undefined) listener({ signal, passOn: signal === 'SIGTERM' || cli.stdin.isTTY !== true });
+        }),
     },
   );
 }

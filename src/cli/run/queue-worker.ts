@@ -4,7 +4,7 @@ import { exitCodeOf } from '../../core/failure/stop-reason.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli } from '../cli.ts';
 import type { LocalWorker } from '../compose.ts';
-import { untilIdle } from './stop-control.ts';
+import { OUTPUT_CLOSED, untilIdle } from './stop-control.ts';
 
 /**
  * Executes the runs of a queue in this process if no worker takes them, and ends the queue on Ctrl-C. At a terminal, the
@@ -65,6 +65,7 @@ export class QueueWorker {
 
   readonly #onStop = (signal?: NodeJS.Signals): void => {
     const { terminal, exitNow } = this.#cli;
+    if (signal === undefined) return void this.#cli.note(OUTPUT_CLOSED);
     if (this.#stopped.signal.aborted) return exitNow(exitCodeOf('USER_ABORT'));
     const mayFinish = terminal.drawable && signal === 'SIGINT' && !this.#finishing.signal.aborted;
     this.#finishing.abort();

@@ -9,7 +9,8 @@ const PATIENCE_MS = 40_000;
 export function untilStopped(cli: Cli): Promise<void> {
   return new Promise((resolve) => {
     let stopping = false;
-    cli.onStop(() => {
+    cli.onStop((signal) => {
+      if (signal === undefined) return;
       if (stopping) return cli.exitNow(exitCodeOf('USER_ABORT'));
       stopping = true;
       void cli.note('shutting down cleanly; Ctrl-C again exits immediately');

@@ -97,6 +97,7 @@ export class StopControl {
   };
 
   private readonly onStop = (signal?: NodeJS.Signals): void => {
+    if (signal === undefined && this.run?.executed !== false) return this.print(OUTPUT_CLOSED);
     if (this.intent === 'cancel' || this.intent === 'detach') return this.exitNow();
     const mayFinish = this.options.gentle && signal === 'SIGINT' && this.run?.executed === true;
     this.intent = mayFinish && this.intent === undefined ? 'finish-stories' : 'cancel';
@@ -165,6 +166,8 @@ export class StopControl {
   }
 }
 
+/** Printed if the reader has closed only one of stdout and stderr. */
+export const OUTPUT_CLOSED = 'the output is closed; the work continues';
 const KEYS_WHILE_STOPPING = 'Ctrl-C again stops it now, d leaves the run to the workers.';
 
 /** Resolves when no attempt of the run is under way, or it has ended. */

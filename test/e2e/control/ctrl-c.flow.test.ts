@@ -66,6 +66,27 @@ describe('Ctrl-C in halo run, while no worker serves the same home', () => {
   });
 });
 
+describe('a reader that closes the output', () => {
+  // The lines of stories come after the first one.
+  const via = ['sh', '-c', '"$@" 2>&1 | head -n 1', 'sh'];
+
+  it.each([
+    ['halo run', ['run', 'prd.json']],
+    ['halo run --json', ['run', 'prd.json', '--json']],
+    ['halo queue', ['queue', '.']],
+  ])('does not end the work of %s', async (_what, words) => {
+    const ended = await home.halo([...words, ...options(WORK)], { cwd: repository.root, via });
+    expect(ended.stdout.trim().split('\n')).toHaveLength(1);
+    expect(journal().at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'SUCCESS' });
+  });
+
+  it('ends what only prints', async () => {
+    await home.halo(['run', 'prd.json', ...options(WORK)], { cwd: repository.root });
+    const left = await home.halo(['logs', newest()], { cwd: repository.root, via });
+    expect(left.stdout.trim().split('\n')).toHaveLength(1);
+  });
+});
+
 describe('the frame of halo run', () => {
   it('leaves nothing behind when the terminal is resized, and shows failed attempts', async () => {
     const settings = [

@@ -29,7 +29,7 @@ export interface CliOptions {
 export async function runCli(words: string[], options: CliOptions): Promise<CliResult> {
   const stdout = collector();
   const stderr = collector();
-  const listeners = new Set<() => void>();
+  const listeners = new Set<(signal?: NodeJS.Signals) => void>();
   /** Pressed before the command listened, which a slow import can delay. */
   let isPressed = false;
   const open = () => Promise.resolve(options.operations);
@@ -81,7 +81,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
     },
     onStop(listener) {
       listeners.add(listener);
-      if (isPressed) setImmediate(listener);
+      if (isPressed) setImmediate(() => listener('SIGINT'));
       return () => listeners.delete(listener);
     },
     onKey: () => () => undefined,
@@ -89,7 +89,7 @@ export async function runCli(words: string[], options: CliOptions): Promise<CliR
   };
   options.onReady?.(() => {
     isPressed = listeners.size === 0;
-    for (const listener of [...listeners]) listener();
+    for (const listener of [...listeners]) listener('SIGINT');
   });
   const code = await main(words, world);
   return { code, stdout: stdout.text(), stderr: stderr.text() };
