@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { HaloError } from '../../src/core/failure/errors.ts';
 import type { Prd } from '../../src/core/prd/prd.ts';
@@ -9,6 +8,7 @@ import { markDone } from '../../src/prd/mark-done.ts';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { FULL, LEVEL } from '../support/suite/level.ts';
 import { FULL_DIALECTS, toBytes, writeSamples, type Sample } from '../support/prd/prd-writers.ts';
+import fc from '../support/fast-check.ts';
 
 /** How many times as much is tried. */
 const TIMES = LEVEL >= FULL ? 5 : 1;

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parsePrd } from '../../src/prd/parse-prd.ts';
 import { textsIn, toldOf, wordsLost } from '../support/prd/prd-words.ts';
 import { toBytes } from '../support/prd/prd-writers.ts';
+import fc from '../support/fast-check.ts';
 
 /** What a file is read as: `status` of all stories in the order of the file, `needs` of those that have any. */
 interface Expected {

@@ -180,9 +180,9 @@ describe('the graph of stories', () => {
     const stories = Array.from({ length: 100 }, (_, at) =>
       story(`s${at}`, ...[1, 2, 7, 13].filter((step) => at >= step && at % step === 0).map((step) => `s${at - step}`)),
     );
-    const start = performance.now();
+    const before = process.cpuUsage();
     const { nodes } = layOutGraph(stories);
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(process.cpuUsage(before).user / 1000).toBeLessThan(1_000);
     for (const [index, a] of nodes.entries())
       for (const b of nodes.slice(index + 1))
         expect(Math.abs(a.x - b.x) >= NODE.width || Math.abs(a.y - b.y) >= NODE.height).toBe(true);

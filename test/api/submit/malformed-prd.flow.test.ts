@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLocal } from '../../../src/api/local.ts';
 import type { Operations } from '../../../src/api/operations.ts';
@@ -8,6 +7,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
+import fc from '../../support/fast-check.ts';
 
 const PATH = '/somewhere/prd.json';
 

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addUsage, NO_USAGE, type Usage } from '../../../src/core/agent.ts';
 import { attemptMs, foldAttempts, totalUsage } from '../../../src/core/journal/attempts.ts';
@@ -17,6 +16,7 @@ import { runPanel } from '../../../src/tui/top/run-panel.ts';
 import { commandsOf, RunJournal } from '../../../src/web/run/run-journal.ts';
 import { BASE, COMMIT, created, journalOf } from '../../support/journal.ts';
 import { start } from '../../tui/top/top-world.ts';
+import fc from '../../support/fast-check.ts';
 
 const REF = { story: 'US-001', attempt: 1 };
 const RUN = created('1ngmzav58d67nr7', 1);

@@ -1,6 +1,5 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { printedLine, readPatch, toChangedFiles, type Patch } from '../../../src/core/review/read-patch.ts';
 import { diffCommits } from '../../../src/git/commit/read-commits.ts';
@@ -8,6 +7,7 @@ import { readDiff } from '../../../src/tui/diff/read-diff.ts';
 import { describeFile } from '../../../src/web/review/diff-rows.ts';
 import { makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import fc from '../../support/fast-check.ts';
 
 /** The patch that halo makes of a change to a repository. */
 async function patchOf(before: Record<string, string>, change: (at: (path: string) => string) => void) {

@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { ENCODERS } from '../../support/text/encoders.ts';
 import { TOKEN_PATTERNS } from '../../../src/lib/secrets/token-patterns.ts';
 import { openMasker, type Masker } from '../../../src/lib/secrets/masker.ts';
+import fc from '../../support/fast-check.ts';
 
 const SECRET = 'p"a$s&w\'or<d/0123+4567 \\x';
 
