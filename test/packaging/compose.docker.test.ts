@@ -9,7 +9,7 @@ import { OK, prdOf, remotelyScripted } from '../support/halo/halo.ts';
 import { freePort } from '../support/network/free-port.ts';
 import type { TestRepository } from '../support/repository/repository.ts';
 import { skipFor } from '../support/skip.ts';
-import { belowFull } from '../support/suite/level.ts';
+import { belowFull, FULL, LEVEL } from '../support/suite/level.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { newRepository } from '../support/repository/new-repository.ts';
 
@@ -38,13 +38,13 @@ beforeAll(async () => {
     const all = [...before, '-f', join(ROOT, 'compose.yaml'), '-p', project, ...args];
     return (await execa(program!, all, { env, all: true })).all;
   };
-  await compose('up', '-d', '--scale', 'worker=2');
+  await compose('up', '-d', '--scale', `worker=${LEVEL < FULL ? 1 : 2}`);
   operations = await untilServed(`http://127.0.0.1:${port}`);
 }, 600_000);
 
 afterAll(async () => {
   await operations?.close();
-  await compose?.('down', '--volumes', '--timeout', '5');
+  await compose?.('down', '--volumes', '--timeout', '0');
 });
 
 test('a story that is submitted to the services lands in the repository', async () => {

@@ -14,7 +14,7 @@ const SIZES = [
 const size = SIZES[LEVEL >= ALL ? 2 : LEVEL >= FULL ? 1 : 0]!;
 const RUNS = Number(process.env.HALO_CHAOS_RUNS ?? size.runs);
 const REPOS = Number(process.env.HALO_CHAOS_REPOS ?? size.repos);
-const SEED = Number(process.env.HALO_CHAOS_SEED ?? Date.now() % 1_000_000);
+const SEED = Number(process.env.HALO_CHAOS_SEED ?? (LEVEL < FULL ? 1 : Date.now() % 1_000_000));
 const WORKERS = 3;
 
 it(

@@ -10,6 +10,7 @@ import { openCredential } from '../../../src/gateway/registry/upstream-credentia
 import { ask } from '../../gateway/client.ts';
 import { gateway, httpServer, listening } from '../../gateway/fixture.ts';
 import { makeRepo, run as runGit } from '../../support/repository/git-fixture.ts';
+import { PATIENCE } from '../../support/patience.ts';
 import { copyBase } from '../../support/repository/recorded-base.ts';
 import { startGitServer, type GitServer } from '../../support/git-server.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -57,7 +58,7 @@ async function sandbox(
     }),
   );
   const env = { PATH: process.env['PATH'], HOME: tempDir(), ...gitClientEnv(urls, Number(port.split(':')[1])) };
-  const git = (...args: string[]) => run('git', args, { env, cwd: env.HOME, timeout: 20_000 });
+  const git = (...args: string[]) => run('git', args, { env, cwd: env.HOME, timeout: PATIENCE.timeout });
   const get = (path: string, method = 'GET', body?: string, headers: Record<string, string> = {}) =>
     ask(gate.socket, { method, path, body, headers: { host: port, ...headers } });
   return { gate, git, get, home: env.HOME };

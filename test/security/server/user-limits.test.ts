@@ -280,7 +280,10 @@ describe('incident user-limits: a user with slow requests', () => {
     proceed();
     await held;
     markUsed.mockRestore();
-    const answer = await fetch(`${url}/v1/runs`, { headers: bearer(token), signal: AbortSignal.timeout(5_000) });
+    const answer = await fetch(`${url}/v1/runs`, {
+      headers: bearer(token),
+      signal: AbortSignal.timeout(PATIENCE.timeout),
+    });
     expect(answer.status).toBe(200);
   });
 
