@@ -7,6 +7,8 @@ import { issues } from './dialects/issues.ts';
 import { sprintStatus } from './dialects/sprint-status.ts';
 import { daedalus } from './dialects/daedalus.ts';
 import { hank, markdownCheckbox, markdownNumbered, markdownStories } from './dialects/markdown-dialects.ts';
+import { cursorPlan, taskFile } from './dialects/front-matter-dialects.ts';
+import { taskIndex } from './dialects/task-index.ts';
 import { hanuman } from './dialects/hanuman.ts';
 import { lever } from './dialects/lever.ts';
 
@@ -26,6 +28,9 @@ export const DIALECTS = {
   stories,
   tasks,
   features,
+  'cursor-plan': cursorPlan,
+  'task-file': taskFile,
+  'task-index': taskIndex,
   'markdown-stories': markdownStories,
   hank,
   'markdown-numbered': markdownNumbered,

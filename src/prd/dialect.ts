@@ -7,7 +7,10 @@ import type { MarkdownDocument } from './markdown/blocks.ts';
 
 /** Where the file records the progress of a story. */
 export type ProgressMark =
-  | { kind: 'json'; at: JsonValue }
+  /** `doneWord`: the word for done, if the file uses none. */
+  | { kind: 'json'; at: JsonValue; doneWord?: string }
+  /** A mark would move text. `why` ends a sentence. */
+  | { kind: 'none'; why: string }
   /** The word itself: a value of a map from ids to words. */
   | { kind: 'word'; at: JsonValue }
   /**

@@ -1,7 +1,7 @@
 import { TEXT_FIELD_NAMES, TEXT_FIELDS } from '../core/prd/fields.ts';
 import type { Story, StoryStatus } from '../core/prd/prd.ts';
-import type { DraftStory } from './dialect.ts';
-import { applyEdits } from './json/edit-json.ts';
+import type { DraftStory, ProgressMark } from './dialect.ts';
+import { applyEdits, progressOf, type Edit } from './json/edit-json.ts';
 import type { JsonValue } from './json/json-positions.ts';
 import { readPrdFile, type ReadPrd } from './parse-prd.ts';
 import { digestStory, PROGRESS_KEYS } from './spec-hash.ts';
@@ -73,14 +73,32 @@ function findOwn({ draft }: ReadPrd, story: PrdVersions['story']): DraftStory | 
 
 /** The file without the parts that the story may change; for JSON, independent of white space. */
 function withoutMark({ document }: ReadPrd, { mark }: DraftStory): string {
-  if (document.format === 'json')
-    return JSON.stringify(strip(document.json, mark.kind === 'boxes' ? undefined : mark.at));
-  const { boxes, headingEnd = 0 } = mark.kind === 'boxes' ? mark : { boxes: [] };
-  const sign = /[\s✅☑✔\uFE0F]*$/u.exec(document.text.slice(0, headingEnd))?.[0].length ?? 0;
-  return applyEdits(document.text, [
+  if (document.format === 'json') return JSON.stringify(strip(document.json, 'at' in mark ? mark.at : undefined));
+  return applyEdits(document.text, blankMark(document.text, mark));
+}
+
+/** Removes a mark from a Markdown file: its boxes, its sign, or the values in its front matter. */
+function blankMark(text: string, mark: ProgressMark): Edit[] {
+  if (mark.kind === 'json') return progressOf(mark.at).map(({ offset, end }) => ({ from: offset, to: end, text: '' }));
+  if (mark.kind !== 'boxes') return [];
+  const { boxes, headingEnd = 0, word } = mark;
+  const sign = /[\s✅☑✔\uFE0F]*$/u.exec(text.slice(0, headingEnd))?.[0].length ?? 0;
+  return [
     ...boxes.map((at) => ({ from: at, to: at + 1, text: ' ' })),
+    ...(word === undefined ? [] : [{ from: word.from, to: word.to, text: '' }]),
     { from: headingEnd - sign, to: headingEnd, text: '' },
-  ]);
+  ];
+}
+
+/** The text of a Markdown file without the marks of its stories; undefined if it is not a PRD in Markdown. */
+export function textWithoutMarks(bytes: Uint8Array, path: string): string | undefined {
+  const read = tryRead(bytes, path);
+  if (read?.document.format !== 'markdown') return undefined;
+  const { text } = read.document;
+  return applyEdits(
+    text,
+    read.draft.stories.flatMap(({ mark }) => blankMark(text, mark)),
+  );
 }
 
 function strip(value: JsonValue, own: JsonValue | undefined, isOwn = value === own): unknown {

@@ -1,3 +1,4 @@
+import { HaloError } from '../core/failure/errors.ts';
 import type { Story } from '../core/prd/prd.ts';
 import type { DraftStory, PrdDocument, ProgressMark } from './dialect.ts';
 import { applyEdits, markJson, markStarted, replaceWord, type Edit } from './json/edit-json.ts';
@@ -75,14 +76,16 @@ function groupByDigest(stories: StoryIdentity[]): Map<string, StoryIdentity[]> {
 
 function findEdits({ dialect, document, draft: { stories } }: ReadPrd, draft: DraftStory): Edit[] {
   if (draft.mark.kind === 'boxes') return markCheckboxes(draft.mark, { tick: tickOf(document), stories });
-  const isYaml = document.format === 'json' && document.form === 'yaml';
+  if (draft.mark.kind === 'none')
+    throw new HaloError('PRD_INVALID', `halo does not mark ${draft.id}: ${draft.mark.why}.`);
+  const isYaml = document.format === 'markdown' || document.form === 'yaml';
   if (draft.mark.kind === 'word') {
     const words = stories.flatMap(({ mark }) => (mark.kind === 'word' ? [String(mark.at.value)] : []));
     return [replaceWord(draft.mark.at, chooseDoneWord(words, 'done'), { text: document.text, isYaml })];
   }
   const places = stories.flatMap(({ mark, status }) => (mark.kind === 'json' ? [{ at: mark.at, status }] : []));
   const done = places.filter(({ status }) => status === 'done').map(({ at }) => at);
-  const doneWord = dialect.format === 'json' ? dialect.doneWord : 'done';
+  const doneWord = draft.mark.doneWord ?? (dialect.format === 'json' ? dialect.doneWord : 'done');
   return markJson(draft.mark.at, { text: document.text, isYaml, stories: places.map(({ at }) => at), done, doneWord });
 }
 

@@ -47,6 +47,8 @@ export const PROGRESS_KEYS = new Set([
   'completed_at',
   'startedAt',
   'started_at',
+  'updated',
+  'updated_date',
   'updatedAt',
   'updated_at',
   'lastUpdated',

@@ -37,6 +37,11 @@ export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
   return [...marks, ...started.map((each) => replace(each, 'false'))];
 }
 
+/** The values of a story that say how far it is: its flag and its word. */
+export function progressOf(story: JsonValue): JsonValue[] {
+  return [findFlagKey(story), findWordKey(story)].flatMap((key) => memberAt(story, key) ?? []);
+}
+
 /** Sets the first in-progress flag of a story; a story without such a flag is unchanged. */
 export function markStarted(mark: ProgressMark): Edit[] {
   const flags = mark.kind === 'json' ? FIELDS.started.keys.flatMap((key) => findMember(mark.at, key) ?? []) : [];

@@ -8,9 +8,9 @@ const MAX_DEPTH = 64;
 
 /**
  * Parses YAML 1.2 to the same tree as JSON, with the place of each value. Anchors and aliases, tags, several documents and
- * repeated keys are refused: a list of tasks needs none of them. Throws PRD_INVALID with the line.
+ * repeated keys are refused: a list of tasks needs none of them. `shift`: the offset of the text in its file. Throws PRD_INVALID with the line.
  */
-export function parseYamlWithPositions(text: string, path: string): JsonValue {
+export function parseYamlWithPositions(text: string, path: string, shift = 0): JsonValue {
   const lineOf = lineFinder(text);
   const fail = (offset: number, what: string) => {
     const line = lineOf(offset);
@@ -32,7 +32,12 @@ export function parseYamlWithPositions(text: string, path: string): JsonValue {
   if (error !== undefined) throw fail(error.pos[0], firstSentence(error.message));
   const convert = (node: Node | null, at: { offset: number; keyOffset?: number; parent?: ValueParent }): JsonValue => {
     const [offset = at.offset, end = at.offset] = node?.range ?? [];
-    const place = { offset, end, keyOffset: at.keyOffset };
+    const { keyOffset } = at;
+    const place = {
+      offset: offset + shift,
+      end: end + shift,
+      keyOffset: keyOffset === undefined ? undefined : keyOffset + shift,
+    };
     const { parent } = at;
     if (isAlias(node) || node?.anchor !== undefined) throw fail(offset, 'anchors and aliases are not supported');
     if (node?.tag !== undefined) throw fail(offset, 'tags are not supported');
@@ -89,6 +94,8 @@ function firstSentence(message: string): string {
 /** True for a text that is a list of tasks in YAML: its name says so, or a top-level key has a list or map of stories. */
 export function isYaml(text: string, path: string, keys: readonly string[]): boolean {
   if (/^\s*[-*+] \[[ xX]\]/m.test(text)) return false;
+  // Front matter of a Markdown file.
+  if (/^---\s*\n/.test(text) && /\n(?:---|\.\.\.)[ \t]*\r?\n\s*\S/.test(text)) return false;
   if (/\.ya?ml$/i.test(path)) return true;
   const key = new RegExp(
     `^(?:${keys.join('|')}):[ \\t]*(?:#.*)?\\r?$(?:\\n[ \\t]*(?:#.*)?\\r?$)*\\n[ \\t]*(?:- )?[\\w-]+:(?: |\\r?$)`,

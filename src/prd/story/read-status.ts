@@ -16,7 +16,9 @@ const WORDS: Record<Exclude<StoryStatus, 'pending'>, string[]> = {
   done: 'done complete completed passing passed closed finished merged implemented resolved shipped'.split(' '),
   in_progress: 'inprogress started doing wip review inreview readyforqa hooked'.split(' '),
   blocked: 'blocked onhold waiting'.split(' '),
-  skipped: 'deferred cancelled canceled superseded obsolete wontfix wontdo dropped postponed skipped'.split(' '),
+  skipped: 'deferred cancelled canceled superseded abandoned obsolete wontfix wontdo dropped postponed skipped'.split(
+    ' ',
+  ),
 };
 const PENDING_WORDS =
   'pending todo open new planned backlog ready notstarted unstarted needsfix failed incomplete notdone readyfordev drafted'.split(

@@ -5,6 +5,7 @@ import { readRegularFile, readRegularText } from '../../lib/fs.ts';
 import { MAX_PRD_BYTES } from '../../prd/decode-prd.ts';
 import { hasPrdEnding } from '../../prd/dialect-registry.ts';
 import { markDone, type PrdProgress } from '../../prd/mark-done.ts';
+import { textWithoutMarks } from '../../prd/judge-change.ts';
 import { parsePrd } from '../../prd/parse-prd.ts';
 import { replaceFile } from './replace-file.ts';
 
@@ -55,14 +56,11 @@ async function isArchived(file: string, before: string): Promise<boolean> {
 }
 
 function differsInProgress(path: string, before: string, now: string): boolean {
-  // A Markdown file may hold other text, which must be unchanged.
-  if (!/\.(?:jsonl?|ya?ml)$/i.test(path) && withoutBoxes(before) !== withoutBoxes(now)) return false;
   const [was, is] = [specHashOf(path, before), specHashOf(path, now)];
-  return was !== undefined && was === is;
-}
-
-function withoutBoxes(text: string): string {
-  return text.replaceAll(/^([ \t]*[-*+] )\[[ xX~>/-]\]/gm, '$1[ ]');
+  if (was === undefined || was !== is) return false;
+  // A Markdown file may hold other text, which must be unchanged.
+  const text = (of: string) => textWithoutMarks(new TextEncoder().encode(of), path);
+  return text(before) === text(now);
 }
 
 function specHashOf(path: string, text: string): string | undefined {
