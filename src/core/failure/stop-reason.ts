@@ -2,7 +2,7 @@
 export const STOP_REASONS = {
   SUCCESS: { exit: 0, meaning: 'Every story has landed.' },
   NOTHING_RUNNABLE: { exit: 3, meaning: 'The PRD contains no story that can start.' },
-  NEEDS_HUMAN: { exit: 4, meaning: 'The agent needs a human, or a rule requires approval.' },
+  NEEDS_HUMAN: { exit: 4, meaning: 'A story cannot continue before a person answers, approves or decides.' },
   APPROVAL_DENIED: { exit: 4, meaning: 'A user rejected the story or the run.' },
   MISSING_DEPENDENCY: { exit: 5, meaning: 'Docker, Redis, git, an image, an agent or a model key is missing.' },
   NOT_A_GIT_REPO: { exit: 6, meaning: 'The path is not a git repository.' },

@@ -1,4 +1,5 @@
 import { createStories } from '../run/initial-state.ts';
+import { isIn, type StoryProgress } from '../run/progress.ts';
 import type { AnsweredQuestion } from '../run/questions.ts';
 import { isDone, omit, type RunState, type StoryState } from '../run/state.ts';
 import type { JournalEvent } from './events.ts';
@@ -81,11 +82,11 @@ export function markCancelled(story: StoryState, summary: string, at: string): S
  * Resets a story for a retry with all of its attempts; the last failure is kept as a hint for the next attempt. A story
  * that waits for an infrastructure retry keeps its current attempt.
  */
-function resetForRetry(story: StoryState): StoryState {
+function resetForRetry(story: StoryState, to: StoryProgress = 'pending'): StoryState {
   const isInterrupted = story.progress === 'in_progress' && story.waiting !== undefined;
   const open = omit(omitOpenWork(story), 'endedAt', 'failures', 'lastFailure', 'waiting', 'waitedMs', 'starts');
   const forgiven = story.attempts - story.conflicts - (isInterrupted ? 1 : 0);
-  const progress = isInterrupted ? 'in_progress' : 'pending';
+  const progress = isInterrupted ? 'in_progress' : to;
   const reset: StoryState = { ...open, progress, forgiven };
   return story.stopReason === 'USER_ABORT' ? omit(reset, 'stopReason', 'summary') : reset;
 }
@@ -128,7 +129,10 @@ function takeFeedback(story: StoryState, event: ControlEvent & { type: 'feedback
   return { ...open, ...kept, feedback: [...(story.feedback ?? []), given] };
 }
 
-/** Keeps landed stories, resets changed ones and skips removed ones; the order is that of the new PRD. */
+/**
+ * Keeps landed stories and skips removed ones; the order is that of the new PRD. What it has as done or left out is so. The
+ * others keep their state, which may be the work of a person, unless their text has changed.
+ */
 function replan(state: RunState, { by, prd, prdPath, changed }: ControlEvent & { type: 'run.replanned' }): RunState {
   const removed = new Map(state.stories.map((story) => [story.id, story]));
   const kept = createStories(prd, state.selected).map((story): StoryState => {
@@ -137,9 +141,10 @@ function replan(state: RunState, { by, prd, prdPath, changed }: ControlEvent & {
     if (known === undefined) return story;
     const updated = { ...known, title: story.title, dependsOn: story.dependsOn };
     if (isDone(known)) return updated;
-    if (story.progress !== 'pending') return { ...updated, progress: story.progress };
+    if (isDone(story) || isIn('out', story)) return { ...updated, progress: story.progress };
+    if (!changed.includes(story.id) && known.progress !== 'skipped') return updated;
     const asked = changed.includes(story.id) ? omit(updated, 'keptTests', 'kept') : updated;
-    return changed.includes(story.id) || known.progress === 'skipped' ? resetForRetry(asked) : asked;
+    return resetForRetry(asked, story.progress);
   });
   const skipped = [...removed.values()].map((story): StoryState =>
     isDone(story) ? story : { ...omitOpenWork(story), progress: 'skipped' },

@@ -9,7 +9,7 @@ import { changeNeed } from '../run/run-dependencies.ts';
 import { FINDINGS, omit, type NotedCommit, type RunState, type StoryState } from '../run/state.ts';
 import { applyControlEvent, markCancelled, reopenRun } from './control-events.ts';
 import { countedUsage, isMeteredAfter } from './counted-usage.ts';
-import type { HeldCommit, JournalEvent, Verdict } from './events.ts';
+import { JOURNAL_VERSION, type HeldCommit, type JournalEntry, type JournalEvent, type Verdict } from './events.ts';
 import {
   afterEnd,
   afterStart,
@@ -28,6 +28,14 @@ export function foldRun(events: Iterable<JournalEvent>): RunState | undefined {
   let state: RunState | undefined;
   for (const event of events) state = applyEvent(state, event);
   return state;
+}
+
+/** Returns the state as it would be after entries that are not in the journal. `at`: ISO 8601 */
+export function foldEntries(state: RunState, entries: readonly JournalEntry[], at = ''): RunState {
+  return entries.reduce(
+    (sum, entry) => applyEvent(sum, { v: JOURNAL_VERSION, seq: sum.seq + 1, at, ...entry }) ?? sum,
+    state,
+  );
 }
 
 /** Returns the state after one more event, without changing the given one. */

@@ -1,10 +1,10 @@
 import { HaloError } from '../failure/errors.ts';
-import { JOURNAL_VERSION, type JournalEntry } from '../journal/events.ts';
-import { applyEvent } from '../journal/fold-run.ts';
+import type { JournalEntry } from '../journal/events.ts';
+import { foldEntries } from '../journal/fold-run.ts';
 import { MAX_FEEDBACK_ROUNDS } from '../review/feedback.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { planNext } from './plan.ts';
-import { isIn, PROGRESS } from './progress.ts';
+import { hasTrait, isIn, PROGRESS } from './progress.ts';
 import { isQuestion } from './questions.ts';
 import { commitToReview, isReviewable, openFeedback } from './reviewed-story.ts';
 import { failedNeeds, needsText } from './run-dependencies.ts';
@@ -71,17 +71,22 @@ export function canReopen(
   );
 }
 
-/** Whether a retry restarts the story, or ends its wait. */
+/** Whether a retry of the run restarts the story, or ends its wait. */
 export function isRetryable(story: StoryState): boolean {
   const { progress, held, waiting } = story;
   if (progress === 'in_progress') return waiting !== undefined;
   if (progress === 'pending') return waiting?.model !== undefined;
-  return progress === 'cancelled' || (isIn('stuck', story) && held === undefined);
+  return hasTrait('retried', story) && held === undefined;
+}
+
+/** Whether a retry of the story itself does. */
+function isRetryableAlone(story: StoryState): boolean {
+  return isRetryable(story) || (isIn('stuck', story) && story.held === undefined);
 }
 
 /** Whether a story of an ended run is left to be done, by a retry of the run or of the story itself. */
 export function isOpenStory(story: StoryState): boolean {
-  return isUnfinished(story) || isRetryable(story);
+  return isUnfinished(story) || isRetryableAlone(story);
 }
 
 /** Ids of the stories that a retry starts again: one, or all that it can; and those that the end of the run interrupted. */
@@ -111,7 +116,7 @@ function hasOpenStory(run: RunState): Allowed {
 }
 
 function canRetryStory(run: RunState, story: StoryState): Allowed {
-  if (isRetryable(story)) return true;
+  if (isRetryableAlone(story)) return true;
   if (story.held !== undefined) return refused(`Story ${story.id} is waiting for approval.`, otherHint(run));
   const comesLater = story.progress === 'pending' && run.status === 'ended';
   const hint = comesLater
@@ -122,9 +127,8 @@ function canRetryStory(run: RunState, story: StoryState): Allowed {
 
 /** Whether a story starts after a decision: otherwise the run would end again immediately. */
 export function canContinueAfter(run: RunState, decision: JournalEntry): Allowed {
-  const after = applyEvent(run, { v: JOURNAL_VERSION, seq: run.seq + 1, at: '', ...decision });
-  const plan = after === undefined ? undefined : planNext(after);
-  if (plan?.kind !== 'end') return true;
+  const plan = planNext(foldEntries(run, [decision]));
+  if (plan.kind !== 'end') return true;
   return refused(`Nothing in run ${run.runId} can continue: ${plan.detail.replace(/\.$/, '')}.`, otherHint(run));
 }
 

@@ -10,9 +10,10 @@ export type StoryGroup = 'open' | 'done' | 'stuck' | 'out';
  * What else holds in a state. `starts`: the story starts when those that it needs are done; `asks`: of a stuck one, it
  * continues only after a person has acted, until then its run ends as NEEDS_HUMAN; `stops`: of a stuck one, the other stories
  * of the run do not start either, unless `run.on_failure` is `continue`; `undecided`: it may still land without a retry;
- * `begun`: the PRD shows it as in progress; `measured`: the metrics count it, even if no story is in it.
+ * `retried`: a retry of the run starts it again, and not only one of the story; `begun`: the PRD shows it as in progress;
+ * `measured`: the metrics count it, even if no story is in it.
  */
-type StoryTrait = 'starts' | 'asks' | 'stops' | 'undecided' | 'begun' | 'measured';
+type StoryTrait = 'starts' | 'asks' | 'stops' | 'retried' | 'undecided' | 'begun' | 'measured';
 
 interface ProgressRow {
   group: StoryGroup;
@@ -48,11 +49,11 @@ export const PROGRESS = {
   },
   failed: {
     ...{ group: 'stuck', mark: '✗', tone: 'bad', word: 'failed', says: 'has failed' },
-    ...{ issue: 'failed', is: ['stops', 'measured', 'begun'] },
+    ...{ issue: 'failed', is: ['stops', 'retried', 'measured', 'begun'] },
   },
   needs_human: {
     ...{ group: 'stuck', mark: '?', tone: 'warn', word: 'needs a human', says: 'needs a human' },
-    ...{ issue: 'failed', is: ['asks', 'stops', 'measured', 'undecided', 'begun'] },
+    ...{ issue: 'failed', is: ['asks', 'stops', 'retried', 'measured', 'undecided', 'begun'] },
   },
   /** Already done in the PRD. */
   done: {
@@ -67,7 +68,7 @@ export const PROGRESS = {
   /** Excluded by a user. */
   cancelled: {
     ...{ group: 'out', mark: '-', tone: 'warn', word: 'cancelled', says: 'is cancelled' },
-    ...{ issue: 'stopped', is: [] },
+    ...{ issue: 'stopped', is: ['retried'] },
   },
 } as const satisfies Record<string, ProgressRow>;
 

@@ -1,8 +1,7 @@
 import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { STOP_REASONS, type StopReason } from '../../core/failure/stop-reason.ts';
-import { JOURNAL_VERSION } from '../../core/journal/events.ts';
-import { applyEvent } from '../../core/journal/fold-run.ts';
+import { foldEntries } from '../../core/journal/fold-run.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import type { RunEnd } from '../../core/run/plan.ts';
 import { decisiveStory, type RunState } from '../../core/run/state.ts';
@@ -67,7 +66,7 @@ export async function emptyDebugBundle({ bundle }: RunPaths): Promise<void> {
 
 function endedAs(end: BundleFacts['end'], state: RunState): RunState {
   const at = new Date().toISOString();
-  return applyEvent(state, { v: JOURNAL_VERSION, seq: state.seq + 1, at, type: 'run.ended', ...end }) ?? state;
+  return foldEntries(state, [{ type: 'run.ended', ...end }], at);
 }
 
 async function summaryText(paths: RunPaths, state: RunState, facts: BundleFacts): Promise<string> {

@@ -1,6 +1,8 @@
 import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import { assertFilledIn } from '../../core/prd/prd-template.ts';
 import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
+import { foldEntries } from '../../core/journal/fold-run.ts';
+import type { JournalEntry } from '../../core/journal/events.ts';
 import type { ControlResult } from '../../core/run/control-result.ts';
 import type { RunState } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -65,15 +67,18 @@ export async function replanRun(
   const prdPath = given === undefined || given.path === '-' || given.remote ? undefined : given.path;
   const result = await store.transact(runId, async (state) => {
     const landed = await tryRecoverLanded(keeper, { state, config: run.config });
-    const isLanded = new Set(landed.map((entry) => 'story' in entry && entry.story));
-    const again = state.stories.filter((story) => isRetryable(story) && !isLanded.has(story.id)).map(({ id }) => id);
+    const replanned: JournalEntry[] = [
+      ...landed,
+      ...also,
+      { type: 'run.replanned', by, prd, prdPath: prdPath ?? state.prdPath, changed: changes.changed },
+    ];
+    // What has landed, or is done or left out in the new PRD, does not start again.
+    const again = foldEntries(state, replanned).stories.filter(isRetryable);
     return {
       entries: [
-        ...landed,
-        ...also,
-        { type: 'run.replanned', by, prd, prdPath: prdPath ?? state.prdPath, changed: changes.changed },
+        ...replanned,
         ...(state.paused === undefined ? [] : [{ type: 'run.resumed' as const, by }]),
-        ...(state.status === 'ended' ? [{ type: 'run.retried' as const, by, stories: again }] : []),
+        ...(state.status === 'ended' ? [{ type: 'run.retried' as const, by, stories: again.map(({ id }) => id) }] : []),
       ],
       result: {
         runId,

@@ -13,6 +13,7 @@ interface StoryFields {
   acceptanceCriteria?: string[];
   priority?: number;
   passes?: boolean;
+  skip?: boolean;
 }
 
 const prdWith = (stories: StoryFields[], more: object = {}) =>
@@ -89,6 +90,18 @@ describe('a run with the current PRD', () => {
     const { status, stories } = await run.store.readState(run.runId);
     expect(status).not.toBe('ended');
     expect(stories.map(({ progress }) => progress)).toEqual(['pending', 'pending']);
+  });
+
+  it.for<[string, Partial<StoryFields>]>([
+    ['done', { passes: true }],
+    ['left out', { skip: true }],
+  ])('does not retry a failed story that the PRD has as %s now', async ([, mark], { run }) => {
+    await run.append({ type: 'run.resumed', by: 'tess' }, ...failed('A'), ...failed('A', 2));
+    await run.append({ type: 'run.ended', stopReason: 'ATTEMPTS_EXHAUSTED', detail: 'A failed' });
+    writeFileSync(run.prdPath, prdWith([{ id: 'A', ...mark }, BEFORE[1]!]));
+    await replanRun(run.keeper, run.request, undefined);
+    const { stories } = await run.store.readState(run.runId);
+    expect(stories.map(({ progress }) => progress)).toEqual([mark.passes ? 'done' : 'skipped', 'pending']);
   });
 
   it('ends if nothing is left to do', async ({ run }) => {
