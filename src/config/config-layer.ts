@@ -1,3 +1,4 @@
+import { isRecord } from '../lib/guards.ts';
 import type { Setting } from './settings.ts';
 
 /** The settings of one source. */
@@ -18,7 +19,7 @@ export const KEY_SOURCES = ['key_env', 'key_file', 'key_command'] as const;
 export const PROVIDER_TABLES = ['model', 'providers.openai', 'providers.anthropic', 'providers.google'] as const;
 
 /**
- * Returns the last setting of each key. If a later layer sets one of the three sources of a provider key, the sources in
+ * Returns the last setting of each key; single fields of a table are added to it. If a later layer sets one of the three sources of a provider key, the sources in
  * earlier layers are dropped, and the further keys with them.
  */
 export function mergeSettings(layers: readonly ConfigLayer[]): Map<string, Setting> {
@@ -29,7 +30,13 @@ export function mergeSettings(layers: readonly ConfigLayer[]): Map<string, Setti
       if (settings.some(({ key }) => group.includes(key)))
         [...group, `${table}.keys`].forEach((key) => last.delete(key));
     }
-    for (const setting of settings) last.set(setting.key, setting);
+    for (const setting of settings) last.set(setting.key, withFieldsOf(last.get(setting.key), setting));
   }
   return last;
+}
+
+/** A setting that replaces the earlier one is returned itself: callers compare it with those of the layers. */
+function withFieldsOf(earlier: Setting | undefined, setting: Setting): Setting {
+  if (setting.partial !== true || !isRecord(earlier?.value) || !isRecord(setting.value)) return setting;
+  return { ...setting, value: { ...earlier.value, ...setting.value } };
 }

@@ -27,6 +27,17 @@ export function openMemberOf(name: string): { table: string; member: string } | 
   return { table, member: name.slice(table.length + 1).replace(/^(["'])(.*)\1$/, '$2') };
 }
 
+/** Splits the dotted name of a field of such a member, as in `rate."gpt-5.5".rph`. Unquoted, the field is the last part. */
+export function openFieldOf(
+  name: string,
+): { table: string; member: string; field: string; quoted: boolean } | undefined {
+  const table = OPEN_TABLES.find((open) => name.startsWith(`${open}.`));
+  const parts = /^(?:(["'])(.+)\1|(.+))\.([\w-]+)$/.exec(table === undefined ? '' : name.slice(table.length + 1));
+  if (table === undefined || parts === null) return undefined;
+  const [, quote, inQuotes, plain, field = ''] = parts;
+  return { table, member: inQuotes ?? plain ?? '', field, quoted: quote !== undefined };
+}
+
 /** True if a dotted name is a table of the configuration. */
 export function isTableName(name: string): boolean {
   return [...CONFIG_KEYS.keys()].some((key) => key.startsWith(`${name}.`));

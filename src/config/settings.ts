@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { truncate } from '../core/text/safe-text.ts';
-import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLES, openMemberOf } from './keys.ts';
+import { CONFIG_KEYS, describeUnknownKey, isTableName, OPEN_TABLES, openFieldOf, openMemberOf } from './keys.ts';
 import { isRecord } from '../lib/guards.ts';
 import { holdsPaths } from './schema/units.ts';
 
@@ -13,6 +13,8 @@ export interface Setting {
   value: unknown;
   /** For messages: a file with its line, a variable or an option. */
   origin: string;
+  /** `value` has only some fields of a member of an open table; those of earlier sources stay. */
+  partial?: true;
 }
 
 /** The origin of keys that no source sets. */
@@ -55,6 +57,18 @@ export function toSettings(key: string, value: unknown, source: SettingSource): 
   const name = open === undefined ? key : `${open.table}.${open.member}`;
   const isPath = known !== undefined && holdsPaths(known.schema);
   return [{ key: name, value: isPath ? toAbsolute(value, source.baseDir) : value, origin: source.originOf(key) }];
+}
+
+/** The setting of one field of a member of an open table, as in `rate."gpt-5.5".rph`; undefined for any other key. */
+export function toFieldSetting(key: string, value: unknown, source: SettingSource): Setting[] | undefined {
+  const name = openFieldOf(key);
+  const open = openMemberOf(key);
+  if (name === undefined || open === undefined || isTable(value)) return undefined;
+  // Members of some tables are texts, and have dots in their names.
+  const { schema } = CONFIG_KEYS.get(open.table) ?? {};
+  if (!name.quoted && findValueFault(schema, open.table, { [open.member]: value }) === undefined) return undefined;
+  const settings = toSettings(`${name.table}.${name.member}`, { [name.field]: value }, source);
+  return settings.map((setting) => ({ ...setting, partial: true }));
 }
 
 /** Returns `key: rule` for the first rule that a value violates. */

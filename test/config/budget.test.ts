@@ -128,6 +128,10 @@ describe('prices and rates', () => {
       prices: { 'a.b': { input: 1, output: 2 } },
       rate: { 'a.b': { rpm: 5 } },
     });
+    const more = ['model.name=a.b', 'rate."a.b".rph=50', 'rate.a.b.tpm=7'];
+    expect(resolve({ home: '[rate."a.b"]\nrpm = 5\nrph = 1', set: more }).config.rate).toEqual({
+      'a.b': { rpm: 5, rph: 50, tpm: 7 },
+    });
     expect(resolve({ env: { HALO_RATE: '{"gpt-5.5"={tpm=9, rph=100}}' } }).config.rate).toEqual({
       'gpt-5.5': { tpm: 9, rph: 100 },
     });
@@ -136,6 +140,8 @@ describe('prices and rates', () => {
   test('are refused with a hint if their names lack quotes', () => {
     expect(refusal({ home: '[prices.gpt-5.5]\ninput = 1\noutput = 2' })).toContain('a name with dots must be quoted');
     expect(refusal({ home: '[rate."m"]\nrpm = 0' })).toContain('rate.m.rpm: must be a whole number');
+    expect(refusal({ set: ['rate."m".rpm=0'] })).toContain('rate.m.rpm: must be a whole number');
+    expect(refusal({ set: ['rate."m".rpz=1'] })).toContain('rate.m');
     expect(refusal({ set: ['rate.m=5'] })).toContain('rate.m: must be a table, like { rpm = 60, rph = 1000 }');
     expect(refusal({ home: '[rate."m"]\nrph = 1.5' })).toContain('rate.m.rph: must be a whole number');
   });

@@ -50,7 +50,9 @@ export function describeImports(
   }
   if (config !== undefined && importConfig) {
     const { path, settings, requestsPerHour: limit, droppedTools, unread, unused } = config;
-    const own = [...config.own, ...(limit === undefined ? [] : [`rate.${JSON.stringify(model)}.rph = ${limit}`])];
+    const rate = (sessions: number) =>
+      `rate.${JSON.stringify(model)}.rph = ${sessions * REQUESTS_PER_SESSION} # ${sessions} sessions of ${REQUESTS_PER_SESSION} requests`;
+    const own = [...config.own, ...(limit === undefined ? [] : [rate(limit)])];
     lines.push(`${path}: ${listSome([...settings.keys()], MAX_LISTED) || 'no settings'}`);
     for (const line of own.slice(0, MAX_LISTED))
       lines.push(`${path}: only your own config.toml (HALO_HOME) may set ${line}`);
@@ -73,6 +75,8 @@ export function describeImports(
   return lines;
 }
 
+/** hank counts sessions, halo the requests to the model, of which a session sends many. */
+const REQUESTS_PER_SESSION = 50;
 const MAX_LISTED = 8;
 const MAX_KEYS = 12;
 

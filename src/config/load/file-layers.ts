@@ -5,7 +5,7 @@ import { truncate } from '../../core/text/safe-text.ts';
 import { findClosest } from '../../lib/text.ts';
 import { CONFIG_KEYS, holdsText, variableOf } from '../keys.ts';
 import type { ConfigFile } from './config-file.ts';
-import { toSettings, type Setting } from '../settings.ts';
+import { toFieldSetting, toSettings, type Setting } from '../settings.ts';
 import { indexTomlLines } from './toml-position.ts';
 import { isRecord } from '../../lib/guards.ts';
 import type { ConfigLayer } from '../config-layer.ts';
@@ -86,7 +86,8 @@ function readLiteral(
   { origin, cwd, problems }: { origin: string; cwd: string; problems: string[] },
 ): Setting[] {
   const value = parseLiteral(text, holdsText(key));
-  if (value !== undefined) return toSettings(key, value, { originOf: () => origin, baseDir: cwd, problems });
+  const source = { originOf: () => origin, baseDir: cwd, problems };
+  if (value !== undefined) return toFieldSetting(key, value, source) ?? toSettings(key, value, source);
   problems.push(`${origin}: ${key}: not valid TOML: ${truncate(text, 200)}`);
   return [];
 }

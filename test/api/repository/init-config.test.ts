@@ -201,7 +201,7 @@ describe('halo init in a repository of another tool', () => {
     for (const line of [
       '.hank/fix_plan.md: 2 open tasks, now the PRD main; the file is unchanged',
       '.hankrc: only your own config.toml (HALO_HOME) may set breaker.same_error = 9',
-      '.hankrc: only your own config.toml (HALO_HOME) may set rate."claude-sonnet-5-5".rph = 50',
+      '.hankrc: only your own config.toml (HALO_HOME) may set rate."claude-sonnet-5-5".rph = 2500 # 50 sessions of 50 requests',
       '.hankrc: not part of agents.claude.tools, which names whole tools: WebFetch, Bash(git log *), Bash(npm test, npm run *)',
       '.hankrc: not used by halo: PROJECT_NAME',
       '.hank/PROMPT.md: every prompt begins with it, as committed; remove what it says about the plan and HANK_STATUS',
@@ -214,7 +214,7 @@ describe('halo init in a repository of another tool', () => {
     const lines = [...(await run()).stdout.matchAll(/may set (.*)\n/g)].map(([, line]) => line);
     const own = newRepository({});
     writeFileSync(join(home, 'config.toml'), `agent = "claude"\n${lines.join('\n')}\n`);
-    expect(await configOf(own.root)).toMatchObject({ rate: { 'claude-sonnet-5-5': { rph: 50 } } });
+    expect(await configOf(own.root)).toMatchObject({ rate: { 'claude-sonnet-5-5': { rph: 50 * 50 } } });
   });
 
   test('uses nothing of a folder that git ignores, because prompts contain only what is committed', async () => {
