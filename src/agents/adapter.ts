@@ -82,6 +82,8 @@ export interface AgentAdapter {
   guidanceFiles: readonly string[];
   /** The program gets halo’s schema for its answer, so it answers in JSON, whatever the configuration says. */
   hasAnswerSchema?: true;
+  /** Prints the version of the program in halo's image; absent if it is not in there. */
+  versionCommand?: string;
   launch(intent: AgentIntent): AgentLaunch;
   /** Absent if the program has no such command. */
   describeBuild?: BuildDescription;

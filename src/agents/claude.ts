@@ -18,18 +18,19 @@ import {
 import { ANSWER_SCHEMA, isAnswer, PLAN_SCHEMA, TESTS_SCHEMA } from './answer.ts';
 import { readAgentOutcome, type ErrorMeaning } from './outcome.ts';
 
+const PROGRAM = '/opt/halo/agents/claude/claude';
+
 /** Claude Code, from version 2.1.330. */
 export const claude: AgentAdapter = {
   id: 'claude',
   title: 'Claude Code',
   guidanceFiles: ['CLAUDE.md', 'AGENTS.md'],
+  versionCommand: `${PROGRAM} --version`,
   hasAnswerSchema: true,
   launch: launchClaude,
   createReader: () => parseClaudeLine,
   outcome: readClaudeOutcome,
 };
-
-const PROGRAM = '/opt/halo/agents/claude/claude';
 
 /** Tools of a team: all of them work within the process of Claude Code and files of its home. */
 const TEAM_TOOLS = ['SendMessage', 'TaskCreate', 'TaskGet', 'TaskList', 'TaskUpdate'];

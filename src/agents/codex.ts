@@ -46,6 +46,7 @@ export const codex: AgentAdapter = {
   id: 'codex',
   title: 'Codex',
   guidanceFiles: [],
+  versionCommand: `${AGENT_DIR}/bin/codex --version`,
   hasAnswerSchema: true,
   launch: launchCodex,
   describeBuild: describeCodexBuild,

@@ -19,21 +19,22 @@ import { readAgentOutcome } from './outcome.ts';
 
 const TITLE = 'Gemini CLI';
 
+const FOLDER = '/opt/halo/agents/gemini';
+const NODE = '/opt/halo/agents/node/bin/node';
+const PROGRAM = `${FOLDER}/bundle/gemini.js`;
+
 /** Gemini CLI, from version 0.61. */
 export const gemini: AgentAdapter = {
   id: 'gemini',
   title: TITLE,
   // Its settings (docker/sandbox/gemini-settings.json) name them, so it reads them itself.
   guidanceFiles: [],
+  versionCommand: `${NODE} ${PROGRAM} --version`,
   launch: launchGemini,
   createReader: (expected) => withSignals(createGeminiReader(), expected),
   // After a refusal by the provider, the exit code is the HTTP status modulo 256: the error message is more reliable.
   outcome: (end) => readAgentOutcome(TITLE, end),
 };
-
-const FOLDER = '/opt/halo/agents/gemini';
-const NODE = '/opt/halo/agents/node/bin/node';
-const PROGRAM = `${FOLDER}/bundle/gemini.js`;
 
 /**
  * Starts `gemini` with the prompt on stdin. A settings file in the image overrides those of the repository, so its hooks,

@@ -18,18 +18,19 @@ import { readAgentOutcome } from './outcome.ts';
 
 const TITLE = 'opencode';
 
+const PROGRAM = '/opt/halo/agents/opencode/opencode';
+
 /** opencode, from version 1.18. */
 export const opencode: AgentAdapter = {
   id: 'opencode',
   title: TITLE,
   // opencode ignores the repository's settings and therefore its guidance: the prompt contains it.
   guidanceFiles: ['AGENTS.md'],
+  versionCommand: `${PROGRAM} --version`,
   launch: launchOpencode,
   createReader: (expected) => withSignals(parseOpencodeLine, expected),
   outcome: (end) => readAgentOutcome(TITLE, end),
 };
-
-const PROGRAM = '/opt/halo/agents/opencode/opencode';
 
 /** Starts `opencode run` with settings of halo's own and none of the repository's. Throws INTERNAL without a model route. */
 function launchOpencode(intent: AgentIntent): AgentLaunch {

@@ -63,8 +63,8 @@ export interface Services {
   serveApi(options: { operations: LocalOperations; listen: string }): Promise<Served>;
   /** Serves MCP over a pair of streams until the client closes its end. */
   serveMcp(streams: StdioStreams): Promise<void>;
-  /** Checks this machine. */
-  diagnose(): Promise<Finding[]>;
+  /** Checks this machine, with the agent and the keys of the repository of `folder`, if it is in one. */
+  diagnose(folder: string): Promise<Finding[]>;
   /** Runs setup and gates of a checkout on this machine, without a run. */
   check(query: CheckQuery): Promise<CheckedCommand[]>;
   initConfig(options: Pick<Init, 'folder' | 'force' | 'from' | 'choose'>): Promise<Initialised>;
@@ -221,9 +221,9 @@ export function composeServices(words: readonly string[]): Services {
         await local?.close();
       }
     },
-    async diagnose() {
+    async diagnose(folder) {
       const { diagnose } = await import('../api/doctor/diagnose.ts');
-      return diagnose(await readHost());
+      return diagnose(await readHost(), { folder });
     },
     async check(query) {
       const { checkRepository } = await import('../api/repository/check-repository.ts');

@@ -4,16 +4,20 @@ import { HaloError } from '../core/failure/errors.ts';
 import type { SandboxEngine } from './sandbox.ts';
 import { runOneOffSandbox } from './one-off-sandbox.ts';
 
-/** Returns the version of Codex in halo's image, e.g. `codex-cli 0.169.0`. Throws IMAGE_MISSING. */
-export async function readAgentVersion(engine: SandboxEngine): Promise<string> {
+/** Returns the version of an agent in halo's image, e.g. `codex-cli 0.169.0`. Throws IMAGE_MISSING. */
+export async function readAgentVersion(
+  engine: SandboxEngine,
+  { title, versionCommand }: { title: string; versionCommand: string },
+): Promise<string> {
   const { exit, text } = await runOneOffSandbox(engine, {
     purpose: 'doctor',
-    script: '/opt/halo/agents/codex/bin/codex --version',
+    script: versionCommand,
     workdir: '/tmp',
-    limits: { cpus: 1, memoryBytes: 512 * 1024 * 1024, pids: 32 },
+    limits: { cpus: 1, memoryBytes: 1024 ** 3, pids: 64 },
   });
-  if (exit.exitCode === 0) return text.trim();
-  throw new HaloError('IMAGE_MISSING', 'Codex does not start in halo-sandbox.', {
+  const version = text.trim();
+  if (exit.exitCode === 0) return /[a-z]/i.test(version) ? version : `${title} ${version}`;
+  throw new HaloError('IMAGE_MISSING', `${title} does not start in halo-sandbox.`, {
     hint: 'Rebuild the image with `halo image build --force`.',
   });
 }

@@ -1,6 +1,6 @@
 import { access, constants, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { KeySource } from '../../config/config.ts';
+import type { Config, KeySource } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
 import { readConfigFile } from '../../config/load/config-file.ts';
 import { resolveConfig } from '../../config/resolve.ts';
@@ -193,8 +193,7 @@ export async function checkCache(home: string): Promise<Finding> {
 }
 
 /** Checks that each key of the model of config.toml is there. Commands may ask the user: they are not run. */
-export async function checkKeys(home: string, env: Env): Promise<Finding[]> {
-  const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), env, cwd: home });
+export async function checkKeys(config: Pick<Config, 'model'>, env: Env): Promise<Finding[]> {
   const sources = [config.model, ...config.model.keys];
   return Promise.all(
     sources.map(async (source, position) => {

@@ -16,6 +16,9 @@ import { sandboxImageStatus } from '../../sandbox/docker/image/image.ts';
 import { readAgentVersion } from '../../sandbox/probe-agent.ts';
 import type { EngineInfo, SandboxEngine } from '../../sandbox/sandbox.ts';
 import { openBreakerStore } from '../../store/breaker-files.ts';
+import { readConfig } from '../repository/repo-config.ts';
+import { agentAdapter } from '../../agents/registry.ts';
+import type { AgentId } from '../../core/agent.ts';
 import { connectHostRedis } from '../../worker/recovery/find-redis.ts';
 import {
   checkCache,
@@ -32,11 +35,19 @@ import { foldSame, type Finding } from './doctor-finding.ts';
 
 type DoctorCheck = () => Promise<Finding | Finding[]>;
 
-/**
- * Checks everything that a run on this machine needs, without the checks that `skipped` names. A check that fails to run is
- * also a finding.
- */
-export async function diagnose(host: Host, skipped: readonly string[] = []): Promise<Finding[]> {
+interface DiagnoseOptions {
+  /** Agent and keys are those of its repository, if it is in one; default: those of the machine. */
+  folder?: string;
+  /** The names of checks to leave out. */
+  skipped?: readonly string[];
+}
+
+/** Checks everything that a run on this machine needs. A check that fails to run is also a finding. */
+export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOptions = {}): Promise<Finding[]> {
+  const configOf = async () => {
+    const { config } = await readConfig({ host, folder: folder ?? host.home, profile: undefined, set: [] });
+    return config;
+  };
   const engine = openDockerEngine();
   const checks: [name: string, check: DoctorCheck][] = [
     ['node', () => Promise.resolve(checkNode())],
@@ -44,9 +55,9 @@ export async function diagnose(host: Host, skipped: readonly string[] = []): Pro
     ['docker', () => checkDocker(engine)],
     ['image', checkImage],
     ['sandbox', () => checkSandbox(engine, host.home)],
-    ['agent', () => checkAgent(engine)],
+    ['agent', async () => checkAgent(engine, (await configOf()).agent)],
     ['redis', () => checkQueue(host)],
-    ['model key', () => checkKeys(host.home, processEnv())],
+    ['model key', async () => checkKeys(await configOf(), processEnv())],
     ['forge', () => checkForges(host.home, processEnv())],
     ['reports', () => checkReports(host.home, processEnv())],
     ['notify', () => checkEndpoints(host.home)],
@@ -121,8 +132,12 @@ async function checkImage(): Promise<Finding> {
   }
 }
 
-async function checkAgent(engine: SandboxEngine): Promise<Finding> {
-  return { name: 'agent', ok: 'ok', says: `${await readAgentVersion(engine)} in halo-sandbox` };
+async function checkAgent(engine: SandboxEngine, agent: AgentId): Promise<Finding> {
+  const { title, versionCommand } = agentAdapter(agent);
+  if (versionCommand === undefined)
+    return { name: 'agent', ok: 'ok', says: `${title}, which is started as agents.${agent}.run says; not tried here` };
+  const version = await readAgentVersion(engine, { title, versionCommand });
+  return { name: 'agent', ok: 'ok', says: `${version} in halo-sandbox` };
 }
 
 /** Checks the Redis server, and the queue for foreign jobs. Throws REDIS_UNAVAILABLE. */
@@ -225,7 +240,7 @@ export async function diagnoseCheaply(host: Host): Promise<Diagnosis> {
   const known = latest.get(host.home);
   if (known !== undefined && performance.now() < known.until) return known.diagnosis;
   const at = new Date().toISOString();
-  const diagnosis = diagnose(host, COSTLY).then((findings) => ({ at, findings, skipped: COSTLY }));
+  const diagnosis = diagnose(host, { skipped: COSTLY }).then((findings) => ({ at, findings, skipped: COSTLY }));
   latest.set(host.home, { until: performance.now() + MAX_AGE_MS, diagnosis });
   return diagnosis;
 }

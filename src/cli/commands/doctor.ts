@@ -7,7 +7,7 @@ import type { Cli, Define } from '../cli.ts';
 export const define: Define = (command, cli) => {
   command
     .description(
-      'Checks this machine for everything that halo needs (Docker, its limits, Redis, git, the image, the agent, disk space) and suggests a fix for each problem.',
+      'Checks this machine for everything that halo needs (Docker, its limits, Redis, git, the image, the agent, disk space) and suggests a fix for each problem. In a repository, agent and model key are those of its configuration.',
     )
     .option('--json', 'print the findings as JSON')
     .addHelpText('after', HELP)
@@ -31,7 +31,7 @@ const MARKS: Record<Finding['ok'], { mark: string; tone: Tone }> = {
 };
 
 async function examine(flags: { json?: true }, cli: Cli): Promise<void> {
-  const findings = await cli.services.diagnose();
+  const findings = await cli.services.diagnose(cli.cwd);
   if (findings.some((finding) => finding.ok === 'fail')) cli.exitCode = exitCodeOf('MISSING_DEPENDENCY');
   if (flags.json) return cli.printJson(findings.map(({ fix, ...finding }) => ({ ...finding, mend: fix })));
   const width = Math.max(0, ...findings.map((finding) => finding.name.length));

@@ -1,7 +1,7 @@
 import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { checkSandbox, checkSnapshots } from '../../../src/api/doctor/checks.ts';
 import { checkQueue, diagnose, judgeOpenFiles } from '../../../src/api/doctor/diagnose.ts';
 import { foldSame } from '../../../src/api/doctor/doctor-finding.ts';
@@ -13,6 +13,7 @@ import { probeCachePath } from '../../../src/sandbox/probe-cache.ts';
 import type { EngineInfo, SandboxEngine } from '../../../src/sandbox/sandbox.ts';
 import { openBreakerStore } from '../../../src/store/breaker-files.ts';
 import { SnapshotFiles } from '../../../src/store/snapshot-files.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hostOf } from '../../support/halo/host.ts';
 
@@ -31,6 +32,20 @@ it('shows each guarantee of a sandbox and how disk usage is limited', async () =
   for (const name of ['capabilities', 'system calls', 'network', 'memory', 'processes', 'cpu', 'disk', 'channel']) {
     expect(names).toContain(`sandbox: ${name}`);
   }
+});
+
+it.each([
+  ['agent = "claude"', /Claude Code.* in halo-sandbox$/, 'ANTHROPIC_API_KEY is not set'],
+  ['agent = "gemini"', /Gemini CLI [\d.]+ in halo-sandbox$/, 'GEMINI_API_KEY is not set'],
+  ['agent = "opencode"', /opencode [\d.]+ in halo-sandbox$/, 'ANTHROPIC_API_KEY is not set'],
+])('checks agent and key of the repository in which it is called: %s', async (line, agent, key) => {
+  const { root } = newRepository({ 'halo.toml': `${line}\n` });
+  const skipped = ['docker', 'image', 'sandbox', 'redis', 'snapshots', 'disk'];
+  vi.stubEnv('ANTHROPIC_API_KEY', undefined).stubEnv('GEMINI_API_KEY', undefined).stubEnv('OPENAI_API_KEY', undefined);
+  const found = await diagnose(hostOf(tempDir('halo-doctor')), { folder: root, skipped });
+  const saysOf = (name: string) => found.find((finding) => finding.name === name)?.says;
+  expect(saysOf('agent')).toMatch(agent);
+  expect(saysOf('model key')).toBe(key);
 });
 
 it('shows how workspaces begin with snapshots, and how large they are', async () => {
