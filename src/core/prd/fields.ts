@@ -21,7 +21,7 @@ interface TextField extends Field {
   limit: number;
   /** What is left of a text over the limit. */
   keeps: 'start' | 'end';
-  /** Its name in prompts and on screens. */
+  /** Its name in prompts, on screens and in new Markdown files: one of its labels. */
   title: string;
 }
 

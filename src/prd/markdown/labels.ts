@@ -1,3 +1,4 @@
+import { FIELD_LABELS, FIELDS } from '../../core/prd/fields.ts';
 import type { Line } from './outline.ts';
 
 /** `**Name:** value` at the beginning of a line. */
@@ -7,9 +8,7 @@ export interface Label {
 }
 
 /** Known label names, normalised; they are labels even without emphasis. */
-const KNOWN =
-  'status|state|priority|tests first|depends on|depends|dependencies|deps|blocked by|requires|needs|prerequisites|' +
-  'acceptance criteria|acceptance tests?|acceptance|criteria|definition of done|done when|description|notes|user story';
+const KNOWN = FIELD_LABELS.join('|');
 
 const SIGNED = [
   /^(\*{1,3})([^*\n]{1,80}?)(:?)\1\s?(:?)(?:\s+(.*))?$/,
@@ -46,7 +45,7 @@ export function formOf(name: string): string {
 
 /** True if a name introduces acceptance criteria. */
 export function isCriteriaName(name: string): boolean {
-  return /^[\d ]{0,9}(?:acceptance(?: criteria| tests?)?|criteria|definition of done|done when)$/.test(formOf(name));
+  return FIELDS.acceptance.labels.includes(formOf(name).replace(/^[\d ]{1,9}/, ''));
 }
 
 /** True for `Acceptance Criteria:` as a heading or a label, bold or not, with or without text after it. */

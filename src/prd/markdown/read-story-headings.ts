@@ -1,3 +1,4 @@
+import { FIELDS, TEXT_FIELD_NAMES, TEXT_FIELDS, type StoryTexts } from '../../core/prd/fields.ts';
 import type { StoryStatus } from '../../core/prd/prd.ts';
 import { defined } from '../../lib/guards.ts';
 import { oneLine } from '../../lib/text.ts';
@@ -68,7 +69,7 @@ function toDraft(part: Part, diagnostics: Diagnostics): Omit<DraftStory, 'mark'>
     acceptance,
     priority,
     status: readStatus(part, id, diagnostics),
-    notes: parts.notes,
+    ...parts.texts,
     dependsOn: [],
     extra: { ...defined({ group }), ...Object.fromEntries(parts.extra) },
     at,
@@ -173,7 +174,7 @@ interface StoryParts {
   /** Checkboxes that are not criteria. */
   otherBoxes: Line[];
   description: string;
-  notes: string;
+  texts: StoryTexts;
   status: { value: string; line: Line } | undefined;
   priority: string | undefined;
   references: DependencyReference[];
@@ -200,7 +201,7 @@ function splitStory(lines: Line[]): StoryParts {
     boxes: [],
     otherBoxes: [],
     description: '',
-    notes: '',
+    texts: { notes: '' },
     status: undefined,
     priority: undefined,
     references: [],
@@ -269,8 +270,9 @@ function readBlock(block: Block, parts: StoryParts): void {
   if (label !== undefined && isCriteriaName(label)) return readCriteria(block, parts);
   for (const each of lines) if (each.box !== undefined) parts.otherBoxes.push(each);
   const text = textOfBlock(block);
-  if (['description', 'user story'].includes(name)) parts.description = join(parts.description, text);
-  else if (name === 'notes') parts.notes = join(parts.notes, text);
+  const field = TEXT_FIELD_NAMES.find((each) => TEXT_FIELDS[each].labels.includes(name));
+  if (FIELDS.description.labels.includes(name)) parts.description = join(parts.description, text);
+  else if (field !== undefined) parts.texts[field] = join(parts.texts[field] ?? '', text);
   else if ((name === 'status' || name === 'state') && parts.status === undefined && line !== undefined) {
     parts.status = { value, line };
     parts.description = join(parts.description, textOfLines(lines));

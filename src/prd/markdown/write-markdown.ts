@@ -1,3 +1,4 @@
+import { TEXT_FIELD_NAMES, TEXT_FIELDS } from '../../core/prd/fields.ts';
 import type { ContextText, Story } from '../../core/prd/prd.ts';
 import { toDetails } from '../../core/prd/story-details.ts';
 import { sortStories } from '../../core/run/story-order.ts';
@@ -126,7 +127,10 @@ function writeHeading(story: Story, name: (id: string) => string): string[] {
     ...(priority === undefined ? [] : [`**Priority:** ${priority}`]),
     ...(dependsOn.length === 0 ? [] : [`**Depends on:** ${dependsOn.map(name).join(', ')}`]),
     ...(first === '' ? [] : [`**Description:** ${first}`, ...rest]),
-    ...(story.notes === '' ? [] : [`**Notes:** ${story.notes.replaceAll('\n', ' ')}`]),
+    ...TEXT_FIELD_NAMES.flatMap((each) => {
+      const text = story[each] ?? '';
+      return text === '' ? [] : [`**${TEXT_FIELDS[each].title}:** ${text.replaceAll('\n', ' ')}`];
+    }),
     ...writeExtra(story),
     '',
     '**Acceptance Criteria:**',
