@@ -1,4 +1,5 @@
 import { HaloError } from '../../core/failure/errors.ts';
+import type { ExplainedLine } from '../../prd/explain-prd.ts';
 import type { Dialect } from '../../prd/dialect.ts';
 import type { Prd, PrdFile, Story } from '../../core/prd/prd.ts';
 import { storyText } from '../../core/prd/story-text.ts';
@@ -34,6 +35,7 @@ export const define: Define = (command, cli) => {
       'the PRD file, the name of a PRD, or - for stdin (default: the only named PRD, else the PRD that halo run would use)',
     )
     .option('--as <dialect>', 'read it as this dialect; daedalus and swanson also apply all rules of that tool')
+    .option('--explain', 'show for each line of the file what it became, such as a title, a criterion or context')
     .option('-c, --config <key=value>', 'override one setting, e.g. -c prd.criteria=required (repeatable)', collect);
   addSourceOptions(validating)
     .option('--json', 'print the PRD as halo sees it, as JSON')
@@ -62,6 +64,7 @@ export const define: Define = (command, cli) => {
 
 interface ValidateFlags extends SourceFlags {
   as?: string;
+  explain?: true;
   config?: string[];
   json?: true;
 }
@@ -83,6 +86,7 @@ Examples:
   halo prd validate prd.json -c prd.criteria=required
   halo prd validate --source github --label halo
   halo prd validate tasks.md --json | jq '.stories[].title'
+  halo prd validate tasks.md --explain
 
 Exit codes:
   0 valid    3 no issue is left    6 not valid
@@ -130,9 +134,30 @@ async function validate(wanted: string | undefined, flags: ValidateFlags, cli: C
     { prd: { path, bytes }, repo: '.', flags: defined({ config: flags.config }) },
     cli,
   );
-  if (flags.json) return cli.printJson({ ...prd, ...defined({ estimate }) });
+  const lines = flags.explain ? await explain({ path, bytes }, flags.as) : undefined;
+  if (flags.json) return cli.printJson({ ...prd, ...defined({ estimate, lines }) });
+  if (lines !== undefined) return cli.print(...lineTable(lines, cli), ...describeWarnings(prd, cli));
   await cli.print(...summarizePrd(prd), '', ...storyTable(prd.stories, cli), ...describeWarnings(prd, cli));
   if (estimate !== undefined) await cli.print('', estimateLine(estimate));
+}
+
+async function explain({ path, bytes }: PrdFile, as: string | undefined): Promise<ExplainedLine[]> {
+  const [{ explainPrd }, { parseDialectId }] = await Promise.all([
+    import('../../prd/explain-prd.ts'),
+    import('../../prd/dialect-registry.ts'),
+  ]);
+  return explainPrd(bytes, path, as === undefined ? undefined : parseDialectId(as));
+}
+
+function lineTable(lines: readonly ExplainedLine[], cli: Cli): string[] {
+  const heading = ['LINE', 'STORY', 'IS', 'TEXT'].map((text) => ({ text }));
+  const rows = lines.map(({ line, story, became, text }) => [
+    { text: String(line) },
+    { text: story === undefined ? '-' : safeLine(story, 30), tone: 'strong' as Tone },
+    { text: safeLine(became, 60), tone: (became.startsWith('not read') ? 'warn' : 'plain') as Tone },
+    { text: safeLine(text) },
+  ]);
+  return table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) });
 }
 
 /** The issues of a project as a PRD; says which ones a run would leave out. */

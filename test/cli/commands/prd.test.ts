@@ -73,6 +73,22 @@ describe('halo prd validate', () => {
     ]);
   });
 
+  it('explains the lines of the file', async () => {
+    const { code, stdout } = await halo(['prd', 'validate', '-', '--explain'], '# Shop\n\n- [ ] one\n  - it holds\n');
+    expect(code).toBe(0);
+    expect(stdout.split('\n').slice(0, 4)).toEqual([
+      'LINE  STORY  IS                   TEXT',
+      '1     -      name of the project  # Shop',
+      '3     one    title                - [ ] one',
+      '4     one    criterion            - it holds',
+    ]);
+    const { stdout: json } = await halo(['prd', 'validate', '-', '--explain', '--json'], '- [ ] one\n');
+    expect(JSON.parse(json)).toMatchObject({
+      dialect: 'markdown-checkbox',
+      lines: [{ line: 1, story: 'one', became: 'title', text: '- [ ] one' }],
+    });
+  });
+
   it('prints the PRD as JSON', async () => {
     const { stdout } = await halo(['prd', 'validate', '-', '--json'], '- [ ] one\n');
     expect(JSON.parse(stdout)).toMatchObject({ dialect: 'markdown-checkbox', stories: [{ id: 'one' }] });

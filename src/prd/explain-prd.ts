@@ -1,0 +1,272 @@
+import { FIELDS, TEXT_FIELD_NAMES, TEXT_FIELDS } from '../core/prd/fields.ts';
+import { leafTexts } from '../core/prd/story-details.ts';
+import { listSome } from '../lib/text.ts';
+import type { DialectId } from './dialect-registry.ts';
+import type { ContextEntry, DraftStory } from './dialect.ts';
+import type { JsonValue } from './json/json-positions.ts';
+import { lineFinder, PositionedValue } from './json/json-positions.ts';
+import { canonicalKey } from './json/object-reader.ts';
+import type { MarkdownDocument } from './markdown/blocks.ts';
+import { readLabels } from './markdown/labels.ts';
+import type { Line } from './markdown/outline.ts';
+import { readPrdFile, type ReadPrd } from './parse-prd.ts';
+
+/** What a line of a PRD became. */
+export interface ExplainedLine {
+  /** Counts from 1. */
+  line: number;
+  /** The id of the story that has it; absent: it is not of one story. */
+  story?: string;
+  /** Such as `title`, `criterion`, `context "Goals"` or `not read`. */
+  became: string;
+  text: string;
+}
+
+/** What each line of a PRD became, without blank lines and lines of brackets. Throws PRD_INVALID. */
+export function explainPrd(bytes: Uint8Array, path: string, as?: DialectId): ExplainedLine[] {
+  const read = readPrdFile(bytes, path, { as });
+  const lines = read.document.text.split('\n').map((text) => text.trim());
+  const found =
+    read.document.format === 'json' ? explainTree(read, read.document.json) : explainMarkdown(read, read.document);
+  return [...found].sort(([a], [b]) => a - b).map(([line, what]) => ({ line, ...what, text: lines[line - 1] ?? '' }));
+}
+
+type Meaning = Omit<ExplainedLine, 'line' | 'text'>;
+
+/** The values that begin on a line say what the line is; one without any belongs to the value before. */
+function explainTree({ document, draft }: ReadPrd, root: JsonValue): Map<number, Meaning> {
+  const lineOf = lineFinder(document.text);
+  const storyAt = new Map<JsonValue, DraftStory>(
+    draft.stories.flatMap((story) => ('at' in story.mark ? [[story.mark.at, story] as const] : [])),
+  );
+  const outer = new Set([...storyAt.keys()].flatMap(ancestorsOf));
+  const starts = new Map<number, Meaning[]>();
+  const rest = new Map<number, Meaning>();
+  const note = (from: number, end: number, meaning: Meaning) => {
+    const [first, last] = [lineOf(from), lineOf(Math.max(from, end - 1))];
+    const there = starts.get(first);
+    if (there === undefined) starts.set(first, [meaning]);
+    else if (there.length < MAX_MEANINGS) there.push(meaning);
+    for (let line = first + 1; line <= last; line++) rest.set(line, meaning);
+  };
+  const visit = (value: JsonValue, meaning: Meaning): void => {
+    const story = storyAt.get(value);
+    const from = value.keyOffset ?? value.offset;
+    if (story?.mark.kind === 'word') note(from, value.end, { story: story.id, became: 'title and progress' });
+    else if (story !== undefined) {
+      for (const [key, member] of value.members)
+        visit(member, { story: story.id, became: meaningOfKey(key, member, story) });
+    } else if (outer.has(value)) {
+      for (const item of value.items) visit(item, { became: 'not read' });
+      for (const [key, member] of value.members) visit(member, { became: outerKey(key, member, draft) });
+    } else if (value.kind === 'array' || value.kind === 'object') {
+      note(from, from + 1, meaning);
+      for (const item of [...value.items, ...value.members.values()]) visit(item, itemOf(meaning));
+    } else note(from, value.end, meaning);
+  };
+  visit(root, { became: 'not read' });
+  const found = new Map(rest);
+  for (const [line, meanings] of starts) found.set(line, joinMeanings(meanings));
+  return found;
+}
+
+const MAX_MEANINGS = 50;
+
+function ancestorsOf(value: JsonValue): JsonValue[] {
+  const around: JsonValue[] = [];
+  for (let at = parentOf(value); at !== undefined; at = parentOf(at)) around.push(at);
+  return around;
+}
+
+function parentOf(value: JsonValue): JsonValue | undefined {
+  return value instanceof PositionedValue ? value.parent?.value : undefined;
+}
+
+/** One meaning for a line with several values. */
+function joinMeanings(meanings: readonly Meaning[]): Meaning {
+  const stories = [...new Set(meanings.flatMap(({ story }) => story ?? []))];
+  const names = [...new Set(meanings.map(({ became }) => became))];
+  if (stories.length > 1) return { became: `stories ${listSome(stories, 5)}` };
+  return { ...(stories[0] === undefined ? {} : { story: stories[0] }), became: names.join(', ') };
+}
+
+function itemOf(meaning: Meaning): Meaning {
+  return meaning.became === 'criteria' ? { ...meaning, became: 'criterion' } : meaning;
+}
+
+/** The names of fields that have other names in the table. */
+const NAMES: Record<string, string> = {
+  acceptance: 'criteria',
+  dependsOn: 'dependencies',
+  looseNeeds: 'dependencies, if they are stories; and a field for the agent',
+  details: 'description',
+  userStory: 'description',
+  flag: 'progress',
+  booleanFlag: 'progress',
+  status: 'progress',
+  started: 'progress',
+  skip: 'progress',
+  supersededBy: 'progress',
+};
+
+function meaningOfKey(key: string, member: JsonValue, story: DraftStory): string {
+  const { value } = member;
+  if (value === story.title && value !== story.id) return 'title';
+  const known = canonicalKey(key);
+  const [field] = Object.entries(FIELDS).find(([, { keys }]) => keys.includes(known)) ?? [];
+  if (field === 'looseNeeds') return NAMES.looseNeeds ?? '';
+  const isUsed =
+    field === 'acceptance' && leafTexts(value).some((text) => story.acceptance.some((each) => each.includes(text)));
+  if (isUsed || (field !== undefined && !Object.hasOwn(story.extra, key))) return NAMES[field] ?? field;
+  return Object.hasOwn(story.extra, key) ? `field "${key}" for the agent` : 'not read';
+}
+
+/** What a key outside of the stories is: a part of the context, or not read. */
+function outerKey(key: string, value: JsonValue, { about, project, description }: ReadPrd['draft']): string {
+  const text = typeof value.value === 'string' ? value.value.trim() : '';
+  if (text !== '' && text === project) return 'name of the project';
+  if (text !== '' && description.includes(text)) return 'description of the project';
+  if (about.some(({ label, stories }) => label === key && stories === undefined)) return `context "${key}"`;
+  const entry = about.find((each) => leafTexts(value.value).some((leaf) => containsText(each, leaf)));
+  if (entry !== undefined) return `context "${entry.label}"`;
+  const isGroup = about.some(({ label }) => label === text && text !== '');
+  return isGroup ? 'name of a group' : 'not read';
+}
+
+function containsText({ value }: ContextEntry, text: string): boolean {
+  return leafTexts(value).some((each) => each.includes(text));
+}
+
+/** Compares each line with what was read, so that nothing is claimed that the stories do not have. */
+function explainMarkdown(read: ReadPrd, document: MarkdownDocument): Map<number, Meaning> {
+  const { draft, prd } = read;
+  const found = new Map<number, Meaning>();
+  const texts = new Map(draft.stories.map((story) => [story, textsOf(story)] as const));
+  const inOrder = [...draft.stories].sort((a, b) => a.at.offset - b.at.offset);
+  const first = document.lines[0]?.number ?? 1;
+  const front = frontOf(read, inOrder);
+  const ofFile = fileTexts(draft);
+  for (let line = 2; line < first - 1; line++) {
+    const meaning = front === undefined ? { became: 'context "front matter"' } : front.get(line);
+    if (meaning !== undefined) found.set(line, meaning);
+  }
+  let next = 0;
+  let owner: DraftStory | undefined = front === undefined ? undefined : inOrder.length === 1 ? inOrder[0] : undefined;
+  for (const line of document.lines) {
+    while (front === undefined && (inOrder[next]?.at.offset ?? Infinity) <= line.end) owner = inOrder[next++];
+    if (line.kind === 'blank') {
+      const end = document.text.indexOf('\n', line.offset);
+      const original = document.text.slice(line.offset, end < 0 ? undefined : end).trim();
+      if (/^<!--|-->$/.test(original)) found.set(line.number, { became: 'not read: a comment' });
+      continue;
+    }
+    const ofOwner = owner === undefined ? undefined : ofStory(line, owner, texts.get(owner));
+    const meaning = ofOwner ?? ofFile(line) ?? ofOthers(line, inOrder, texts);
+    found.set(line.number, meaning ?? { became: whyNot(line, prd.warnings) });
+  }
+  return found;
+}
+
+/** The values of the front matter, if stories are in it. */
+function frontOf(read: ReadPrd, [first]: DraftStory[]): Map<number, Meaning> | undefined {
+  if (first?.mark.kind !== 'json') return undefined;
+  return explainTree(read, ancestorsOf(first.mark.at).at(-1) ?? first.mark.at);
+}
+
+interface StoryTexts {
+  criteria: string[];
+  /** Name of a part and its text. */
+  parts: [name: string, text: string][];
+}
+
+function textsOf(story: DraftStory): StoryTexts {
+  const named = TEXT_FIELD_NAMES.map((name): [string, string] => [
+    TEXT_FIELDS[name].title.toLowerCase(),
+    story[name] ?? '',
+  ]);
+  const more = Object.entries(story.extra).map(([key, value]): [string, string] => [
+    `field "${key}" for the agent`,
+    leafTexts(value).join('\n'),
+  ]);
+  return {
+    criteria: story.acceptance.map(bare),
+    parts: [['description', story.description] as [string, string], ...named, ...more].map(([name, text]) => [
+      name,
+      bare(text),
+    ]),
+  };
+}
+
+function ofStory(line: Line, story: DraftStory, texts: StoryTexts | undefined): Meaning | undefined {
+  const { id, at, mark, title } = story;
+  const isHere = (offset: number) => offset >= line.offset && offset <= line.end;
+  if (isHere(at.offset)) return { story: id, became: 'title' };
+  if (mark.kind === 'boxes' && mark.word !== undefined && isHere(mark.word.from))
+    return { story: id, became: 'progress' };
+  const text = bare(line.text);
+  if (text === '') return undefined;
+  const labels = readLabels(line).map(({ name }) => name.toLowerCase());
+  const isLabel = (names: readonly string[]) => labels.some((name) => names.includes(name));
+  if (isLabel([...FIELDS.dependsOn.labels, ...FIELDS.looseNeeds.labels])) return { story: id, became: 'dependencies' };
+  if (isLabel(FIELDS.priority.labels)) return { story: id, became: 'priority' };
+  if (texts?.criteria.some((each) => each.includes(text) || (text.length > 3 && text.endsWith(each) && each !== '')))
+    return { story: id, became: 'criterion' };
+  const values = [text, ...readLabels(line).map(({ value }) => bare(value))].filter((each) => each !== '');
+  const names = [...labels, text.toLowerCase()].map((name) => `field "${name}" for the agent`);
+  const part = texts?.parts.find(
+    ([name, all]) => values.some((each) => all.includes(each)) || names.includes(name.toLowerCase()),
+  );
+  if (part !== undefined) return { story: id, became: part[0] };
+  if (isLabel(FIELDS.acceptance.labels) || FIELDS.acceptance.labels.includes(text.toLowerCase().replace(/:$/, '')))
+    return { story: id, became: 'heading of the criteria' };
+  return bare(title).includes(text) ? { story: id, became: 'title' } : undefined;
+}
+
+/** What a line is to the whole file. */
+function fileTexts({ project, description, about, stories }: ReadPrd['draft']): (line: Line) => Meaning | undefined {
+  const name = bare(project);
+  const described = bare(description);
+  const context = about.map(({ label, value }) => ({
+    label,
+    parts: label.split(' › ').map(bare),
+    text: leafTexts(value).map(bare).join('\n'),
+  }));
+  const groups = stories.flatMap(({ extra }) => (typeof extra.group === 'string' ? [bare(extra.group)] : []));
+  return (line) => {
+    const text = bare(line.text);
+    if (text === '') return undefined;
+    if (line.kind === 'heading') {
+      if (name !== '' && text.includes(name)) return { became: 'name of the project' };
+      const label = context.find(({ parts }) => parts.includes(text))?.label;
+      if (label !== undefined) return { became: `heading of the context "${label}"` };
+      const inside = groups.filter((group) => group.includes(text)).length;
+      return inside === 0 ? undefined : { became: `group of ${inside} ${inside === 1 ? 'story' : 'stories'}` };
+    }
+    if (described.includes(text)) return { became: 'description of the project' };
+    const entry = context.find((each) => each.text.includes(text));
+    return entry === undefined ? undefined : { became: `context "${entry.label}"` };
+  };
+}
+
+function ofOthers(line: Line, stories: DraftStory[], texts: ReadonlyMap<DraftStory, StoryTexts>): Meaning | undefined {
+  const other = stories.find((story) => texts.get(story)?.criteria.includes(bare(line.text)) === true);
+  return other === undefined ? undefined : { story: other.id, became: 'criterion' };
+}
+
+/** The note that names the line. */
+function whyNot({ number, kind }: Line, warnings: readonly string[]): string {
+  const numbers = (text: string) =>
+    [...text.matchAll(/\blines? ([\d, ]+)/g)].flatMap(([, list = '']) => list.split(/[, ]+/));
+  const note = warnings.find((text) => numbers(text).includes(String(number)));
+  if (note !== undefined) return `not read: ${note.replace(/: line [\d, ]+.*$/, '')}`;
+  return kind === 'heading' ? 'heading only' : 'not read';
+}
+
+/** A text without marks of emphasis, numbers of criteria and repeated spaces. */
+function bare(text: string): string {
+  return text
+    .replace(/[*_`~]/g, '')
+    .replace(/^\[[^\]]{1,24}\]\s+/, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
