@@ -4,6 +4,7 @@ import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { forgetBase, mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
+import { locateGit } from '../../git/process/git.ts';
 import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { ignore, mapConcurrent } from '../../lib/async.ts';
 import { createFolders } from '../../lib/fs.ts';
@@ -56,11 +57,12 @@ async function submitMembers(
   { members, options }: CheckedBatch,
   announce: (submitted: Submitted[]) => Promise<void>,
 ): Promise<Submitted[]> {
+  const opening = openBesides(context);
   const after = await findRuns(context, options.after ?? []);
   const inspected = await mapConcurrent(members, MAX_CONCURRENT, (member) => planMember(context, member, options));
   assertNamedOnce(inspected.map(({ run }) => run));
   await assertOneBase(context, inspected, after);
-  const queue = await context.openQueue();
+  const queue = await opening;
   await mapConcurrent(inspected, MAX_CONCURRENT, ({ run }) => fetchBase(context.host.home, run));
   const planned = await mapConcurrent(inspected, MAX_CONCURRENT, (each) =>
     // A run that depends on another one starts from its result.
@@ -79,6 +81,14 @@ async function submitMembers(
   await announce(submitted);
   await createRuns(context, planned, { options, after, batch, owner });
   return enqueueRuns(context, submitted, queue);
+}
+
+/** Opens the queue: Redis, whose start takes as long as all questions to git, starts while git answers them. */
+function openBesides(context: SubmitContext): Promise<StoryQueue> {
+  locateGit().catch(ignore);
+  const opening = context.openQueue();
+  opening.catch(ignore);
+  return opening;
 }
 
 async function findRuns({ store }: SubmitContext, prefixes: readonly string[]): Promise<string[]> {

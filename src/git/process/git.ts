@@ -300,8 +300,8 @@ export function gitFailure(message: string): HaloError {
 
 let found: Promise<GitProgram> | undefined;
 
-/** Looked up once on the operator's PATH. */
-function locateGit(): Promise<GitProgram> {
+/** Looked up once on the operator's PATH. Throws GIT_MISSING. */
+export function locateGit(): Promise<GitProgram> {
   found ??= lookUpGit().catch((error: unknown) => {
     found = undefined;
     throw error;
@@ -310,7 +310,7 @@ function locateGit(): Promise<GitProgram> {
 }
 
 async function lookUpGit(): Promise<GitProgram> {
-  const { stdout } = await execa('/bin/sh', ['-c', 'command -v git && git version'], {
+  const { stdout } = await execa('/bin/sh', ['-c', 'command -v git && exec git version'], {
     reject: false,
     stdin: 'ignore',
   });
