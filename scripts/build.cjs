@@ -170,7 +170,8 @@ function compile(root, work, { outDir, entries = ENTRIES }) {
     mkdirSync(join(outDir, CHUNKS), { recursive: true });
     for (const { path, text } of outputFiles)
       writeModule(join(outDir, relative(join(root, 'dist'), path)), text, scripts);
-    for (const { built, content } of scripts) writeFileSync(join(outDir, CHUNKS, built), content);
+    const isRead = ({ name }) => outputFiles.some(({ text }) => text.includes(`"./${name}"`));
+    for (const { built, content } of scripts.filter(isRead)) writeFileSync(join(outDir, CHUNKS, built), content);
   } catch (error) {
     rmSync(outDir, { recursive: true, force: true });
     throw new Error(`src/ cannot be compiled: ${error.message}`);
@@ -240,17 +241,24 @@ function compileDashboard(root, outDir) {
   }
 }
 
-/** Files that are not compiled: Lua scripts for Redis, and programs of their own. Built names have a hash, so that a chunk of an earlier build reads the script that it knows. */
+/** Files that built modules read: Lua scripts for Redis, and programs of their own. Built names have a hash, so that a chunk of an earlier build reads the script that it knows. */
 function findScripts(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const { name } = entry;
     const path = join(folder, name);
     if (entry.isDirectory()) return findScripts(path);
     if (!/\.(?:lua|mjs)$/.test(name)) return [];
-    const content = readFileSync(path);
+    const content = name.endsWith('.lua') ? readFileSync(path) : compileProgram(path);
     const digest = createHash('sha1').update(content).digest('hex').slice(0, 8);
     return [{ name, built: name.replace(/(?=\.\w+$)/, `-${digest}`), content }];
   });
+}
+
+/** A program and the modules that it imports, as one file. */
+function compileProgram(path) {
+  const { buildSync } = require('esbuild');
+  const { outputFiles } = buildSync({ ...FORMAT, entryPoints: [path], bundle: true, format: 'esm', write: false });
+  return outputFiles[0].contents;
 }
 
 /** Files of chunks/ are kept for this time after the first build without them. */

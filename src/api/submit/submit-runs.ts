@@ -57,7 +57,7 @@ async function submitMembers(
   { members, options }: CheckedBatch,
   announce: (submitted: Submitted[]) => Promise<void>,
 ): Promise<Submitted[]> {
-  const opening = openBesides(context);
+  const opening = openMeanwhile(context);
   const after = await findRuns(context, options.after ?? []);
   const inspected = await mapConcurrent(members, MAX_CONCURRENT, (member) => planMember(context, member, options));
   assertNamedOnce(inspected.map(({ run }) => run));
@@ -84,7 +84,7 @@ async function submitMembers(
 }
 
 /** Opens the queue: Redis, whose start takes as long as all questions to git, starts while git answers them. */
-function openBesides(context: SubmitContext): Promise<StoryQueue> {
+function openMeanwhile(context: SubmitContext): Promise<StoryQueue> {
   locateGit().catch(ignore);
   const opening = context.openQueue();
   opening.catch(ignore);

@@ -1,11 +1,9 @@
-import { closeSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
 import { environmentFor, type GitProgram, type Trust } from './environment.ts';
 import { ignore } from '../../lib/async.ts';
-import { execa } from '../../lib/execa.ts';
 import { withLimits } from './git-limits.ts';
-import { Launcher } from './launcher.ts';
+import { Launcher, startHere } from './launcher.ts';
 import { reasonOf } from './git-output.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -88,9 +86,7 @@ export function tryGit(args: string[], options: GitOptions = {}): Promise<GitOut
 
 async function runGit(args: string[], options: GitOptions): Promise<GitOutcome> {
   const command = describeCall(await locateGit(), args, options);
-  const result = await (isLaunchable(options) && shared !== undefined
-    ? shared.launcher.run(command)
-    : startProcess(command));
+  const result = await (isLaunchable(options) ? launcher().run(command) : startProcess(command));
   return { ...judge(result), stdout: Buffer.from(result.stdout ?? new Uint8Array()) };
 }
 
@@ -101,12 +97,11 @@ interface GitStream {
   done: Promise<void>;
 }
 
-/** Runs one git command whose output is too large to keep. `maxBytes` does not count here. */
-export async function gitStream(args: string[], own: GitOptions = {}): Promise<GitStream> {
+/** Runs one git command whose output is too large to keep, and that connects to no server. `maxBytes` does not count here. */
+export async function gitStream(args: string[], own: Omit<GitOptions, 'protocols'> = {}): Promise<GitStream> {
   const options = withLimits(own);
   const command = describeCall(await locateGit(), args, { ...options, maxBytes: MAX_WORDS_BYTES });
-  const { stdout, done } =
-    isLaunchable(options) && shared !== undefined ? shared.launcher.stream(command) : streamProcess(command);
+  const { stdout, done } = launcher().stream(command);
   const judged = done.then((result) => {
     const outcome = judge(result);
     const { ended, exitCode } = outcome;
@@ -145,55 +140,34 @@ function describeCall(program: GitProgram, args: string[], options: GitOptions) 
 
 type GitCall = ReturnType<typeof describeCall>;
 
-function startProcess({ command, options: { outputFile, ...options }, input, signal }: GitCall, isStream = false) {
-  const [program, ...args] = command;
-  const files: FileNumber[] = [];
-  const open = (path: string, flags: string) => {
-    const file = openFile(path, flags);
-    files.push(file);
-    return file;
-  };
+/** Runs a command that may ask the user for a passphrase, which only a child of a process with a terminal can. */
+async function startProcess({ command, options: { outputFile, ...options }, input, signal }: GitCall) {
+  const [program = '', ...args] = command;
   const isFile = typeof input === 'object' && 'file' in input;
-  try {
-    const child = execa(program ?? '', args, {
-      ...options,
-      stdin: input === undefined ? 'ignore' : isFile ? open(input.file, 'r') : 'pipe',
-      stdout: outputFile === undefined ? 'pipe' : open(outputFile, 'wx'),
-      stderr: 'pipe',
-      encoding: 'buffer',
-      buffer: { stdout: !isStream && outputFile === undefined, stderr: true },
-      reject: false,
-      stripFinalNewline: false,
-      ...defined({ cancelSignal: signal }),
-    });
-    child.stdin?.on('error', ignore); // git may stop reading early; its exit code reports why
-    if (!isFile) child.stdin?.end(input);
-    return child;
-  } finally {
-    files.forEach((file) => closeSync(file));
-  }
-}
-
-/** The types of execa know only small numbers of files; it takes all. */
-type FileNumber = 3;
-
-/** As in the small process: git itself reads and writes the file. */
-function openFile(path: string, flags: string): FileNumber {
-  try {
-    return openSync(path, flags, 0o600) as FileNumber;
-  } catch (error) {
-    throw gitFailure(`git cannot be run: ${(error as Error).message}`);
-  }
-}
-
-/** A command whose stdout is read while it runs. */
-function streamProcess(call: GitCall) {
-  const child = startProcess(call, true);
-  if (child.stdout === null) throw new HaloError('INTERNAL', 'A stream has no file.');
-  return { stdout: child.stdout, done: child };
+  if (outputFile !== undefined || isFile)
+    throw new HaloError('INTERNAL', 'A command that connects to a server has no files.');
+  const { execa } = await import('../../lib/execa.ts');
+  const child = execa(program, args, {
+    ...options,
+    stdin: input === undefined ? 'ignore' : 'pipe',
+    encoding: 'buffer',
+    reject: false,
+    stripFinalNewline: false,
+    ...defined({ cancelSignal: signal }),
+  });
+  child.stdin?.on('error', ignore); // git may stop reading early; its exit code reports why
+  child.stdin?.end(input);
+  return child;
 }
 
 let shared: { launcher: Launcher; users: number } | undefined;
+
+/** For processes that run few commands. */
+const here = new Launcher(startHere);
+
+function launcher(): Launcher {
+  return shared?.launcher ?? here;
+}
 
 /**
  * Lets a process that runs many git commands run them in a small process: see `Launcher`. Commands that connect to a server
@@ -214,8 +188,7 @@ export function openGitLauncher(): { close(): void } {
 /** Runs another program like git, as a child of the small process if there is one. Throws if it fails. */
 export async function runProgram(program: string, args: string[]): Promise<void> {
   const call = { command: [program, ...args], options: {}, input: undefined, signal: undefined };
-  if (shared === undefined) return void (await execa(program, args));
-  const { exitCode, stderr } = await shared.launcher.run(call);
+  const { exitCode, stderr } = await launcher().run(call);
   if (exitCode !== 0) throw new Error(`${program} failed: ${Buffer.from(stderr ?? []).toString('utf8')}`);
 }
 
@@ -310,11 +283,13 @@ export function locateGit(): Promise<GitProgram> {
 }
 
 async function lookUpGit(): Promise<GitProgram> {
-  const { stdout } = await execa('/bin/sh', ['-c', 'command -v git && exec git version'], {
-    reject: false,
-    stdin: 'ignore',
-  });
-  const [path = '', version = ''] = stdout.split('\n');
+  const command = ['/bin/sh', '-c', 'command -v git && exec git version'];
+  const result = await here.run({ command, options: {}, input: undefined, signal: undefined });
+  const { isLost, stderr } = judge(result);
+  if (isLost) throw gitFailure(`git cannot be run: ${stderr}`);
+  const [path = '', version = ''] = Buffer.from(result.stdout ?? [])
+    .toString('utf8')
+    .split('\n');
   if (path.startsWith('/')) return { path, version: version.replace('git version ', '') };
   throw new HaloError('GIT_MISSING', 'There is no git on the PATH.', {
     hint: 'Install git 2.31 or newer (Debian: apt-get install git).',

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { HaloError } from '../../core/failure/errors.ts';
+import { createRunner, type LaunchResult } from './commands.mjs';
 
 /** A command that runs to its end. */
 interface LaunchRequest {
@@ -25,18 +26,6 @@ interface LaunchOptions {
   outputFile?: string;
 }
 
-/** What execa returns for a command, as far as it is used. */
-interface LaunchResult {
-  /** Undefined if a signal ended it. Without a signal as well, it could not be run, or its end is not known. */
-  exitCode?: number | undefined;
-  signal?: string | undefined;
-  stdout?: Uint8Array | undefined;
-  stderr?: Uint8Array | undefined;
-  timedOut: boolean;
-  isMaxBuffer: boolean;
-  isCanceled: boolean;
-}
-
 /** What the process sends. */
 interface LaunchMessage {
   id: number;
@@ -46,9 +35,17 @@ interface LaunchMessage {
   result?: LaunchResult;
 }
 
+/** What runs commands for a launcher. */
+type Runner = Pick<ChildProcess, 'pid' | 'connected' | 'ref' | 'unref' | 'channel' | 'disconnect'> & {
+  send(message: object, done: (error: Error | null) => void): unknown;
+};
+
+/** Starts one; `end` is called if it ends before its commands. */
+type StartRunner = (receive: (message: LaunchMessage) => void, end: (why: string) => void) => Runner;
+
 /** A command that runs. */
 interface Waiting {
-  child: ChildProcess;
+  child: Runner;
   resolve: (result: LaunchResult | 'unsent') => void;
   take: ((chunk: Uint8Array) => void) | undefined;
 }
@@ -71,9 +68,14 @@ const NOT_ENDED = { timedOut: false, isMaxBuffer: false, isCanceled: false };
  */
 export class Launcher {
   readonly #waiting = new Map<number, Waiting>();
-  #process: ChildProcess | undefined;
+  #process: Runner | undefined;
   #last = 0;
   #isClosed = false;
+  readonly #startRunner: StartRunner;
+
+  constructor(startRunner: StartRunner = startProcess) {
+    this.#startRunner = startRunner;
+  }
 
   /** Throws DISK_FAILED if its process cannot be started, and nothing else: see `LaunchResult`. */
   async run(request: LaunchRequest, reader?: StreamReader): Promise<LaunchResult> {
@@ -161,25 +163,17 @@ export class Launcher {
     this.#unrefIfIdle();
   }
 
-  #start(): ChildProcess {
-    const child = fork(fileURLToPath(new URL('./launch.mjs', import.meta.url)), {
-      // Own process group, so that Ctrl-C in the terminal reaches only halo.
-      detached: true,
-      cwd: '/',
-      execArgv: [],
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
-    child.on('message', ({ id, chunk, result }: LaunchMessage) => {
-      if (chunk !== undefined) this.#waiting.get(id)?.take?.(chunk);
-      if (result !== undefined) this.#finish(id, result);
-    });
-    const end = (why: string) => {
-      if (this.#process === child) this.#process = undefined;
-      for (const [id, waiting] of this.#waiting) if (waiting.child === child) this.#finish(id, failedToRun(why));
-    };
-    child.once('error', (error) => end(error.message));
-    child.once('exit', () => end('the process that runs git has ended'));
+  #start(): Runner {
+    const child: Runner = this.#startRunner(
+      ({ id, chunk, result }) => {
+        if (chunk !== undefined) this.#waiting.get(id)?.take?.(chunk);
+        if (result !== undefined) this.#finish(id, result);
+      },
+      (why) => {
+        if (this.#process === child) this.#process = undefined;
+        for (const [id, waiting] of this.#waiting) if (waiting.child === child) this.#finish(id, failedToRun(why));
+      },
+    );
     return child;
   }
 
@@ -201,3 +195,36 @@ export class Launcher {
 function failedToRun(why: string): LaunchResult {
   return { ...NOT_ENDED, stderr: Buffer.from(`error: ${why}`) };
 }
+
+const startProcess: StartRunner = (receive, end) => {
+  const child = fork(fileURLToPath(new URL('./launch.mjs', import.meta.url)), {
+    // Own process group, so that Ctrl-C in the terminal reaches only halo.
+    detached: true,
+    cwd: '/',
+    execArgv: [],
+    serialization: 'advanced',
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  });
+  child.on('message', receive);
+  child.once('error', (error) => end(error.message));
+  child.once('exit', () => end('the process that runs git has ended'));
+  return child;
+};
+
+/** Runs commands as children of this process: for one that is small itself, or runs few. */
+export const startHere: StartRunner = (receive) => {
+  const { handle, stopAll } = createRunner(receive);
+  process.once('exit', stopAll);
+  return {
+    pid: process.pid,
+    connected: true,
+    channel: null,
+    ref: () => undefined,
+    unref: () => undefined,
+    disconnect: () => undefined,
+    send: (message, done) => {
+      handle(message);
+      done(null);
+    },
+  };
+};
