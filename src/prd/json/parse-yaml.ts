@@ -1,5 +1,7 @@
+import { createRequire } from 'node:module';
+import type * as Yaml from 'yaml';
+import type { Node } from 'yaml';
 import { HaloError } from '../../core/failure/errors.ts';
-import { isAlias, isMap, isScalar, isSeq, parseDocument, type Node } from 'yaml';
 import { lineFinder, PositionedValue, type JsonValue, type ValueParent } from './json-positions.ts';
 
 /** YAML is read slower than JSON; longer lists of tasks are written by programs. */
@@ -22,6 +24,8 @@ export function parseYamlWithPositions(text: string, path: string, shift = 0): J
   if (text.length > MAX_YAML_BYTES) throw fail(0, `the file has more than ${MAX_YAML_BYTES / 1024} KiB`);
   const deep = findDeepLine(text);
   if (deep !== undefined) throw fail(deep, `more than ${MAX_DEPTH} levels`);
+  // Few PRDs are YAML, and its modules take as long to load as all others of a submit.
+  const { isAlias, isMap, isScalar, isSeq, parseDocument } = createRequire(import.meta.url)('yaml') as typeof Yaml;
   const document = parseDocument(text, {
     version: '1.2',
     schema: 'core',
