@@ -1,7 +1,7 @@
 /** Runs commands: see `LaunchMessage` for what `reply` receives. */
 export function createRunner(reply: (message: { id: number; chunk?: Uint8Array; result?: LaunchResult }) => void): {
-  handle(request: object): void;
-  stopAll(): void;
+  handle: (request: object) => void;
+  stopAll: () => void;
 };
 
 /** What execa returns for a command, as far as it is used. */
