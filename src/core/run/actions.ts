@@ -45,7 +45,7 @@ function endedHint(run: RunState, verb: 'pause' | 'resume' | 'cancel'): string {
   const asks = stories.find(isQuestion);
   if (asks !== undefined && verb === 'resume')
     return `Run \`halo answer ${runId} --story ${printableShellWord(asks.id)} "…"\` to answer its question, or \`halo resume ${runId} --replan\` after changing the PRD.`;
-  if (stories.some(isOpenStory) && verb !== 'cancel') return `Run \`halo retry ${runId}\` to reopen it.`;
+  if (verb !== 'cancel' && canRetry(run) === true) return `Run \`halo retry ${runId}\` to reopen it.`;
   return `Run \`halo status ${runId}\` to see the result.`;
 }
 
