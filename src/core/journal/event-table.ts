@@ -18,6 +18,7 @@ import { describeHidden } from '../text/hidden-places.ts';
 import { printableShellWord, safeLine } from '../text/safe-text.ts';
 import { activityLines } from '../transcript/activity-lines.ts';
 import {
+  commandEnd,
   continuationLines,
   EXCERPT,
   exitText,
@@ -524,6 +525,7 @@ function isUnremarkable(phase: Phase, ms: number): boolean {
 
 function commandLines(event: CommandEvent, label: string, { extent = EXCERPT, runId }: EventLineOptions): StoryLine[] {
   const { failed } = event;
+  if (event.interrupted) return [commandLine(event, label)];
   const said =
     failed === undefined ? tailLines(event.tail ?? '', extent.failedOutput, extent.line) : failedTestsLines(failed);
   const output = continuationLines(said, failed === undefined ? 'quiet' : 'plain', '  ');
@@ -537,7 +539,9 @@ function commandLines(event: CommandEvent, label: string, { extent = EXCERPT, ru
 function commandLine(event: CommandEvent, label: string): StoryLine {
   const command = safeLine(event.command);
   const took = formatElapsed(event.ms);
-  if (event.exitCode === 0) return { label, tone: 'good', text: `ok      ${took.padEnd(6)}  ${command}` };
+  const { tone } = commandEnd(event);
+  if (tone === 'good') return { label, tone, text: `ok      ${took.padEnd(6)}  ${command}` };
+  if (tone === 'warn') return { label, tone, text: `interrupted  ${took.padEnd(6)}  ${command}` };
   return { label, tone: 'bad', text: `FAILED  ${took.padEnd(6)}  ${command}  (${exitText(event.exitCode)})` };
 }
 

@@ -73,6 +73,8 @@ export interface CommandResult {
   command: string;
   /** undefined when the sandbox was killed from outside. */
   exitCode: number | undefined;
+  /** halo or a person stopped the attempt, which reveals nothing about the command. */
+  interrupted?: true;
   ms: number;
   /** The last TAIL_BYTES of its output, if it failed. */
   tail?: string;

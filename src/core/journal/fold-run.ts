@@ -146,7 +146,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     }
     case 'setup.ended':
     case 'gate.ended': {
-      if (event.exitCode === 0) return next;
+      if (event.exitCode === 0 || event.interrupted) return next;
       const { log: failedLog, command: gate, failed } = event;
       return withStory(next, event.story, (story) => ({
         ...omit(story, 'failedTests'),

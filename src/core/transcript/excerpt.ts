@@ -47,6 +47,23 @@ export function exitText(exitCode: number | undefined): string {
   return exitCode === undefined ? 'killed' : `exit ${exitCode}`;
 }
 
+/** The end of a command, as of `CommandResult`. */
+interface EndedCommand {
+  exitCode?: number | undefined;
+  interrupted?: true | undefined;
+}
+
+/** How a command ended, as all displays show it. */
+export function commandEnd({ exitCode, interrupted }: EndedCommand): {
+  mark: string;
+  word: string;
+  tone: 'good' | 'warn' | 'bad';
+} {
+  if (exitCode === 0) return { mark: '✓', word: 'passed', tone: 'good' };
+  if (interrupted) return { mark: '-', word: 'interrupted', tone: 'warn' };
+  return { mark: '✗', word: 'failed', tone: 'bad' };
+}
+
 /** An abbreviated commit id. */
 export function shortCommit(commit: string): string {
   return commit.slice(0, 7);

@@ -1,3 +1,4 @@
+import { commandEnd } from '../../core/transcript/excerpt.ts';
 import { lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import { questionLines } from '../../core/run/questions.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
@@ -84,13 +85,11 @@ function gateFacts(attempt: AttemptRecord | undefined): Row[] {
   const ended = lastGates(attempt);
   const { running } = attempt;
   const texts = [
-    ...ended.map(
-      ({ command, exitCode, ms }) => `${exitCode === 0 ? '✓' : '✗'} ${safeLine(command, 60)} ${formatElapsed(ms)}`,
-    ),
+    ...ended.map((gate) => `${commandEnd(gate).mark} ${safeLine(gate.command, 60)} ${formatElapsed(gate.ms)}`),
     ...(running?.kind === 'gate' && running.command !== undefined ? [`… ${safeLine(running.command, 60)}`] : []),
   ];
   if (texts.length === 0) return [];
-  const tone = ended.some(({ exitCode }) => exitCode !== 0) ? 'bad' : 'plain';
+  const tone = ended.some((gate) => commandEnd(gate).tone === 'bad') ? 'bad' : 'plain';
   return [{ label: 'gates', value: texts.join('   '), tone }];
 }
 

@@ -1,3 +1,4 @@
+import { commandEnd } from '../../core/transcript/excerpt.ts';
 import type { ComponentChildren, JSX } from 'preact';
 import { formatUsd } from '../../core/budget.ts';
 import { findDoubts, isTestPath, type StoryReview } from '../../core/review/review.ts';
@@ -106,7 +107,7 @@ function AttemptFacts({ review }: { review: StoryReview }): JSX.Element {
 }
 
 function GateFacts({ review: { gates, commit } }: { review: StoryReview }): JSX.Element {
-  const failed = gates.filter(({ exitCode }) => exitCode !== 0).length;
+  const failed = gates.filter((gate) => commandEnd(gate).tone === 'bad').length;
   // Nothing of a failed attempt is good news.
   const tone = failed > 0 ? 'bad' : gates.length === 0 ? 'warn' : commit === undefined ? undefined : 'good';
   const title =

@@ -1,3 +1,4 @@
+import { commandEnd } from '../../core/transcript/excerpt.ts';
 import type { JSX } from 'preact';
 import { STOP_REASONS } from '../../core/failure/stop-reason.ts';
 import { canRetry } from '../../core/run/actions.ts';
@@ -91,7 +92,7 @@ function LogLink({ attempt, runId }: { attempt: AttemptRecord; runId: string }) 
 /** The last command of an attempt, if it failed. */
 function failedCommandOf(attempt: AttemptRecord): ShownCommand | undefined {
   const last = commandsOf(attempt).findLast(({ at }) => at !== undefined);
-  return last !== undefined && last.exitCode !== 0 ? last : undefined;
+  return last !== undefined && commandEnd(last).tone === 'bad' ? last : undefined;
 }
 
 function isFailed({ progress, waiting }: StoryState, { status }: RunState): boolean {

@@ -49,7 +49,8 @@ export async function runStep(
 /** The result of a command for the journal, with the end of its output if it failed. */
 export function resultOf({ command, exit, tail }: StepResult & { command: string }): CommandResult {
   const why = exit.exitCode === 0 || tail.trim() === '' ? {} : { tail };
-  return { command, exitCode: exit.exitCode, ms: exit.ms, ...why };
+  const stopped = exit.ended === 'aborted' ? { interrupted: true as const } : {};
+  return { command, exitCode: exit.exitCode, ...stopped, ms: exit.ms, ...why };
 }
 
 /** How much a log keeps of the beginning and of the end; the bytes between them are only counted. */

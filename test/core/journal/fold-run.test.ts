@@ -196,6 +196,12 @@ describe('commands and pauses', () => {
     expect(state.stories[0]?.failedLog).toBe('gates/1.log');
   });
 
+  it('a gate that was interrupted is not the failed one of its story', () => {
+    const gate = { type: 'gate.ended' as const, ...ref, command: 'npm test', ms: 1, log: 'gates/1.log' };
+    const stopped = { ...gate, exitCode: undefined, interrupted: true as const };
+    expect(stateOf(created('r1'), ...attempted('US-001'), stopped).stories[0]?.failedLog).toBeUndefined();
+  });
+
   it('a new number of attempts applies to the run', () => {
     const change: JournalEntry = { type: 'run.reconfigured', by: 'ann', set: ['attempts'], change: {} };
     expect(stateOf(created('r1'), { ...change, attempts: 7 }).maxAttempts).toBe(7);

@@ -60,6 +60,10 @@ describe('transcribe', () => {
       '                               2 failing',
     ]);
     expect(lines(1, { ...gate, exitCode: undefined })[0]).toContain('(killed)');
+    const stopped = lines(1, { ...gate, exitCode: undefined, interrupted: true, tail: 'half of its output' });
+    expect(stopped).toHaveLength(1);
+    expect(stopped[0]).toMatch(/interrupted .*npm test/);
+    expect(stopped[0]).not.toMatch(/FAILED|killed/);
     const failed = at(1, { ...gate, story: 'a story; ls', attempt: 2, exitCode: 1 });
     expect(transcribe(failed, START, { runId: '2dhe' }).at(-1)?.trim()).toBe(
       "whole log: halo logs 2dhe --story 'a story; ls' --attempt 2 --gate 1",

@@ -66,6 +66,18 @@ describe('Ctrl-C in halo run, while no worker serves the same home', () => {
   });
 });
 
+it('a gate that a signal stops is shown as interrupted, not as failed', async () => {
+  const gates = ['-c', `gates=${JSON.stringify([HOLD])}`];
+  const run = home.start(['run', 'prd.json', ...options(WORK), ...gates], { cwd: repository.root, env: QUICK });
+  await vi.waitFor(() => expect(gateStarts()).toHaveLength(1), PATIENCE);
+  run.process.kill('SIGTERM');
+  await run.ended;
+  expect(journal().filter(({ type }) => type === 'gate.ended')).toMatchObject([{ interrupted: true }]);
+  const { stdout } = await home.halo(['logs', newest()], { cwd: repository.root });
+  expect(stdout).toMatch(/gate +interrupted /);
+  expect(stdout).not.toContain('FAILED');
+});
+
 describe('a reader that closes the output', () => {
   // The lines of stories come after the first one.
   const via = ['sh', '-c', '"$@" 2>&1 | head -n 1', 'sh'];

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import type { AttemptRecord } from '../../../core/journal/attempts.ts';
 import { formatElapsed } from '../../../core/text/format-elapsed.ts';
 import { safeLine, safeText } from '../../../core/text/safe-text.ts';
-import { exitText } from '../../../core/transcript/excerpt.ts';
+import { commandEnd, exitText } from '../../../core/transcript/excerpt.ts';
 import { EmptyState, Problem } from '../../page/page-parts.tsx';
 import { readText, useLoaded } from '../../page/read-server.ts';
 import { SaveButton } from '../../page/save-button.tsx';
@@ -27,7 +27,7 @@ export function GateLogs(props: FileViewProps & { chosen: string | undefined }):
   const { attempt, run, folder, has, address, line, chosen } = props;
   const commands = commandsOf(attempt);
   const others = has('agent.stderr.log') ? [{ log: 'agent.stderr.log', name: 'stderr of the agent' }] : [];
-  const failed = commands.find(({ at, exitCode }) => at !== undefined && exitCode !== 0);
+  const failed = commands.find((command) => command.at !== undefined && commandEnd(command).tone === 'bad');
   const log = chosen ?? (commands.find(({ at }) => at === undefined) ?? failed ?? commands.at(-1))?.log;
   const current = commands.find((command) => command.log === log);
   if (commands.length === 0 && log === undefined) return <EmptyState title="No command has run." />;
@@ -47,7 +47,7 @@ export function GateLogs(props: FileViewProps & { chosen: string | undefined }):
               </span>
               <code>{safeLine(command.command, 120)}</code>
               <span class="soft">
-                {command.at !== undefined && command.exitCode !== 0 && `${exitText(command.exitCode)} `}
+                {command.at !== undefined && commandEnd(command).tone === 'bad' && `${exitText(command.exitCode)} `}
                 {command.ms !== undefined && formatElapsed(command.ms)}
               </span>
             </a>
@@ -88,9 +88,14 @@ function isEarlier({ kind, round }: ShownCommand, attempt: AttemptRecord): boole
   return kind === 'gate' && round !== undefined && round < attempt.round;
 }
 
-function CommandMark({ command: { at, exitCode } }: { command: ShownCommand }): JSX.Element {
-  if (at === undefined) return <b class="mark">● running</b>;
-  return exitCode === 0 ? <b class="good">✓ passed</b> : <b class="bad">✗ failed</b>;
+function CommandMark({ command }: { command: ShownCommand }): JSX.Element {
+  if (command.at === undefined) return <b class="mark">● running</b>;
+  const { mark, word, tone } = commandEnd(command);
+  return (
+    <b class={tone}>
+      {mark} {word}
+    </b>
+  );
 }
 
 /** The prompt, and how many tokens its parts have. */

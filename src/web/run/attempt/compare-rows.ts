@@ -2,7 +2,7 @@ import { storyAddress } from '../../page/read-server.ts';
 import { formatUsd } from '../../../core/budget.ts';
 import type { Phase } from '../../../core/journal/phase.ts';
 import { formatElapsed } from '../../../core/text/format-elapsed.ts';
-import { exitText } from '../../../core/transcript/excerpt.ts';
+import { commandEnd, exitText } from '../../../core/transcript/excerpt.ts';
 import { formatClock } from '../../page/clock-time.tsx';
 import type { PatchFile } from '../../../core/review/read-patch.ts';
 import { attemptMs, phaseMs, type AttemptRecord } from '../../../core/journal/attempts.ts';
@@ -80,8 +80,10 @@ export function compareFacts(journal: RunJournal, pair: AttemptPair, isOpen: boo
 /** The commands of an attempt, with links to their logs. */
 function commandParts(journal: RunJournal, attempt: AttemptRecord): NamedPart[] {
   const address = storyAddress(journal.state?.runId ?? '', attempt.story, attempt.attempt);
-  return commandsOf(attempt).map(({ command, exitCode, ms = 0, at, log }) => {
-    const result = exitCode === 0 ? '✓ passed' : `✗ ${exitText(exitCode)}`;
+  return commandsOf(attempt).map((shown) => {
+    const { command, exitCode, ms = 0, at, log } = shown;
+    const { mark, word, tone } = commandEnd(shown);
+    const result = `${mark} ${tone === 'bad' ? exitText(exitCode) : word}`;
     return {
       name: command,
       // The time of a command always differs.
