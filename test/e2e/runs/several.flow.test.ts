@@ -186,26 +186,6 @@ describe('stopping in the middle of a story', () => {
   );
 });
 
-it('halo run exits cleanly when its reader closes the pipe', async () => {
-  const repository = newRepository();
-  const words = [
-    'run',
-    prd(['A']),
-    '--repo',
-    repository.root,
-    ...agent('while :; do echo "I continue."; sleep 0.3; done'),
-  ];
-  const run = home.start(words, { cwd: home.dir });
-  await run.says('I continue.');
-  const [runId] = home.runIds();
-  const stopped = home.halo(['logs', runId!, '-f'], { cwd: home.dir });
-  run.process.stdout!.destroy();
-  run.process.stderr!.destroy();
-  await run.ended;
-  expect((await stopped).stdout).toContain('USER_ABORT');
-  await vi.waitFor(async () => expect(await containersOf(runId!)).toEqual([]), PATIENCE);
-});
-
 it('halo up serves Redis, API and workers to commands that only know its address and token', async () => {
   const repository = newRepository();
   const up = home.start(['up', '--listen', '127.0.0.1:0'], { cwd: home.dir });
