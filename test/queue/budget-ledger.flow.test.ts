@@ -1,27 +1,25 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, describe, expect, onTestFinished } from 'vitest';
 import { openBudgetLedger, type LedgerRequest, type BudgetLedger } from '../../src/queue/budget/budget-ledger.ts';
 import { openQueue } from '../../src/queue/queue.ts';
-import { connectRedis, type RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import type { RedisLink } from '../../src/queue/redis/connect-redis.ts';
+import { test } from '../support/fixtures.ts';
 import { DAY_MS, enterPeriod, HOUR_MS } from '../support/period.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
-let home: string;
 let link: RedisLink;
 let here: BudgetLedger;
 let there: BudgetLedger;
 let count = 0;
 
-beforeEach(async () => {
-  home = tempDir('halo-allowance');
-  link = await connectRedis({ home, redisUrl: undefined });
+test.beforeEach(async ({ link: opened }) => {
+  link = opened;
+  await link.client.flushall();
   here = await openBudgetLedger(link);
   there = await openBudgetLedger(link);
   for (const worker of [here, there]) await worker.restore('run:r', { microUsd: 0, tokens: 0 });
 });
-afterEach(async () => {
+afterEach(() => {
   here.close();
   there.close();
-  await link.close();
 });
 
 /** 100 tokens in for 100, up to 50 out for 500. */
@@ -216,7 +214,7 @@ describe('a rate', () => {
 describe('a rate per hour', () => {
   const hour = () => `${link.prefix}:allowance:hour:host/m:${Math.floor(Date.now() / HOUR_MS)}`;
 
-  beforeEach(() => enterPeriod(HOUR_MS));
+  test.beforeEach(() => enterPeriod(HOUR_MS));
 
   test('is shared by all workers, also by those that connect later, and names the end of the hour', async () => {
     const rate = { scopes: [], rph: 3 };
