@@ -1,3 +1,4 @@
+import { printableShellWord } from '../../core/text/safe-text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { toPrunedError } from '../../core/retention/retention.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
@@ -97,7 +98,7 @@ async function diffRound(home: string, state: RunState, { story, since, earlier,
     throw new HaloError(
       'ARTIFACT_UNREADABLE',
       `The commit of attempt ${since} at story ${story.id} is not stored any more.`,
-      { hint: `Run \`halo diff ${state.runId} --story ${story.id}\` for the whole change.` },
+      { hint: `Run \`halo diff ${state.runId} --story ${printableShellWord(story.id)}\` for the whole change.` },
     );
   const changes = await Promise.all([earlier, newest].map((commit) => readHeldCommit(gitDir, commit)));
   const isSameBase = changes[0]?.parent === changes[1]?.parent || changes[1]?.parent === earlier;

@@ -2,7 +2,7 @@ import type { Operations } from '../../api/operations.ts';
 import { prunedText } from '../../core/retention/retention.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
+import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
 import { attemptOf, type StoryAttempt } from '../logs/attempt-files.ts';
 
 export interface WantedPatch {
@@ -41,7 +41,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     const patch = await operations.readDiff({ runId: state.runId });
     const stuck = state.stories.find(({ progress, attempts }) => progress === 'failed' && attempts > 0);
     if (patch.length > 0 || stuck === undefined) return { patches: [{ patch }] };
-    const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${safeLine(stuck.id)}`;
+    const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${printableShellWord(safeLine(stuck.id))}`;
     return { patches: [], note };
   }
   const story = id === undefined ? attemptOf(state, wanted).story : storyOf(state, id);
@@ -49,7 +49,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
   if (attempt === undefined && landed !== undefined)
     return { patches: [{ patch: await operations.readDiff({ runId: state.runId, story: story.id }) }] };
   const ref = attemptOf(state, { ...wanted, story: story.id });
-  return { patches: [{ patch: await patchOf(operations, state, ref) }], note: describeAttempt(ref) };
+  return { patches: [await patchOf(operations, state, ref)], note: describeAttempt(ref) };
 }
 
 async function patchesByStory(operations: Operations, { runId, stories }: RunState): Promise<Patches> {
@@ -62,19 +62,29 @@ async function patchesByStory(operations: Operations, { runId, stories }: RunSta
   return { patches };
 }
 
+/** The patches of an attempt, below its artifacts: the first that exists is its last work. */
+const ATTEMPT_PATCHES: { name: string; heading?: string }[] = [
+  { name: 'diff.patch' },
+  { name: 'tests/diff.patch', heading: 'the tests that the attempt wrote first; nothing was implemented' },
+];
+
 /** The patch of an attempt, as imported. */
 async function patchOf(
   operations: Operations,
   { runId, pruned }: RunState,
   { story, attempt }: StoryAttempt,
-): Promise<Buffer> {
-  const path = `${story.key}/${attempt}/diff.patch`;
-  if ((await operations.listArtifacts({ runId })).artifacts.some((artifact) => artifact.path === path))
-    return operations.readArtifact({ runId, path, whole: false });
+): Promise<Patches['patches'][number]> {
+  const { artifacts } = await operations.listArtifacts({ runId });
+  const paths = new Set(artifacts.map(({ path }) => path));
+  for (const { name, heading } of ATTEMPT_PATCHES) {
+    const path = `${story.key}/${attempt}/${name}`;
+    if (!paths.has(path)) continue;
+    return { patch: await operations.readArtifact({ runId, path, whole: false }), ...(heading && { heading }) };
+  }
   if (pruned !== undefined) throw new HaloError('ARTIFACT_UNREADABLE', prunedText({ runId, pruned }));
   const which = `Attempt ${attempt} at story ${story.id}`;
   throw new HaloError('ARTIFACT_UNREADABLE', `${which} left no diff: it did not reach the import phase.`, {
-    hint: `Run \`halo logs ${runId} --story ${story.id} --attempt ${attempt}\` to see what it did.`,
+    hint: `Run \`halo logs ${runId} --story ${printableShellWord(story.id)} --attempt ${attempt}\` to see what it did.`,
   });
 }
 

@@ -4,7 +4,7 @@ import { assertConfirmed, landingChanges, type Confirmation } from '../../core/r
 import { assertAllowed, canApprove } from '../../core/run/actions.ts';
 import type { RunDecisionResult, StoryDecisionResult } from '../../core/run/control-result.ts';
 import { currentDecision, storyOf, type RunState, type StoryState } from '../../core/run/state.ts';
-import { safeLine } from '../../core/text/safe-text.ts';
+import { printableShellWord, safeLine } from '../../core/text/safe-text.ts';
 import { openHeldRepository, releaseHeldCommit } from '../../git/commit/held-commits.ts';
 import { readParent } from '../../git/commit/read-commits.ts';
 import { moveBranch, transferCommit } from '../../git/land/land-commit.ts';
@@ -180,7 +180,7 @@ function requireHeldStory(state: RunState, { storyId, commit }: { storyId: strin
   const story = storyOf(state, storyId);
   if (heldCommitOf(state, story).commit === commit) return story;
   throw new HaloError('LAND_REFUSED', `Story ${story.id} of run ${state.runId} has a different commit now.`, {
-    hint: `Review it with \`halo diff ${state.runId} --story ${story.id}\`.`,
+    hint: `Review it with \`halo diff ${state.runId} --story ${printableShellWord(story.id)}\`.`,
   });
 }
 

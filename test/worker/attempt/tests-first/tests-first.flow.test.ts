@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { verify } from '../../../../src/api/runs/verify-commit.ts';
 import { storyFacts } from '../../../../src/view/facts.ts';
+import { readPatches } from '../../../../src/cli/diff/read-patches.ts';
 import { reviewText } from '../../../../src/cli/output/review-text.ts';
 import type { JournalEvent } from '../../../../src/core/journal/events.ts';
 import { proofText, type Proof } from '../../../../src/core/review/proof.ts';
@@ -193,6 +194,13 @@ describe('a story that begins with its tests', () => {
     const read = (path: string) => halo.readFile(state.runId, `artifacts/${key}/2/${path}`);
     expect(read('tests/prompt.md')).toContain('TESTS_NOT_RED');
     expect(read('prompt.md')).not.toContain('TESTS_NOT_RED');
+  });
+
+  it('shows the tests of an attempt that ended with them, as halo diff does', async ({ halo, stories }) => {
+    const { runId } = stories.state;
+    const { patches } = await readPatches(halo.operations, runId, { story: 'second', attempt: 1 });
+    expect(patches).toMatchObject([{ heading: expect.stringContaining('the tests that the attempt wrote') as string }]);
+    expect(String(patches[0]?.patch)).toContain('+++ b/');
   });
 
   it('lands in spite of what is wrong with its tests if that is only reported, and status and show report it', ({
