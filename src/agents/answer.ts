@@ -250,13 +250,21 @@ export function readSignalAnswer(text: string | undefined): AgentOutcome {
 /** The answer of a HANK_STATUS block. */
 function answerOfBlock(block: ReadonlyMap<string, string>, said: string): string | undefined {
   const status = block.get('STATUS')?.toUpperCase();
-  const summary = block.get('RECOMMENDATION') ?? said;
+  const next = block.get('RECOMMENDATION');
+  const summary = next ?? said;
   if (status === 'BLOCKED') return format({ status: 'needs_human', summary });
   if (status === 'COMPLETE' || block.get('EXIT_SIGNAL')?.toLowerCase() === 'true')
-    return format({ status: 'ok', summary });
+    return format({ status: 'ok', summary: describeDone(block.get('TASKS_COMPLETED'), { said, next }) });
   if (status === 'IN_PROGRESS')
     return format({ status: 'failed', summary: `The agent reported that it is not finished. ${summary}`.trim() });
   return undefined;
+}
+
+/** What was done comes first: the recommendation names the next step. Some agents give only the number of tasks. */
+function describeDone(tasks: string | undefined, { said, next }: { said: string; next: string | undefined }): string {
+  const done = tasks !== undefined && /\p{L}/u.test(tasks) ? tasks : said;
+  if (done === '' || next === undefined) return done === '' ? (next ?? '') : done;
+  return `${done.replace(/\.$/, '')}. Next: ${next}`;
 }
 
 /** The prompt has the id of a story on one line. */

@@ -22,6 +22,12 @@ describe('an agent that answers with signals', () => {
     [['BLOCKED: Missing database connection string'], 'needs_human', 'Missing database connection string'],
     [['TESTS_GENERATED: US-001'], 'failed', 'The agent wrote tests, but did not finish the story.'],
     [block('STATUS: COMPLETE', 'EXIT_SIGNAL: false', 'RECOMMENDATION: Continue.'), 'ok', 'Continue.'],
+    [
+      block('STATUS: COMPLETE', 'TASKS_COMPLETED: Added the greeter', 'RECOMMENDATION: #43'),
+      'ok',
+      'Added the greeter. Next: #43',
+    ],
+    [['Did it.', ...block('STATUS: COMPLETE', 'TASKS_COMPLETED: 1', 'RECOMMENDATION: #43')], 'ok', 'Did it. Next: #43'],
     [block('STATUS: IN_PROGRESS', 'EXIT_SIGNAL: true'), 'ok', ''],
     [block('STATUS: BLOCKED', 'RECOMMENDATION: Needs a key.'), 'needs_human', 'Needs a key.'],
     [block('STATUS: IN_PROGRESS'), 'failed', 'The agent reported that it is not finished.'],
