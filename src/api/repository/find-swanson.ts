@@ -91,6 +91,7 @@ export function swansonSettings(
     ...(testStandards === undefined ? [] : ([['prompt.test_standards', [testStandards]]] as [string, unknown][])),
     ...(vision === undefined ? [] : ([['prompt.vision', vision]] as [string, unknown][])),
     ['prompt.prd', 'whole'],
+    ['prd.criteria', 'required'],
     ['git.message', '{type}: {title_lower} ({id})'],
     ['retry.attempts', 1],
     ['retry.tests.retries', 0],

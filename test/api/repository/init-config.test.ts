@@ -355,6 +355,8 @@ describe('halo init in a repository of another tool', () => {
       },
     });
     expect(stdout).toContain('import   swanson: tests.first, tests.command, ');
+    const shown = await readConfig({ host: host(), folder: root, profile: undefined, set: [] });
+    expect(shown.settings).toContainEqual(expect.objectContaining({ key: 'prd.criteria', value: 'required' }));
     expect(stderr).toContain('halo queue prds');
     const json = JSON.parse((await haloInit(SWANSON, ['--json']).run()).stdout) as object;
     expect(json).toMatchObject({ queue: 'prds', agent: 'claude', prd: null });
