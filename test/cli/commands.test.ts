@@ -714,8 +714,8 @@ describe('halo diff and halo land', () => {
 
   it('names the attempt in a command that a shell takes, also for the id of an issue', async () => {
     const run = created('r1', 1);
-    const stories = run.stories.map((story) => ({ ...story, id: '#50' }));
-    operations.addRun([{ ...run, stories }, ...failed('#50')]);
+    const stories = run.prd.stories.map((story) => ({ ...story, id: '#50' }));
+    operations.addRun([{ ...run, prd: { ...run.prd, stories } }, ...failed('#50')]);
     const empty = { ...operations, readDiff: () => Promise.resolve(Buffer.alloc(0)) };
     const { stderr } = await halo(['diff', 'r1'], { operations: empty });
     expect(stderr).toBe("nothing landed; changes of #50: halo diff r1 --story '#50'\n");
