@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { HaloError } from '../core/failure/errors.ts';
+import { filledTexts } from '../core/prd/fields.ts';
 import { folderOfNamedPrd } from '../core/prd/prd-names.ts';
 import type { ContextText, Prd, PrdFile, Story } from '../core/prd/prd.ts';
 import { toDetails, type CutDetail } from '../core/prd/story-details.ts';
@@ -136,7 +137,8 @@ function readDraft(dialect: Dialect, document: PrdDocument, diagnostics: Diagnos
 function finishStory(draft: DraftStory): Story {
   const { id, title, description, acceptance, priority, status, notes, extra } = draft;
   const dependsOn = [...new Set(draft.dependsOn.map((needed) => needed.id))];
-  return { id, storyKey: storyKey(id), title, description, acceptance, priority, dependsOn, status, notes, extra };
+  const texts = { notes, ...filledTexts(draft) };
+  return { id, storyKey: storyKey(id), title, description, acceptance, priority, dependsOn, status, ...texts, extra };
 }
 
 function finishContext({ label, value, stories: places }: ContextEntry, stories: DraftStory[]): ContextText[] {

@@ -134,11 +134,17 @@ function findWrapped(json: JsonValue): FoundList | undefined {
 /** Finds a key that should contain stories but does not, so that reading it reports the exact problem. */
 function findSuspect(about: JsonValue): FoundList | undefined {
   for (const key of LIST_KEYS.filter(isOnlyForStories)) {
-    const list = findMember(about, key);
-    if (list === undefined) continue;
-    return { kind: 'key', key, about, wrapped: false, list, members: membersOf(list), empty: [], others: [] };
+    const found = listUnder(about, key);
+    if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** What is under one key of a document, also for dialects whose key is not one of the common ones. */
+export function listUnder(about: JsonValue, key: string): FoundList | undefined {
+  const list = findMember(about, key);
+  if (list === undefined) return undefined;
+  return { kind: 'key', key, about, wrapped: false, list, members: membersOf(list), empty: [], others: [] };
 }
 
 /** True for keys that are only used for stories. */
