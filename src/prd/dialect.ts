@@ -85,7 +85,7 @@ interface DialectOf<D extends PrdDocument> {
 
 /** A JSON notation for PRDs. Pure. */
 export interface JsonDialect extends DialectOf<JsonDocument> {
-  /** The status word for a done story, if the file does not use one yet. */
+  /** The status word for a done story, if the file does not use one yet: one that halo reads as done. */
   doneWord: string;
   /** The JSON Schema of its files, without the parts that dialects share (json-schema.ts). */
   schema: Readonly<Record<string, unknown>>;
