@@ -187,7 +187,7 @@ function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics)
       return { document: { format: 'json', form: 'yaml', text, json, found: findStoryList(json) }, hadMark };
     }
     const document = readBlocks(text);
-    assertMerged(document, path);
+    assertReadable(document, path);
     return { document, hadMark };
   }
   const form = isJsonLines(text, path) ? 'lines' : 'document';
@@ -195,15 +195,14 @@ function openDocument(bytes: Uint8Array, path: string, diagnostics: Diagnostics)
   return { document: { format: 'json', form, text, json, found: findStoryList(json) }, hadMark };
 }
 
-/** Each side of a conflict could be a story, and marks would be written into one of them. */
-function assertMerged({ conflicts }: MarkdownDocument, path: string): void {
-  if (conflicts.length === 0) return;
-  const rule = 'a marker of an unfinished merge';
-  const problems = conflicts.map(({ number, offset }) => ({ where: '', offset, number, rule }));
-  const lines = new Map(problems.map(({ offset, number }) => [offset, number]));
-  const lineOf = (offset: number) => lines.get(offset) ?? 1;
+/** A file with conflicts has two states of a story, and marks would be written into one of them. */
+function assertReadable({ faults }: MarkdownDocument, path: string): void {
+  if (faults.length === 0) return;
+  const numbers = new Map(faults.map(({ line }) => [line.offset, line.number]));
+  const problems = faults.map(({ line, rule }) => ({ where: '', offset: line.offset, rule }));
+  const lineOf = (offset: number) => numbers.get(offset) ?? 1;
   throw new HaloError('PRD_INVALID', describeProblems(problems, path, lineOf), {
-    hint: 'Resolve the conflict and remove its markers.',
+    hint: 'Fix these lines. If they are the markers of a merge, resolve the conflict first.',
     problems: listProblems(problems, lineOf),
   });
 }

@@ -13,14 +13,18 @@ const VERSION = 3;
 export function hashSpecification({ project, description, stories, about }: Draft): string {
   const context = about.filter(({ label }) => !PROGRESS_KEYS.has(label));
   const specification = [project, description, stories.map(specificationOf), withoutProgress(context)];
-  return `${VERSION}:${createHash('sha256').update(JSON.stringify(specification)).digest('hex')}`;
+  const marked = JSON.stringify(specification);
+  const text = MARK.test(marked)
+    ? JSON.stringify(specification, (_key, value: unknown) => (typeof value === 'string' ? withoutMarks(value) : value))
+    : marked;
+  return `${VERSION}:${createHash('sha256').update(text).digest('hex')}`;
 }
 
 /** Returns a sha256 over the texts of a story, which identifies a story without an id. */
 export function digestStory(story: Pick<DraftStory, 'title' | 'description' | 'acceptance'>): string {
   const { title, description, acceptance } = story;
   return createHash('sha256')
-    .update(JSON.stringify([title, description, acceptance]))
+    .update(JSON.stringify([title, withoutMarks(description), acceptance]))
     .digest('hex');
 }
 
@@ -34,6 +38,17 @@ function specificationOf(story: DraftStory): unknown {
   );
   const of = [ownId ?? null, title, description, acceptance, priority ?? null, needed, withoutProgress(extra)];
   return texts.length === 0 ? of : [...of, texts];
+}
+
+const MARK = /\[[xX~\-/>!]\]/;
+
+/** Opens the checkboxes in a text: the text of a story can contain boxes that halo ticks when the story is done. */
+function withoutMarks(text: string): string {
+  if (!MARK.test(text)) return text;
+  return text.replace(
+    /^((?:[^\S\n]|>){0,200}(?:(?:[-*+]|\d{1,9}[.)])[^\S\n]{1,200}){1,50}\[)[ xX~\-/>!](?=\])/gm,
+    '$1 ',
+  );
 }
 
 /** Keys for progress and notes: those that halo reads and those that other runners write. */

@@ -7,7 +7,7 @@
  * - `outline`: the sections, each with its heading, its parent and the lines up to the next heading.
  * - `boxes`: the top-level checkboxes with all that belongs to them; unused if headings are the stories.
  * - `frontMatter`: the YAML between the `---` lines at the top, with its offset in the file.
- * - `conflicts`: the marker lines of an unfinished merge, for which a file is refused.
+ * - `faults`: why the file is refused, whatever its dialect is: the markers of an unfinished merge, and too deep nesting.
  * - `ignored`: sentences about what is not read as it looks, with lines.
  *
  * A dialect decides from these which lines are stories, and reads no text of the file itself. All offsets are positions in
@@ -33,16 +33,41 @@ export interface MarkdownDocument {
   ignored: string[];
   /** The text is empty if there is none. */
   frontMatter: { text: string; offset: number };
-  conflicts: Line[];
+  faults: Fault[];
+}
+
+interface Fault {
+  line: Line;
+  rule: string;
 }
 
 /**
  * Blocks only: inline markup takes most of the time of a parser, and halo needs nothing of it. Definitions of links stay
- * text, so that no line is lost. The time is linear, because the parser stops at 50 levels of nested lists.
+ * text, so that no line is lost. Its time is linear, because it stops at the first block below `maxNesting` others.
  */
 const PARSER = new MarkdownIt('commonmark', { maxNesting: 100 });
 PARSER.block.ruler.disable('reference');
 PARSER.block.ruler.before('fence', 'nested_fence', nestedFence, { alt: ['paragraph', 'blockquote', 'list'] });
+
+/** The tokens that are read. */
+const READ = new Set(
+  'fence code_block html_block inline hr list_item_open heading_open blockquote_open blockquote_close'.split(' '),
+);
+
+/** Drops all other tokens, which would take half of the time and most of the memory. */
+PARSER.block.State = class extends PARSER.block.State {
+  override push(type: string, tag: string, nesting: -1 | 0 | 1): Token {
+    if (this.level + nesting >= (this.md.options.maxNesting ?? 0)) this.env[TOO_DEEP] ??= this.line;
+    if (READ.has(type)) return super.push(type, tag, nesting);
+    this.level += nesting;
+    return this.dropped;
+  }
+
+  private readonly dropped = new this.Token('', '', 0);
+};
+
+/** Holds the index of the line where the parser stopped. */
+const TOO_DEEP = 'tooDeep';
 
 /** Reads the blocks of a Markdown file. Pure. */
 export function readBlocks(text: string): MarkdownDocument {
@@ -50,9 +75,12 @@ export function readBlocks(text: string): MarkdownDocument {
   const first = countFrontMatter(all);
   const source = all.map(({ raw }, index) => (index < first ? '' : raw)).join('\n');
   const tokens: Token[] = [];
-  PARSER.block.parse(source, PARSER, {}, tokens);
+  const env: Record<string, unknown> = {};
+  PARSER.block.parse(source, PARSER, env, tokens);
+  const deep = all.filter((_line, index) => index === env[TOO_DEEP]);
   const { code, ignored, comments } = setKinds(tokens, all);
   const lines = all.slice(first);
+  nest(lines);
   const outline = buildOutline(lines);
   const inner = all.slice(1, Math.max(1, first - 1));
   return {
@@ -64,7 +92,10 @@ export function readBlocks(text: string): MarkdownDocument {
     code,
     ignored: [...ignored, ...warnOfComments(comments), ...warnOfTextBoxes(lines)],
     frontMatter: { text: inner.map(({ raw }) => raw).join('\n'), offset: inner[0]?.offset ?? 0 },
-    conflicts: findConflicts(lines),
+    faults: [
+      ...findConflicts(lines).map((line) => ({ line, rule: 'a marker of an unfinished merge' })),
+      ...deep.map((line) => ({ line, rule: 'lists and quotes are nested too deeply' })),
+    ],
   };
 }
 
@@ -77,7 +108,7 @@ function splitLines(text: string): Line[] {
     const kind = rest === '' ? 'blank' : 'text';
     const place = { number: index + 1, offset, end: offset + raw.length, indent: countColumns(raw, start) };
     offset += line.length + 1;
-    return { kind, text: rest, raw, ...place, content: start, level: 0, box: undefined };
+    return { kind, text: rest, raw, ...place, content: start, level: 0, box: undefined, parent: undefined };
   });
 }
 
@@ -111,7 +142,7 @@ function setKinds(tokens: Token[], lines: Line[]): Findings {
     if (type === 'blockquote_open') quotes++;
     else if (type === 'blockquote_close') quotes--;
     if (map === null) continue;
-    const block = lines.slice(...map);
+    const block = type === 'list_item_open' ? lines.slice(map[0], map[0] + 1) : lines.slice(...map);
     if (type === 'fence') setFence(block, map[1] === lines.length, found);
     else if (type === 'code_block') setCode(block, found);
     else if (type === 'html_block') setHtml(block, map[1] === lines.length, found);
@@ -169,6 +200,24 @@ function hideIn(block: Line[], toEnd: boolean, { comments }: Findings): Line | u
   return hidden.open === undefined ? undefined : block[hidden.open];
 }
 
+/**
+ * Finds the item that each line belongs to, by indentation: authors indent less than CommonMark requires, for example below
+ * `1.`. Text after a blank line belongs to an item only if it is indented deeper.
+ */
+function nest(lines: Line[]): void {
+  const items: Line[] = [];
+  let before: Line['kind'] = 'blank';
+  for (const line of lines) {
+    const { kind, indent } = line;
+    const starts = kind === 'item' || (before === 'blank' && (kind === 'text' || (kind === 'code' && indent === 0)));
+    if (kind === 'heading') items.length = 0;
+    while (starts && (items.at(-1)?.indent ?? -1) >= indent) items.pop();
+    line.parent = items.at(-1);
+    if (kind === 'item') items.push(line);
+    before = kind;
+  }
+}
+
 const BULLET = /^\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)/;
 /** A checkbox, with or without a space after it; `[x](…)`, `[x][…]` and `[x]: …` are links. */
 const BOX = /^\[([ xX~\-/>!])\](?![([:])/;
@@ -183,7 +232,8 @@ function setItem(line: Line | undefined): void {
   const box = BOX.exec(line.raw.slice(at, at + 4));
   const content = box === null ? at : at + 3;
   const text = line.raw.slice(content).trim();
-  Object.assign(line, { kind: 'item', content, text });
+  const isOptional = box !== null && /^\*\s/.test(text);
+  Object.assign(line, { kind: 'item', content, text }, isOptional ? { text: text.slice(2).trim(), isOptional } : {});
   line.box = box === null ? undefined : { mark: box[1] ?? ' ', offset: line.offset + at + 1 };
 }
 

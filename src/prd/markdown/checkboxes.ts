@@ -21,9 +21,6 @@ export interface Checkbox {
   lines: Line[];
 }
 
-/** The enclosing bullets of a line, outermost first; `box` is undefined outside of checkboxes. */
-type Nesting = { indent: number; box: Checkbox | undefined }[];
-
 /**
  * Finds the checkboxes that are stories: the top-level ones, in file order. Checkboxes below a line like "Criteria:" are
  * criteria of the preceding story or of the section; if there are no others, they are the stories.
@@ -40,30 +37,25 @@ function findInSection(section: OutlineSection, hasCriteria: boolean): Checkbox[
   let criteria: Criteria | undefined = isCriteriaSection
     ? { owner: undefined, seen: 0, indent: 0, isBelow: false, toEnd: true }
     : undefined;
-  let nesting: Nesting = [];
+  /** By the number of each of their items. */
+  const owners = new Map<number, Checkbox>();
   let before: Line['kind'] = 'blank';
   for (const line of section.lines) {
     if (criteria !== undefined && endsCriteria(criteria, line, before)) criteria = undefined;
-    const isOutside = line.indent === 0 || nesting.at(-1)?.box === undefined;
+    const owner = owners.get(line.parent?.number ?? 0);
+    const isOutside = line.indent === 0 || owner === undefined;
     if (hasCriteria && !isCriteriaSection && isOutside && isCriteriaLine(line)) {
       criteria = openCriteria(line, boxes);
-      nesting = [];
     } else if (criteria !== undefined) {
       takeCriterion(criteria, line, before);
     } else if (line.kind === 'item') {
-      while ((nesting.at(-1)?.indent ?? -1) >= line.indent) nesting.pop();
-      const owner = nesting.findLast(({ box }) => box !== undefined)?.box;
       const box = owner ?? toBox(line, section);
       if (owner !== undefined) owner.below.push(line.text);
       else if (box !== undefined) boxes.push(box);
       box?.lines.push(line);
-      nesting.push({ indent: line.indent, box });
+      if (box !== undefined) owners.set(line.number, box);
     } else if (line.kind === 'text' || line.kind === 'code') {
-      // A paragraph is part of the bullet that it is indented below.
-      if (before === 'blank' && (line.kind === 'text' || line.indent === 0))
-        while ((nesting.at(-1)?.indent ?? -1) >= line.indent) nesting.pop();
-      const inner = nesting.at(-1);
-      continueBox(inner?.box, line, { before, isNested: inner?.indent !== inner?.box?.line.indent });
+      continueBox(owner, line, { before, isNested: line.parent?.number !== owner?.line.number });
     }
     before = line.kind;
   }

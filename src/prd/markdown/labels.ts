@@ -1,11 +1,5 @@
 import { FIELD_LABELS, FIELDS } from '../../core/prd/fields.ts';
-import type { Line } from './outline.ts';
-
-/** `**Name:** value` at the beginning of a line. */
-export interface Label {
-  name: string;
-  value: string;
-}
+import type { Label, Line } from './outline.ts';
 
 /** Known label names, normalised; they are labels even without emphasis. */
 const KNOWN = FIELD_LABELS.join('|');
@@ -20,6 +14,11 @@ const NEXT = new RegExp(`(?<!\\s)(?:\\s*[|·•;]\\s*|\\s+)(?=\\*\\*(?:${KNOWN})
 
 /** Returns the labels of a line in order; empty for other lines and for checkboxes. */
 export function readLabels(line: Line): Label[] {
+  line.labels ??= findLabels(line);
+  return line.labels;
+}
+
+function findLabels(line: Line): Label[] {
   if ((line.kind !== 'text' && line.kind !== 'item') || line.box !== undefined) return [];
   const [first = '', ...others] = line.text.split(NEXT);
   const label = readLabel(first);
@@ -46,6 +45,11 @@ export function formOf(name: string): string {
 /** True if a name introduces acceptance criteria. */
 export function isCriteriaName(name: string): boolean {
   return FIELDS.acceptance.labels.includes(formOf(name).replace(/^[\d ]{1,9}/, ''));
+}
+
+/** True for the label of a single criterion: `**AC1 - Add:**`. */
+export function isCriterionLabel(name: string): boolean {
+  return /^(?:ac|criterion)[\s-]{0,3}\d/i.test(name);
 }
 
 /** True for `Acceptance Criteria:` as a heading or a label, bold or not, with or without text after it. */

@@ -15,7 +15,10 @@ const FORMS = [
   String.raw`[A-Z][A-Za-z]{0,3}\d{1,9}(?:\.\d{1,9}){0,6}`,
   // 1.2, 10.1.3
   String.raw`\d{1,4}(?:\.\d{1,4}){1,6}`,
+  // 01-cart, only if it is set off: 2-way may be a word
+  String.raw`[A-Z]{0,3}\d{1,4}-[a-z][a-z0-9]{0,29}(?:-[a-z0-9]{1,30}){0,9}`,
 ];
+const SLUG = /-[a-z]/;
 const ID = new RegExp(`^(${FORMS.join('|')})([:.)]?)(?=\\s|$)`);
 const BARE_NUMBER = /^(\d{1,9})[.:)](?=\s|$)/;
 const BRACKETED = /^\[(#\d{1,9}|[A-Za-z]\w{0,19}-\w{0,20}\d[\w.]{0,20})\](?=[\s:]|$)/;
@@ -33,6 +36,10 @@ export function findLeadingId(text: string): LeadingId | undefined {
   if (match === null) return undefined;
   const [all, id = '', sign = ''] = match;
   const rest = plain.slice(all.length).trim();
+  if (SLUG.test(id)) {
+    const isAlone = sign !== '' || DASH.test(rest) || (isBold && text.startsWith('**', 2 + all.length));
+    return isAlone ? toId(id, rest, true) : undefined;
+  }
   const isSetOff = sign !== '' || DASH.test(rest) || id.startsWith('#') || (isBold && /^\d/.test(id));
   return toId(id, rest, isSetOff);
 }

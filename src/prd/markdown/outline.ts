@@ -48,6 +48,12 @@ export function groupOf(headings: readonly string[]): string | undefined {
   return headings.length === 0 ? undefined : [...headings].reverse().join(' › ');
 }
 
+/** `**Name:** value` at the beginning of a line. */
+export interface Label {
+  name: string;
+  value: string;
+}
+
 /** One line of a Markdown file; comments in it are blanked. */
 export interface Line {
   kind: 'heading' | 'item' | 'text' | 'code' | 'blank';
@@ -64,10 +70,22 @@ export interface Line {
   indent: number;
   /** Where the text begins in `raw`: after spaces, bullet and checkbox. */
   content: number;
+  /** The item that the line is indented below, or continues. */
+  parent: Line | undefined;
   /** Heading level from 1 to 6; 0 for other lines. */
   level: number;
   /** The character in the checkbox of an item, and its offset. */
   box: { mark: string; offset: number } | undefined;
+  /** Its labels, once they have been read. */
+  labels?: Label[];
+  /** True for the optional tasks of Kiro, `- [ ]* text`. */
+  isOptional?: true;
   /** The character of a checkbox that a bullet stands for, without being one in the file. */
   impliedMark?: string;
+}
+
+/** True if a line belongs to a checkbox above it. */
+export function isBelowBox(line: Line): boolean {
+  for (let at = line.parent; at !== undefined; at = at.parent) if (at.box !== undefined) return true;
+  return false;
 }

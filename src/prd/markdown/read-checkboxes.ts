@@ -10,9 +10,9 @@ import type { Checkbox } from './checkboxes.ts';
 import { isReferenceList, linkStory, resolver } from './markdown-dependencies.ts';
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
 import { isTracked, readHeading } from './story-headings.ts';
-import { ancestorsOf, groupOf, headingsOf } from './outline.ts';
-import { linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
-import { readSurroundings } from './read-surroundings.ts';
+import { ancestorsOf, groupOf, headingsOf, type Line } from './outline.ts';
+import { boxesOf, linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
+import { readSurroundings, warnOfProgress } from './read-surroundings.ts';
 import { defined } from '../../lib/guards.ts';
 
 /** `isStruck`: its id is struck through. */
@@ -26,15 +26,17 @@ export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnost
     return { project: '', description: '', stories: [], about: [] };
   warnOfSectionCriteria(document, diagnostics);
   const boxes = nameBoxes(document.boxes);
+  const isOfKiro = findKiro(document.lines);
   const kept = leaveOutGroups(leaveOutExamples(boxes, diagnostics), diagnostics);
   warnOfGroups(kept, diagnostics);
-  const drafts = makeIdsUnique(kept.map((box) => toDraft(box, diagnostics)));
+  const drafts = makeIdsUnique(kept.map((box) => toDraft(box, isOfKiro, diagnostics)));
   const linking = { resolve: resolver(drafts), diagnostics };
   const linked = drafts.map((story, index) => {
     const { text = '', paragraphs = [], below = [] } = kept[index] ?? {};
     return linkStory(story, [text, ...paragraphs, ...below], linking);
   });
   const stories = renameDoneDuplicates(settlePriorities(linked, diagnostics), diagnostics);
+  warnOfProgress(document, stories, diagnostics);
   const groups = boxes.filter(groupTest(boxes));
   const members = placesByGroup(kept);
   const sections = kept.map(({ section }) => section);
@@ -48,7 +50,7 @@ function warnOfSectionCriteria({ lines, boxes }: MarkdownDocument, diagnostics: 
   const used = new Set(boxes.flatMap((box) => box.lines));
   const others = lines.filter((line) => line.box !== undefined && !used.has(line));
   if (others.length === 0) return;
-  addWarning({ diagnostics }, undefined, `criteria of a whole section are text, not stories: ${linesOf(others)}`);
+  addWarning({ diagnostics }, undefined, `criteria of a whole section are text, not stories: ${boxesOf(others)}`);
 }
 
 /** Warns about headings above the stories that look like stories themselves: with a status, dependencies, or the only id. */
@@ -136,16 +138,41 @@ function leaveOutGroups(boxes: NamedBox[], diagnostics: Diagnostics): NamedBox[]
   });
 }
 
+/**
+ * Returns a test for groups. In the files of Kiro, a task without other work than optional tasks, or with requirements that
+ * none of its tasks has, is a story beside them.
+ */
 function groupTest(boxes: NamedBox[]): (box: NamedBox) => boolean {
-  const parents = new Set<string>();
-  for (const { leading, line } of boxes) {
-    const parent = GROUP.exec(leading?.id ?? '')?.[1];
-    if (parent !== undefined) parents.add(`${parent} ${line.indent}`);
+  const members = new Map<string, NamedBox[]>();
+  for (const box of boxes) {
+    const parent = GROUP.exec(box.leading?.id ?? '')?.[1];
+    if (parent === undefined) continue;
+    const key = `${parent} ${box.line.indent}`;
+    const those = members.get(key);
+    if (those === undefined) members.set(key, [box]);
+    else those.push(box);
   }
-  return ({ leading, line }) => leading !== undefined && parents.has(`${leading.id} ${line.indent}`);
+  return (box) => {
+    const those = box.leading === undefined ? undefined : members.get(`${box.leading.id} ${box.line.indent}`);
+    if (those === undefined || those.every(({ line }) => line.isOptional)) return false;
+    const own = requirementsOf(box);
+    return own.length === 0 || those.some((member) => requirementsOf(member).some((each) => own.includes(each)));
+  };
 }
 
-function toDraft(box: NamedBox, diagnostics: Diagnostics): DraftStory {
+/** The lines `_Requirements: 1.1, 2.3_` below a task of Kiro. */
+function requirementsOf({ below, paragraphs }: NamedBox): string[] {
+  return [...below, ...paragraphs].filter((text) => REQUIREMENTS.test(text));
+}
+
+const REQUIREMENTS = /^_Requirements?: .{1,1000}_$/;
+
+/** True for the task files of Kiro, where `[-]` is a started task. */
+function findKiro(lines: Line[]): boolean {
+  return lines.some(({ isOptional, text }) => isOptional === true || REQUIREMENTS.test(text));
+}
+
+function toDraft(box: NamedBox, isOfKiro: boolean, diagnostics: Diagnostics): DraftStory {
   const at = placeOf(box.line);
   const { labels, text } = takeLabels(box.leading?.rest ?? box.text);
   const { title, ...struck } = parseStruckThrough(text);
@@ -163,7 +190,16 @@ function toDraft(box: NamedBox, diagnostics: Diagnostics): DraftStory {
     description: box.paragraphs.join('\n\n'),
     acceptance: box.below.filter((each) => each !== '' && !isReferenceList(each)).map(oneLine),
     priority: priorityOf(headings),
-    status: statusOf({ mark: box.mark, headings, isDropped }, id, diagnostics),
+    status: statusOf(
+      {
+        mark: isOfKiro && box.mark === '-' ? '/' : box.mark,
+        headings,
+        isDropped,
+        isOptional: box.line.isOptional === true,
+      },
+      id,
+      diagnostics,
+    ),
     notes: '',
     dependsOn: [],
     extra: { ...defined({ group }), ...(labels.length === 0 ? {} : { labels }) },
@@ -195,12 +231,14 @@ interface Signs {
   mark: string;
   headings: Headings;
   isDropped: boolean;
+  isOptional: boolean;
 }
 
-function statusOf({ mark, headings, isDropped }: Signs, id: string, diagnostics: Diagnostics): StoryStatus {
+function statusOf({ mark, headings, isDropped, isOptional }: Signs, id: string, diagnostics: Diagnostics): StoryStatus {
   if (mark === 'x' || mark === 'X') return 'done';
   const aside = warnIfSkipped({ headings, isDropped }, id, diagnostics);
-  if (aside) return 'skipped';
+  if (isOptional) addWarning({ diagnostics }, id, 'the task is optional ("- [ ]*"), so it is skipped');
+  if (aside || isOptional) return 'skipped';
   if (mark === ' ') return 'pending';
   if (mark === '/') return 'in_progress';
   addWarning({ diagnostics }, id, `the mark [${mark}] is ambiguous (cut, blocked or started); treated as blocked`);

@@ -8,7 +8,7 @@ import { addWarning } from '../json/object-reader.ts';
 import { rankOfWord } from '../story/read-fields.ts';
 import { isLifeCycleWord, leadOf, saysMoreThanStatus, statusOfWord } from '../story/read-status.ts';
 import { findIdProblem, makeIdsUnique, renameDoneDuplicates } from '../story/story-ids.ts';
-import { formOf, isCriteriaLine, isCriteriaName, readLabels, type Label } from './labels.ts';
+import { formOf, isCriteriaLine, isCriteriaName, isCriterionLabel, readLabels } from './labels.ts';
 import { slugOf } from './leading-id.ts';
 import {
   isDependencyName,
@@ -17,16 +17,23 @@ import {
   splitReferences,
   type DependencyReference,
 } from './markdown-dependencies.ts';
-import { groupOf, headingsOf, type Line } from './outline.ts';
-import { readSurroundings, textOfLines } from './read-surroundings.ts';
-import { linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
+import { groupOf, headingsOf, isBelowBox, type Label, type Line } from './outline.ts';
+import { readSurroundings, textOfLines, warnOfProgress } from './read-surroundings.ts';
+import { boxesOf, linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
 import { priorityOf, warnIfSkipped } from './sections.ts';
-import { findStoryHeadings, isTracked, type StoryHeading } from './story-headings.ts';
+import {
+  findStoryHeadings,
+  hasCriteria,
+  isTracked,
+  warnOfHiddenHeadings,
+  type StoryHeading,
+} from './story-headings.ts';
 
 /** Reads a file whose headings are the stories and whose lists below "Acceptance Criteria" are their criteria. */
 export function readStoryHeadings(document: MarkdownDocument, diagnostics: Diagnostics): Draft {
-  for (const text of document.ignored) addWarning({ diagnostics }, undefined, text);
   const headings = findStoryHeadings(document);
+  for (const text of [...document.ignored, ...warnOfHiddenHeadings(document, headings)])
+    addWarning({ diagnostics }, undefined, text);
   if (exceedsStoryLimit(headings.length, diagnostics)) return { project: '', description: '', stories: [], about: [] };
   const read = headings.map((story): Part => ({ ...story, parts: splitStory(story.lines) }));
   const sign = headings.map((heading) => heading.sign).find((each) => each?.kind === 'done')?.text;
@@ -34,13 +41,16 @@ export function readStoryHeadings(document: MarkdownDocument, diagnostics: Diagn
   const linking = { resolve: resolver(drafts), diagnostics };
   const linked = drafts.map((draft, index) => linkReferences(draft, read[index]?.parts.references ?? [], linking));
   warnOfOtherBoxes(document, { read, diagnostics });
+  warnOfStates(read, diagnostics);
   warnOfGuess(read, diagnostics);
   const surroundings = readSurroundings(document, {
     sections: headings.map(({ section }) => section),
     used: new Set(headings.flatMap(({ lines }) => lines)),
     diagnostics,
   });
-  return { ...surroundings, stories: renameDoneDuplicates(linked, diagnostics) };
+  const stories = renameDoneDuplicates(linked, diagnostics);
+  warnOfProgress(document, stories, diagnostics);
+  return { ...surroundings, stories };
 }
 
 interface Part extends StoryHeading {
@@ -108,6 +118,17 @@ function readWord(value: string, id: string, diagnostics: Diagnostics): StorySta
   return 'pending';
 }
 
+/** Names the lines of unknown status words. */
+function warnOfStates(read: Part[], diagnostics: Diagnostics): void {
+  const unknown = read.flatMap(({ parts: { status } }) =>
+    status === undefined || statusOfWord(status.value) !== undefined || isLifeCycleWord(status.value)
+      ? []
+      : [status.line],
+  );
+  if (unknown.length > 0)
+    addWarning({ diagnostics }, undefined, `words for a status that halo does not know: ${linesOf(unknown)}`);
+}
+
 /** `usual`: the sign that done headings of the file have. */
 function markOf({ heading, sign, parts: { boxes, status } }: Part, usual: string | undefined): ProgressMark {
   const own = sign?.kind === 'box' ? [sign.box] : [];
@@ -139,7 +160,7 @@ function readPriority({ priority: text, extra }: StoryParts, id: string, diagnos
 
 /** Without criteria labels, the checkboxes could be stories, too, unless the headings have a status or dependencies. */
 function warnOfGuess(read: Part[], diagnostics: Diagnostics): void {
-  if (read.some(({ lines }) => lines.some(isCriteriaLine)) || read.every(isTracked)) return;
+  if (read.some(({ lines }) => lines.some(hasCriteria)) || read.every(isTracked)) return;
   if (read.every(({ parts }) => parts.boxes.length === 0)) return;
   addWarning(
     { diagnostics },
@@ -160,10 +181,10 @@ function warnOfOtherBoxes(
     addWarning(
       { diagnostics },
       undefined,
-      `checkboxes outside of acceptance criteria are treated as text: ${linesOf(inside)}`,
+      `checkboxes outside of acceptance criteria are treated as text: ${boxesOf(inside)}`,
     );
   if (outside.length > 0)
-    addWarning({ diagnostics }, undefined, `checkboxes outside of stories are treated as text: ${linesOf(outside)}`);
+    addWarning({ diagnostics }, undefined, `checkboxes outside of stories are treated as text: ${boxesOf(outside)}`);
 }
 
 /** The content below the heading of a story. */
@@ -193,8 +214,8 @@ interface Block {
 
 /** Splits the lines of a story into its parts without losing text. */
 function splitStory(lines: Line[]): StoryParts {
-  const hasCriteria = lines.some((line) => labelsOf(line).some(({ name }) => isCriteriaName(name)));
-  const blocks = splitBlocks(lines, hasCriteria);
+  const isLabelled = lines.some((line) => labelsOf(line).some(({ name }) => isCriteria(name)));
+  const blocks = splitBlocks(lines, isLabelled);
   const hasLoose = blocks.some((block) => block.label === undefined && hasBoxes(block));
   const parts: StoryParts = {
     criteria: [],
@@ -208,25 +229,29 @@ function splitStory(lines: Line[]): StoryParts {
     extra: new Map(),
   };
   for (const block of blocks) {
-    if (!hasCriteria && hasBoxes(block) && (block.label === undefined || !hasLoose)) readLoose(block, parts);
+    if (!isLabelled && hasBoxes(block) && (block.label === undefined || !hasLoose)) readLoose(block, parts);
     else readBlock(block, parts);
   }
   return parts;
+}
+
+function isCriteria(name: string): boolean {
+  return isCriteriaName(name) || isCriterionLabel(name);
 }
 
 function hasBoxes({ lines }: Block): boolean {
   return lines.some(({ box }) => box !== undefined);
 }
 
-function splitBlocks(lines: Line[], hasCriteria: boolean): Block[] {
+function splitBlocks(lines: Line[], isLabelled: boolean): Block[] {
   const blocks: Block[] = [{ label: undefined, value: '', line: undefined, lines: [] }];
   for (const [index, line] of lines.entries()) {
-    const labels = line.indent < 4 ? labelsOf(line) : [];
+    const labels = labelsOf(line);
     for (const { name, value } of labels) blocks.push({ label: name, value, line, lines: [] });
     if (labels.length > 0) continue;
     const block = blocks.at(-1);
     const before = lines[index - 1]?.kind;
-    if (block === undefined || endsBlock(block, line, before) || (!hasCriteria && isStep(block, line, before))) {
+    if (block === undefined || endsBlock(block, line, before) || (!isLabelled && isStep(block, line, before))) {
       blocks.push({ label: undefined, value: '', line: undefined, lines: [line] });
     } else {
       block.lines.push(line);
@@ -235,8 +260,10 @@ function splitBlocks(lines: Line[], hasCriteria: boolean): Block[] {
   return blocks;
 }
 
+/** The lines below a checkbox are its text. */
 function labelsOf(line: Line): Label[] {
   if (line.kind === 'heading') return [{ name: line.text, value: '' }];
+  if (line.indent >= 4 || (line.indent > 0 && isBelowBox(line))) return [];
   const labels = readLabels(line);
   if (labels.length > 0) return labels;
   return isCriteriaLine(line) ? [{ name: line.text.replace(/[*_:]/g, '').trim(), value: '' }] : [];
@@ -268,6 +295,7 @@ function readBlock(block: Block, parts: StoryParts): void {
   const { label, value, line, lines } = block;
   const name = label === undefined ? 'description' : formOf(label);
   if (label !== undefined && isCriteriaName(label)) return readCriteria(block, parts);
+  if (label !== undefined && isCriterionLabel(label)) return readCriterion(block, parts);
   for (const each of lines) if (each.box !== undefined) parts.otherBoxes.push(each);
   const text = textOfBlock(block);
   const field = TEXT_FIELD_NAMES.find((each) => TEXT_FIELDS[each].labels.includes(name));
@@ -308,16 +336,32 @@ function readCriteria(block: Block, parts: StoryParts): void {
   const { label, value, lines } = block;
   if (value !== '') parts.criteria.push(oneLine(value));
   const isPlain = lines.every(({ kind, text }) => kind !== 'code' && !text.startsWith('|'));
-  for (const { kind, text, box } of lines) {
-    if (kind === 'item') {
-      parts.criteria.push(oneLine(text));
-      if (box !== undefined) parts.boxes.push(box);
-    } else if (kind === 'text' && isPlain) {
-      parts.criteria.push(oneLine(`${parts.criteria.pop() ?? ''} ${text}`));
-    }
+  const level = lines.reduce(
+    (least, { box, indent }) => (box === undefined ? least : Math.min(least, indent)),
+    Infinity,
+  );
+  // Text below a checkbox ends its list: the bullets below that text explain the checkbox.
+  let isExplained = false;
+  for (const line of lines) {
+    const { kind, text, box, indent } = line;
+    const isCriterion = kind === 'item' && (box === undefined ? !isExplained && indent <= level : indent === level);
+    if (isCriterion) parts.criteria.push(oneLine(text));
+    else if (isPlain && (kind === 'item' || kind === 'text'))
+      parts.criteria.push(oneLine(`${parts.criteria.pop() ?? ''} ${kind === 'item' ? '- ' : ''}${text}`));
+    if (box !== undefined) {
+      parts.boxes.push(box);
+      isExplained = false;
+    } else if (kind === 'text' || kind === 'code') isExplained = level < Infinity && indent <= level;
   }
   // Tables, code and text before the list are kept here only.
   if (!isPlain) addExtra(parts, label ?? 'Criteria', textOfLines(lines));
+}
+
+/** Reads one criterion with its own label, and the list below it. */
+function readCriterion({ label = '', value, lines }: Block, parts: StoryParts): void {
+  const texts = lines.flatMap(({ kind, text }) => (kind === 'blank' ? [] : [text]));
+  parts.criteria.push(oneLine([`${label}:`, value, ...texts].join(' ')));
+  for (const { box } of lines) if (box !== undefined) parts.boxes.push(box);
 }
 
 function addExtra(parts: StoryParts, label: string, text: string): void {

@@ -1,7 +1,8 @@
-import { oneLine } from '../../lib/text.ts';
-import type { ContextEntry, Draft } from '../dialect.ts';
+import { listSome, oneLine } from '../../lib/text.ts';
+import type { ContextEntry, Draft, DraftStory } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
+import { formOf } from './labels.ts';
 import { ancestorsOf, type Line, type OutlineSection } from './outline.ts';
 import { linesOf, type MarkdownDocument } from './blocks.ts';
 import { findSkipHeading, isExample, priorityOf } from './sections.ts';
@@ -47,6 +48,56 @@ export function readSurroundings(
     about: [...(frontMatter.text.trim() === '' ? [] : [{ label: 'front matter', value: frontMatter.text }]), ...about],
   };
 }
+
+/**
+ * Warns if a reading is likely to be wrong: all checkboxes are ticked, but no story is done; two stories have the same title;
+ * or the front matter describes one task.
+ */
+export function warnOfProgress(
+  { lines, frontMatter }: MarkdownDocument,
+  stories: DraftStory[],
+  diagnostics: Diagnostics,
+): void {
+  const boxes = lines.flatMap(({ box }) => box ?? []);
+  const ticked = boxes.filter(({ mark }) => mark.toLowerCase() === 'x').length;
+  if (ticked > 0 && ticked === boxes.length && stories.every(({ status }) => status !== 'done'))
+    diagnostics.warnings.unshift({
+      story: undefined,
+      text: `all ${ticked} checkboxes are ticked, but no story is done: check how the file is read before a run`,
+    });
+  const byTitle = new Map<string, DraftStory[]>();
+  for (const story of stories) {
+    const title = formOf(story.title.replace(/\([^()]{0,100}\)\W{0,3}$/, '')).replace(
+      /^(?:task|story|step) \d{1,6} /,
+      '',
+    );
+    const same = byTitle.get(title);
+    if (same === undefined) byTitle.set(title, [story]);
+    else same.push(story);
+  }
+  const repeated = [...byTitle.values()].filter(
+    (same) => same.length > 1 && same.some(({ ownId }) => ownId !== undefined),
+  );
+  if (repeated.length > 0) {
+    const pairs = repeated.map((same) =>
+      same
+        .slice(0, 3)
+        .map(({ id }) => id)
+        .join(' and '),
+    );
+    const text = `stories with the same title may be the same work: ${listSome(pairs, MAX_PAIRS)}`;
+    addWarning({ diagnostics }, undefined, text);
+  }
+  const keys = new Set(frontMatter.text.match(/^[\w-]{1,40}(?=:)/gm)?.map((key) => key.toLowerCase()));
+  if (keys.has('status') && ['id', 'title', 'name'].some((key) => keys.has(key)))
+    addWarning(
+      { diagnostics },
+      undefined,
+      'the front matter describes one task, but its status and title are only text here',
+    );
+}
+
+const MAX_PAIRS = 3;
 
 /** Warns about headings without content, except those that templates provide for stories. */
 function warnOfEmptyHeadings(

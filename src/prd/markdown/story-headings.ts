@@ -1,9 +1,10 @@
+import { truncate } from '../../core/text/safe-text.ts';
 import { parseStruckThrough, withoutStrike } from '../story/read-fields.ts';
 import { statusOfWord } from '../story/read-status.ts';
 import { formOf, isCriteriaLine, readLabels } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
 import { isDependencyName } from './markdown-dependencies.ts';
-import { ancestorsOf, headingsOf, type Line, type OutlineSection } from './outline.ts';
+import { ancestorsOf, headingsOf, isBelowBox, type Line, type OutlineSection } from './outline.ts';
 import type { MarkdownDocument } from './blocks.ts';
 import { isExample } from './sections.ts';
 
@@ -21,7 +22,7 @@ export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[]
     headings.filter(({ id }) => id !== undefined),
     outline,
   );
-  const kinds = new Set(named.filter(({ lines }) => lines.some(isCriteriaLine)).map((story) => kindOf(story)));
+  const kinds = new Set(named.filter(({ lines }) => lines.some(hasCriteria)).map((story) => kindOf(story)));
   if (kinds.size > 0)
     return withLines(
       named.filter((story) => kinds.has(kindOf(story))),
@@ -35,9 +36,14 @@ export function findStoryHeadings({ outline }: MarkdownDocument): StoryHeading[]
 
 type HeadingLine = Omit<StoryHeading, 'lines'>;
 
+/** True for a line that introduces criteria. One that is indented below a checkbox belongs to that. */
+export function hasCriteria(line: Line): boolean {
+  return isCriteriaLine(line) && !isBelowBox(line);
+}
+
 /** Finds headings without ids that have criteria, if nothing else in the file can be a story. */
 function findNameless(headings: HeadingLine[], outline: OutlineSection[]): HeadingLine[] {
-  const owners = new Set(outline.flatMap((section) => (section.lines.some(isCriteriaLine) ? [ownerOf(section)] : [])));
+  const owners = new Set(outline.flatMap((section) => (section.lines.some(hasCriteria) ? [ownerOf(section)] : [])));
   for (const section of outline)
     if (section.heading !== undefined && isCriteriaLine(section.heading)) owners.add(ownerOf(section));
   const lines = linesByOwner(outline, owners);
@@ -58,7 +64,7 @@ function ownerOf(section: OutlineSection): OutlineSection | undefined {
 function criteriaOf(lines: Line[]): Line[] {
   let within = false;
   return lines.filter((line) => {
-    if (isCriteriaLine(line)) within = true;
+    if (hasCriteria(line)) within = true;
     else if (line.kind === 'heading' || (line.kind === 'text' && line.indent === 0)) within = false;
     return within && line.kind === 'item';
   });
@@ -86,8 +92,24 @@ function linesByOwner(
   return lines;
 }
 
+/** Names the headings in code and in lists that would be stories outside of them. */
+export function warnOfHiddenHeadings({ lines, code }: MarkdownDocument, stories: StoryHeading[]): string[] {
+  const kinds = new Set(stories.map(kindOf));
+  return lines.flatMap((line): string[] => {
+    const [, signs = '', text = ''] =
+      (line.kind === 'heading' ? null : /^[\s>]{0,200}(#{1,6})\s+(.*)$/.exec(line.raw)) ?? [];
+    if (signs === '') return [];
+    const heading: Line = { ...line, kind: 'heading', level: signs.length, text: text.trim() };
+    const { id } = readHeading(heading);
+    if (id === undefined || !kinds.has(kindOf({ id, heading }))) return [];
+    const block = code.find(({ first, last }) => first <= line.number && line.number <= last);
+    const where = block === undefined ? 'a quote or a list' : `the code block of lines ${block.first} to ${block.last}`;
+    return [`line ${line.number} looks like a story, but it is in ${where}: ${truncate(line.text.trim(), 60)}`];
+  });
+}
+
 /** Ids of the same kind have the same prefix and heading level. */
-function kindOf({ id, heading }: HeadingLine): string {
+function kindOf({ id, heading }: Pick<HeadingLine, 'id' | 'heading'>): string {
   return `${heading.level} ${/^[^\d]*/.exec(id ?? '')?.[0] ?? ''}`;
 }
 

@@ -231,3 +231,26 @@ describe('the fields of a Markdown story', () => {
     expect(mark(`${before}\n**Acceptance:** b\n`, 'US-1')).toBe(`${after}\n**Acceptance:** b\n`);
   });
 });
+
+describe('marks where a story has code, tables and further boxes', () => {
+  const task = (mark: string) => `- [${mark}] **Step 1**\n\n\`\`\`sh\nnpm test\n\`\`\`\n`;
+  const story = (mark: string) => `**Acceptance Criteria:**\n- [${mark}] b\n\n| c | d |\n`;
+
+  test.each([
+    ['steps above code', `## Task 1: a\n\n${task(' ')}\n## Task 2: c\n\n${task(' ')}`, 'task-1', [3]],
+    ['criteria above a table', `### US-1: a\n${story(' ')}### US-2: c\n${story(' ')}`, 'US-2', [8]],
+    ['a number with a word', '- [x] **01-cart** — Cart\n- [ ] **02-pay** — Pay\n', '02-pay', [2]],
+    ['an underlined heading', 'US-1 a\n------\n\n**Acceptance Criteria:**\n- [ ] b\n', 'US-1', [5]],
+    ['an underlined heading without boxes', 'US-1 a\n------\n\n**Acceptance Criteria:**\n- b\n', 'US-1', [1]],
+    ['a heading above a comment', '### US-1: a <!-- b -->\n**Acceptance Criteria:**\n- b\n', 'US-1', [1]],
+    ['an item in an item', '- - [ ] a\n', 'a', [1]],
+  ])('%s: only the lines of the mark differ', (_what, text, id, lines) => {
+    for (const end of ['\n', '\r\n']) {
+      const before = text.replaceAll('\n', end);
+      const after = mark(before, id).split('\n');
+      const changed = before.split('\n').flatMap((line, index) => (line === after[index] ? [] : [index + 1]));
+      expect(changed).toEqual(lines);
+      expect(parsePrd(toBytes(after.join('\n')), 'prd').stories.find((each) => each.id === id)?.status).toBe('done');
+    }
+  });
+});
