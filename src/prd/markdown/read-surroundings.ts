@@ -50,14 +50,10 @@ export function readSurroundings(
 }
 
 /**
- * Warns if a reading is likely to be wrong: all checkboxes are ticked, but no story is done; two stories have the same title;
- * or the front matter describes one task.
+ * Warns if a reading is likely to be wrong: all checkboxes are ticked, but no story is done, or two stories have the same
+ * title.
  */
-export function warnOfProgress(
-  { lines, frontMatter }: MarkdownDocument,
-  stories: DraftStory[],
-  diagnostics: Diagnostics,
-): void {
+export function warnOfProgress({ lines }: MarkdownDocument, stories: DraftStory[], diagnostics: Diagnostics): void {
   const boxes = lines.flatMap(({ box }) => box ?? []);
   const ticked = boxes.filter(({ mark }) => mark.toLowerCase() === 'x').length;
   if (ticked > 0 && ticked === boxes.length && stories.every(({ status }) => status !== 'done'))
@@ -88,13 +84,6 @@ export function warnOfProgress(
     const text = `stories with the same title may be the same work: ${listSome(pairs, MAX_PAIRS)}`;
     addWarning({ diagnostics }, undefined, text);
   }
-  const keys = new Set(frontMatter.text.match(/^[\w-]{1,40}(?=:)/gm)?.map((key) => key.toLowerCase()));
-  if (keys.has('status') && ['id', 'title', 'name'].some((key) => keys.has(key)))
-    addWarning(
-      { diagnostics },
-      undefined,
-      'the front matter describes one task, but its status and title are only text here',
-    );
 }
 
 const MAX_PAIRS = 3;

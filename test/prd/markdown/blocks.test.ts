@@ -128,11 +128,6 @@ const READINGS: [string, string, Reading][] = [
     `### US-1: a\n**Status:** Simmering\n${CRITERIA}- b\n`,
     { ids: ['US-1'], note: 'words for a status that halo does not know: line 2' },
   ],
-  [
-    'front matter of one task is named',
-    '---\nid: T-1\nstatus: done\n---\n- [ ] a\n',
-    { ids: ['a'], note: 'the front matter describes one task' },
-  ],
 ];
 
 function assertReading(text: string, { ids, status, criteria, needs, note, quiet }: Reading): void {
