@@ -2,7 +2,8 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } = require('node:fs');
+const { closeSync, fsyncSync, mkdirSync, openSync, readFileSync } = require('node:fs');
+const { renameSync, rmSync, statSync, writeSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { dirname, join } = require('node:path');
 const { Script } = require('node:vm');
@@ -68,15 +69,16 @@ function placeOf(dist, main, command) {
 }
 
 /**
- * Sources and what V8 has compiled of them, by names of modules; none if there is no such file, or an incomplete one. V8
- * itself rejects what another version of it, or one with other options, has compiled.
+ * Sources and what V8 has compiled of them, by names of modules; none if there is no such file, or an incomplete or damaged
+ * one, with which V8 would crash or hang. V8 itself rejects what another version of it, or one with other options, has compiled.
  */
 function readCompiled(place) {
   try {
     const bytes = readFileSync(place ?? '');
-    const start = bytes.indexOf('\n') + 1;
-    const { size, entries } = JSON.parse(bytes.latin1Slice(0, start));
-    if (bytes.length !== start + size) return new Map();
+    const list = bytes.indexOf('\n') + 1;
+    if (bytes.latin1Slice(0, list) !== `${digestOf(bytes.subarray(list))}\n`) return new Map();
+    const start = bytes.indexOf('\n', list) + 1;
+    const entries = JSON.parse(bytes.latin1Slice(list, start));
     return new Map(
       entries.map(([name, at, sourceBytes, isAscii, codeBytes]) => {
         const [from, to] = [start + at, start + at + sourceBytes];
@@ -89,7 +91,7 @@ function readCompiled(place) {
   }
 }
 
-/** Writes a file that is complete even after a power cut. Nothing happens where halo is installed for all users, say. */
+/** Writes a file that is complete even after a power cut. Nothing happens where halo is installed by another user. */
 function writeCompiled(place, modules) {
   let size = 0;
   const parts = [];
@@ -100,12 +102,17 @@ function writeCompiled(place, modules) {
     size += bytes.length + code.length;
     return [name, at, bytes.length, bytes.length === source.length, code.length];
   });
+  const content = Buffer.concat([Buffer.from(`${JSON.stringify(entries)}\n`), ...parts]);
   const temporary = `${place}.${process.pid}`;
+  const folder = dirname(place);
   try {
-    mkdirSync(dirname(place), { recursive: true });
-    const file = openSync(temporary, 'wx');
+    // With sudo, its owner could not remove the files.
+    if (statSync(dirname(folder)).uid !== process.geteuid()) return;
+    // Whoever can write these files decides what halo does.
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    const file = openSync(temporary, 'wx', 0o644);
     try {
-      writeAll(file, Buffer.concat([Buffer.from(`${JSON.stringify({ size, entries })}\n`), ...parts]));
+      writeAll(file, Buffer.concat([Buffer.from(`${digestOf(content)}\n`), content]));
       fsyncSync(file);
     } finally {
       closeSync(file);
@@ -114,6 +121,10 @@ function writeCompiled(place, modules) {
   } catch {
     remove(temporary);
   }
+}
+
+function digestOf(bytes) {
+  return createHash('sha1').update(bytes).digest('hex');
 }
 
 function remove(path) {

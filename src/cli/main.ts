@@ -23,6 +23,11 @@ export async function main(given: string[], io: ProcessIo = openProcessIo(given)
   }
 }
 
+/** Whether a word is the name of a command. */
+export function isCommand(word: string): boolean {
+  return COMMANDS.some(({ name }) => name === word);
+}
+
 async function perform(words: string[], cli: Cli): Promise<number> {
   // At a terminal that can be drawn on, halo alone shows the runs.
   if (words.length === 0) words = [cli.terminal.drawable && cli.ask !== undefined ? 'top' : '--help'];

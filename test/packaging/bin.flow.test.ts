@@ -32,7 +32,8 @@ const writeMain = (word: string): Promise<void> =>
     `export async function main(argv: string[]): Promise<number> {
       process.stdout.write('${word} ' + argv.join(','));
       return argv.length;
-    }`,
+    }
+    export const isCommand = (word: string) => word === 'ls';`,
   );
 
 const halo = (...args: string[]) => execa(join(checkout, 'bin/halo'), args, { reject: false });
@@ -40,6 +41,17 @@ const halo = (...args: string[]) => execa(join(checkout, 'bin/halo'), args, { re
 describe('bin/halo in a checkout', () => {
   test('builds itself, passes its arguments and exits with the code of the command', async () => {
     expect(await halo('a', 'b c')).toMatchObject({ stdout: 'one a,b c', stderr: '', exitCode: 2 });
+  });
+
+  test('keeps what is compiled for commands, not for any other word', async () => {
+    await writeFile(
+      join(checkout, MAIN),
+      `export const main = async () => 0;
+      export const isCommand = (word: string) => word === 'ls';`,
+    );
+    for (const words of [['--help', 'other'], ['--version'], ['ls']]) await halo(...words);
+    const names = await readdir(join(checkout, 'dist/.compiled'));
+    expect(names.map((name) => name.split('-')[0])).toEqual(['halo', 'ls']);
   });
 
   test('builds again when a source has changed, and only then', async () => {

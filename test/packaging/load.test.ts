@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { chmod, mkdir, truncate, writeFile } from 'node:fs/promises';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmod, mkdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { execa } from 'execa';
@@ -26,8 +26,12 @@ async function write(name: string, source: string): Promise<void> {
 }
 
 /** Starts a program that prints what `main` returns, and keeps what was compiled. */
-async function start(word: string, { command = 'run', node = [] as string[] } = {}): Promise<string> {
-  const program = `const { exports, keep } = require(${JSON.stringify(LOAD)}).load(${JSON.stringify(dist)}, 'cli/main.cjs', ${JSON.stringify(command)});
+async function start(
+  word: string,
+  { command = 'run', node = [] as string[], umask = 0o22, user = process.geteuid?.() } = {},
+): Promise<string> {
+  const program = `process.umask(${umask}); process.geteuid = () => ${user};
+    const { exports, keep } = require(${JSON.stringify(LOAD)}).load(${JSON.stringify(dist)}, 'cli/main.cjs', ${JSON.stringify(command)});
     process.stdout.write(exports.main(${JSON.stringify(word)}));
     keep();`;
   return (await execa(process.execPath, [...node, '-e', program])).stdout;
@@ -75,6 +79,31 @@ describe('modules of a build', () => {
       expect(bytesOf(name).length).toBeGreaterThan(size);
     }
     expect(compiled()).toEqual([name]);
+  });
+
+  test('are read again when a byte of what was kept has changed', async () => {
+    await start('first');
+    const [name = ''] = compiled();
+    const path = join(dist, '.compiled', name);
+    const kept = readFileSync(path);
+    // In the digest, in the list, in sources and in what is compiled.
+    for (const at of [3, 60, kept.indexOf('late-1'), kept.indexOf('one(2)') + 4, kept.length - 100]) {
+      const damaged = Buffer.from(kept);
+      damaged.writeUInt8((kept[at] ?? 0) ^ 1, at);
+      writeFileSync(path, damaged);
+      expect(await start('second')).toBe('second 3');
+      expect(readFileSync(path).equals(damaged)).toBe(false);
+    }
+  });
+
+  test('are kept in files that nobody else may change, whatever the mask, and not in the folder of another user', async () => {
+    await start('first', { umask: 0 });
+    const [name = ''] = compiled();
+    expect(statSync(join(dist, '.compiled')).mode & 0o777).toBe(0o755);
+    expect(statSync(join(dist, '.compiled', name)).mode & 0o777).toBe(0o644);
+    await rm(join(dist, '.compiled'), { recursive: true });
+    await start('first', { user: process.geteuid?.() === 1 ? 2 : 1 });
+    expect(readdirSync(dist)).toEqual(['chunks', 'cli']);
   });
 
   test('are not kept under a name that has other characters than words, or where nothing can be written', async () => {
