@@ -21,6 +21,7 @@ import type { Line } from '../markdown/outline.ts';
 import { readSurroundings, textOfLines } from '../markdown/read-surroundings.ts';
 import { readDependsOn, readPriority, readTexts, readId } from '../story/read-fields.ts';
 import { readStatus } from '../story/read-status.ts';
+import { renameDoneDuplicates } from '../story/story-ids.ts';
 
 /** One story a file: id, title or name, status and dependencies in the front matter, as Backlog.md and CCPM write it. */
 export const taskFile: MarkdownDialect = {
@@ -113,7 +114,7 @@ export const cursorPlan: MarkdownDialect = {
     return {
       project: name === '' ? project : name,
       description: [overview, description].filter((text) => text !== '').join('\n\n'),
-      stories,
+      stories: renameDoneDuplicates(stories, diagnostics),
       about: [...more, ...about],
     };
   },

@@ -27,8 +27,10 @@ export function markJson(story: JsonValue, options: MarkOptions): Edit[] {
   const flag = memberAt(story, findFlagKey(story));
   const word = memberAt(story, findWordKey(story));
   const edits = [
-    ...(flag === undefined ? [] : [replace(flag, flagLike(flag, options))]),
-    ...(word === undefined || !isProgress(word, flag) ? [] : [replaceWord(word, wordLike(options), options)]),
+    ...(flag === undefined ? [] : repeated(flag).map((each) => replace(each, flagLike(each, options)))),
+    ...(word === undefined || !isProgress(word, flag)
+      ? []
+      : repeated(word).map((each) => replaceWord(each, wordLike(options), options))),
   ];
   const started = FIELDS.started.keys
     .flatMap((key) => findMember(story, key) ?? [])
@@ -47,6 +49,13 @@ export function markStarted(mark: ProgressMark): Edit[] {
   const flags = mark.kind === 'json' ? FIELDS.started.keys.flatMap((key) => findMember(mark.at, key) ?? []) : [];
   const [flag] = flags.filter(({ kind }) => kind === 'boolean');
   return flag === undefined || flag.value === true ? [] : [replace(flag, 'true')];
+}
+
+/** A value, and those of the same key before it. */
+function repeated(value: JsonValue): JsonValue[] {
+  const all: JsonValue[] = [];
+  for (let at: JsonValue | undefined = value; at !== undefined; at = at.earlier) all.push(at);
+  return all;
 }
 
 /** A word is written as the one before it was: in quotes, or in YAML without. */

@@ -18,6 +18,8 @@ export interface JsonValue extends SourceLocation {
   members: ReadonlyMap<string, JsonValue>;
   /** The items of a list; empty for other kinds. */
   items: readonly JsonValue[];
+  /** The value under the same key of its object before it, if the key is repeated; all of them say the same. */
+  earlier?: JsonValue | undefined;
 }
 
 const NONE: ReadonlyMap<string, JsonValue> = new Map();
@@ -178,6 +180,7 @@ export class PositionedValue implements JsonValue {
   readonly digits: string;
   members: ReadonlyMap<string, JsonValue> = NONE;
   items: readonly JsonValue[] = NO_ITEMS;
+  earlier: JsonValue | undefined;
   readonly parent: ValueParent | undefined;
   private plain: unknown;
 
@@ -276,9 +279,10 @@ function parseTree(source: SourceText, errors: ParseError[]): JsonValue | undefi
   return root;
 }
 
-function addMember(members: Map<string, JsonValue>, name: string, member: JsonValue, source: SourceText): void {
+function addMember(members: Map<string, JsonValue>, name: string, member: PositionedValue, source: SourceText): void {
   const earlier = members.get(name);
   if (earlier !== undefined) source.repeated.push({ key: name, first: earlier, second: member });
+  member.earlier = earlier;
   members.set(name, member);
 }
 

@@ -58,9 +58,11 @@ export function parseYamlWithPositions(text: string, path: string, shift = 0): J
       for (const { key, value } of node.items) {
         if (!isScalar(key) || !key.range) throw fail(offset, 'a key must be a text');
         const [keyOffset, keyEnd] = key.range;
+        if (key.anchor !== undefined || key.tag !== undefined) throw fail(keyOffset, 'a key must be a text');
         const name = typeof key.value === 'string' ? key.value : text.slice(keyOffset, keyEnd);
-        const colon = text.indexOf(':', keyEnd);
-        const after = { offset: colon < 0 ? keyEnd : colon + 1, keyOffset, parent: { value: object, key: name } };
+        // A key in braces may have neither a colon nor a value.
+        const [colon = ''] = /^[ \t]*:/.exec(text.slice(keyEnd, keyEnd + 1000)) ?? [];
+        const after = { offset: keyEnd + colon.length, keyOffset, parent: { value: object, key: name } };
         members.set(name, convert(value as Node | null, after));
       }
       object.members = members;

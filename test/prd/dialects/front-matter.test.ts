@@ -178,6 +178,7 @@ describe('a plan with todos in its front matter', () => {
   test.each<[text: string, message: string]>([
     [PLAN.replace('[model, view]', '[missing]'), '"total" depends on "missing", which is not in this file'],
     [PLAN.replace('content: Sum up', 'size: 3'), 'todos[2].content: is missing'],
+    [PLAN.replace('id: total', 'id: view'), 'the id "view" is already used'],
   ])('is refused for a todo that is not complete', (text, message) => {
     expect(refusal(text)).toContain(message);
   });

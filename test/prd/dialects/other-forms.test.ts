@@ -107,6 +107,11 @@ describe('issues of beads', () => {
     expect(marked(`\uFEFF${text}`, 'b')).toBe(`\uFEFF${expected}`);
   });
 
+  test('a mark replaces a repeated status everywhere', () => {
+    const text = '{"id":"a","title":"A","issue_type":"task","status":"open","status":"open"}';
+    expect(marked(text, 'a')).toBe(text.replaceAll('open', 'closed'));
+  });
+
   test('the dates that a close writes do not change the work', () => {
     const open = lines(issue('a'), issue('b'));
     const closed = lines(issue('a', { status: 'closed', closed_at: '2024-01-01', close_reason: 'Done' }), issue('b'));
@@ -187,6 +192,7 @@ describe('a list of tasks in YAML', () => {
     ['no field', story('- title: A # why\n  size: 3\n'), story('- title: A # why\n  size: 3\n  passes: true\n')],
     ['no field, at the end', story('  - title: A'), story('  - title: A\n    passes: true')],
     ['no field in braces', story('- {title: A}\n'), story('- {title: A, passes: true}\n')],
+    ['a key without a colon', story('- {title: A, big}\n'), story('- {title: A, big, passes: true}\n')],
     [
       'a block at the end',
       story('- title: A\n  description: |\n    x\n'),
@@ -204,6 +210,7 @@ describe('a list of tasks in YAML', () => {
       'a: &x {title: A}\ntasks:\n  - *x\n',
       'tasks.yaml:1: The text is not YAML that halo reads: anchors and aliases',
     ],
+    ['an anchor of a key', 'tasks:\n  - &x title: A\n', 'a key must be a text'],
     ['a tag', 'tasks:\n  - title: !!binary aGFsbG8=\n', 'tags are not supported'],
     ['a repeated key', 'tasks:\n  - title: A\n    done: false\n    done: true\n', 'tasks.yaml:4:'],
     ['two documents', 'tasks:\n  - title: A\n---\ntasks:\n  - title: B\n', 'tasks.yaml:3:'],
