@@ -176,6 +176,7 @@ function launcher(): Launcher {
 export function openGitLauncher(): { close(): void } {
   shared ??= { launcher: new Launcher(), users: 0 };
   shared.users += 1;
+  shared.launcher.prepare();
   return {
     close: () => {
       if (shared === undefined || --shared.users > 0) return;

@@ -63,8 +63,8 @@ const NOT_ENDED = { timedOut: false, isMaxBuffer: false, isCanceled: false };
 
 /**
  * Runs commands in a small process. The system copies the page tables of the process that starts another one: in a worker
- * with 200 MiB of memory, this takes ten times as long, and nothing else happens meanwhile. The process starts with the
- * first command and ends with this one.
+ * with 200 MiB of memory, this takes ten times as long, and nothing else happens meanwhile. The process starts with `prepare`
+ * or the first command, and ends with this one.
  */
 export class Launcher {
   readonly #waiting = new Map<number, Waiting>();
@@ -75,6 +75,12 @@ export class Launcher {
 
   constructor(startRunner: StartRunner = startProcess) {
     this.#startRunner = startRunner;
+  }
+
+  /** Starts the process, which takes longer than most commands. */
+  prepare(): void {
+    this.#process ??= this.#start();
+    this.#unrefIfIdle();
   }
 
   /** Throws DISK_FAILED if its process cannot be started, and nothing else: see `LaunchResult`. */
