@@ -108,7 +108,7 @@ function writeCompiled(place, modules) {
   try {
     // With sudo, its owner could not remove the files.
     if (statSync(dirname(folder)).uid !== process.geteuid()) return;
-    // Whoever can write these files decides what halo does.
+    // A user who can write these files decides what halo does.
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     const file = openSync(temporary, 'wx', 0o644);
     try {

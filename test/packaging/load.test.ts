@@ -96,7 +96,7 @@ describe('modules of a build', () => {
     }
   });
 
-  test('are kept in files that nobody else may change, whatever the mask, and not in the folder of another user', async () => {
+  test('are kept in files that no other user may change, whatever the mask, and not in the folder of another user', async () => {
     await start('first', { umask: 0 });
     const [name = ''] = compiled();
     expect(statSync(join(dist, '.compiled')).mode & 0o777).toBe(0o755);

@@ -33,7 +33,12 @@ const NAME = /(?:^|[\s'"`(=:,]|\.{1,2}\/|\$\{?\w+\}?\/)((?:src|dist|test|scripts
 const { ENTRIES } = createRequire(import.meta.url)('../../scripts/build.cjs') as { ENTRIES: Record<string, string> };
 
 /** What the build writes to dist/; chunks have no names to rely on. */
-const GENERATED = ['dist/.compiled', 'dist/.sources', 'dist/chunks', ...Object.keys(ENTRIES).map((name) => `dist/${name}.cjs`)];
+const GENERATED = [
+  'dist/.compiled',
+  'dist/.sources',
+  'dist/chunks',
+  ...Object.keys(ENTRIES).map((name) => `dist/${name}.cjs`),
+];
 
 /** The text of all files that may name a source file. */
 export function readNamingFiles(root: string): TextFile[] {
