@@ -24,7 +24,7 @@ import { assertNamedOnce, hasOpenStory, readBatchMembers, type CheckedBatch, typ
 import { resolveStartingPoint } from './starting-point.ts';
 import { readInTurn } from '../access/read-in-turn.ts';
 import type { SubmitContext } from './submit-context.ts';
-import { warnOfOpenRuns } from './warnings.ts';
+import { warnOfOpenRuns, warnOfTakenTests } from './warnings.ts';
 import type { RunCreated } from '../../core/journal/run-created.ts';
 import { haloVersion } from '../../lib/version.ts';
 
@@ -166,8 +166,12 @@ async function findWarnings(
   const { run, member, place } = planned;
   const { parsed: prd } = member;
   const isAlone = dependsOnRuns(planned, after) || scratch === true || dryRun === true;
-  const [ofPrompts, ofOpenRuns] = await Promise.all([
-    scratch === true ? [] : requireUsablePrompts({ gitDir: mirrorPath(home, run.repo.mirror), run, prd, planning }),
+  const gitDir = mirrorPath(home, run.repo.mirror);
+  const [ofPrompts, ofTests, ofOpenRuns] = await Promise.all([
+    scratch === true ? [] : requireUsablePrompts({ gitDir, run, prd, planning }),
+    scratch === true || planning
+      ? []
+      : warnOfTakenTests({ gitDir, commit: run.repo.base }, run.config.tests, selectStories(prd, options.stories)),
     isAlone ? [] : warnOfOpenRuns(store, run.repo, selectStories(prd, options.stories)),
   ]);
   return [
@@ -175,6 +179,7 @@ async function findWarnings(
     ...run.warnings,
     ...(place.warning !== undefined && run.config.prd.writeBack ? [place.warning] : []),
     ...ofPrompts,
+    ...ofTests,
     ...ofOpenRuns,
   ];
 }

@@ -5,6 +5,10 @@ import type { Story } from '../../core/prd/prd.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import { isUnfinished, type RunState } from '../../core/run/state.ts';
 import { formatStoryRanges } from '../../core/run/story-ranges.ts';
+import { onlyTestFilesOf } from '../../core/review/tests-first.ts';
+import { safeLine } from '../../core/text/safe-text.ts';
+import { listSome } from '../../lib/text.ts';
+import { listFiles } from '../../git/objects/trees.ts';
 import { searchMissingContents } from '../../git/commit/read-commits.ts';
 import type { RunCatalog } from '../../store/run-catalog.ts';
 
@@ -44,6 +48,25 @@ export async function warnOfContents(place: { gitDir: string; commit: string }):
       : [
           `Files in Git LFS are not fetched (${of(pointers)}): setup, agents and gates find the text of their pointers. Have setup download what the gates need.`,
         ]),
+  ];
+}
+
+/** Warns of stories whose tests can only be in files that the commit has already: tests first are new files. */
+export async function warnOfTakenTests(
+  place: { gitDir: string; commit: string },
+  { first, files }: Pick<Config['tests'], 'first' | 'files'>,
+  stories: readonly Story[],
+): Promise<string[]> {
+  if (first === 'off') return [];
+  const wanted = stories.filter(isToDo).map((story) => ({ story, only: onlyTestFilesOf(files, story) }));
+  const paths = new Set(wanted.flatMap(({ only }) => only ?? []));
+  if (paths.size === 0) return [];
+  const there = new Set((await listFiles(place, ({ path }) => paths.has(path))).map(({ path }) => path));
+  const taken = wanted.filter(({ only }) => only?.every((path) => there.has(path)));
+  if (taken.length === 0) return [];
+  const named = taken.map(({ story, only = [] }) => `${safeLine(story.id, 40)} (${only.join(', ')})`);
+  return [
+    `The commit already has the only files that tests.files allows for the tests of ${listSome(named, 3)}. Tests first are written to new files, so that these stories cannot pass: give them other ids, add a pattern such as tests/test_{id}_*.py to tests.files, or turn off tests.first for them.`,
   ];
 }
 

@@ -153,6 +153,12 @@ export function testGlobsOf(globs: readonly string[], { id }: { id: string }): s
   return globs.map((glob) => glob.replaceAll(ID_PLACEHOLDER, () => name));
 }
 
+/** The only files that the tests of a story may be in; undefined if a pattern has wildcards. */
+export function onlyTestFilesOf(globs: readonly string[], story: { id: string }): string[] | undefined {
+  const filled = testGlobsOf(globs, story);
+  return filled.some((glob) => /[*?{}[\]!]/.test(glob)) ? undefined : filled;
+}
+
 /** An empty file in a repository of SHA-1, or of SHA-256. */
 const EMPTY_BLOBS = [
   'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391',

@@ -270,6 +270,22 @@ describe('a second run of a PRD', () => {
   });
 });
 
+it('a run of tests first is warned of stories whose only test file exists already', async () => {
+  const { repository, plan } = repositoryWithPast(['S-1', 'S-2']);
+  repository.write('tests/test_S-1.py', 'def test_a(): pass\n');
+  repository.commit('tests of an earlier PRD');
+  const tests = (files: string) => [
+    'tests.first="on"',
+    'tests.command="pytest {files}"',
+    'tests.reports=["report.xml"]',
+    `tests.files=${files}`,
+  ];
+  const { warnings } = await plan({ settings: tests('["tests/test_{id}.py"]') });
+  expect(warnings.join('\n')).toContain('for the tests of S-1 (tests/test_S-1.py). Tests first');
+  const more = await plan({ settings: tests('["tests/test_{id}.py", "tests/test_{id}_*.py"]') });
+  expect(more.warnings.join('\n')).not.toContain('tests.files');
+});
+
 it('progress marks of halo in one PRD do not prevent another from running, nor do untracked files', async () => {
   const other = JSON.stringify({ userStories: [story('T-1')] });
   const { repository, run, submit } = repositoryWithPrd(['S-1'], { 'other.json': other, 'notes.md': '- [ ] Do it\n' });
