@@ -273,7 +273,7 @@ function labelsOf(line: Line): Label[] {
 function endsBlock({ label, value, lines }: Block, line: Line, before: Line['kind'] | undefined): boolean {
   if (label === undefined) return false;
   const isWord = isOneLine(label) && !isDependencyName(formOf(label));
-  if (line.kind === 'item' && line.indent === 0) {
+  if (line.kind === 'item' && line.parent === undefined) {
     return isWord || (line.box !== undefined && (value !== '' || isOneLine(label)) && !isCriteriaName(label));
   }
   if (line.kind !== 'text' || line.indent > 0 || before !== 'blank') return false;
