@@ -162,8 +162,10 @@ const BOX = /^\[([ xX])\]\s+/;
 /** Separates the progress mark of a heading from its text. */
 function splitSign({ text, raw, offset }: Line): { text: string; sign: HeadingSign | undefined } {
   const plain = text.replace(/^[✅☑️✔️\s]+/u, '').replace(/(?<![✅☑️✔️\s])[✅☑️✔️\s]+$/u, '');
-  if (text.includes('✅')) return { text: plain, sign: { kind: 'done', text: '✅' } };
-  if (DONE_SIGN.test(plain)) return { text: plain.replace(DONE_SIGN, ''), sign: { kind: 'done', text: '[DONE]' } };
+  const unboxed = plain.replace(BOX, '');
+  if (text.includes('✅')) return { text: unboxed, sign: { kind: 'done', text: '✅' } };
+  if (DONE_SIGN.test(plain))
+    return { text: plain.replace(DONE_SIGN, '').replace(BOX, ''), sign: { kind: 'done', text: '[DONE]' } };
   const [all, mark] = BOX.exec(plain) ?? [];
   if (all === undefined || mark === undefined) return { text: plain, sign: undefined };
   return {

@@ -215,6 +215,7 @@ describe('the fields of a Markdown story', () => {
     ['### [x] US-1: a\n- [x] b\n### [ ] US-2: c\n- [ ] d\n', '### [ ] US-2: c\n- [ ] d', '### [x] US-2: c\n- [x] d'],
     ['### US-1: a [DONE]\n- [ ] b\n### US-2: c\n- [ ] d\n', '### US-2: c\n- [ ] d', '### US-2: c [DONE]\n- [x] d'],
     ['### US-1: a ✅\n- [x] b\n### US-2: c\n- [ ] d\n', '### US-2: c\n- [ ] d', '### US-2: c ✅\n- [x] d'],
+    ['### US-1: a ✅\n- [x] b\n### [ ] US-2: c\n- [ ] d\n', '### [ ] US-2: c\n- [ ] d', '### [x] US-2: c ✅\n- [x] d'],
   ])('headings are marked like others in the file: %j', (text, before, after) => {
     expect(mark(text, 'US-2')).toBe(text.replace(before, after));
   });
