@@ -36,10 +36,10 @@ export function ancestorsOf(section: OutlineSection): OutlineSection[] {
 /** In characters. */
 const MAX_HEADING_LENGTH = 300;
 
-/** The headings of a section and its enclosing sections, nearest first, without the title of the file. */
+/** The headings of a section and its enclosing sections, nearest first, without the title of the file and their progress. */
 export function headingsOf(section: OutlineSection): string[] {
   return ancestorsOf(section).flatMap(({ heading, isTitle }) =>
-    heading === undefined || isTitle ? [] : [heading.text.slice(0, MAX_HEADING_LENGTH)],
+    heading === undefined || isTitle ? [] : [splitSign(heading).text.slice(0, MAX_HEADING_LENGTH)],
   );
 }
 
@@ -88,4 +88,28 @@ export interface Line {
 export function isBelowBox(line: Line): boolean {
   for (let at = line.parent; at !== undefined; at = at.parent) if (at.box !== undefined) return true;
   return false;
+}
+
+/** ✅, `[DONE]`, or a checkbox at the beginning, with the offset of its mark in the file. */
+export type HeadingSign =
+  | { kind: 'done'; text: '✅' | '[DONE]' }
+  | { kind: 'box'; box: { mark: string; offset: number } };
+
+const DONE = String.raw`\[(?:DONE|COMPLETED?)\]`;
+const DONE_SIGN = new RegExp(String.raw`^${DONE}\s+|(?<!\s)\s+${DONE}$`, 'i');
+const BOX = /^\[([ xX])\]\s+/;
+
+/** Separates the progress mark of a heading from its text. */
+export function splitSign({ text, raw, offset }: Line): { text: string; sign: HeadingSign | undefined } {
+  const plain = text.replace(/^[✅☑️✔️\s]+/u, '').replace(/(?<![✅☑️✔️\s])[✅☑️✔️\s]+$/u, '');
+  const unboxed = plain.replace(BOX, '');
+  if (text.includes('✅')) return { text: unboxed, sign: { kind: 'done', text: '✅' } };
+  if (DONE_SIGN.test(plain))
+    return { text: plain.replace(DONE_SIGN, '').replace(BOX, ''), sign: { kind: 'done', text: '[DONE]' } };
+  const [all, mark] = BOX.exec(plain) ?? [];
+  if (all === undefined || mark === undefined) return { text: plain, sign: undefined };
+  return {
+    text: plain.slice(all.length),
+    sign: { kind: 'box', box: { mark, offset: offset + raw.indexOf('[') + 1 } },
+  };
 }

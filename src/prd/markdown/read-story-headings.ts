@@ -136,9 +136,14 @@ function markOf({ heading, sign, parts: { boxes, status } }: Part, usual: string
   return {
     kind: 'boxes',
     boxes: [...own, ...boxes].map(({ offset }) => offset),
-    headingEnd: heading.offset + heading.raw.replace(/(?<!\s)\s+#+$/, '').length,
+    headingEnd: heading.offset + withoutClosing(heading.raw).length,
     ...defined({ word, sign: usual }),
   };
+}
+
+/** `## Title ##` up to the title; an underlined heading may end with `#`. */
+function withoutClosing(raw: string): string {
+  return /^\s*#{1,6}\s/.test(raw) ? raw.replace(/(?<!\s)\s+#+$/, '') : raw;
 }
 
 /** Locates the value after the word "status" on its line. */

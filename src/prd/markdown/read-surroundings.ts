@@ -3,7 +3,7 @@ import type { ContextEntry, Draft, DraftStory } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
 import { formOf } from './labels.ts';
-import { ancestorsOf, type Line, type OutlineSection } from './outline.ts';
+import { ancestorsOf, splitSign, type Line, type OutlineSection } from './outline.ts';
 import { linesOf, type MarkdownDocument } from './blocks.ts';
 import { findSkipHeading, isExample, priorityOf } from './sections.ts';
 import { defined } from '../../lib/guards.ts';
@@ -42,11 +42,14 @@ export function readSurroundings(
   });
   warnOfEmptyHeadings(outline, { places, diagnostics });
   return {
-    // ✅ is not part of the name.
-    project: oneLine((title?.heading?.text ?? '').replaceAll('✅', '').replace(/^(?:prd|tasks|plan)\s?:\s/i, '')),
+    project: title?.heading === undefined ? '' : oneLine(nameOfFile(title.heading)),
     description: described === undefined ? '' : textOf(described),
     about: [...(frontMatter.text.trim() === '' ? [] : [{ label: 'front matter', value: frontMatter.text }]), ...about],
   };
+}
+
+function nameOfFile(title: Line): string {
+  return splitSign(title).text.replace(/^(?:prd|tasks|plan)\s?:\s/i, '');
 }
 
 /**
@@ -124,7 +127,7 @@ export function textOfLines(lines: readonly Line[]): string {
 
 function labelOf(section: OutlineSection): string {
   const names = ancestorsOf(section).flatMap(({ heading, isTitle }) =>
-    heading === undefined || isTitle ? [] : [heading.text],
+    heading === undefined || isTitle ? [] : [splitSign(heading).text],
   );
   return names.length === 0 ? 'before the first heading' : oneLine(names.reverse().join(' › '));
 }

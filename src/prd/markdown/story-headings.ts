@@ -4,7 +4,15 @@ import { statusOfWord } from '../story/read-status.ts';
 import { formOf, isCriteriaLine, readLabels } from './labels.ts';
 import { findLeadingId } from './leading-id.ts';
 import { isDependencyName } from './markdown-dependencies.ts';
-import { ancestorsOf, headingsOf, isBelowBox, type Line, type OutlineSection } from './outline.ts';
+import {
+  ancestorsOf,
+  headingsOf,
+  isBelowBox,
+  splitSign,
+  type HeadingSign,
+  type Line,
+  type OutlineSection,
+} from './outline.ts';
 import type { MarkdownDocument } from './blocks.ts';
 import { isExample } from './sections.ts';
 
@@ -128,9 +136,6 @@ export interface StoryHeading {
   lines: Line[];
 }
 
-/** ✅, `[DONE]`, or a checkbox at the beginning, with the offset of its mark in the file. */
-type HeadingSign = { kind: 'done'; text: '✅' | '[DONE]' } | { kind: 'box'; box: { mark: string; offset: number } };
-
 /** Reads a heading as a story: `US-001: title`, `[x] Task 3 — T003`, `Story 4: title [DONE]`, `title`. */
 export function readHeading(heading: Line): Pick<StoryHeading, 'id' | 'title' | 'isDropped' | 'sign'> {
   const { text, sign } = splitSign(heading);
@@ -153,25 +158,6 @@ function readId(plain: string): { id: string; title: string } | undefined {
   const inner = findLeadingId(rest.trim());
   if (inner !== undefined) return { id: inner.id, title: inner.rest === '' ? name : inner.rest };
   return { id: name.toLowerCase().replace(/\s+/g, '-'), title: rest.trim() === '' ? name : rest.trim() };
-}
-
-const DONE = String.raw`\[(?:DONE|COMPLETED?)\]`;
-const DONE_SIGN = new RegExp(String.raw`^${DONE}\s+|(?<!\s)\s+${DONE}$`, 'i');
-const BOX = /^\[([ xX])\]\s+/;
-
-/** Separates the progress mark of a heading from its text. */
-function splitSign({ text, raw, offset }: Line): { text: string; sign: HeadingSign | undefined } {
-  const plain = text.replace(/^[✅☑️✔️\s]+/u, '').replace(/(?<![✅☑️✔️\s])[✅☑️✔️\s]+$/u, '');
-  const unboxed = plain.replace(BOX, '');
-  if (text.includes('✅')) return { text: unboxed, sign: { kind: 'done', text: '✅' } };
-  if (DONE_SIGN.test(plain))
-    return { text: plain.replace(DONE_SIGN, '').replace(BOX, ''), sign: { kind: 'done', text: '[DONE]' } };
-  const [all, mark] = BOX.exec(plain) ?? [];
-  if (all === undefined || mark === undefined) return { text: plain, sign: undefined };
-  return {
-    text: plain.slice(all.length),
-    sign: { kind: 'box', box: { mark, offset: offset + raw.indexOf('[') + 1 } },
-  };
 }
 
 /**
@@ -206,7 +192,7 @@ function areStories(kind: StoryHeading[], all: number): boolean {
   return (
     owners.length > 0 &&
     boxes.length === all &&
-    owners.every((owner) => isTracked(owner) && !isPartlyDone(owner) && !namesGroup(owner.heading.text))
+    owners.every((owner) => isTracked(owner) && !namesGroup(owner.heading.text))
   );
 }
 
@@ -249,10 +235,4 @@ function findTracking({ lines }: OutlineSection): string[] {
     return isDependencyName(form) && value !== '';
   });
   return labels.map(({ name }) => name);
-}
-
-/** Such checkboxes record progress one by one, as stories do. */
-function isPartlyDone({ lines }: StoryHeading): boolean {
-  const marks = new Set(boxesOf(lines).map(({ box }) => box?.mark === ' '));
-  return marks.size > 1;
 }

@@ -341,7 +341,11 @@ describe('story headings', () => {
     ['no boxes', ['### US-1: a', '**Status:** Open', '### US-2: b', 'words'], ['US-1, US-2: no acceptance criteria']],
     ['a criteria label', story('### US-1: a', '- [ ] x'), []],
     ['numbers above boxes without ids', ['## 1. a', '- [ ] x', '## b', '- [ ] y'], [`${GROUPS}: line 1`]],
-    ['a status above single boxes', ['## a', '**Status:** Done', '- [ ] x', '- [x] y'], [`${GROUPS}: line 1`]],
+    [
+      'a status above boxes of which some are ticked',
+      ['## a', '**Status:** Done', '- [ ] x', '- [x] y'],
+      ['a: the status is done but the checkboxes are not; treated as done'],
+    ],
     ['no ids and no status', ['## a', '- [ ] x'], []],
   ])('story headings and boxes that may be either have a note: %s', (_what, lines, notes) => {
     expect(parse(...lines).warnings).toEqual(notes);

@@ -7,8 +7,6 @@ import { FULL, LEVEL } from '../../support/suite/level.ts';
 import { toBytes } from '../../support/prd/prd-writers.ts';
 
 const RUNS = LEVEL >= FULL ? 100_000 : 3_000;
-/** The lean suite tries the same files each time; a failure of the full one prints its seed. */
-const SEED = LEVEL >= FULL ? {} : { seed: 20_261_128 };
 
 /** Lines as plans have them, and as authors and editors break them. */
 const part = fc.constantFrom(
@@ -54,7 +52,7 @@ function write({
 function withoutMarks(text: string): string {
   return text
     .replace(/\[[ xX~\-/>!]\]/g, '[]')
-    .replace(/(?<=Status:)[^\r\n]*/gi, '')
+    .replace(/(?<=S\W*t\W*a\W*t\W*u\W*s\W*:)[^\r\n]*/gi, '')
     .replace(/ (?:✅|\[DONE\])/g, '');
 }
 
@@ -80,6 +78,6 @@ test('a Markdown file is read or refused, and a mark changes nothing but the mar
         if (!(error instanceof HaloError) || error.code !== 'PRD_INVALID') throw error;
       }
     }),
-    { numRuns: RUNS, ...SEED },
+    { numRuns: RUNS },
   );
 });

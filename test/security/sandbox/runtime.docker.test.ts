@@ -58,9 +58,12 @@ describe('incident archive-library: tar-fs', () => {
   });
 });
 
+/** Imports of what starts programs. */
+const STARTS = /(?:from |import\()'(?:node:child_process|[^']*\b(?:execa|launcher)(?:\.ts)?)'/;
+
 describe('incident git-calls: git on the host', () => {
   it('is started in one place, with a closed environment', () => {
-    const starters = sources().filter(({ text }) => /from '(?:node:child_process|[^']*\bexeca(?:\.ts)?)'/.test(text));
+    const starters = sources().filter(({ text }) => STARTS.test(text));
     const git = starters.filter(({ text }) => /\b\w*Git\(|\b(execa|spawn|exec)\w*\(\s*['"`](\S*\/)?git\b/.test(text));
     expect(git.map(({ path }) => path)).toEqual(['src/git/process/git.ts']);
   });
