@@ -31,9 +31,9 @@ export default defineConfig({
     isolate: false,
     execArgv: ['--max-semi-space-size=64'],
     experimental: { fsModuleCache: true },
-    // On two cores: engines, Redis, processes and the browser wait for each other, and a file uses half a core. The layers are
-    // one queue, in the order of their names: the units, which are short, fill the time of the last long files.
-    maxWorkers: 4,
+    // On two cores: engines, Redis, processes and the browser wait for each other, and a third file uses the time. The layers
+    // are one queue, in the order of their names: the units, which are short, fill the time of the last long files.
+    maxWorkers: 3,
     reporters: ['default', ...REPORTERS.map((name) => `./test/support/reporters/${name}-reporter.ts`)],
     projects: [
       layer('unit', {
