@@ -19,8 +19,9 @@ export const KEY_SOURCES = ['key_env', 'key_file', 'key_command'] as const;
 export const PROVIDER_TABLES = ['model', 'providers.openai', 'providers.anthropic', 'providers.google'] as const;
 
 /**
- * Returns the last setting of each key; single fields of a table are added to it. If a later layer sets one of the three sources of a provider key, the sources in
- * earlier layers are dropped, and the further keys with them.
+ * Returns the last setting of each key; one that has only some fields of a table is merged with the earlier ones. If a later
+ * layer sets one of the three sources of a provider key, the sources in earlier layers are dropped, and the further keys with
+ * them.
  */
 export function mergeSettings(layers: readonly ConfigLayer[]): Map<string, Setting> {
   const last = new Map<string, Setting>();

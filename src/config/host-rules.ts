@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { FleetLimits } from '../core/run/fleet-limit.ts';
-import type { Settings } from './config.ts';
+import type { Config, Settings } from './config.ts';
+import type { Env } from './environment/host.ts';
 import { toEndpoints, type EndpointSettings } from './endpoint-settings.ts';
-import { parseConfigFile, readConfigText } from './load/config-file.ts';
+import { parseConfigFile, readConfigFile, readConfigText } from './load/config-file.ts';
 import { resolveConfig, type ResolvedConfig } from './resolve.ts';
 
 /**
@@ -32,6 +33,11 @@ export async function readTraceSettings(home: string) {
 /** Reads `network.ca_file` from the same file: certificate authorities of this machine. Throws CONFIG_INVALID. */
 export async function readCaFile(home: string): Promise<string | undefined> {
   return (await readHostFile(home)).config.network.caFile;
+}
+
+/** What the settings of this machine are: its config.toml, and the variables in `env` over it. Throws CONFIG_INVALID. */
+export async function readMachineConfig({ home, env }: { home: string; env: Env }): Promise<Config> {
+  return resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), env, cwd: home }).config;
 }
 
 /**

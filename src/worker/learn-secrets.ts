@@ -1,8 +1,6 @@
-import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Env } from '../config/environment/host.ts';
-import { readConfigFile } from '../config/load/config-file.ts';
-import { resolveConfig } from '../config/resolve.ts';
+import { readMachineConfig } from '../config/host-rules.ts';
 import { findSecretValues } from '../config/environment/secret-variables.ts';
 import { HaloError } from '../core/failure/errors.ts';
 import { readRegularText } from '../lib/fs.ts';
@@ -30,8 +28,7 @@ export async function learnSecrets(
 
 /** Adds the secrets that this machine's settings name, for a process without a single run. */
 export async function learnOwnSecrets(masker: Masker, { home, env }: { home: string; env: Env }): Promise<void> {
-  const { config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), env, cwd: home });
-  await learnSecrets(masker, { config, home, env });
+  await learnSecrets(masker, { config: await readMachineConfig({ home, env }), home, env });
 }
 
 async function readSecretFile(path: string): Promise<string> {

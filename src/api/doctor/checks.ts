@@ -2,8 +2,7 @@ import { access, constants, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config, KeySource } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { readHostFile } from '../../config/host-rules.ts';
 import { resetCommand } from '../../core/failure/breaker.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { FORGES, type ForgeName } from '../../core/issues/issue-source.ts';
@@ -242,7 +241,7 @@ export async function checkEndpoints(home: string): Promise<Finding[]> {
 
 /** Checks every forge that is configured on this machine: its URL, its token, and what the token may do. Throws CONFIG_INVALID. */
 export async function checkForges(home: string, env: Env): Promise<Finding[]> {
-  const { forge: forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
+  const { forge: forges, config } = await readHostFile(home);
   const configured = FORGES.filter((forge) => Object.values(forges[forge]).some((value) => value !== undefined));
   const { report: withReports } = await readIssueSettings({ home, env });
   if (configured.length === 0) return [];

@@ -1,5 +1,6 @@
 import { stat, statfs } from 'node:fs/promises';
-import type { Host } from '../../config/config.ts';
+import type { Config, Host } from '../../config/config.ts';
+import { readMachineConfig } from '../../config/host-rules.ts';
 import { processEnv } from '../../config/environment/host.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
@@ -44,10 +45,8 @@ interface DiagnoseOptions {
 
 /** Checks everything that a run on this machine needs. A check that fails to run is also a finding. */
 export async function diagnose(host: Host, { folder, skipped = [] }: DiagnoseOptions = {}): Promise<Finding[]> {
-  const configOf = async () => {
-    const { config } = await readConfig({ host, folder: folder ?? host.home, profile: undefined, set: [] });
-    return config;
-  };
+  let known: Promise<Config> | undefined;
+  const configOf = () => (known ??= readSettings(host, folder));
   const engine = openDockerEngine();
   const checks: [name: string, check: DoctorCheck][] = [
     ['node', () => Promise.resolve(checkNode())],
@@ -117,6 +116,12 @@ export function judgeOpenFiles({ openFiles = Infinity }: Pick<EngineInfo, 'openF
   const fix =
     'raise its limit of open files with LimitNOFILE=1048576 in its systemd unit, or with `ulimit -n` where it starts';
   return [{ name: 'docker', ok: 'warn', says, fix }];
+}
+
+/** Without a folder, what config.toml and the variables of this machine say. */
+async function readSettings(host: Host, folder: string | undefined): Promise<Config> {
+  if (folder === undefined) return readMachineConfig({ home: host.home, env: processEnv() });
+  return (await readConfig({ host, folder, profile: undefined, set: [] })).config;
 }
 
 async function checkImage(): Promise<Finding> {

@@ -41,7 +41,7 @@ export async function readPatches(operations: Operations, runId: string, wanted:
     const patch = await operations.readDiff({ runId: state.runId });
     const stuck = state.stories.find(({ progress, attempts }) => progress === 'failed' && attempts > 0);
     if (patch.length > 0 || stuck === undefined) return { patches: [{ patch }] };
-    const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${printableShellWord(safeLine(stuck.id))}`;
+    const note = `nothing landed; changes of ${safeLine(stuck.id)}: halo diff ${state.runId} --story ${printableShellWord(stuck.id)}`;
     return { patches: [], note };
   }
   const story = id === undefined ? attemptOf(state, wanted).story : storyOf(state, id);

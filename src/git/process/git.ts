@@ -247,7 +247,7 @@ function endOf(result: ProcessResult): GitOutcome['ended'] {
 /** The error of a git command that did not end as it should. */
 export function failureOf(
   args: string[],
-  outcome: Omit<GitOutcome, 'stdout'> & Partial<GitOutcome>,
+  outcome: Omit<GitOutcome, 'stdout'> & Partial<Pick<GitOutcome, 'stdout'>>,
   options: GitOptions,
 ): HaloError {
   const command = `git ${args.find((word, index) => !word.startsWith('-') && args[index - 1] !== '-c') ?? args[0] ?? ''}`;

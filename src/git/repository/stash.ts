@@ -87,6 +87,8 @@ async function undoApply(
 ): Promise<void> {
   const own = new Set(before);
   const touched = changed.filter((path) => !own.has(path));
+  // Without paths, git would reset all of them.
+  if (touched.length === 0) return;
   const input = (paths: readonly string[]) => paths.map((path) => `${path}\0`).join('');
   const reset = ['reset', '--quiet', '--pathspec-from-file=-', '--pathspec-file-nul'];
   await git(['--literal-pathspecs', ...reset], { ...at, input: input(touched) });

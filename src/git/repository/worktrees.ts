@@ -2,7 +2,6 @@ import { assertObjectId, splitNul } from '../process/git-output.ts';
 import { replaceLocalPrograms } from './local-programs.ts';
 import { git, gitText, tryGit, type GitOptions } from '../process/git.ts';
 import { createFolders, readRegularText, syncUpTo, pathExists } from '../../lib/fs.ts';
-import { listSome } from '../../lib/text.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { dirname, join, resolve } from 'node:path';
 import { readdir } from 'node:fs/promises';
@@ -15,8 +14,6 @@ interface Worktree {
 
 /** Maximum size of git's state files of a worktree. */
 const MAX_STATE_BYTES = 64 * 1024;
-/** Maximum number of files to name. */
-const MAX_NAMED = 5;
 /** Exit code of git for unknown options. */
 const USAGE = 129;
 
@@ -106,12 +103,13 @@ export async function findUnfinishedOperation(path: string): Promise<string | un
     ['rebase-apply/next', 'a rebase or git am'],
   ];
   for (const [file, words] of marks) if ((await readStateFile(join(gitDir, file))) !== undefined) return words;
-  const unmerged = await listUnmerged(path);
-  // After `git stash apply` or `git checkout --merge`, nothing else reports it.
-  return unmerged.length === 0 ? undefined : `the resolution of conflicts (${listSome(unmerged, MAX_NAMED)})`;
+  return undefined;
 }
 
-/** The files of a checkout whose conflicts are not resolved yet; none for a bare repository. */
+/**
+ * The files of a checkout whose conflicts are not resolved yet; none for a bare repository. After `git stash apply` or
+ * `git checkout --merge`, nothing but git status and this reports them.
+ */
 export async function listUnmerged(path: string): Promise<string[]> {
   const listed = await tryGit(['ls-files', '--unmerged', '-z'], { cwd: path, trust: 'operator' });
   const names = splitNul(listed.stdout).map((entry) => entry.slice(entry.indexOf('\t') + 1));

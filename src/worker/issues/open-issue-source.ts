@@ -1,8 +1,6 @@
-import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { readSecret, type Env } from '../../config/environment/host.ts';
-import { readConfigFile } from '../../config/load/config-file.ts';
-import { resolveConfig } from '../../config/resolve.ts';
+import { readHostFile, readMachineConfig } from '../../config/host-rules.ts';
 import { toHaloError } from '../../core/failure/errors.ts';
 import { issueNumber } from '../../core/issues/issue-report.ts';
 import { FORGES, formatIssueSource, type ForgeName, type IssueSource } from '../../core/issues/issue-source.ts';
@@ -57,7 +55,7 @@ interface ConfiguredForges {
 
 /** Throws CONFIG_INVALID. */
 export async function readForges({ home, env, masker }: ForgeContext): Promise<ConfiguredForges> {
-  const { forge: forges, config } = resolveConfig({ home: await readConfigFile(join(home, 'config.toml')), cwd: home });
+  const { forge: forges, config } = await readHostFile(home);
   return {
     gitUrls: Object.fromEntries(FORGES.map((name) => [name, gitUrlOf(name, forges[name])])),
     settingsOf(forge) {
@@ -72,8 +70,7 @@ export async function readForges({ home, env, masker }: ForgeContext): Promise<C
 
 /** The settings `[issues]` of this machine. Throws CONFIG_INVALID. */
 export async function readIssueSettings({ home, env }: Omit<ForgeContext, 'masker'>): Promise<Config['issues']> {
-  const file = await readConfigFile(join(home, 'config.toml'));
-  return resolveConfig({ home: file, env, set: [], cwd: home }).config.issues;
+  return (await readMachineConfig({ home, env })).issues;
 }
 
 /** An unavailable forge must not delay the story; the submitted text is used. */

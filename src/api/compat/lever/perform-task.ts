@@ -2,10 +2,11 @@ import { basename, dirname, join } from 'node:path';
 import type { Config, Host } from '../../../config/config.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
 import { inspectRepo, type RepoInfo } from '../../../git/repository/inspect-repo.ts';
-import { findUnfinishedOperation } from '../../../git/repository/worktrees.ts';
+import { findUnfinishedOperation, listUnmerged } from '../../../git/repository/worktrees.ts';
 import { readRegularText } from '../../../lib/fs.ts';
 import { sleep } from '../../../lib/async.ts';
 import { LockBusyError, withLock } from '../../../lib/lock.ts';
+import { listSome } from '../../../lib/text.ts';
 import { MAX_PRD_BYTES } from '../../../prd/decode-prd.ts';
 import type { Flag } from '../../../core/review/flags.ts';
 import type { SubmitRequest } from '../../operations/schemas.ts';
@@ -103,9 +104,18 @@ async function assertStillNext(tasks: string, { id, json }: Task): Promise<void>
   });
 }
 
+/** What prevents that uncommitted changes are stashed. */
+async function findUnfinished(root: string): Promise<string | undefined> {
+  const [operation, unmerged] = await Promise.all([findUnfinishedOperation(root), listUnmerged(root)]);
+  if (operation !== undefined || unmerged.length === 0) return operation;
+  return `the resolution of conflicts (${listSome(unmerged, MAX_NAMED)})`;
+}
+
+const MAX_NAMED = 5;
+
 /** Checked first, so that no agent is paid for a result that cannot land. */
 async function assertCanLand({ root, gitDir, branch }: RepoInfo): Promise<void> {
-  const unfinished = root === gitDir ? undefined : await findUnfinishedOperation(root);
+  const unfinished = root === gitDir ? undefined : await findUnfinished(root);
   if (unfinished !== undefined)
     throw new HaloError('LAND_REFUSED', `${root} is in the middle of ${unfinished}.`, {
       hint: 'Finish or abort it: the result of a task is added to the checked-out branch.',
