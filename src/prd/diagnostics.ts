@@ -12,10 +12,16 @@ interface PrdProblem extends SourceLocation {
   rule: string;
 }
 
-/** Something that was normalised or ignored. `story` is the id of the story; undefined: the whole file. */
-export interface PrdWarning {
-  story: string | undefined;
+/** Something that was normalised or ignored, without the full stop. */
+export interface Remark {
   text: string;
+  /** The lines that it is about; it is printed with the first of them. `ticked`: how many of them are ticked checkboxes. */
+  lines?: { numbers: readonly number[]; ticked?: number } | undefined;
+}
+
+/** `story` is the id of the story; undefined: the whole file. */
+export interface PrdWarning extends Remark {
+  story: string | undefined;
 }
 
 /** Problems and warnings collected while reading a file; readers append to both lists. */
@@ -51,7 +57,8 @@ export function describeProblems(problems: PrdProblem[], path: string, lineOf: (
 /** Formats warnings as sentences. Stories with the same warning share one sentence. */
 export function describeWarnings(warnings: PrdWarning[]): string[] {
   const storiesByText = new Map<string, string[]>();
-  for (const { story, text } of warnings) {
+  for (const { story, ...remark } of warnings) {
+    const text = describeRemark(remark);
     const stories = storiesByText.get(text) ?? [];
     if (story !== undefined) stories.push(story);
     storiesByText.set(text, stories);
@@ -60,6 +67,15 @@ export function describeWarnings(warnings: PrdWarning[]): string[] {
     return oneLine(stories.length === 0 ? text : `${listSome(stories, MAX_NAMED)}: ${text}`);
   });
 }
+
+function describeRemark({ text, lines }: Remark): string {
+  if (lines === undefined) return text;
+  const { numbers, ticked = 0 } = lines;
+  const named = `${text}: line ${listSome([...numbers], MAX_LINES)}`;
+  return ticked === 0 ? named : `${named} (${ticked} of ${numbers.length} ticked)`;
+}
+
+const MAX_LINES = 5;
 
 /** Limit for the number of stories of a PRD, in any dialect. */
 export const MAX_STORIES = 5000;

@@ -19,6 +19,8 @@ export interface ExplainedLine {
   story?: string;
   /** Such as `title`, `criterion`, `context "Goals"` or `not read`. */
   became: string;
+  /** It is in no story and no context. */
+  unread?: true;
   text: string;
 }
 
@@ -32,6 +34,9 @@ export function explainPrd(bytes: Uint8Array, path: string, as?: DialectId): Exp
 }
 
 type Meaning = Omit<ExplainedLine, 'line' | 'text'>;
+
+const [CRITERIA, CRITERION] = ['criteria', 'criterion'];
+const UNREAD: Meaning = { became: 'not read', unread: true };
 
 /** The values that begin on a line say what the line is; one without any belongs to the value before. */
 function explainTree({ document, draft }: ReadPrd, root: JsonValue): Map<number, Meaning> {
@@ -55,22 +60,26 @@ function explainTree({ document, draft }: ReadPrd, root: JsonValue): Map<number,
     if (story?.mark.kind === 'word') note(from, value.end, { story: story.id, became: 'title and progress' });
     else if (story !== undefined) {
       for (const [key, member] of value.members)
-        visit(member, { story: story.id, became: meaningOfKey(key, member, story) });
+        visit(member, { story: story.id, ...meaningOf(meaningOfKey(key, member, story)) });
     } else if (outer.has(value)) {
-      for (const item of value.items) visit(item, { became: 'not read' });
-      for (const [key, member] of value.members) visit(member, { became: outerKey(key, member, draft) });
+      for (const item of value.items) visit(item, UNREAD);
+      for (const [key, member] of value.members) visit(member, meaningOf(outerKey(key, member, draft)));
     } else if (value.kind === 'array' || value.kind === 'object') {
       note(from, from + 1, meaning);
       for (const item of [...value.items, ...value.members.values()]) visit(item, itemOf(meaning));
     } else note(from, value.end, meaning);
   };
-  visit(root, { became: 'not read' });
+  visit(root, UNREAD);
   const found = new Map(rest);
   for (const [line, meanings] of starts) found.set(line, joinMeanings(meanings));
   return found;
 }
 
 const MAX_MEANINGS = 50;
+
+function meaningOf(became: string | undefined): Meaning {
+  return became === undefined ? UNREAD : { became };
+}
 
 function ancestorsOf(value: JsonValue): JsonValue[] {
   const around: JsonValue[] = [];
@@ -87,16 +96,17 @@ function joinMeanings(meanings: readonly Meaning[]): Meaning {
   const stories = [...new Set(meanings.flatMap(({ story }) => story ?? []))];
   const names = [...new Set(meanings.map(({ became }) => became))];
   if (stories.length > 1) return { became: `stories ${listSome(stories, 5)}` };
-  return { ...(stories[0] === undefined ? {} : { story: stories[0] }), became: names.join(', ') };
+  const story = stories[0] === undefined ? {} : { story: stories[0] };
+  return { ...story, ...(meanings.every(({ unread }) => unread) ? UNREAD : {}), became: names.join(', ') };
 }
 
 function itemOf(meaning: Meaning): Meaning {
-  return meaning.became === 'criteria' ? { ...meaning, became: 'criterion' } : meaning;
+  return meaning.became === CRITERIA ? { ...meaning, became: CRITERION } : meaning;
 }
 
 /** The names of fields that have other names in the table. */
 const NAMES: Record<string, string> = {
-  acceptance: 'criteria',
+  acceptance: CRITERIA,
   dependsOn: 'dependencies',
   looseNeeds: 'dependencies, if they are stories; and a field for the agent',
   details: 'description',
@@ -109,7 +119,8 @@ const NAMES: Record<string, string> = {
   supersededBy: 'progress',
 };
 
-function meaningOfKey(key: string, member: JsonValue, story: DraftStory): string {
+/** Undefined: it is not read. */
+function meaningOfKey(key: string, member: JsonValue, story: DraftStory): string | undefined {
   const { value } = member;
   if (value === story.title && value !== story.id) return 'title';
   const known = canonicalKey(key);
@@ -118,11 +129,15 @@ function meaningOfKey(key: string, member: JsonValue, story: DraftStory): string
   const isUsed =
     field === 'acceptance' && leafTexts(value).some((text) => story.acceptance.some((each) => each.includes(text)));
   if (isUsed || (field !== undefined && !Object.hasOwn(story.extra, key))) return NAMES[field] ?? field;
-  return Object.hasOwn(story.extra, key) ? `field "${key}" for the agent` : 'not read';
+  return Object.hasOwn(story.extra, key) ? `field "${key}" for the agent` : undefined;
 }
 
-/** What a key outside of the stories is: a part of the context, or not read. */
-function outerKey(key: string, value: JsonValue, { about, project, description }: ReadPrd['draft']): string {
+/** What a key outside of the stories is; undefined: it is not read. */
+function outerKey(
+  key: string,
+  value: JsonValue,
+  { about, project, description }: ReadPrd['draft'],
+): string | undefined {
   const text = typeof value.value === 'string' ? value.value.trim() : '';
   if (text !== '' && text === project) return 'name of the project';
   if (text !== '' && description.includes(text)) return 'description of the project';
@@ -130,7 +145,7 @@ function outerKey(key: string, value: JsonValue, { about, project, description }
   const entry = about.find((each) => leafTexts(value.value).some((leaf) => containsText(each, leaf)));
   if (entry !== undefined) return `context "${entry.label}"`;
   const isGroup = about.some(({ label }) => label === text && text !== '');
-  return isGroup ? 'name of a group' : 'not read';
+  return isGroup ? 'name of a group' : undefined;
 }
 
 function containsText({ value }: ContextEntry, text: string): boolean {
@@ -139,7 +154,7 @@ function containsText({ value }: ContextEntry, text: string): boolean {
 
 /** Compares each line with what was read, so that nothing is claimed that the stories do not have. */
 function explainMarkdown(read: ReadPrd, document: MarkdownDocument): Map<number, Meaning> {
-  const { draft, prd } = read;
+  const { draft } = read;
   const found = new Map<number, Meaning>();
   const texts = new Map(draft.stories.map((story) => [story, textsOf(story)] as const));
   const inOrder = [...draft.stories].sort((a, b) => a.at.offset - b.at.offset);
@@ -157,12 +172,12 @@ function explainMarkdown(read: ReadPrd, document: MarkdownDocument): Map<number,
     if (line.kind === 'blank') {
       const end = document.text.indexOf('\n', line.offset);
       const original = document.text.slice(line.offset, end < 0 ? undefined : end).trim();
-      if (/^<!--|-->$/.test(original)) found.set(line.number, { became: 'not read: a comment' });
+      if (/^<!--|-->$/.test(original)) found.set(line.number, unreadAs('a comment'));
       continue;
     }
     const ofOwner = owner === undefined ? undefined : ofStory(line, owner, texts.get(owner));
     const meaning = ofOwner ?? ofFile(line) ?? ofOthers(line, inOrder, texts);
-    found.set(line.number, meaning ?? { became: whyNot(line, prd.warnings) });
+    found.set(line.number, meaning ?? whyNot(line, read.warnings));
   }
   return found;
 }
@@ -210,7 +225,7 @@ function ofStory(line: Line, story: DraftStory, texts: StoryTexts | undefined): 
   if (isLabel([...FIELDS.dependsOn.labels, ...FIELDS.looseNeeds.labels])) return { story: id, became: 'dependencies' };
   if (isLabel(FIELDS.priority.labels)) return { story: id, became: 'priority' };
   if (texts?.criteria.some((each) => each.includes(text) || (text.length > 3 && text.endsWith(each) && each !== '')))
-    return { story: id, became: 'criterion' };
+    return { story: id, became: CRITERION };
   const values = [text, ...readLabels(line).map(({ value }) => bare(value))].filter((each) => each !== '');
   const names = [...labels, text.toLowerCase()].map((name) => `field "${name}" for the agent`);
   const part = texts?.parts.find(
@@ -250,16 +265,18 @@ function fileTexts({ project, description, about, stories }: ReadPrd['draft']): 
 
 function ofOthers(line: Line, stories: DraftStory[], texts: ReadonlyMap<DraftStory, StoryTexts>): Meaning | undefined {
   const other = stories.find((story) => texts.get(story)?.criteria.includes(bare(line.text)) === true);
-  return other === undefined ? undefined : { story: other.id, became: 'criterion' };
+  return other === undefined ? undefined : { story: other.id, became: CRITERION };
 }
 
-/** The note that names the line. */
-function whyNot({ number, kind }: Line, warnings: readonly string[]): string {
-  const numbers = (text: string) =>
-    [...text.matchAll(/\blines? ([\d, ]+)/g)].flatMap(([, list = '']) => list.split(/[, ]+/));
-  const note = warnings.find((text) => numbers(text).includes(String(number)));
-  if (note !== undefined) return `not read: ${note.replace(/: line [\d, ]+.*$/, '')}`;
-  return kind === 'heading' ? 'heading only' : 'not read';
+/** What the note about the line says. */
+function whyNot({ number, kind }: Line, warnings: ReadPrd['warnings']): Meaning {
+  const note = warnings.find(({ lines }) => lines?.numbers.includes(number));
+  if (note !== undefined) return unreadAs(note.text);
+  return kind === 'heading' ? { became: 'heading only' } : UNREAD;
+}
+
+function unreadAs(why: string): Meaning {
+  return { ...UNREAD, became: `not read: ${why}` };
 }
 
 /** A text without marks of emphasis, numbers of criteria and repeated spaces. */

@@ -37,6 +37,8 @@ export interface ReadPrd {
   dialect: Dialect;
   draft: Draft;
   prd: Prd;
+  /** What the notes of `prd` say, as data. */
+  warnings: PrdWarning[];
 }
 
 /**
@@ -109,12 +111,14 @@ export function readPrdFile(
     hash: createHash('sha256').update(bytes).digest('hex'),
     specHash: hashSpecification(draft),
   };
+  const warnings = [...diagnostics.warnings, ...findCutTexts(prd)];
   return {
     document,
     hadMark,
     dialect,
     draft: { ...draft, stories },
-    prd: { ...prd, warnings: describeWarnings([...diagnostics.warnings, ...findCutTexts(prd)]) },
+    prd: { ...prd, warnings: describeWarnings(warnings) },
+    warnings,
   };
 }
 

@@ -125,6 +125,9 @@ describe('each line of a file is explained', () => {
   ])('%s', (_what, text, meanings) => {
     const lines = text.split('\n');
     expect(explain(text, text.startsWith('version') ? 'tasks.yaml' : 'plan')).toEqual(meanings);
-    for (const { line, text: shown } of explainPrd(toBytes(text), 'plan')) expect(shown).toBe(lines[line - 1]?.trim());
+    for (const { line, text: shown, became, unread } of explainPrd(toBytes(text), 'plan')) {
+      expect(shown).toBe(lines[line - 1]?.trim());
+      expect(unread).toBe(became.startsWith('not read') ? true : undefined);
+    }
   });
 });

@@ -151,10 +151,10 @@ async function explain({ path, bytes }: PrdFile, as: string | undefined): Promis
 
 function lineTable(lines: readonly ExplainedLine[], cli: Cli): string[] {
   const heading = ['LINE', 'STORY', 'IS', 'TEXT'].map((text) => ({ text }));
-  const rows = lines.map(({ line, story, became, text }) => [
+  const rows = lines.map(({ line, story, became, unread, text }) => [
     { text: String(line) },
     { text: story === undefined ? '-' : safeLine(story, 30), tone: 'strong' as Tone },
-    { text: safeLine(became, 60), tone: (became.startsWith('not read') ? 'warn' : 'plain') as Tone },
+    { text: safeLine(became, 60), tone: (unread ? 'warn' : 'plain') as Tone },
     { text: safeLine(text) },
   ]);
   return table([heading, ...rows], { paint: cli.paint, width: terminalColumns(cli) });

@@ -13,7 +13,7 @@ import {
   takeText,
   type MemberReader,
 } from '../json/object-reader.ts';
-import { boxesOf, type MarkdownDocument } from '../markdown/blocks.ts';
+import { remarkOnBoxes, type MarkdownDocument } from '../markdown/blocks.ts';
 import { frontMatterKeys, readFrontMatter } from '../markdown/front-matter.ts';
 import { isCriteriaName } from '../markdown/labels.ts';
 import { slugOf } from '../markdown/leading-id.ts';
@@ -41,10 +41,8 @@ export const taskFile: MarkdownDialect = {
 };
 
 function readTask(document: MarkdownDocument, front: JsonValue, diagnostics: Diagnostics): DraftStory {
-  for (const text of document.ignored) {
-    // Backlog.md encloses sections in comments, which have no text.
-    if (!text.startsWith('HTML comments are ignored')) addWarning({ diagnostics }, undefined, text);
-  }
+  // Backlog.md encloses sections in comments, which have no text.
+  for (const remark of document.ignored) addWarning({ diagnostics }, undefined, remark);
   const reader = readMembers(front, diagnostics);
   const title = oneLine(takeText(reader, 'title', 'name') ?? '');
   if (title === '') addProblem(reader, missing(front, 'title'), 'is missing');
@@ -103,7 +101,7 @@ export const cursorPlan: MarkdownDialect = {
       addWarning(
         reader,
         undefined,
-        `the todos of the front matter are the stories; checkboxes are text: ${boxesOf(boxes)}`,
+        remarkOnBoxes(boxes, 'the todos of the front matter are the stories; checkboxes are text'),
       );
     const bare = { ...document, frontMatter: { ...document.frontMatter, text: '' } };
     const { project, description, about } = readSurroundings(bare, { sections: [], used: new Set(), diagnostics });

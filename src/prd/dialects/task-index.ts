@@ -15,7 +15,7 @@ export const taskIndex: MarkdownDialect = {
   title: 'task-index (bullets with ids below headings such as "In Progress")',
   detects: (document) => document.boxes.length === 0 && findTasks(document).length > 0,
   read(document, diagnostics) {
-    for (const text of document.ignored) addWarning({ diagnostics }, undefined, text);
+    for (const remark of [...document.ignored, ...document.comments]) addWarning({ diagnostics }, undefined, remark);
     const tasks = findTasks(document);
     addWarning({ diagnostics }, undefined, `halo does not mark this file: ${WHY}`);
     const used = new Set(tasks.flatMap(({ line, below }) => [line, ...below]));

@@ -1,5 +1,5 @@
 import { STORY_KEYS } from '../../core/prd/fields.ts';
-import type { Diagnostics } from '../diagnostics.ts';
+import type { Diagnostics, Remark } from '../diagnostics.ts';
 import * as keys from './field-aliases.ts';
 import { plainOf, type JsonValue } from './json-positions.ts';
 
@@ -62,9 +62,9 @@ export function addProblem(reader: MemberReader, at: { where: string; offset: nu
 export function addWarning(
   { diagnostics }: { diagnostics: Diagnostics },
   story: string | undefined,
-  text: string,
+  remark: string | Remark,
 ): void {
-  diagnostics.warnings.push({ story, text });
+  diagnostics.warnings.push({ story, ...(typeof remark === 'string' ? { text: remark } : remark) });
 }
 
 /** The location to report for a missing member: that of its object. */

@@ -8,14 +8,13 @@
  * - `boxes`: the top-level checkboxes with all that belongs to them; unused if headings are the stories.
  * - `frontMatter`: the YAML between the `---` lines at the top, with its offset in the file.
  * - `faults`: why the file is refused, whatever its dialect is: the markers of an unfinished merge, and too deep nesting.
- * - `ignored`: sentences about what is not read as it looks, with lines.
+ * - `ignored`: what is not read as it looks, other than `comments`, which some tools use as marks.
  *
  * A dialect decides from these which lines are stories, and reads no text of the file itself. All offsets are positions in
  * `text`, which has no byte order mark and keeps its line ends.
  */
 import MarkdownIt, { type Token } from 'markdown-it';
-import { listSome } from '../../lib/text.ts';
-import type { SourceLocation } from '../diagnostics.ts';
+import type { Remark, SourceLocation } from '../diagnostics.ts';
 import { findCheckboxes, type Checkbox } from './checkboxes.ts';
 import { hideComments } from './hide-comments.ts';
 import { readLabels } from './labels.ts';
@@ -30,7 +29,8 @@ export interface MarkdownDocument {
   boxes: Checkbox[];
   /** The blocks of code, as numbers of their first and last line. */
   code: { first: number; last: number }[];
-  ignored: string[];
+  ignored: Remark[];
+  comments: Remark[];
   /** The text is empty if there is none. */
   frontMatter: { text: string; offset: number };
   faults: Fault[];
@@ -90,7 +90,8 @@ export function readBlocks(text: string): MarkdownDocument {
     outline,
     boxes: findCheckboxes(outline),
     code,
-    ignored: [...ignored, ...warnOfComments(comments), ...warnOfTextBoxes(lines)],
+    ignored: [...ignored, ...warnOfTextBoxes(lines)],
+    comments: remarkOnComments(comments),
     frontMatter: { text: inner.map(({ raw }) => raw).join('\n'), offset: inner[0]?.offset ?? 0 },
     faults: [
       ...findConflicts(lines).map((line) => ({ line, rule: 'a marker of an unfinished merge' })),
@@ -129,7 +130,7 @@ function countFrontMatter(lines: Line[]): number {
 
 interface Findings {
   code: MarkdownDocument['code'];
-  ignored: string[];
+  ignored: Remark[];
   /** The lines in which comments begin. */
   comments: number[];
 }
@@ -254,36 +255,31 @@ export function placeOf({ number, offset }: Line): SourceLocation {
   return { where: `the story of line ${number}`, offset };
 }
 
-const MAX_NAMED = 5;
-
-/** Formats line numbers, for messages. */
-export function linesOf(lines: readonly Line[]): string {
-  return `line ${listSome(
-    lines.map(({ number }) => number),
-    MAX_NAMED,
-  )}`;
+/** A remark on lines. */
+export function remarkOn(lines: readonly Line[], text: string): Remark {
+  return { text, lines: { numbers: lines.map(({ number }) => number) } };
 }
 
-/** Like `linesOf`, with the number of ticked checkboxes, if any. */
-export function boxesOf(lines: readonly Line[]): string {
+/** A remark on checkboxes, which says how many of them are ticked. */
+export function remarkOnBoxes(lines: readonly Line[], text: string): Remark {
   const ticked = lines.filter(({ raw }) => /\[[xX]\]/.test(raw)).length;
-  return ticked === 0 ? linesOf(lines) : `${linesOf(lines)} (${ticked} of ${lines.length} ticked)`;
+  return { text, lines: { numbers: lines.map(({ number }) => number), ticked } };
 }
 
-function unclosed(what: string, line: Line | undefined, effect: string): string {
-  return `the ${what} in line ${line?.number ?? 0} is never closed, so ${effect}`;
+function unclosed(what: string, line: Line | undefined, effect: string): Remark {
+  return { text: `the ${what} in line ${line?.number ?? 0} is never closed, so ${effect}` };
 }
 
-function warnOfComments(comments: number[]): string[] {
-  return comments.length === 0 ? [] : [`HTML comments are ignored: line ${listSome(comments, MAX_NAMED)}`];
+function remarkOnComments(numbers: number[]): Remark[] {
+  return numbers.length === 0 ? [] : [{ text: 'HTML comments are ignored', lines: { numbers } }];
 }
 
 const LOOKS_LIKE_BOX = /^[\s>]{0,200}(?:[-*+]|\d{1,9}[.)])\s+\[[ xX~\-/>!]\](?![([:])/;
 
 /** Names the lines that look like checkboxes, but are in a quote, code or a paragraph. */
-function warnOfTextBoxes(lines: Line[]): string[] {
+function warnOfTextBoxes(lines: Line[]): Remark[] {
   const text = lines.filter(({ kind, raw }) => (kind === 'text' || kind === 'code') && LOOKS_LIKE_BOX.test(raw));
-  return text.length === 0 ? [] : [`checkboxes in code, quotes and paragraphs are text: ${boxesOf(text)}`];
+  return text.length === 0 ? [] : [remarkOnBoxes(text, 'checkboxes in code, quotes and paragraphs are text')];
 }
 
 /** Finds the markers that git leaves in a file with conflicts. */

@@ -1,7 +1,8 @@
 import { findCheckboxes, type Checkbox } from './checkboxes.ts';
 import type { LeadingId } from './leading-id.ts';
 import { buildOutline, type Line } from './outline.ts';
-import { linesOf, type MarkdownDocument } from './blocks.ts';
+import type { Remark } from '../diagnostics.ts';
+import { remarkOn, type MarkdownDocument } from './blocks.ts';
 
 /**
  * Reads bullets that name issues, like `- [#42] title`, as checkboxes; `[DONE]` or `[COMPLETE]` in the line ticks them.
@@ -19,13 +20,13 @@ export function readIssueBullets(document: MarkdownDocument): MarkdownDocument {
 }
 
 /** Names the bullets among those with issues that name none: they look the same, but are not stories. */
-function findOtherBullets(boxes: Checkbox[]): string[] {
+function findOtherBullets(boxes: Checkbox[]): Remark[] {
   const used = new Set(boxes.flatMap((box) => box.lines));
   const sections = new Set(boxes.flatMap(({ line, section }) => (line.impliedMark === undefined ? [] : [section])));
   const others = [...sections].flatMap((section) =>
     section.lines.filter((line) => line.kind === 'item' && line.indent === 0 && !used.has(line)),
   );
-  return others.length === 0 ? [] : [`bullets without an issue, like [#42], are not stories: ${linesOf(others)}`];
+  return others.length === 0 ? [] : [remarkOn(others, 'bullets without an issue, like [#42], are not stories')];
 }
 
 /** True if a text begins with the id of an issue in brackets: `[#42]`, or `[shop-a1]` as in beads. */

@@ -11,7 +11,7 @@ import { isReferenceList, linkStory, resolver } from './markdown-dependencies.ts
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
 import { isTracked, readHeading } from './story-headings.ts';
 import { ancestorsOf, groupOf, headingsOf, type Line } from './outline.ts';
-import { boxesOf, linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
+import { placeOf, remarkOn, remarkOnBoxes, type MarkdownDocument } from './blocks.ts';
 import { readSurroundings, warnOfProgress } from './read-surroundings.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -20,7 +20,7 @@ type NamedBox = Omit<Checkbox, 'leading'> & { leading: LeadingId | undefined; is
 
 /** Reads a file whose checkboxes are the stories. */
 export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnostics): Draft {
-  for (const text of document.ignored) addWarning({ diagnostics }, undefined, text);
+  for (const remark of [...document.ignored, ...document.comments]) addWarning({ diagnostics }, undefined, remark);
   warnOfOddBoxes(document, diagnostics);
   if (exceedsStoryLimit(document.boxes.length, diagnostics))
     return { project: '', description: '', stories: [], about: [] };
@@ -50,7 +50,7 @@ function warnOfSectionCriteria({ lines, boxes }: MarkdownDocument, diagnostics: 
   const used = new Set(boxes.flatMap((box) => box.lines));
   const others = lines.filter((line) => line.box !== undefined && !used.has(line));
   if (others.length === 0) return;
-  addWarning({ diagnostics }, undefined, `criteria of a whole section are text, not stories: ${boxesOf(others)}`);
+  addWarning({ diagnostics }, undefined, remarkOnBoxes(others, 'criteria of a whole section are text, not stories'));
 }
 
 /** Warns about headings above the stories that look like stories themselves: with a status, dependencies, or the only id. */
@@ -68,7 +68,7 @@ function warnOfGroups(boxes: NamedBox[], diagnostics: Diagnostics): void {
   );
   if (groups.size === 0) return;
   const text = `the checkboxes are read as stories, and headings above them as groups without a status or dependencies`;
-  addWarning({ diagnostics }, undefined, `${text}: ${linesOf([...groups])}`);
+  addWarning({ diagnostics }, undefined, remarkOn([...groups], text));
 }
 
 /** The places of the stories of each group, by its id: `1` for `1.1` and `1.2`. */
@@ -98,7 +98,7 @@ function warnOfOddBoxes({ lines }: MarkdownDocument, diagnostics: Diagnostics): 
     ({ kind, box, indent, text }) => kind === 'item' && box === undefined && indent === 0 && ODD_BOX.test(text),
   );
   if (odd.length === 0) return;
-  addWarning({ diagnostics }, undefined, `malformed checkboxes are ignored; write [ ] or [x]: ${linesOf(odd)}`);
+  addWarning({ diagnostics }, undefined, remarkOn(odd, 'malformed checkboxes are ignored; write [ ] or [x]'));
 }
 
 const ODD_BOX = /^\[[^\p{L}\p{N}\]]?\](?!\()/u;
@@ -125,7 +125,7 @@ function leaveOutExamples(boxes: NamedBox[], diagnostics: Diagnostics): NamedBox
   const isKept = ({ section }: NamedBox) => !isExample(headingsOf(section));
   const examples = boxes.filter((box) => !isKept(box)).map(({ line }) => line);
   if (examples.length > 0)
-    addWarning({ diagnostics }, undefined, `checkboxes below an example heading are ignored: ${linesOf(examples)}`);
+    addWarning({ diagnostics }, undefined, remarkOn(examples, 'checkboxes below an example heading are ignored'));
   return boxes.filter(isKept);
 }
 

@@ -19,7 +19,7 @@ import {
 } from './markdown-dependencies.ts';
 import { groupOf, headingsOf, isBelowBox, type Label, type Line } from './outline.ts';
 import { readSurroundings, textOfLines, warnOfProgress } from './read-surroundings.ts';
-import { boxesOf, linesOf, placeOf, type MarkdownDocument } from './blocks.ts';
+import { placeOf, remarkOn, remarkOnBoxes, type MarkdownDocument } from './blocks.ts';
 import { priorityOf, warnIfSkipped } from './sections.ts';
 import {
   findStoryHeadings,
@@ -32,8 +32,8 @@ import {
 /** Reads a file whose headings are the stories and whose lists below "Acceptance Criteria" are their criteria. */
 export function readStoryHeadings(document: MarkdownDocument, diagnostics: Diagnostics): Draft {
   const headings = findStoryHeadings(document);
-  for (const text of [...document.ignored, ...warnOfHiddenHeadings(document, headings)])
-    addWarning({ diagnostics }, undefined, text);
+  for (const remark of [...document.ignored, ...document.comments, ...warnOfHiddenHeadings(document, headings)])
+    addWarning({ diagnostics }, undefined, remark);
   if (exceedsStoryLimit(headings.length, diagnostics)) return { project: '', description: '', stories: [], about: [] };
   const read = headings.map((story): Part => ({ ...story, parts: splitStory(story.lines) }));
   const sign = headings.map((heading) => heading.sign).find((each) => each?.kind === 'done')?.text;
@@ -126,7 +126,7 @@ function warnOfStates(read: Part[], diagnostics: Diagnostics): void {
       : [status.line],
   );
   if (unknown.length > 0)
-    addWarning({ diagnostics }, undefined, `words for a status that halo does not know: ${linesOf(unknown)}`);
+    addWarning({ diagnostics }, undefined, remarkOn(unknown, 'words for a status that halo does not know'));
 }
 
 /** `usual`: the sign that done headings of the file have. */
@@ -186,10 +186,10 @@ function warnOfOtherBoxes(
     addWarning(
       { diagnostics },
       undefined,
-      `checkboxes outside of acceptance criteria are treated as text: ${boxesOf(inside)}`,
+      remarkOnBoxes(inside, 'checkboxes outside of acceptance criteria are treated as text'),
     );
   if (outside.length > 0)
-    addWarning({ diagnostics }, undefined, `checkboxes outside of stories are treated as text: ${boxesOf(outside)}`);
+    addWarning({ diagnostics }, undefined, remarkOnBoxes(outside, 'checkboxes outside of stories are treated as text'));
 }
 
 /** The content below the heading of a story. */

@@ -4,7 +4,7 @@ import type { Diagnostics } from '../diagnostics.ts';
 import { addWarning } from '../json/object-reader.ts';
 import { formOf } from './labels.ts';
 import { ancestorsOf, splitSign, type Line, type OutlineSection } from './outline.ts';
-import { linesOf, type MarkdownDocument } from './blocks.ts';
+import { remarkOn, type MarkdownDocument } from './blocks.ts';
 import { findSkipHeading, isExample, priorityOf } from './sections.ts';
 import { defined } from '../../lib/guards.ts';
 
@@ -102,8 +102,7 @@ function warnOfEmptyHeadings(
     if (heading === undefined || isTitle || parents.has(section) || places.has(section)) return [];
     return lines.some(({ kind }) => kind !== 'blank') || isPlaceOfStories(heading.text) ? [] : [heading];
   });
-  if (empty.length > 0)
-    addWarning({ diagnostics }, undefined, `headings without content are ignored: ${linesOf(empty)}`);
+  if (empty.length > 0) addWarning({ diagnostics }, undefined, remarkOn(empty, 'headings without content are ignored'));
 }
 
 function isPlaceOfStories(heading: string): boolean {

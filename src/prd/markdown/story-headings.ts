@@ -1,4 +1,5 @@
 import { truncate } from '../../core/text/safe-text.ts';
+import type { Remark } from '../diagnostics.ts';
 import { parseStruckThrough, withoutStrike } from '../story/read-fields.ts';
 import { statusOfWord } from '../story/read-status.ts';
 import { formOf, isCriteriaLine, readLabels } from './labels.ts';
@@ -101,9 +102,9 @@ function linesByOwner(
 }
 
 /** Names the headings in code and in lists that would be stories outside of them. */
-export function warnOfHiddenHeadings({ lines, code }: MarkdownDocument, stories: StoryHeading[]): string[] {
+export function warnOfHiddenHeadings({ lines, code }: MarkdownDocument, stories: StoryHeading[]): Remark[] {
   const kinds = new Set(stories.map(kindOf));
-  return lines.flatMap((line): string[] => {
+  return lines.flatMap((line): Remark[] => {
     const [, signs = '', text = ''] =
       (line.kind === 'heading' ? null : /^[\s>]{0,200}(#{1,6})\s+(.*)$/.exec(line.raw)) ?? [];
     if (signs === '') return [];
@@ -112,7 +113,9 @@ export function warnOfHiddenHeadings({ lines, code }: MarkdownDocument, stories:
     if (id === undefined || !kinds.has(kindOf({ id, heading }))) return [];
     const block = code.find(({ first, last }) => first <= line.number && line.number <= last);
     const where = block === undefined ? 'a quote or a list' : `the code block of lines ${block.first} to ${block.last}`;
-    return [`line ${line.number} looks like a story, but it is in ${where}: ${truncate(line.text.trim(), 60)}`];
+    return [
+      { text: `line ${line.number} looks like a story, but it is in ${where}: ${truncate(line.text.trim(), 60)}` },
+    ];
   });
 }
 
