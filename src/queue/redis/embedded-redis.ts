@@ -147,8 +147,12 @@ async function untilReady(paths: EmbeddedRedisPaths, ended: ExitProbe): Promise<
 }
 
 function startError(paths: EmbeddedRedisPaths, why: string): HaloError {
+  // Redis: "Your current 'ulimit -n' of 22 is not enough for the server to start."
+  const hint = why.includes('ulimit -n')
+    ? 'Raise the limit of open files (ulimit -n).'
+    : `Check ${join(paths.dir, 'redis.log')}, or set HALO_REDIS_URL to your own Redis.`;
   return new HaloError('REDIS_UNAVAILABLE', `The embedded Redis server in ${paths.dir} did not start: ${why}.`, {
-    hint: `Check ${join(paths.dir, 'redis.log')}, or set HALO_REDIS_URL to your own Redis.`,
+    hint,
   });
 }
 

@@ -53,19 +53,26 @@ describe('hazard 60: a worker that may not open further files', skipFor(!HAS_PRL
     },
   );
 
-  it('says so when it starts', async () => {
+  it('says so when it starts, whatever it cannot open first', async () => {
     const world = openWorld();
     try {
       // Builds what has changed in a checkout, which needs more.
       execFileSync('bin/halo', ['--version']);
       const bare = Number(execFileSync(process.execPath, ['-p', 'fs.readdirSync("/proc/self/fd").length']));
-      // Without the folder that this process has read: as many as Node itself, which reads one module after the other.
-      const worker = world.startWorker({}, { via: ['prlimit', `--nofile=${bare - 1}:${bare - 1}`] });
-      expect(await worker.ended).toMatchObject({
-        code: 1,
-        stderr: expect.stringMatching(/^error\[DISK_FAILED\]: .*too many files open/) as string,
-      });
-      expect(worker.stderr()).toContain('ulimit -n');
+      // How many Node itself has open differs between machines by a few: with too few, it ends before halo's first line.
+      const ends = await Promise.all(
+        [-3, -2, -1, 0, 1, 2].map((more) => {
+          const limit = bare + more;
+          return world.startWorker({}, { via: ['prlimit', `--nofile=${limit}:${limit}`] }).ended;
+        }),
+      );
+      const said = ends.filter(({ stderr }) => stderr.startsWith('error['));
+      expect(said.length).toBeGreaterThanOrEqual(2);
+      for (const end of said)
+        expect(end).toMatchObject({
+          stderr: expect.stringContaining('Raise the limit of open files (ulimit -n).') as string,
+        });
+      expect(ends.every(({ code }) => code !== 0)).toBe(true);
     } finally {
       await world.close();
     }
