@@ -33,12 +33,11 @@ async function perform(words: string[], cli: Cli): Promise<number> {
   if (words.length === 0) words = [cli.terminal.drawable && cli.ask !== undefined ? 'top' : '--help'];
   // Some users type `halo help run`.
   if (words[0] === 'help') words = [...words.slice(1, 3), '--help'];
-  const name = words.find((word) => !word.startsWith('-'));
-  const program = await buildProgram(
-    cli,
-    COMMANDS.map((entry) => entry.name).filter((known) => known === name),
-  );
+  const commands = COMMANDS.map((entry) => entry.name);
+  const name = nameIn(commands, words.find((word) => !word.startsWith('-')) ?? '');
+  const program = await buildProgram(cli, name === undefined ? [] : [name]);
   const command = locate(program, words);
+  words = command.words;
   // An unknown command has no help page.
   const given = command.unknown === undefined ? words : words.filter((word) => word !== '--help' && word !== '-h');
   try {
@@ -58,24 +57,42 @@ async function perform(words: string[], cli: Cli): Promise<number> {
 /** The command that the words name, as far as they match. */
 interface Located {
   found: Command;
+  /** The words with the names of the commands. */
+  words: string[];
   /** The first word that should name a command but does not. */
   unknown?: string;
 }
 
-function locate(program: Command, words: readonly string[]): Located {
+function locate(program: Command, given: readonly string[]): Located {
   let found = program;
-  for (const word of words) {
+  const words = [...given];
+  for (const [index, word] of given.entries()) {
     if (found.commands.length === 0 || word === '--') break;
     if (word.startsWith('-')) continue;
-    const next = found.commands.find((each) => each.name() === word);
-    if (next === undefined) return { found, unknown: word };
+    const names = found.commands.map((each) => each.name());
+    const name = nameIn(names, word);
+    const next = found.commands.find((each) => each.name() === name);
+    if (name === undefined || next === undefined) return { found, words, unknown: word };
+    words[index] = name;
     found = next;
   }
-  return { found };
+  return { found, words };
+}
+
+/** Each of two names works wherever a command has the other one. */
+const SAME_NAMES = [
+  ['ls', 'list'],
+  ['rm', 'remove'],
+];
+
+/** The one of the names that a word means. */
+function nameIn(names: readonly string[], word: string): string | undefined {
+  const same = SAME_NAMES.find((each) => each.includes(word)) ?? [];
+  return [word, ...same].find((each) => names.includes(each));
 }
 
 /** Converts an error of commander, e.g. "error: unknown option '--jsn'\n(Did you mean --json?)", to a HaloError. */
-function toUsageError(error: CommanderError, { found, unknown }: Located): HaloError {
+function toUsageError(error: CommanderError, { found, unknown }: Omit<Located, 'words'>): HaloError {
   const names: string[] = [];
   for (let command: Command | null = found; command !== null; command = command.parent) names.unshift(command.name());
   const help = `Run \`${names.join(' ')} --help\` for usage.`;
@@ -86,7 +103,7 @@ function toUsageError(error: CommanderError, { found, unknown }: Located): HaloE
 }
 
 /** A known word similar to one that commander does not know. */
-function meantBy(error: CommanderError, { found, unknown }: Located): string | undefined {
+function meantBy(error: CommanderError, { found, unknown }: Omit<Located, 'words'>): string | undefined {
   if (error.code === 'commander.unknownCommand' && unknown !== undefined)
     return findClosest(
       unknown,

@@ -58,6 +58,16 @@ describe('the command line', () => {
     expect(result.stderr).toContain(hint);
   });
 
+  it.each([
+    [['list', '--help'], 'Usage: halo ls'],
+    [['prd', 'ls', '--help'], 'Usage: halo prd list'],
+    [['breaker', 'ls', '--help'], 'Usage: halo breaker list'],
+    [['snapshot', 'remove', '--help'], 'Usage: halo snapshot rm'],
+    [['user', 'list', '--help'], 'Usage: halo user ls'],
+  ])('has both names of a list and of a removal: %j', async (words, usage) => {
+    expect((await halo(words)).stdout).toContain(usage);
+  });
+
   it('shows help and version on stdout', async () => {
     for (const words of [[], ['--help'], ['help'], ['-h']])
       expect(await halo(words)).toMatchObject({ code: 0, stdout: expect.stringContaining('Start:') as string });

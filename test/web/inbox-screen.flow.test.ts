@@ -28,7 +28,7 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
 
   const answersOf = async (runId: string) => (await home.operations.getRun({ runId })).state.stories[0]?.answered;
 
-  it('chooses a proposed answer by its digit, and sends it only with the button', async () => {
+  it('chooses a proposed answer by its digit, and sends it only with the button or Ctrl+Enter', async () => {
     await addQuestion('asking01');
     await signIn();
     await show('inbox', 'Inbox');
@@ -43,7 +43,7 @@ describe('the screen Inbox', skipFor(!hasChromium && 'chromium is missing'), () 
     );
     expect(await answersOf('asking01')).toBeUndefined();
     await page.locator('button:focus', { hasText: 'Send the answer' }).waitFor();
-    await page.keyboard.press('Enter');
+    await page.keyboard.press('Control+Enter');
     await page.getByText('Answered US-001. The run continues.').waitFor();
     expect(await page.getByLabel('Answer to US-001').count(), 'no emptied form stays').toBe(0);
     expect(await answersOf('asking01')).toMatchObject([{ text: 'Dollar', option: 2 }]);

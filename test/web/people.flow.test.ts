@@ -31,15 +31,15 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
   }
 
   /** A browser of its own, signed in. */
-  async function openPage(token: string): Promise<Page> {
+  async function openPage(token: string, link = ''): Promise<Page> {
     const context = await dashboard.page.context().browser()!.newContext();
     const page = await context.newPage();
     pages.push(page);
     problems.push(await collectProblems(page));
-    await page.goto(url);
+    await page.goto(`${url}/${link}`);
     await page.getByLabel('Token').fill(token);
     await page.getByRole('button', { name: 'Sign in with the token' }).click();
-    await page.getByRole('heading', { name: 'Now' }).waitFor();
+    await page.getByRole('heading', { level: 1 }).waitFor();
     return page;
   }
 
@@ -49,6 +49,14 @@ describe('people at the dashboard', skipFor(!hasChromium && 'chromium is missing
 
   /** The problems of all pages so far. */
   const takeProblems = () => problems.flatMap((each) => each.splice(0));
+
+  it('are on the screen of a link after they have signed in', async () => {
+    await home.addRun([created('linked01', 1), { type: 'run.started' }, ...attempted('US-001')]);
+    const link = '#/run/linked01/story/US-001/attempt/1';
+    const page = await openPage(await tokenOf('ada', 'viewer'), link);
+    await page.getByRole('heading', { name: 'US-001' }).waitFor();
+    expect(page.url()).toBe(`${url}/${link}`);
+  });
 
   it('see what another one has approved, without a reload', async () => {
     await home.addHeldRun('heldrun1');

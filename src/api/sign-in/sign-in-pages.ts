@@ -1,6 +1,6 @@
 import { PAGE_KEY } from '../../core/access/page-key.ts';
 
-/** Style of the pages, without scripts. Colors have a contrast of at least 4.5 (WCAG AA) in both schemes. */
+/** Style of the pages. Colors have a contrast of at least 4.5 (WCAG AA) in both schemes. */
 export const STYLE = `
 :root { color-scheme: light dark; --text: #1c2024; --soft: #60646c; --back: #f6f7f9; --card: #fff; --line: #d9dce1; --main: #1f5fbf; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) {
@@ -35,7 +35,7 @@ interface SignInPage {
   problem?: string | undefined;
 }
 
-/** The page on which people sign in. */
+/** The page on which people sign in. Its script keeps the screen that a link leads to. */
 export function signInPage({ returnTo, provider, problem }: SignInPage): string {
   const query = `?return=${encodeURIComponent(returnTo)}`;
   const byProvider =
@@ -53,7 +53,9 @@ ${byProvider}
 <label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required autofocus spellcheck="false" placeholder="halo_…">
 <button class="button" type="submit">Sign in with the token</button>
-</form>`,
+</form>
+<p class="or">An administrator creates your token with <code>halo user token</code>. Without users, it is in the file <code>api-token</code> of HALO_HOME.</p>`,
+    '<script type="module" src="/sign-in/keep-place.js"></script>',
   );
 }
 
@@ -77,6 +79,17 @@ export function signedInPage({ returnTo, pageKey }: SignedInPage): string {
 export const KEEP_KEY = `const { key, return: target } = document.getElementById('signed-in').dataset;
 localStorage.setItem('${PAGE_KEY}', key);
 location.replace(target);
+`;
+
+/**
+ * The script of the page on which people sign in. A server does not see what follows `#`, which names the screen; browsers
+ * keep it when they are redirected.
+ */
+export const KEEP_PLACE = `const field = document.querySelector('input[name=return]');
+if (location.hash.length > 1 && field.value === '/') {
+  field.value += location.hash;
+  for (const link of document.querySelectorAll('a.button')) link.search = '?return=' + encodeURIComponent(field.value);
+}
 `;
 
 /** Paths of the program and the style of the dashboard. */

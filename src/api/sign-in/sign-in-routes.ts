@@ -8,7 +8,7 @@ import { DASHBOARD_FILES, dashboardPath, sendDashboardFile, type DashboardFile }
 import type { PendingSignIn } from './oidc-provider.ts';
 import { PendingSignIns } from './pending-sign-ins.ts';
 import type { StartedSession } from './sessions.ts';
-import { dashboardPage, ICON, KEEP_KEY, signedInPage, signInPage, STYLE } from './sign-in-pages.ts';
+import { dashboardPage, ICON, KEEP_KEY, KEEP_PLACE, signedInPage, signInPage, STYLE } from './sign-in-pages.ts';
 
 /** What browsers sign in with. */
 export interface SignIn {
@@ -51,8 +51,8 @@ const PAGE_HEADERS = {
   'referrer-policy': 'same-origin',
 };
 
-/** The page that keeps the key of a session. */
-const SIGNED_IN_POLICY = `${PAGE_HEADERS['content-security-policy']}; script-src 'self'`;
+/** The pages to sign in, which keep the place of a link, and the key of a session. */
+const SCRIPT_POLICY = `${PAGE_HEADERS['content-security-policy']}; script-src 'self'`;
 
 /** Scripts, styles, the icon and requests of this server alone; nothing inline. */
 const DASHBOARD_POLICY =
@@ -72,7 +72,7 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
     if (!(error instanceof HaloError)) throw error;
     const problem = error.code === 'API_REFUSED' ? 'The token is wrong, expired or revoked.' : error.message;
     const status = error.code === 'TOO_MANY_REQUESTS' ? 429 : error.code === 'CONFIG_INVALID' ? 500 : 403;
-    return show(reply, status, signInPage({ returnTo, provider: signIn.provider, problem }));
+    return show(reply, status, signInPage({ returnTo, provider: signIn.provider, problem }), SCRIPT_POLICY);
   };
   const startSession = (
     request: FastifyRequest,
@@ -90,7 +90,7 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
       200,
       // In texts, the key would be masked.
       Buffer.from(signedInPage({ returnTo, pageKey })),
-      SIGNED_IN_POLICY,
+      SCRIPT_POLICY,
     );
 
   await app.register((pages, _options, done) => {
@@ -109,7 +109,7 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
     pages.get('/dashboard/person', async (request, reply) => reply.send(personOf(callerOf(request))));
     pages.get('/sign-in', { config: OPEN }, async (request, reply) => {
       const returnTo = returnPath(request.query);
-      return show(reply, 200, signInPage({ returnTo, provider: signIn.provider }));
+      return show(reply, 200, signInPage({ returnTo, provider: signIn.provider }), SCRIPT_POLICY);
     });
     for (const name of Object.keys(DASHBOARD_FILES) as DashboardFile[])
       pages.get(`/dashboard/${name}`, { config: BUILT_FILE }, async (request, reply) =>
@@ -119,9 +119,10 @@ export async function addSignInRoutes(app: FastifyInstance, options: SignInRoute
       reply.type('image/svg+xml').send(ICON),
     );
     pages.get('/sign-in/style.css', { config: OPEN }, async (_request, reply) => reply.type('text/css').send(STYLE));
-    pages.get('/sign-in/keep-key.js', { config: OPEN }, async (_request, reply) =>
-      reply.type('text/javascript').send(KEEP_KEY),
-    );
+    for (const [name, script] of Object.entries({ 'keep-key': KEEP_KEY, 'keep-place': KEEP_PLACE }))
+      pages.get(`/sign-in/${name}.js`, { config: OPEN }, async (_request, reply) =>
+        reply.type('text/javascript').send(script),
+      );
     pages.post('/sign-in', { config: OPEN }, async (request, reply) => {
       const returnTo = returnPath(request.body);
       const { token } = (request.body ?? {}) as { token?: unknown };

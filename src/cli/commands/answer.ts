@@ -4,6 +4,7 @@ import { isQuestion, questionLines } from '../../core/run/questions.ts';
 import { storyOf } from '../../core/run/state.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
+import { RUN_ARGUMENT } from '../options/resolve-run.ts';
 import { readMessage } from '../options/read-message.ts';
 import { printControlResult } from '../options/control-command.ts';
 
@@ -20,19 +21,25 @@ export const define: Define = (command, cli) => {
     .description(
       'Answers the question of a story that ended with NEEDS_HUMAN. The story starts again with fresh attempts; question and answer are in its prompt. A question has one answer: a second one is refused.',
     )
-    .argument('<runId>', 'any unique part of the id')
-    .argument('[text]', 'the answer, at most 8,000 characters')
+    .argument(...RUN_ARGUMENT)
+    .argument('[text]', 'the answer, at most 8,000 characters; with a space in it, the run may be left out')
     .option('--story <id>', 'the story that asks (default: the only one)')
     .option('--option <n>', 'instead of a text: an option that the agent proposed, from 1')
     .option('--file <file>', 'the answer from a file; `-`: from stdin')
     .option('--edit', 'write the answer in $VISUAL or $EDITOR, which shows the question')
     .option('--json', 'print what changed as JSON')
     .addHelpText('after', HELP)
-    .action((runId: string, text: string | undefined, flags: Flags) => answer(runId, text, { flags, cli }));
+    .action((...[runId, text, flags]: [string | undefined, string | undefined, Flags]) =>
+      // No id of a run has a space.
+      text === undefined && runId?.includes(' ') === true
+        ? answer(undefined, runId, { flags, cli })
+        : answer(runId, text, { flags, cli }),
+    );
 };
 
 const HELP = `
 Examples:
+  halo answer "Use euros."
   halo answer 2dhe "Use the port of the old service, 8080."
   halo answer 2dhe --story US-002 --option 2
   halo answer 2dhe --story US-002 --file answer.md
@@ -43,7 +50,7 @@ Exit codes:
 See also: halo status, halo logs, halo resume --replan, halo retry`;
 
 async function answer(
-  runId: string,
+  runId: string | undefined,
   text: string | undefined,
   { flags, cli }: { flags: Flags; cli: Cli },
 ): Promise<void> {

@@ -32,7 +32,14 @@ export function AnswerForm({ path, story, question, options, onDone }: AnswerFor
     if (!busy && !isEmpty) void run(option === -1 ? { story, text } : { story, option: option + 1 });
   };
   return (
-    <div class="answer">
+    <div
+      class="answer"
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+        event.preventDefault();
+        send();
+      }}
+    >
       {options.length > 0 && (
         <div class="line" role="group" aria-label={`Proposed answers to ${story}`}>
           {options.map((each, index) => (
@@ -54,16 +61,7 @@ export function AnswerForm({ path, story, question, options, onDone }: AnswerFor
       )}
       <label>
         Answer to {story}
-        <textarea
-          rows={2}
-          value={text}
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
-            event.preventDefault();
-            send();
-          }}
-        />
+        <textarea rows={2} value={text} onInput={({ currentTarget }) => setText(currentTarget.value)} />
       </label>
       <div class="line">
         <button type="button" class="good" ref={button} disabled={busy || isEmpty} aria-busy={busy} onClick={send}>
