@@ -8,7 +8,7 @@ import type { FailedAttemptRow } from './attempts.ts';
 import { summaryLines } from './summary.ts';
 import { usageText } from '../view/usage-text.ts';
 import { storyCount } from '../view/run-words.ts';
-import { attemptText, storyFigures, storyWords } from '../view/story-words.ts';
+import { attemptText, isWorking, storyFigures, storyWords } from '../view/story-words.ts';
 
 export interface ViewInput {
   state: RunState;
@@ -164,7 +164,7 @@ function failedLines(
 function storyLine(story: StoryState, input: ViewInput & { idWidth: number; stateWidth: number }): string {
   const { paint, idWidth, stateWidth, width, now } = input;
   const { mark, tone } = storyWords(story, input.state, now);
-  const sign = isRunning(story, input.state) ? spinner(now) : mark;
+  const sign = isWorking(story, input.state) ? spinner(now) : mark;
   const right =
     width >= MIN_ROOMY_WIDTH
       ? `${padToWidth(stateOf(story, input), stateWidth)}  ${timeOf(story, input).padStart(TIME_WIDTH)}`
@@ -184,12 +184,8 @@ function spinner(now: string): string {
 function stateOf(story: StoryState, { now, state }: Pick<ViewInput, 'now' | 'state'>): string {
   const { text } = storyWords(story, state, now);
   if (story.progress === 'passed') return story.commit?.slice(0, 7) ?? text;
-  const isAgain = isRunning(story, state) && story.attempts > 1;
+  const isAgain = isWorking(story, state) && story.attempts > 1;
   return isAgain ? `${text}, attempt ${storyFigures(story, state, now).ofLimit}` : text;
-}
-
-function isRunning({ progress, waiting }: StoryState, { status }: RunState): boolean {
-  return progress === 'in_progress' && waiting === undefined && status !== 'ended';
 }
 
 /** Empty before the first attempt. */

@@ -5,7 +5,7 @@ import { stateWords } from '../core/listing/run-facts.ts';
 import { currentDecision, elapsedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
-import type { Words } from './story-words.ts';
+import { isWorking, type Words } from './story-words.ts';
 
 export function timeText(run: RunState, now: string): string {
   const ms = elapsedMs(run, now);
@@ -39,7 +39,7 @@ function markOf(run: RunState): string {
     return run.stopReason === 'NEEDS_HUMAN' ? '?' : run.stopReason === 'USER_ABORT' ? '-' : '✗';
   }
   if (run.paused !== undefined) return '‖';
-  return run.stories.some(({ progress, waiting }) => progress === 'in_progress' && !waiting) ? '»' : '·';
+  return run.stories.some((story) => isWorking(story, run)) ? '»' : '·';
 }
 
 /** Number of stories that are done, and of all stories of the run. */

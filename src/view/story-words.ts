@@ -33,8 +33,14 @@ export function storyWords(story: StoryState, run: RunState, now: string): Words
   const [short, more = ''] = textOf(story, run, now);
   const words = { text: `${short}${more}`, short };
   if (isOpen && story.waiting !== undefined) return { mark: '…', tone: 'warn', ...words };
-  if (!isOpen && story.progress === 'in_progress') return { mark: '-', tone: 'warn', ...words };
+  if (story.progress === 'in_progress' && !isWorking(story, run)) return { mark: '-', tone: 'warn', ...words };
   return { mark, tone, ...words };
+}
+
+/** Whether an attempt at a story runs: it does not wait, and neither a pause nor the end of the run has interrupted it. */
+export function isWorking({ progress, phase, waiting }: StoryState, { status, paused }: RunState): boolean {
+  const isInterrupted = status === 'ended' || (paused !== undefined && phase === undefined);
+  return progress === 'in_progress' && waiting === undefined && !isInterrupted;
 }
 
 function textOf(story: StoryState, run: RunState, now: string): [short: string, more?: string] {
@@ -44,7 +50,8 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
   switch (story.progress) {
     case 'in_progress':
       if (!isOpen) return ['interrupted'];
-      return [story.phase ?? (run.paused?.now === true ? 'interrupted' : 'starting')];
+      if (!isWorking(story, run)) return ['interrupted', ' until it is resumed'];
+      return [story.phase ?? 'starting'];
     case 'failed':
       return [word, `: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`];
     case 'needs_human':
@@ -68,21 +75,44 @@ function shortened(text: [string, string] | undefined): [string, string] | undef
   return text && [text[0], ` ${safeLine(text[1].trim(), MAX_NEEDS_LENGTH)}`];
 }
 
-/** What a table shows of a story in addition to its state; `-` if there is none. `ofLimit`: e.g. `1/3` attempts. */
+/**
+ * What a table shows of a story in addition to its state; `-` if there is none. `ofLimit`: e.g. `1/3` attempts; `time`: of a
+ * story that works, the time of its phase, else from its first attempt to its end; `attemptTime`: of the running attempt.
+ */
 export function storyFigures(
   story: StoryState,
   run: RunState,
   now: string,
-): { attempts: string; ofLimit: string; time: string; commit: string } {
-  const { attempts, startedAt, commit, progress } = story;
-  const until = run.endedAt ?? now;
-  const end = progress === 'in_progress' ? until : (story.endedAt ?? until);
+): Record<'attempts' | 'ofLimit' | 'time' | 'attemptTime' | 'commit', string> {
+  const { attempts, attemptAt, commit } = story;
+  const isRunning = isWorking(story, run);
   return {
     attempts: attempts === 0 ? '-' : String(attempts),
     ofLimit: attempts === 0 ? '-' : `${attempts}/${attemptLimit(story, run)}`,
-    time: startedAt === undefined || progress === 'pending' ? '-' : formatElapsed(msBetween(startedAt, end)),
+    time: isRunning ? timeBetween(story.phaseAt ?? attemptAt, now) : pastTime(story, run),
+    attemptTime: isRunning ? timeBetween(attemptAt, now) : '-',
     commit: commit?.slice(0, 7) ?? '-',
   };
+}
+
+/** Of a story without an attempt that runs; one that was interrupted counts no time until it continues. */
+function pastTime({ progress, startedAt, endedAt, waiting }: StoryState, { status }: RunState): string {
+  const isOver = status === 'ended' || (progress !== 'in_progress' && waiting === undefined);
+  return isOver && progress !== 'pending' && endedAt !== undefined ? timeBetween(startedAt, endedAt) : '-';
+}
+
+function timeBetween(from: string | undefined, to: string): string {
+  return from === undefined ? '-' : formatElapsed(msBetween(from, to));
+}
+
+/** What a story does, and for how long: `gates 1m 12s, attempt 2 of 3 for 3m 40s`. */
+export function workText(story: StoryState, run: RunState, now: string): string {
+  const { text } = storyWords(story, run, now);
+  if (!isWorking(story, run)) return text;
+  const { time, attemptTime } = storyFigures(story, run, now);
+  const phase = time === '-' ? text : `${text} ${time}`;
+  if (story.attempts < 2) return phase;
+  return `${phase}, ${attemptText(story, run)}${attemptTime === '-' ? '' : ` for ${attemptTime}`}`;
 }
 
 /** E.g. `attempt 2 of 3`. */

@@ -6,7 +6,7 @@ import { unmetNeeds } from '../core/run/run-dependencies.ts';
 import { isUnfinished, needsPerson, type RunState, type StoryState } from '../core/run/state.ts';
 import { formatElapsed, formatTime, msBetween } from '../core/text/format-elapsed.ts';
 import { safeLine } from '../core/text/safe-text.ts';
-import { dependencyText, isForRetry } from './story-words.ts';
+import { dependencyText, isForRetry, isWorking } from './story-words.ts';
 
 /** A run, its limit of the fleet, and how many workers would take its stories; without `workers`, no missing one is named. */
 export type WaitingRun = Pick<RunView, 'state' | 'heldBy' | 'draining'> & Partial<Pick<RunView, 'workers'>>;
@@ -54,11 +54,10 @@ export function whyStoryWaits(story: StoryState, run: RunState, now: string): st
 
 /** Why a story makes no progress, a clause per reason: what stops its whole run first. A person needs no worker to decide. */
 export function whyStoryOrRunWaits(story: StoryState, view: WaitingRun, now: string): string[] {
-  const { progress, phase, waiting } = story;
+  const { phase } = story;
   const own = whyStoryWaits(story, view.state, now);
   if (needsPerson(story)) return own === undefined ? [] : [own];
-  const isWorking = progress === 'in_progress' && phase !== undefined && waiting === undefined;
-  if (isWorking || !isUnfinished(story)) return [];
+  if ((phase !== undefined && isWorking(story, view.state)) || !isUnfinished(story)) return [];
   return [...whyRunWaits(view), ...(own === undefined ? [] : [own])];
 }
 

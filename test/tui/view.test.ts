@@ -94,7 +94,7 @@ describe('view', () => {
       '  shop  /home/me/shop (main)                                                   1/3  59.0s',
       '',
       '  ✓  US-001  Story number 1                                abcdef0                  12.0s',
-      '  ⠋  US-002  Story number 2                                gates                    45.0s',
+      '  ⠋  US-002  Story number 2                                gates                    36.0s',
       '  ·  US-003  Story number 3                                pending',
       '',
       '     agent    Looking at the tests first.',

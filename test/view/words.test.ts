@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { RunView } from '../../src/api/operations/runs.ts';
 import type { Cli } from '../../src/cli/cli.ts';
 import { statusPage } from '../../src/cli/output/status-page.ts';
+import { NO_USAGE } from '../../src/core/agent.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import { toRunView } from '../../src/mcp/tools/run-view.ts';
@@ -10,7 +11,7 @@ import { frameOf } from '../../src/tui/top/frame.ts';
 import { openState } from '../../src/tui/top/model.ts';
 import { update } from '../../src/tui/top/update.ts';
 import { renderView } from '../../src/tui/view.ts';
-import { cellOf, storyWords } from '../../src/view/story-words.ts';
+import { cellOf, storyFigures, storyWords, workText } from '../../src/view/story-words.ts';
 import { whyRunWaits, whyStoryWaits } from '../../src/view/waiting.ts';
 import { runWords } from '../../src/view/run-words.ts';
 import { asked, attempted, COMMIT, created, failed, held, passed, stateOf, succeeded } from '../support/journal.ts';
@@ -43,6 +44,8 @@ const postponed: JournalEntry = {
 const withoutCommit = passed(story).map((entry) =>
   entry.type === 'story.ended' ? { ...entry, commit: undefined } : entry,
 ) as JournalEntry[];
+const stopped: JournalEntry = { type: 'story.stopped', ...ref, usage: NO_USAGE };
+const paused: JournalEntry = { type: 'run.paused', by: 'ann', now: true };
 const given: JournalEntry = { type: 'approval.given', ...ref, commit: COMMIT, by: 'ann' };
 const sentBack: JournalEntry = { type: 'feedback.given', ...ref, commit: COMMIT, text: 'No.', comments: [], by: 'ann' };
 
@@ -52,6 +55,7 @@ const STATES: [words: string, RunState][] = [
   ['waiting for US-002', stateOf(dependent)],
   ['gates', of(...attempted(story))],
   ['starting', of(...attempted(story).slice(0, 1))],
+  ['interrupted until it is resumed', of(...attempted(story), paused, stopped)],
   ['retrying in 1m 00s', of(...failed(story), retry)],
   ['waiting until 02:00:00 UTC, 1h 55m', of(...attempted(story).slice(0, 1), postponed)],
   ['failed: GATE_FAILED', of(...failed(story))],
@@ -95,6 +99,28 @@ describe('the words for the state of a story', () => {
       toRunView(view).stories.find(({ id }) => id === story),
       'MCP',
     ).toMatchObject({ state: shown.text });
+  });
+});
+
+describe('the time of a story', () => {
+  const again = attempted(story, 2);
+  it.each<[string, RunState, string, string]>([
+    ['is that of its phase, beside it', of(...attempted(story)), 'gates 4m 49s', '4m 49s'],
+    ['is that of its start before a phase', of(...attempted(story).slice(0, 1)), 'starting 4m 58s', '4m 58s'],
+    [
+      'is that of its phase in a later attempt, whose own time follows',
+      of(...failed(story), ...again),
+      'gates 4m 36s, attempt 2 of 2 for 4m 45s',
+      '4m 36s',
+    ],
+    ['stops with a pause', of(...attempted(story), paused, stopped), 'interrupted until it is resumed', '-'],
+    ['counts nothing while it waits to be retried', of(...failed(story), retry), 'retrying in 1m 00s', '-'],
+    ['counts nothing until a worker takes it again', of(...attempted(story), stopped), 'starting', '-'],
+    ['is that of all of its attempts at the end', of(...passed(story)), 'passed', '12.0s'],
+  ])('%s', (_what, state, text, time) => {
+    const first = state.stories.find(({ id }) => id === story)!;
+    expect(workText(first, state, NOW)).toBe(text);
+    expect(storyFigures(first, state, NOW).time).toBe(time);
   });
 });
 

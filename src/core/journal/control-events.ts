@@ -155,5 +155,5 @@ function replan(state: RunState, { by, prd, prdPath, changed }: ControlEvent & {
 
 /** Removes the running phase and any pending approval. */
 function omitOpenWork(story: StoryState): StoryState {
-  return omit(story, 'phase', 'held', 'approved');
+  return omit(story, 'phase', 'phaseAt', 'attemptAt', 'held', 'approved');
 }

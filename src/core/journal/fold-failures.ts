@@ -55,7 +55,7 @@ export function postponeStory(story: StoryState, event: Of<'story.postponed'>): 
   const { at, why, notBefore, model } = event;
   const waitedMs = (story.waitedMs ?? 0) + msBetween(at, notBefore);
   const begun = story.phase === undefined ? story : withoutStart(story);
-  return { ...omit(begun, 'phase'), waiting: { ...waitOf(event), why, model }, waitedMs };
+  return { ...omit(begun, 'phase', 'phaseAt', 'attemptAt'), waiting: { ...waitOf(event), why, model }, waitedMs };
 }
 
 function waitOf({ at, notBefore }: { at: string; notBefore: string }): { notBefore: string; waitMs: number } {

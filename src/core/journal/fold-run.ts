@@ -71,6 +71,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
           epoch: event.epoch,
           base: event.base,
           startedAt: story.startedAt ?? event.at,
+          attemptAt: event.at,
         })),
         epoch: event.epoch,
       };
@@ -85,6 +86,7 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
               ? omit(story, 'keptTests')
               : story),
         phase: event.phase,
+        phaseAt: event.at,
       }));
     case 'model.paused':
     case 'key.paused':
@@ -296,7 +298,7 @@ function countUsage(state: RunState, event: JournalEvent): RunState {
 }
 
 function withoutPhase(story: StoryState): StoryState {
-  return omit(story, 'phase');
+  return omit(story, 'phase', 'phaseAt', 'attemptAt');
 }
 
 function withoutFindings(story: StoryState): StoryState {

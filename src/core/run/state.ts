@@ -115,6 +115,9 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel, Not
   forgiven?: number;
   /** The running phase, while in progress. */
   phase?: Phase;
+  /** When it began, and when the running attempt did. ISO 8601 */
+  phaseAt?: string;
+  attemptAt?: string;
   /** How the last attempt ended. */
   stopReason?: StopReason;
   summary?: string;

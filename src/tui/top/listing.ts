@@ -12,7 +12,7 @@ import { costText, formatCount } from '../../view/usage-text.ts';
 import { currentTopView, findRun, isMatch, type TopView, type TopState } from './model.ts';
 import type { Column, Listing, Row } from './table-lines.ts';
 import { formatAge, runWords, storyCount, timeText } from '../../view/run-words.ts';
-import { cellOf, storyFigures, storyWords } from '../../view/story-words.ts';
+import { cellOf, storyFigures, storyWords, workText } from '../../view/story-words.ts';
 import { whyStoryOrRunWaits } from '../../view/waiting.ts';
 
 /** The rows of the current view that match its filter; undefined for views without rows. */
@@ -109,7 +109,7 @@ function currentWork(run: RunState, now: string): string {
   const { stories, status } = run;
   if (status === 'ended') return '-';
   const active = stories.filter(({ progress, waiting }) => progress === 'in_progress' || waiting?.model !== undefined);
-  const texts = active.map((story) => `${safeLine(story.id, 20)} ${storyWords(story, run, now).text}`);
+  const texts = active.map((story) => `${safeLine(story.id, 20)} ${workText(story, run, now)}`);
   return texts.length === 0 ? '-' : texts.join(', ');
 }
 

@@ -3,14 +3,14 @@ import { lastGates, type AttemptRecord } from '../../core/journal/attempts.ts';
 import { questionLines } from '../../core/run/questions.ts';
 import { nextSteps, toCommands } from '../../core/run/next-steps.ts';
 import { isDone, type RunState, type StoryState } from '../../core/run/state.ts';
-import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
 import { padToWidth, truncateToWidth, wrapIndented } from '../../lib/string-width.ts';
 import { bodyHeight, findRun, type TopState } from './model.ts';
 import { outcomeFacts, runFacts, storyFacts, storyToShow, type Fact, type FactKind } from '../../view/facts.ts';
 import { runWords, timeText } from '../../view/run-words.ts';
-import { attemptText, cellOf, storyWords } from '../../view/story-words.ts';
+import { attemptText, cellOf, isWorking, workText } from '../../view/story-words.ts';
 import { whyStoryWaits } from '../../view/waiting.ts';
 
 const LABEL_WIDTH = 9;
@@ -65,10 +65,9 @@ export function runPanel(state: TopState, runId: string, paint: Paint): string[]
 }
 
 function storyText(story: StoryState, run: RunState, now: string): string {
-  const { id, title, startedAt, progress } = story;
-  const active = progress === 'in_progress' && run.status !== 'ended';
-  const time = active && startedAt !== undefined ? `, ${formatElapsed(msBetween(startedAt, now))}` : '';
-  return `${safeLine(id, 30)}  ${storyWords(story, run, now).text}, ${attemptText(story, run)}${time}   ${safeLine(title)}`;
+  const { id, title, attempts } = story;
+  const attempt = isWorking(story, run) && attempts > 1 ? '' : `, ${attemptText(story, run)}`;
+  return `${safeLine(id, 30)}  ${workText(story, run, now)}${attempt}   ${safeLine(title)}`;
 }
 
 /** The facts of this story, then those of the others with their ids. */

@@ -9,10 +9,10 @@ import { safeLine } from '../../core/text/safe-text.ts';
 import { asksPerson, inboxItems, type InboxItem } from '../../view/inbox.ts';
 import { MissingWorker, WorkerList } from './worker-list.tsx';
 import { ClockRange } from '../page/clock-time.tsx';
-import { ChoiceOfOne, Elapsed, EmptyState, Figure, Problem, type Person } from '../page/page-parts.tsx';
+import { ChoiceOfOne, EmptyState, Figure, Problem, type Person } from '../page/page-parts.tsx';
 import { readJson, useLoaded } from '../page/read-server.ts';
 import { runWords, storyCount, timeText } from '../../view/run-words.ts';
-import { cellOf, storyWords } from '../../view/story-words.ts';
+import { cellOf, isWorking, storyWords, workText } from '../../view/story-words.ts';
 import { whyRunWaits } from '../../view/waiting.ts';
 import { useAddressQuery } from '../page/address-query.ts';
 
@@ -118,7 +118,7 @@ interface CountsProps {
 function Counts({ runs, asking, toLand, workers = [] }: CountsProps): JSX.Element {
   const open = runs.filter(({ status }) => status !== 'ended');
   const stories = open.flatMap((run) => run.stories);
-  const running = stories.filter(isRunning).length;
+  const running = open.flatMap((run) => run.stories.filter((story) => isWorking(story, run))).length;
   const delayed = stories.filter(({ waiting }) => waiting !== undefined).length;
   const slots = workers.reduce((sum, { slots = 0, busy = 0, draining }) => sum + (draining ? busy : slots), 0);
   const busy = workers.reduce((sum, worker) => sum + (worker.busy ?? 0), 0);
@@ -140,12 +140,12 @@ function Counts({ runs, asking, toLand, workers = [] }: CountsProps): JSX.Elemen
 
 /** Runs that work first, then other open runs. Sorting keeps the order of the server, the newest first. */
 function byActivity(a: ListedRun, b: ListedRun): number {
-  const rank = (run: ListedRun) => (run.status === 'ended' ? 2 : run.stories.some(isRunning) ? 0 : 1);
+  const rank = (run: ListedRun) => (run.status === 'ended' ? 2 : isActive(run) ? 0 : 1);
   return rank(a) - rank(b);
 }
 
-function isRunning({ progress, waiting }: StoryState): boolean {
-  return progress === 'in_progress' && waiting === undefined;
+function isActive(run: ListedRun): boolean {
+  return run.stories.some((story) => isWorking(story, run));
 }
 
 /** What the inbox has of the runs: those that cannot continue without a person, and those whose result can land. */
@@ -159,7 +159,7 @@ function isShown(run: ListedRun, isAsking: boolean, shown: Shown): boolean {
   if (shown === 'all') return true;
   if (shown === 'waiting' && isAsking) return true;
   if (shown === 'ended') return run.status === 'ended' && !isAsking;
-  return run.status !== 'ended' && run.stories.some(isRunning) === (shown === 'running');
+  return run.status !== 'ended' && isActive(run) === (shown === 'running');
 }
 
 /** Whether each word is part of a text of the run. */
@@ -234,16 +234,8 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
         <li key={story.id} class={`chip ${storyWords(story, run, now).tone}`}>
           <a href={`#/run/${run.runId}/story/${encodeURIComponent(story.id)}`} title={safeLine(story.title)}>
             <b>{safeLine(story.id)}</b>
-            {(isIn('stuck', story) || isRunning(story)) && <span class="chip-title">{safeLine(story.title)}</span>}
-            <span class="soft">
-              {safeLine(storyNow(story, run, now), 400)}
-              {story.progress === 'in_progress' && story.startedAt !== undefined && (
-                <>
-                  {' '}
-                  <Elapsed from={story.startedAt} now={now} />
-                </>
-              )}
-            </span>
+            {(isIn('stuck', story) || isWorking(story, run)) && <span class="chip-title">{safeLine(story.title)}</span>}
+            <span class="soft">{safeLine(storyNow(story, run, now), 400)}</span>
           </a>
         </li>
       ))}
@@ -252,7 +244,7 @@ function StoryChips({ run, now }: { run: ListedRun; now: string }): JSX.Element 
 }
 
 function storyNow(story: StoryState, run: ListedRun, now: string): string {
-  const { text } = storyWords(story, run, now);
+  const text = workText(story, run, now);
   return story.waiting === undefined ? text : `${text}: ${story.waiting.why}`;
 }
 

@@ -45,10 +45,10 @@ describe('at 80x24', () => {
       "
        halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
        runs
-        RUN              STATE          STORIES  NOW           PROJECT  REPOSITORY
-      > 0tbq1aaaaaaaaaa  » running      1/3      US-002 gates  shop     /home/me/shop
-        0tbq3cccccccccc  ? NEEDS_HUMAN  0/1      -             shop     /home/me/shop
-        0tbq2bbbbbbbbbb  ✓ SUCCESS      1/1      -             shop     /home/me/shop
+        RUN              STATE          STORIES  NOW                  REPOSITORY
+      > 0tbq1aaaaaaaaaa  » running      1/3      US-002 gates 4m 36s  /home/me/shop
+        0tbq3cccccccccc  ? NEEDS_HUMAN  0/1      -                    /home/me/shop
+        0tbq2bbbbbbbbbb  ✓ SUCCESS      1/1      -                    /home/me/shop
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
@@ -69,7 +69,7 @@ describe('at 80x24', () => {
        halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
         state    » running   [===-------] 1 of 3 stories, 4m 59s
-        story    US-002  gates, attempt 1 of 2, 4m 45s   Story number 2
+        story    US-002  gates 4m 36s, attempt 1 of 2   Story number 2
         gates    … npm test
         repo     /home/me/shop (main)
         prd      /home/me/shop/prd.json
@@ -78,7 +78,7 @@ describe('at 80x24', () => {
 
         STORY   STATE      ATTEMPTS  TIME    UPDATED  COMMIT   TITLE
         US-001  ✓ passed   1/2       12.0s   4m ago   abcdef0  Story number 1
-      > US-002  » gates    1/2       4m 45s  4m ago   -        Story number 2
+      > US-002  » gates    1/2       4m 36s  4m ago   -        Story number 2
         US-003  · pending  -         -       -        -        Story number 3
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
@@ -237,7 +237,7 @@ describe('at 80x24', () => {
         » worker build-1:4711  takes any run, for 5m
 
         RUN              STORY   STATE      TIME    USER  PROJECT  WHY
-      > 0tbq1aaaaaaaaaa  US-002  » gates    4m 45s  me    shop     -
+      > 0tbq1aaaaaaaaaa  US-002  » gates    4m 36s  me    shop     -
         0tbq1aaaaaaaaaa  US-003  · pending  -       me    shop     -
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
@@ -319,7 +319,7 @@ describe('with more room', () => {
        halo  1 active of 3 runs  ? 1 waiting for you (2)  /home/me/.halo                                                                                                                                                                           00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
         state    » running   [===-------] 1 of 3 stories, 4m 59s
-        story    US-002  gates, attempt 1 of 2, 4m 45s   Story number 2
+        story    US-002  gates 4m 36s, attempt 1 of 2   Story number 2
         gates    … npm test
         repo     /home/me/shop (main)
         prd      /home/me/shop/prd.json
@@ -328,7 +328,7 @@ describe('with more room', () => {
 
         STORY   STATE      PRIORITY  CRITERIA  ATTEMPTS  TIME    UPDATED  COMMIT   TITLE
         US-001  ✓ passed   1         2         1/2       12.0s   4m ago   abcdef0  Story number 1
-      > US-002  » gates    2         2         1/2       4m 45s  4m ago   -        Story number 2
+      > US-002  » gates    2         2         1/2       4m 36s  4m ago   -        Story number 2
         US-003  · pending  3         2         -         -       -        -        Story number 3
 
         US-002  Story number 2

@@ -5,7 +5,7 @@ import type { RunState, StoryState } from '../../../core/run/state.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { Elapsed } from '../../page/page-parts.tsx';
 import { layOutGraph, NODE } from './lay-out-graph.ts';
-import { storyWords } from '../../../view/story-words.ts';
+import { storyWords, workText } from '../../../view/story-words.ts';
 
 interface StoriesProps {
   run: RunState;
@@ -45,8 +45,9 @@ export function StoryOverview({ run, now }: StoriesProps): JSX.Element {
 }
 
 function StoryRow({ story, run, now }: StoriesProps & { story: StoryState }): JSX.Element {
-  const { mark, tone, text } = storyWords(story, run, now);
-  const runs = story.progress === 'in_progress' && run.status !== 'ended';
+  const { mark, tone } = storyWords(story, run, now);
+  const text = workText(story, run, now);
+  const isOver = story.progress !== 'in_progress' && story.startedAt !== undefined && story.endedAt !== undefined;
   return (
     <li>
       <a href={storyAddress(run.runId, story.id)}>
@@ -55,12 +56,7 @@ function StoryRow({ story, run, now }: StoriesProps & { story: StoryState }): JS
         </b>
         <span class="story-id">{safeLine(story.id)}</span> <span class={`story-state ${tone}`}>{text}</span>{' '}
         <span class="story-title">{safeLine(story.title)}</span>{' '}
-        <span class="soft">
-          {runs && story.startedAt !== undefined && <Elapsed from={story.startedAt} now={now} />}
-          {!runs && story.startedAt !== undefined && story.endedAt !== undefined && (
-            <Elapsed from={story.startedAt} now={story.endedAt} />
-          )}
-        </span>
+        <span class="soft">{isOver && <Elapsed from={story.startedAt ?? ''} now={story.endedAt ?? ''} />}</span>
       </a>
     </li>
   );
