@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
 import {
+  access,
   open,
   readdir,
   readFile,
@@ -14,7 +15,7 @@ import {
   stat,
   type FileHandle,
 } from 'node:fs/promises';
-import { dirname, basename, join, relative, sep } from 'node:path';
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 
 /**
  * Replaces a file atomically: readers see either the old or the new content. With `durable`, content and name are synced
@@ -284,4 +285,29 @@ export async function readFolder(dir: string): Promise<string[]> {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
   }
+}
+
+/**
+ * The program of this name in the first folder of `path`, which is as in the variable PATH; undefined if none has it.
+ * Relative folders are below `cwd`; without it, they do not count.
+ */
+export async function findProgram(name: string, path = '', cwd?: string): Promise<string | undefined> {
+  const folders = path
+    .split(delimiter)
+    .map((folder) => (cwd === undefined || folder === '' ? folder : resolve(cwd, folder)));
+  for (const folder of folders)
+    if (isAbsolute(folder) && (await isProgram(join(folder, name)))) return join(folder, name);
+  return undefined;
+}
+
+/** Whether a path is a file that this process may execute. */
+export async function isProgram(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return (
+    found?.isFile() === true &&
+    (await access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    ))
+  );
 }

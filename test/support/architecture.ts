@@ -76,7 +76,8 @@ const STARTS_GIT = /\b(?:execa\w*|spawn\w*|exec\w*|fork)\(\s*['"`](?:[\w/.-]*\/)
 
 /** Text that may only stand in some places. */
 const WORDS: { what: string; pattern: RegExp; allowed: string[]; isQuoted?: true }[] = [
-  { what: 'process.env', pattern: /\bprocess\.env\b/, allowed: ['config/'] },
+  // Programs that git starts inherit it, and git itself is found on its PATH.
+  { what: 'process.env', pattern: /\bprocess\.env\b/, allowed: ['config/', 'git/process/'] },
   { what: 'console', pattern: /\bconsole\.(log|error|warn|info|debug)\b/, allowed: [] },
   { what: 'process.stdout', pattern: /\bprocess\.(stdout|stderr)\b/, allowed: ['cli/process-io.ts'] },
   // What is printed goes through cli/cli.ts and tui/canvas.ts, which make it safe for terminals.

@@ -4,6 +4,7 @@ import { isAbsolute, relative, sep } from 'node:path';
 import type { ProtectedPath } from '../../core/journal/run-created.ts';
 import type { Config } from '../../config/config.ts';
 import { findNamedPaths, type OwnSetting } from '../../git/protect/named-paths.ts';
+import type { GitSetting } from '../../git/process/git-settings.ts';
 import { listFiles } from '../../git/objects/trees.ts';
 import { namedFiles } from '../../worker/story-prompt.ts';
 import type { PrdFile } from '../../core/prd/prd.ts';
@@ -18,14 +19,24 @@ interface GuardQuery {
   config: Pick<Config, 'git' | 'model' | 'network' | 'prompt' | 'secrets'>;
   /** Whether the PRD came over the network, so that its path is not valid on this machine. */
   remote: boolean;
+  /** The settings of the checkout, if they have been read already. */
+  settings?: readonly GitSetting[] | undefined;
 }
 
 const MAX_COPIES = 10;
 
 /** Files that a story may change only with an approval: the PRD, and files that settings name. Throws GIT_FAILED. */
-export async function findGuarded({ root, gitDir, commit, prd, config, remote }: GuardQuery): Promise<ProtectedPath[]> {
+export async function findGuarded({
+  root,
+  gitDir,
+  commit,
+  prd,
+  config,
+  remote,
+  settings,
+}: GuardQuery): Promise<ProtectedPath[]> {
   const [named, own] = await Promise.all([
-    root === undefined ? [] : findNamedPaths({ root, gitDir, commit, own: filesIn(config) }),
+    root === undefined ? [] : findNamedPaths({ root, gitDir, commit, own: filesIn(config), settings }),
     root === undefined ? [] : pathsBelow(root, prd.path, remote),
   ]);
   const prds = own.length > 0 && !remote ? own : [...own, ...(await findCopies({ gitDir, commit, prd }))];
@@ -59,7 +70,7 @@ async function pathsBelow(root: string, file: string, remote: boolean): Promise<
 }
 
 /** Files of the commit with the same bytes: a PRD that came over the network may also be in the repository. */
-async function findCopies({ gitDir, commit, prd }: Omit<GuardQuery, 'root' | 'remote' | 'config'>): Promise<string[]> {
+async function findCopies({ gitDir, commit, prd }: Pick<GuardQuery, 'gitDir' | 'commit' | 'prd'>): Promise<string[]> {
   const id = createHash(commit.length === 64 ? 'sha256' : 'sha1')
     .update(`blob ${prd.bytes.length}\0`)
     .update(prd.bytes)

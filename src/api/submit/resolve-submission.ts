@@ -12,6 +12,7 @@ import { resolveConfig } from '../../config/resolve.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import type { RunRepo } from '../../core/journal/run-created.ts';
 import { PRDS_FOLDERS } from '../../core/prd/prd-names.ts';
+import { listSettings, type GitSetting } from '../../git/process/git-settings.ts';
 import { replaceLocalPrograms } from '../../git/repository/local-programs.ts';
 import { mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
 import { inspectRepo, listChanges, readFileAt, type RepoInfo } from '../../git/repository/inspect-repo.ts';
@@ -87,7 +88,7 @@ export async function resolveSubmission(
   const gitDir = away ? mirrorPath(home, mirror) : inspected.from;
   const root = away ? undefined : inspected.repo.source;
   const [guarded, missing] = await Promise.all([
-    findGuarded({ root, gitDir, commit, prd, config, remote }),
+    findGuarded({ root, gitDir, commit, prd, config, remote, settings: inspected.settings }),
     warnOfContents({ gitDir, commit }),
   ]);
   const repo = { ...inspected.repo, ...(guarded.length > 0 && { guarded }), ...(places && { places }) };
@@ -145,6 +146,8 @@ interface InspectedSource {
   access?: RemoteAccess | undefined;
   file: ConfigFile | undefined;
   warnings: string[];
+  /** Of git, in the checkout. */
+  settings?: GitSetting[] | undefined;
 }
 
 /** With `cleanBut`, only this file, and files in `folder`, may have uncommitted changes. Throws NOT_A_GIT_REPO, NO_COMMITS, LAND_REFUSED, DIRTY_WORKTREE. */
@@ -155,13 +158,16 @@ export async function inspectFolder(
 ): Promise<InspectedSource> {
   const facts = await inspectRepo(source);
   const { root, gitDir, branch, head } = facts;
-  const looks = cleanBut !== undefined && root !== gitDir;
+  const settings = root === gitDir ? undefined : listSettings({ cwd: root });
+  const inputs = cleanBut === undefined ? undefined : [cleanBut, ...(folder === undefined ? [] : [folder])];
   const [warnings, file] = await Promise.all([
-    looks ? requireCleanCheckout(facts, [cleanBut, ...(folder === undefined ? [] : [folder])]) : [],
+    settings && inputs ? requireCleanCheckout(facts, inputs, settings) : [],
     findRepoConfig(root),
     assertRunBranchesAllowed(gitDir),
+    settings,
   ]);
-  return { repo: { source: root, mirror: mirrorName(gitDir), branch, base: head }, from: gitDir, file, warnings };
+  const repo = { source: root, mirror: mirrorName(gitDir), branch, base: head };
+  return { repo, from: gitDir, file, warnings, settings: await settings };
 }
 
 const MAX_NAMED = 5;
@@ -170,13 +176,17 @@ const MAX_NAMED = 5;
  * Throws DIRTY_WORKTREE for uncommitted changes, except in inputs of halo, which are not read from the commit, and in the
  * progress of other PRDs, which halo writes. Returns warnings about untracked files.
  */
-async function requireCleanCheckout(facts: RepoInfo, inputs: readonly string[]): Promise<string[]> {
-  const { root } = facts;
+async function requireCleanCheckout(
+  facts: RepoInfo,
+  inputs: readonly string[],
+  settings: Promise<GitSetting[]>,
+): Promise<string[]> {
+  const { root, ownGitDir } = facts;
   const paths = await Promise.all(inputs.map(async (path) => relative(root, await realpath(path).catch(() => path))));
   const own = ['halo.toml', '.halo/config.toml', ...PRDS_FOLDERS, ...paths.filter(isBelow)];
   const [{ tracked, untracked }, unfinished] = await Promise.all([
-    listChanges(root, own),
-    findUnfinishedOperation(root),
+    listChanges(root, own, await settings),
+    findUnfinishedOperation(ownGitDir),
   ]);
   if (unfinished !== undefined)
     throw new HaloError('DIRTY_WORKTREE', `${root} is in the middle of ${unfinished}.`, {

@@ -4,7 +4,6 @@ import { HaloError, toHaloError } from '../../core/failure/errors.ts';
 import type { Prd, Story } from '../../core/prd/prd.ts';
 import { unmetNeeds } from '../../core/run/run-dependencies.ts';
 import { forgetBase, mirrorPath, updateMirror } from '../../git/mirror/mirror.ts';
-import { locateGit } from '../../git/process/git.ts';
 import { requireSamePlaces } from '../../git/repository/repository-places.ts';
 import { ignore, mapConcurrent } from '../../lib/async.ts';
 import { createFolders } from '../../lib/fs.ts';
@@ -85,7 +84,6 @@ async function submitMembers(
 
 /** Opens the queue: Redis, whose start takes as long as all questions to git, starts while git answers them. */
 function openMeanwhile(context: SubmitContext): Promise<StoryQueue> {
-  locateGit().catch(ignore);
   const opening = context.openQueue();
   opening.catch(ignore);
   return opening;

@@ -187,15 +187,16 @@ export async function searchMissingContents({
   gitDir: string;
   commit: string;
 }): Promise<MissingContents> {
-  const [tree, filtered] = await Promise.all([
-    tryGit(['ls-tree', '-r', '-z', '--full-tree', commit], { gitDir }),
-    tryGit(['grep', '-l', '-z', '-F', '-e', 'filter=lfs', commit, '--', ':(glob)**/.gitattributes'], { gitDir }),
-  ]);
-  const submodules = splitNul(tree.stdout).flatMap((entry) =>
-    entry.startsWith(SUBMODULE) ? [entry.slice(entry.indexOf('\t') + 1)] : [],
-  );
+  const tree = await tryGit(['ls-tree', '-r', '-z', '--full-tree', commit], { gitDir });
+  const submodules: string[] = [];
+  let hasAttributes = false;
+  for (const entry of splitNul(tree.stdout)) {
+    if (entry.startsWith(SUBMODULE)) submodules.push(entry.slice(entry.indexOf('\t') + 1));
+    hasAttributes ||= /[\t/]\.gitattributes$/.test(entry);
+  }
   // Search file contents only if LFS is in use.
-  if (filtered.exitCode !== 0) return { submodules, pointers: [] };
+  const find = ['grep', '-l', '-z', '-F', '-e', 'filter=lfs', commit, '--', ':(glob)**/.gitattributes'];
+  if (!hasAttributes || (await tryGit(find, { gitDir })).exitCode !== 0) return { submodules, pointers: [] };
   const found = await tryGit(['grep', '-l', '-z', '-I', '-e', POINTER, commit], { gitDir, timeoutMs: SEARCH_MS });
   // Each is `<commit>:<path>`.
   return { submodules, pointers: splitNul(found.stdout).map((each) => each.slice(commit.length + 1)) };

@@ -9,7 +9,7 @@ import { callRemote, findLoginHint } from '../process/remote-access.ts';
 import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
 import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
 import { isAncestor } from '../repository/unmerged-runs.ts';
-import { findRebasedRef, findUnfinishedOperation, listWorktrees } from '../repository/worktrees.ts';
+import { findRebasedRef, findUnfinishedOperation, gitDirAt, listWorktrees } from '../repository/worktrees.ts';
 import { readRef } from './land-commit.ts';
 
 interface FastForwardRequest {
@@ -100,7 +100,7 @@ interface MergeIn {
 async function mergeIntoCheckout(path: string, { from, to, name, except }: MergeIn): Promise<void> {
   const { settings, filters } = await replaceLocalPrograms({ cwd: path });
   const at = { cwd: path, trust: 'operator' as const, settings };
-  const unfinished = await findUnfinishedOperation(path);
+  const unfinished = await findUnfinishedOperation(await gitDirAt(path));
   if (unfinished !== undefined)
     throw landRefused(`${path} is in the middle of ${unfinished}.`, 'Finish or abort it, then run `halo land`.');
   const status = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=no', '--ignore-submodules=all'];

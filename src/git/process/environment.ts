@@ -16,30 +16,22 @@ interface GitEnvironment {
   config: string[];
 }
 
-/** The git program of this machine. */
-export interface GitProgram {
-  /** Absolute. */
-  path: string;
-  /** For example `2.39.5`. */
-  version: string;
-}
-
 interface EnvironmentRequest {
   trust: Trust;
   /** The transports that git may use, separated by colons; none when empty. */
   protocols: string;
-  /** Whether git syncs what it writes to disk. */
-  durable: boolean;
+  /** The version of git, if it syncs what it writes to disk. */
+  syncs: string | undefined;
 }
 
-/** Builds environment and configuration of a git process. */
-export function environmentFor(git: GitProgram, { trust, protocols, durable }: EnvironmentRequest): GitEnvironment {
-  const sync = durable ? syncConfig(git.version) : [];
+/** Builds environment and configuration of a git process; `program` is its absolute path. */
+export function environmentFor(program: string, { trust, protocols, syncs }: EnvironmentRequest): GitEnvironment {
+  const sync = syncs === undefined ? [] : syncConfig(syncs);
   if (trust === 'operator') {
     const env = { ...OPERATOR_ENV, GIT_ALLOW_PROTOCOL: protocols };
     return { env, inherit: true, config: [...OPERATOR_CONFIG, ...sync] };
   }
-  const path = [...new Set([dirname(git.path), '/usr/bin', '/bin'])].join(':');
+  const path = [...new Set([dirname(program), '/usr/bin', '/bin'])].join(':');
   const env = { ...SEALED_ENV, PATH: path, GIT_ALLOW_PROTOCOL: protocols };
   return { env, inherit: false, config: [...SEALED_CONFIG, ...sync] };
 }

@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { isDiskFullMessage, HaloError } from '../../core/failure/errors.ts';
-import { environmentFor, type GitProgram, type Trust } from './environment.ts';
+import { environmentFor, type Trust } from './environment.ts';
 import { ignore } from '../../lib/async.ts';
+import { findProgram } from '../../lib/fs.ts';
 import { withLimits } from './git-limits.ts';
 import { Launcher, startHere } from './launcher.ts';
 import { reasonOf } from './git-output.ts';
@@ -85,7 +86,7 @@ export function tryGit(args: string[], options: GitOptions = {}): Promise<GitOut
 }
 
 async function runGit(args: string[], options: GitOptions): Promise<GitOutcome> {
-  const command = describeCall(await locateGit(), args, options);
+  const command = await describeCall(args, options);
   const result = await (isLaunchable(options) ? launcher().run(command) : startProcess(command));
   return { ...judge(result), stdout: Buffer.from(result.stdout ?? new Uint8Array()) };
 }
@@ -100,7 +101,7 @@ interface GitStream {
 /** Runs one git command whose output is too large to keep, and that connects to no server. `maxBytes` does not count here. */
 export async function gitStream(args: string[], own: Omit<GitOptions, 'protocols'> = {}): Promise<GitStream> {
   const options = withLimits(own);
-  const command = describeCall(await locateGit(), args, { ...options, maxBytes: MAX_WORDS_BYTES });
+  const command = await describeCall(args, { ...options, maxBytes: MAX_WORDS_BYTES });
   const { stdout, done } = launcher().stream(command);
   const judged = done.then((result) => {
     const outcome = judge(result);
@@ -117,14 +118,16 @@ export async function gitStream(args: string[], own: Omit<GitOptions, 'protocols
 /** Of stderr, while stdout is streamed. */
 const MAX_WORDS_BYTES = 1024 * 1024;
 
-/** How a command is started. */
-function describeCall(program: GitProgram, args: string[], options: GitOptions) {
+/** How a command is started. Throws GIT_MISSING. */
+async function describeCall(args: string[], options: GitOptions) {
   const { trust = 'sealed', protocols = '', durable = false, input, signal } = options;
-  const { env, inherit, config } = environmentFor(program, { trust, protocols, durable });
+  const program = await locateGit();
+  const syncs = durable ? await gitVersion(program) : undefined;
+  const { env, inherit, config } = environmentFor(program, { trust, protocols, syncs });
   const place = options.gitDir === undefined ? [] : [`--git-dir=${options.gitDir}`];
   const more = asVariables(options.settings ?? {});
   return {
-    command: limit([program.path, ...config, ...more.args, ...place, ...args], options),
+    command: limit([program, ...config, ...more.args, ...place, ...args], options),
     options: {
       cwd: options.cwd ?? '/',
       env: { ...env, ...options.env, ...more.env },
@@ -138,7 +141,7 @@ function describeCall(program: GitProgram, args: string[], options: GitOptions) 
   };
 }
 
-type GitCall = ReturnType<typeof describeCall>;
+type GitCall = Awaited<ReturnType<typeof describeCall>>;
 
 /** Runs a command that may ask the user for a passphrase, which only a child of a process with a terminal can. */
 async function startProcess({ command, options: { outputFile, ...options }, input, signal }: GitCall) {
@@ -272,27 +275,32 @@ export function gitFailure(message: string): HaloError {
   return new HaloError('DISK_FAILED', message, { hint: 'Free some space on the disk.' });
 }
 
-let found: Promise<GitProgram> | undefined;
+let located: string | undefined;
 
 /** Looked up once on the operator's PATH. Throws GIT_MISSING. */
-export function locateGit(): Promise<GitProgram> {
-  found ??= lookUpGit().catch((error: unknown) => {
-    found = undefined;
-    throw error;
-  });
-  return found;
-}
-
-async function lookUpGit(): Promise<GitProgram> {
-  const command = ['/bin/sh', '-c', 'command -v git && exec git version'];
-  const result = await here.run({ command, options: {}, input: undefined, signal: undefined });
-  const { isLost, stderr } = judge(result);
-  if (isLost) throw gitFailure(`git cannot be run: ${stderr}`);
-  const [path = '', version = ''] = Buffer.from(result.stdout ?? [])
-    .toString('utf8')
-    .split('\n');
-  if (path.startsWith('/')) return { path, version: version.replace('git version ', '') };
+async function locateGit(): Promise<string> {
+  located ??= await findProgram('git', process.env['PATH']);
+  if (located !== undefined) return located;
   throw new HaloError('GIT_MISSING', 'There is no git on the PATH.', {
     hint: 'Install git 2.31 or newer (Debian: apt-get install git).',
   });
+}
+
+let version: Promise<string> | undefined;
+
+/** Asked once, for example `2.39.5`. */
+function gitVersion(program: string): Promise<string> {
+  version ??= readVersion(program).catch((error: unknown) => {
+    version = undefined;
+    throw error;
+  });
+  return version;
+}
+
+async function readVersion(program: string): Promise<string> {
+  const result = await here.run({ command: [program, 'version'], options: {}, input: undefined, signal: undefined });
+  const { isLost, stderr } = judge(result);
+  if (isLost) throw gitFailure(`git cannot be run: ${stderr}`);
+  const words = Buffer.from(result.stdout ?? []).toString('utf8');
+  return words.trim().replace('git version ', '');
 }

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, posix, relative } from 'node:path';
+import { pathExists } from '../../lib/fs.ts';
 import { git } from '../process/git.ts';
 import { listSettings, type GitSetting } from '../process/git-settings.ts';
 import { splitNul } from '../process/git-output.ts';
@@ -22,6 +23,8 @@ interface NamedPathsRequest {
   commit: string;
   /** Settings of halo that name a file or a command. */
   own?: readonly OwnSetting[];
+  /** The settings of a checkout at `root`, if they have been read already. */
+  settings?: readonly GitSetting[] | undefined;
 }
 
 export interface OwnSetting {
@@ -45,9 +48,17 @@ const INCLUDES = /^include(?:if\..*)?\.path$/s;
  * that commands start (aliases, filters, drivers, editors, helpers). Their content decides what git runs in the checkout.
  * Programs that those commands start in turn are not found. Throws GIT_FAILED.
  */
-export async function findNamedPaths({ root, gitDir, commit, own = [] }: NamedPathsRequest): Promise<NamedPath[]> {
-  const ofRoot = root === gitDir ? [] : listSettings({ cwd: root });
-  const [worktrees, rootSettings] = await Promise.all([listWorktrees(gitDir), ofRoot]);
+export async function findNamedPaths({
+  root,
+  gitDir,
+  commit,
+  own = [],
+  settings: known,
+}: NamedPathsRequest): Promise<NamedPath[]> {
+  const ofRoot = root === gitDir ? [] : (known ?? listSettings({ cwd: root }));
+  // Without this folder, a checkout is the only one.
+  const isOnly = root !== gitDir && !(await pathExists(join(gitDir, 'worktrees')));
+  const [worktrees, rootSettings] = await Promise.all([isOnly ? [] : listWorktrees(gitDir), ofRoot]);
   const paths = worktrees.map(({ path }) => path).slice(0, MAX_WORKTREES);
   const others = [...new Set(paths)].filter((path) => path !== gitDir && path !== root);
   const tops = root === gitDir ? others : [root, ...others];

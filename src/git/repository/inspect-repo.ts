@@ -5,7 +5,8 @@ import { isFolder } from '../../lib/fs.ts';
 import { assertObjectId, isObjectId, reasonOf, splitNul } from '../process/git-output.ts';
 import { questionMs, withLimits } from '../process/git-limits.ts';
 import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
-import { replaceLocalPrograms } from './local-programs.ts';
+import { listSettings, type GitSetting } from '../process/git-settings.ts';
+import { replaceLocalPrograms, withoutLocalPrograms } from './local-programs.ts';
 import { allowBareRepository, findCheckout } from './repository-places.ts';
 
 export interface RepoInfo {
@@ -13,6 +14,8 @@ export interface RepoInfo {
   root: string;
   /** The common git directory, shared by all worktrees. Absolute, links resolved. */
   gitDir: string;
+  /** The git directory of this worktree alone. */
+  ownGitDir: string;
   /** Short name of the branch checked out at `root`; undefined when HEAD is detached. */
   branch: string | undefined;
   head: string;
@@ -24,28 +27,65 @@ export interface RepoInfo {
  * git's `safe.directory` allows it. Throws NOT_A_GIT_REPO and NO_COMMITS.
  */
 export async function inspectRepo(path: string): Promise<RepoInfo> {
-  const ask = await openQuestions(path);
-  const [facts, top, branch] = await Promise.all([
-    ask(...GIT_DIR_ARGS, 'HEAD^{commit}'),
-    ask('rev-parse', '--show-toplevel'),
-    ask('symbolic-ref', '--quiet', 'HEAD'),
-  ]);
-  const { gitDir, shallow, head } = await readFacts(path, facts);
+  const { top, gitDir, ownGitDir, shallow, head, ref } = await askFacts(path);
   if (head === undefined) {
     throw new HaloError('NO_COMMITS', `The repository ${path} has no commits yet.`, {
       hint: 'Create a first commit.',
     });
   }
-  const root = top.exitCode === 0 ? await realpath(lineOf(top.stdout)) : rootWithoutCheckout(gitDir);
+  const root = top === undefined ? rootWithoutCheckout(gitDir) : await realpath(top);
   // The files of a repository may be anywhere (core.worktree), but halo writes only where it was sent.
-  if (top.exitCode === 0 && root !== (await findCheckout(await realpath(path))))
+  if (top !== undefined && root !== (await findCheckout(await realpath(path))))
     throw notARepo(path, `its working tree is elsewhere, in ${root}`);
+  return { root, gitDir, ownGitDir, branch: branchOf(ref), head, shallow };
+}
+
+/** What git answers about the repository of a folder. */
+interface Facts extends Pick<RepoInfo, 'gitDir' | 'ownGitDir' | 'shallow'> {
+  /** The root of the checkout, if there is one. */
+  top: string | undefined;
+  head: string | undefined;
+  /** What HEAD names: a branch, or `HEAD` if it is detached. */
+  ref: string;
+}
+
+async function askFacts(path: string): Promise<Facts> {
+  const ask = await openQuestions(path);
+  return (await askInOne(ask)) ?? askEach(path, ask);
+}
+
+const OWN_GIT_DIR = '--absolute-git-dir';
+const TOP = '--show-toplevel';
+
+/** All that is usually there, from one process; undefined in a bare repository, without a commit, or with line breaks in paths. */
+async function askInOne(ask: Ask): Promise<Facts | undefined> {
+  const { exitCode, stdout } = await ask(
+    ...GIT_DIR_ARGS,
+    TOP,
+    OWN_GIT_DIR,
+    'HEAD^{commit}',
+    '--symbolic-full-name',
+    'HEAD',
+  );
+  const [gitDir = '', shallow = '', top = '', ownGitDir = '', head = '', ref = '', ...more] =
+    lineOf(stdout).split('\n');
+  if (exitCode !== 0 || !/^(true|false)$/.test(shallow) || !isObjectId(head) || ref === '' || more.length > 0)
+    return undefined;
+  return { gitDir: await realpath(gitDir), shallow: shallow === 'true', top, ownGitDir, head, ref };
+}
+
+async function askEach(path: string, ask: Ask): Promise<Facts> {
+  const [facts, top, own, ref] = await Promise.all([
+    ask(...GIT_DIR_ARGS, 'HEAD^{commit}'),
+    ask('rev-parse', TOP),
+    ask('rev-parse', OWN_GIT_DIR),
+    ask('symbolic-ref', '--quiet', 'HEAD'),
+  ]);
   return {
-    root,
-    gitDir,
-    branch: branch.exitCode === 0 ? branchOf(lineOf(branch.stdout)) : undefined,
-    head,
-    shallow,
+    ...(await readFacts(path, facts)),
+    top: top.exitCode === 0 ? lineOf(top.stdout) : undefined,
+    ownGitDir: lineOf(own.stdout),
+    ref: lineOf(ref.stdout),
   };
 }
 
@@ -76,8 +116,10 @@ async function readFacts(
   return { gitDir: await realpath(lines.join('\n')), shallow, head };
 }
 
+type Ask = (...args: string[]) => Promise<GitOutcome>;
+
 /** Runs git commands in a folder that exists, with the user's trust in its owner. */
-async function openQuestions(path: string): Promise<(...args: string[]) => Promise<GitOutcome>> {
+async function openQuestions(path: string): Promise<Ask> {
   if (!(await isFolder(path))) throw notARepo(path, 'there is no such folder');
   const allowed = await allowBareRepository(path);
   return async (...args) => {
@@ -98,12 +140,16 @@ interface WorkingTreeChanges {
  * Paths that differ from the commit of a checkout, and those that git does not track, as git status shows them; none
  * for a bare repository. No program that the repository configures is run: a file that only its filter would show as
  * unchanged counts as changed, and what is changed inside of a submodule does not count. `except` are paths below the
- * root that do not count either.
+ * root that do not count either; `known`: the settings of the checkout, if they have been read already.
  */
-export async function listChanges(root: string, except: readonly string[] = []): Promise<WorkingTreeChanges> {
+export async function listChanges(
+  root: string,
+  except: readonly string[] = [],
+  known?: readonly GitSetting[],
+): Promise<WorkingTreeChanges> {
   const not = except.map((path) => `:(top,exclude,literal)${path}`);
   const flags = ['--porcelain=v1', '-z', '--no-renames', '--untracked-files=normal', '--ignore-submodules=dirty'];
-  const { settings } = await replaceLocalPrograms({ cwd: root });
+  const { settings } = withoutLocalPrograms(known ?? (await listSettings({ cwd: root })));
   const status = await tryGit(['status', ...flags, '--', '.', ...not], { cwd: root, trust: 'operator', settings });
   if (status.ended !== 'exited') throw failureOf(['status'], status, withLimits({ cwd: root }));
   if (status.exitCode === 0) {

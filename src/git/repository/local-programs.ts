@@ -1,6 +1,6 @@
 import { git, type GitOptions } from '../process/git.ts';
 import { splitNul } from '../process/git-output.ts';
-import { isLocal, listSettings } from '../process/git-settings.ts';
+import { isLocal, listSettings, type GitSetting } from '../process/git-settings.ts';
 
 /** Settings that override the programs that a repository's own configuration names. */
 interface LocalPrograms {
@@ -24,7 +24,11 @@ const PROGRAMS: [key: RegExp, instead: string][] = [
  * defaults, because the file may come from an untrusted source. Throws GIT_FAILED.
  */
 export async function replaceLocalPrograms(at: Pick<GitOptions, 'cwd' | 'gitDir'>): Promise<LocalPrograms> {
-  const all = await listSettings(at);
+  return withoutLocalPrograms(await listSettings(at));
+}
+
+/** As `replaceLocalPrograms`, of all settings of a checkout. */
+export function withoutLocalPrograms(all: readonly GitSetting[]): LocalPrograms {
   const own = new Map(all.filter((setting) => !isLocal(setting)).map(({ key, value }) => [key, value]));
   const settings: Record<string, string> = {};
   for (const { key } of all.filter(isLocal)) {

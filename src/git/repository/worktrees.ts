@@ -92,9 +92,8 @@ async function syncWorktree(path: string, gitDir: string): Promise<void> {
   await syncUpTo(join(path, '.git'), path);
 }
 
-/** Returns the unfinished operation in the checkout at `path`, such as "a merge", or undefined. */
-export async function findUnfinishedOperation(path: string): Promise<string | undefined> {
-  const gitDir = await gitDirAt(path);
+/** Returns the unfinished operation in a checkout, such as "a merge", or undefined; `gitDir` is its own one. */
+export async function findUnfinishedOperation(gitDir: string): Promise<string | undefined> {
   const marks: [string, string][] = [
     ['MERGE_HEAD', 'a merge'],
     ['CHERRY_PICK_HEAD', 'a cherry-pick'],

@@ -5,18 +5,22 @@ import { inspectRepo, listChanges, readFileAt } from '../../../src/git/repositor
 import { commitFiles, makeRepo, run } from '../../support/repository/git-fixture.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-it('inspectRepo finds root, branch and head from any folder of a checkout, also with strange names', async () => {
-  const root = join(tempDir(), 'mein\nLäden');
-  const head = makeRepo(root, { 'src/a.ts': '1' });
-  run(root, ['tag', 'HEAD']);
-  expect(await inspectRepo(join(root, 'src'))).toEqual({
-    root,
-    gitDir: join(root, '.git'),
-    branch: 'main',
-    head,
-    shallow: false,
-  });
-});
+it.for(['mein Läden', 'mein\nLäden', 'true\nHEAD'])(
+  'finds root, branch and head from any folder of %j',
+  async (name) => {
+    const root = join(tempDir(), name);
+    const head = makeRepo(root, { 'src/a.ts': '1' });
+    run(root, ['tag', 'HEAD']);
+    expect(await inspectRepo(join(root, 'src'))).toEqual({
+      root,
+      gitDir: join(root, '.git'),
+      ownGitDir: join(root, '.git'),
+      branch: 'main',
+      head,
+      shallow: false,
+    });
+  },
+);
 
 it('detects a detached HEAD, a linked worktree, a bare and a shallow repository', async () => {
   const home = tempDir();
@@ -28,7 +32,9 @@ it('detects a detached HEAD, a linked worktree, a bare and a shallow repository'
   run(home, ['clone', '-q', '--depth', '1', `file://${root}`, 'thin']);
   const gitDir = join(root, '.git');
   expect(await inspectRepo(join(home, 'linked'))).toMatchObject({ root: join(home, 'linked'), gitDir, head });
-  expect((await inspectRepo(join(home, 'linked'))).branch).toBeUndefined();
+  const linked = await inspectRepo(join(home, 'linked'));
+  expect(linked.branch).toBeUndefined();
+  expect(linked.ownGitDir).toBe(join(gitDir, 'worktrees', 'linked'));
   const bare = join(home, 'bare.git');
   expect(await inspectRepo(bare)).toMatchObject({ root: bare, gitDir: bare, branch: 'main', head });
   expect(await listChanges(bare)).toEqual({ tracked: [], untracked: [] });

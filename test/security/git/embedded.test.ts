@@ -158,9 +158,8 @@ describe('incident embedded-repository: halo in such a folder', () => {
   });
 
   it('sets safe.bareRepository in both trust modes', () => {
-    const git = { path: '/usr/bin/git', version: '2.39.5' };
     for (const trust of ['sealed', 'operator'] as const)
-      expect(environmentFor(git, { trust, protocols: '', durable: false }).config).toContain(
+      expect(environmentFor('/usr/bin/git', { trust, protocols: '', syncs: undefined }).config).toContain(
         'safe.bareRepository=explicit',
       );
   });

@@ -105,8 +105,8 @@ async function assertStillNext(tasks: string, { id, json }: Task): Promise<void>
 }
 
 /** What prevents that uncommitted changes are stashed. */
-async function findUnfinished(root: string): Promise<string | undefined> {
-  const [operation, unmerged] = await Promise.all([findUnfinishedOperation(root), listUnmerged(root)]);
+async function findUnfinished({ root, ownGitDir }: RepoInfo): Promise<string | undefined> {
+  const [operation, unmerged] = await Promise.all([findUnfinishedOperation(ownGitDir), listUnmerged(root)]);
   if (operation !== undefined || unmerged.length === 0) return operation;
   return `the resolution of conflicts (${listSome(unmerged, MAX_NAMED)})`;
 }
@@ -114,8 +114,9 @@ async function findUnfinished(root: string): Promise<string | undefined> {
 const MAX_NAMED = 5;
 
 /** Checked first, so that no agent is paid for a result that cannot land. */
-async function assertCanLand({ root, gitDir, branch }: RepoInfo): Promise<void> {
-  const unfinished = root === gitDir ? undefined : await findUnfinished(root);
+async function assertCanLand(repo: RepoInfo): Promise<void> {
+  const { root, gitDir, branch } = repo;
+  const unfinished = root === gitDir ? undefined : await findUnfinished(repo);
   if (unfinished !== undefined)
     throw new HaloError('LAND_REFUSED', `${root} is in the middle of ${unfinished}.`, {
       hint: 'Finish or abort it: the result of a task is added to the checked-out branch.',

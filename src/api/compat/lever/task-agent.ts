@@ -1,9 +1,9 @@
-import { access, constants, stat } from 'node:fs/promises';
 import { constants as system } from 'node:os';
-import { basename, delimiter, join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { execa } from '../../../lib/execa.ts';
 import type { Env } from '../../../config/environment/host.ts';
 import { HaloError } from '../../../core/failure/errors.ts';
+import { findProgram, isProgram } from '../../../lib/fs.ts';
 import { PACKAGE_ROOT } from '../../../lib/version.ts';
 
 /** A program and its arguments before the flags. */
@@ -25,25 +25,13 @@ export async function resolveTaskAgent(
   { cwd, workspace, env }: { cwd: string; workspace: string; env: Env },
 ): Promise<TaskAgent> {
   if (name === undefined) return { program: process.execPath, words: [HALO, 'task'] };
-  const places = name.includes('/')
-    ? [resolve(workspace, name)]
-    : (env['PATH'] ?? '').split(delimiter).flatMap((folder) => (folder === '' ? [] : [resolve(cwd, folder, name)]));
-  for (const program of places)
-    if (await isProgram(program)) return { program, words: OWN_NAMES.includes(basename(program)) ? ['task'] : [] };
-  const where = name.includes('/')
-    ? `${places[0]} is not an executable file`
-    : `${JSON.stringify(name)} is not on the PATH`;
+  const file = name.includes('/') ? resolve(workspace, name) : undefined;
+  const program = file === undefined ? await findProgram(name, env['PATH'], cwd) : (await isProgram(file)) && file;
+  if (program) return { program, words: OWN_NAMES.includes(basename(program)) ? ['task'] : [] };
+  const where = file === undefined ? `${JSON.stringify(name)} is not on the PATH` : `${file} is not an executable file`;
   throw new HaloError('TASK_AGENT_MISSING', `The task agent cannot be started: ${where}.`, {
     hint: 'Set --task-agent to an executable file of the workspace (with a slash), or to a program on the PATH (without one).',
   });
-}
-
-async function isProgram(path: string): Promise<boolean> {
-  const executable = await access(path, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  return executable && (await stat(path)).isFile();
 }
 
 interface RunningAgent {
