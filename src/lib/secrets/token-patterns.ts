@@ -51,10 +51,16 @@ const BREAKS = Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => !
 const LENGTH = 5;
 
 /** Whether bytes may hold a token or the beginning of a private key: one search instead of one for each shape. */
-export const mayHoldShape = compileShapeFilter([
-  ...TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings.map(toShape)),
-  [...'BEGIN'].map((char) => [char.charCodeAt(0)]),
-]);
+export function mayHoldShape(data: Buffer): boolean {
+  shapes ??= compileShapeFilter([
+    ...TOKEN_PATTERNS.flatMap(({ beginnings }) => beginnings.map(toShape)),
+    [...'BEGIN'].map((char) => [char.charCodeAt(0)]),
+  ]);
+  return shapes(data);
+}
+
+/** Compiled with the first search: many commands search nothing. */
+let shapes: ((data: Buffer) => boolean) | undefined;
 
 /** The beginning of a word, as far as it fits. */
 function toShape(beginning: string): ByteShape {
