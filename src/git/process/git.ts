@@ -180,6 +180,8 @@ export function openGitLauncher(): { close(): void } {
   shared ??= { launcher: new Launcher(), users: 0 };
   shared.users += 1;
   shared.launcher.prepare();
+  // What they write is to be durable, and landing a story is not to wait for this.
+  locateGit().then(gitVersion).catch(ignore);
   return {
     close: () => {
       if (shared === undefined || --shared.users > 0) return;
