@@ -1,10 +1,9 @@
-import type { StoryStatus } from '../../core/prd/prd.ts';
 import { capitalize, listSome } from '../../lib/text.ts';
 import { writesNothing, type Draft, type DraftStory, type JsonDialect } from '../dialect.ts';
 import type { Diagnostics } from '../diagnostics.ts';
 import type { JsonValue } from '../json/json-positions.ts';
 import { addProblem, addWarning, readExtra, readMembers, takeText } from '../json/object-reader.ts';
-import { statusOfWord } from '../story/read-status.ts';
+import { readStatusWord } from '../story/read-status.ts';
 
 const MAP = 'development_status';
 
@@ -53,7 +52,7 @@ function readEntry(key: string, at: JsonValue, diagnostics: Diagnostics): DraftS
       description: `The story file of BMAD for ${key}, such as ${key}.md in the folder of its stories, says what to do.`,
       acceptance: [],
       priority: undefined,
-      status: statusOf(word, key, diagnostics),
+      status: readStatusWord(word, key, diagnostics) ?? 'pending',
       notes: '',
       dependsOn: [],
       extra: { group: `Epic ${epic}` },
@@ -61,11 +60,4 @@ function readEntry(key: string, at: JsonValue, diagnostics: Diagnostics): DraftS
       mark: { kind: 'word', at },
     },
   ];
-}
-
-function statusOf(word: string, key: string, diagnostics: Diagnostics): StoryStatus {
-  const status = statusOfWord(word);
-  if (status === undefined && word !== '')
-    addWarning({ diagnostics }, key, `unknown status "${word}", treated as pending`);
-  return status ?? 'pending';
 }

@@ -6,7 +6,7 @@ import { exceedsStoryLimit, type Diagnostics } from '../diagnostics.ts';
 import type { Draft, DraftStory, ProgressMark } from '../dialect.ts';
 import { addWarning } from '../json/object-reader.ts';
 import { rankOfWord } from '../story/read-fields.ts';
-import { isLifeCycleWord, leadOf, saysMoreThanStatus, statusOfWord } from '../story/read-status.ts';
+import { isLifeCycleWord, leadOf, readStatusWord, saysMoreThanStatus, statusOfWord } from '../story/read-status.ts';
 import { findIdProblem, makeIdsUnique, renameDoneDuplicates } from '../story/story-ids.ts';
 import { formOf, isCriteriaLine, isCriteriaName, isCriterionLabel, readLabels } from './labels.ts';
 import { slugOf } from './leading-id.ts';
@@ -91,7 +91,7 @@ function readStatus({ sign, section, isDropped, parts }: Part, id: string, diagn
   const { boxes, status: word } = parts;
   const isTicked = boxes.length > 0 && boxes.every(({ mark }) => mark.toLowerCase() === 'x');
   const isMarked = sign?.kind === 'done' || sign?.box.mark.toLowerCase() === 'x';
-  const said = word === undefined ? undefined : readWord(word.value, id, diagnostics);
+  const said = word === undefined ? undefined : readStatusWord(word.value, id, diagnostics);
   if (isTicked || isMarked) {
     if (said !== undefined && said !== 'done')
       addWarning(
@@ -109,13 +109,6 @@ function readStatus({ sign, section, isDropped, parts }: Part, id: string, diagn
   const headings = headingsOf(section).slice(section.isTitle ? 0 : 1);
   if (warnIfSkipped({ headings, isDropped }, id, diagnostics)) return 'skipped';
   return said ?? 'pending';
-}
-
-function readWord(value: string, id: string, diagnostics: Diagnostics): StoryStatus | undefined {
-  const status = statusOfWord(value);
-  if (status !== undefined || isLifeCycleWord(value)) return status;
-  addWarning({ diagnostics }, id, `unknown status "${value}", treated as pending`);
-  return 'pending';
 }
 
 /** Names the lines of unknown status words. */

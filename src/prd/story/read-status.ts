@@ -1,6 +1,7 @@
 import type { StoryStatus } from '../../core/prd/prd.ts';
 import { capitalize } from '../../lib/text.ts';
 import { FIELDS } from '../../core/prd/fields.ts';
+import type { Diagnostics } from '../diagnostics.ts';
 import type { JsonValue } from '../json/json-positions.ts';
 import {
   addProblem,
@@ -113,9 +114,14 @@ function readWord(reader: MemberReader, story: string): StoryStatus | undefined 
     const said = statusOfWord(String(findMember(reader.at, other)?.value));
     if (said !== undefined && said !== status) addWarning(reader, story, `${key} is used, ${other} is ignored`);
   }
-  if (status !== undefined) return status;
-  if (isLifeCycleWord(text)) return undefined;
-  addWarning(reader, story, `unknown status "${text}", treated as pending`);
+  return readStatusWord(text, story, reader.diagnostics);
+}
+
+/** The status that a text names; undefined if it is about the life cycle of a document. Any other text is pending, with a warning. */
+export function readStatusWord(text: string, story: string, diagnostics: Diagnostics): StoryStatus | undefined {
+  const status = statusOfWord(text);
+  if (status !== undefined || isLifeCycleWord(text)) return status;
+  addWarning({ diagnostics }, story, `unknown status "${text}", treated as pending`);
   return 'pending';
 }
 
