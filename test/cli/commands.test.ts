@@ -597,6 +597,25 @@ it('halo status names the landed stories that the PRD file does not mark as done
   );
 });
 
+it('halo status shows the questions of all stories with their options, and that of the end once', async () => {
+  const questions = ['US-001', 'US-002'].flatMap((story) =>
+    asked(story, `Which one of ${story}?`).map((entry) =>
+      entry.type === 'story.ended' ? { ...entry, question: { options: ['Euro', 'Dollar'] } } : entry,
+    ),
+  );
+  operations.addRun([created('r1', 2), { type: 'run.started' }, ...questions]);
+  const { stdout } = await halo(['status', 'r1']);
+  const lines = stdout.split('\n').filter((line) => /Which one|Euro|Dollar/.test(line));
+  expect(lines.map((line) => line.replace(/\s+/g, ' '))).toEqual([
+    'state NEEDS_HUMAN US-002: Which one of US-002?',
+    'asks US-001: Which one of US-001?',
+    ' US-001: 1. Euro',
+    ' US-001: 2. Dollar',
+    ' US-002: 1. Euro',
+    ' US-002: 2. Dollar',
+  ]);
+});
+
 it('halo status shows no running story and no running clock for an ended run', async () => {
   const why = { stopReason: 'MISSING_DEPENDENCY', summary: 'no key' } as const;
   operations.addRun([

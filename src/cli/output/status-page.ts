@@ -1,7 +1,7 @@
 import type { RunView } from '../../api/operations/runs.ts';
 import { HaloError } from '../../core/failure/errors.ts';
 import { nextSteps } from '../../core/run/next-steps.ts';
-import type { RunState, StoryState } from '../../core/run/state.ts';
+import { decisiveStory, needsPerson, type RunState, type StoryState } from '../../core/run/state.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Paint } from '../../core/transcript/transcript-line.ts';
@@ -13,7 +13,7 @@ import { Page } from '../../tui/terminal.ts';
 import type { Cli } from '../cli.ts';
 import { stoppable } from '../run/run-until-signal.ts';
 import { table, terminalColumns, type Cell } from './table.ts';
-import { runFacts, storyFacts } from '../../view/facts.ts';
+import { outcomeFacts, runFacts, storyFacts } from '../../view/facts.ts';
 import { runWords } from '../../view/run-words.ts';
 import { storyFigures, storyWords } from '../../view/story-words.ts';
 import { whyStoryWaits } from '../../view/waiting.ts';
@@ -41,7 +41,7 @@ export function statusPage(view: RunView, cli: Cli): string[] {
     ...table(rows, { paint, width: terminalColumns(cli) }),
     ...[
       ...failedTestLines(state.stories, paint),
-      ...factLines(state.stories, paint),
+      ...factLines(state, paint),
       ...waitingLines(state, { paint, now }),
     ].flatMap((line) => wrapFact(line, cli)),
     ...(steps.length > 0 ? [''] : []),
@@ -68,13 +68,16 @@ function stateFact({ state, heldBy }: Pick<RunView, 'state' | 'heldBy'>, paint: 
   return state.detail === undefined ? word : `${word}  ${safeLine(state.detail, MAX_TEXT_LENGTH)}`;
 }
 
-/** Facts of stories that a person should know. */
-function factLines(stories: StoryState[], paint: Paint): string[] {
-  const lines = stories.flatMap((story) =>
-    storyFacts(story).map(
+/** Facts of stories that a person should know, and what they ask; the state of the run may name the question already. */
+function factLines(run: RunState, paint: Paint): string[] {
+  const said = run.status === 'ended' ? decisiveStory(run) : undefined;
+  const lines = run.stories.flatMap((story) => {
+    const asks = needsPerson(story) && story.held === undefined ? outcomeFacts(story) : [];
+    const unsaid = asks.filter(({ kind }) => story !== said || kind !== 'asks');
+    return [...storyFacts(story), ...unsaid].map(
       ({ label, value, tone = 'plain' }) => `${paint(tone, label.padEnd(8))} ${safeLine(story.id)}: ${value}`,
-    ),
-  );
+    );
+  });
   return lines.length === 0 ? [] : ['', ...lines];
 }
 

@@ -5,7 +5,8 @@ import { logOptionFor } from '../transcript/excerpt.ts';
 import { canAnswer, canRetry, isOpenStory } from './actions.ts';
 import { failedNeeds } from './run-dependencies.ts';
 import { isQuestion } from './questions.ts';
-import { currentDecision, decisiveStory, needsPerson, type RunState, type StoryState } from './state.ts';
+import { isExhausted } from './plan.ts';
+import { currentDecision, decisiveStory, type RunState, type StoryState } from './state.ts';
 
 /** Something that a person can do next. A command is one form of it, a button another. */
 export interface NextStep {
@@ -107,7 +108,7 @@ function lookingAt(story: StoryState, runId: string): NextStep[] {
   const { id, failedLog, stopReason, attempts } = story;
   if (attempts === 0) return [];
   const logs = { do: 'logs', runId, story: id } as const;
-  if (needsPerson(story)) return [{ ...logs, why: 'see what it did before it asked' }];
+  if (isQuestion(story)) return [{ ...logs, why: 'see what it did before it asked' }];
   if (stopReason === 'APPROVAL_DENIED') return [{ ...logs, why: 'see what it did' }];
   const failed: NextStep = { ...logs, why: 'see what went wrong' };
   return failedLog === undefined
@@ -156,7 +157,7 @@ function stepsToContinue(state: RunState, stuck: StoryState | undefined): NextSt
   const plain = stopReason === 'USER_ABORT' ? 'continue with the open stories' : 'retry, with fresh attempts';
   const why = limit === undefined ? (once?.why ?? plain) : 'retry with a higher limit: enter a value';
   const clear =
-    stuck !== undefined && needsPerson(stuck)
+    stuck !== undefined && isQuestion(stuck)
       ? 'or continue, after changing the PRD'
       : 'continue, after making the PRD clearer';
   return [
@@ -182,7 +183,7 @@ function repairOf(story: StoryState | undefined): string | undefined {
 
 /** Whether a different wording of the PRD may help. */
 function isOfText(story: StoryState | undefined): boolean {
-  if (story !== undefined && needsPerson(story)) return true;
+  if (story !== undefined && isQuestion(story)) return true;
   const { stopReason, lastFailure } = story ?? {};
   const reasons: (StopReason | undefined)[] = ['APPROVAL_DENIED', 'POLICY_VIOLATION', 'TESTS_NOT_RED', 'TESTS_MISSING'];
   return reasons.includes(stopReason) || causeRow(lastFailure?.cause)?.helps === 'wording';
@@ -221,12 +222,17 @@ function takingOver(state: RunState): NextStep[] {
 /** For an open run: what it needs to continue, then how to watch it. */
 function stepsOfOpenRun(state: RunState): NextStep[] {
   const { runId, paused } = state;
+  const isLeft = (story: StoryState) => isExhausted(story) && !isQuestion(story) && canRetry(state, story.id) === true;
+  const stuck = state.stories.find(isLeft);
   return [
     ...(paused === undefined ? [] : [{ do: 'resume', runId, why: 'continue it' } as const]),
     ...failedNeeds(state).map(({ run }): NextStep => ({
       ...{ do: 'retry', runId: run },
       why: 'retry the run that it is waiting for',
     })),
+    ...(stuck === undefined
+      ? []
+      : [{ do: 'retry', runId, story: stuck.id, why: 'start it again, with fresh attempts' } as const]),
     { do: 'watch', runId, why: 'watch it' },
   ];
 }

@@ -99,7 +99,7 @@ function isStartable(story: StoryState, state: RunState): boolean {
 }
 
 /** Whether the story needs a user, or has used up its attempts. */
-function isExhausted(story: StoryState): boolean {
+export function isExhausted(story: StoryState): boolean {
   return isIn('stuck', story) && !(startsAlone(story) && hasRetryLeft(story));
 }
 

@@ -330,6 +330,19 @@ describe('what a person does next', () => {
     expect(commands(...failed('US-001'))).not.toContain('halo show r');
   });
 
+  it.each<[string, JournalEntry[], string[]]>([
+    ['start a story again that failed for good', twice('US-001'), ['halo retry r --story US-001', 'halo logs r -f']],
+    ['wait for a retry that halo starts', failed('US-001'), ['halo logs r -f']],
+    [
+      'answer a question, and not to retry it',
+      asked('US-001').slice(0, -1),
+      ['halo answer r --story US-001 "…"', 'halo logs r -f'],
+    ],
+  ])('of an open run is to %s', (_what, entries, expected) => {
+    const run = stateOf(onward, { type: 'run.started' }, ...entries);
+    expect(toCommands(nextSteps(run)).map(({ command }) => command)).toEqual(expected);
+  });
+
   it('is to answer a question before its deadline, and the line says what happens without an answer', () => {
     const line = (question: object) =>
       questionLines({ progress: 'needs_human', question: { until: 'then', ...question } }).at(-1);
