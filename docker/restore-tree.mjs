@@ -36,7 +36,7 @@ const BATCH = 20_000;
 const SUBMODULE = '160000';
 /** They tell git what to do: only those of the commit count. */
 const RULES = ['.git', '.gitignore', '.gitattributes'];
-/** Folders at the top into which tools install packages: they count as ignored, because their rules are in the folder itself. */
+/** Folders at the top into which tools install packages, and links in their place: they count as ignored, because their rules are in the folder itself, or name only a folder. */
 const INSTALLED = /^(?:\.venv|venv|node_modules|\.tox)$/;
 /** What checkers remember, and Python compiles. They believe it without a look at the source, so it goes, ignored or not. */
 const CACHES = /^(?:__pycache__|\.(?:pytest|mypy|ruff)_cache|.*\.py[co])$/;
@@ -176,7 +176,7 @@ function isReport(path) {
 }
 
 function findIgnored(paths) {
-  const isInstalled = (path) => INSTALLED.test(path) && look(path)?.isDirectory() === true;
+  const isInstalled = (path) => INSTALLED.test(path) && look(path)?.isFile() !== true;
   return new Set([...paths.filter(isInstalled), ...askIgnored(paths.filter((path) => !isInstalled(path)))]);
 }
 

@@ -60,7 +60,7 @@ export function findTripReason(signs: Signs, policy: BreakerPolicy): string | un
   const testing = inRow(({ testOnly }) => testOnly === true);
   if (reached(testing, policy.testOnly)) return `only tests were changed ${testing} times in a row`;
   const denied = inRow((sign) => sign.denied);
-  if (reached(denied, policy.permissionDenials)) return `permission was denied ${denied} times in a row`;
+  if (reached(denied, policy.permissionDenials)) return `${denied} refusals in a row, the last one: ${last.error}`;
   const same = inRow(({ error }) => error === last.error);
   if (reached(same, policy.sameError)) return `the same failure ${same} times in a row: ${last.error}`;
   const decline = declineOf(signs);

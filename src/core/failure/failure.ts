@@ -34,6 +34,8 @@ interface CauseRow extends FailureKind {
   withoutAgent?: boolean;
   /** What may help: a different wording of the PRD, or what `halo doctor` finds on the machine. */
   helps?: 'wording' | 'doctor';
+  /** What is in the repository is the cause, and the agent can change it: it says nothing about other stories. */
+  ofContent?: true;
   /** Only the summary identifies what failed, not the cause. */
   varied?: true;
 }
@@ -48,6 +50,8 @@ const CAUSES = {
   /** The agent printed or stored more than `[limits]` allows. */
   'agent-overflow': { class: 'agent', reason: 'LIMIT_REACHED' },
   'context-overflow': { class: 'story', rule: 'fresh', helps: 'wording' },
+  /** The agent left a folder with a git repository of its own. */
+  'nested-repository': { class: 'story', ofContent: true },
   /** The session that writes tests changed other files. */
   'other-files': { class: 'tests' },
   'permission-denied': { class: 'policy', rule: 'halt' },
@@ -118,6 +122,11 @@ export function causeRow(cause: FailureCause | undefined): CauseRow | undefined 
 export function failsWithoutAgent(cause: FailureCause | undefined): boolean {
   const row = causeRow(cause);
   return row?.withoutAgent ?? row?.class === 'environment';
+}
+
+/** Whether a failure says something about the other stories of its repository, so that a breaker counts it. */
+export function countsForBreaker(cause: FailureCause | undefined): boolean {
+  return causeRow(cause)?.ofContent !== true;
 }
 
 /** The setting whose limit ended an attempt. A rate, as in `rate.my-model.rph`, is fixed when its run is created. */

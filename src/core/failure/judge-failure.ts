@@ -5,6 +5,7 @@ import { addSign, errorSignature, findTripReason, type BreakerPolicy, type Failu
 import {
   causeRow,
   classifyFailure,
+  countsForBreaker,
   decideRetry,
   isStoryFailure,
   type FailureCause,
@@ -73,7 +74,8 @@ export function judgeFailure(
     ...(limit === undefined ? {} : { limit }),
     sign,
   };
-  const trip = isStoryFailure(failure.class) ? tripEntry(state, { failed, sign, retry, policy: policies.breaker }) : [];
+  const isCounted = isStoryFailure(failure.class) && countsForBreaker(cause);
+  const trip = isCounted ? tripEntry(state, { failed, sign, retry, policy: policies.breaker }) : [];
   return { failure, entries: [...retry, ...trip] };
 }
 

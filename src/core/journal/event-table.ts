@@ -4,7 +4,7 @@ import { breakerName, resetCommand } from '../failure/breaker.ts';
 import { retryName } from '../failure/failure.ts';
 import { describeKeyPause } from '../failure/model-use.ts';
 import { isAgentFault, plainReason } from '../failure/plain-reason.ts';
-import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
+import { describeBinaryFiles, describeIgnored, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import { dateTime } from '../retention/retention.ts';
 import { describeRestored } from '../review/restored-paths.ts';
 import { describeTestProblem } from '../review/tests-first.ts';
@@ -316,6 +316,7 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
         ...(event.large?.length ? [describeLargeFiles(event.large)] : []),
         ...(event.binary?.length ? [describeBinaryFiles(event.binary)] : []),
         ...(event.locks?.length ? [describeLockFiles(event.locks)] : []),
+        ...(event.ignored?.length ? [describeIgnored(event.ignored)] : []),
       ].map((text) => ({ label: 'import', tone: 'warn' as const, text: `warning: ${text}` })),
   },
   'tests.judged': {

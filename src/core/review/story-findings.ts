@@ -1,4 +1,4 @@
-import { describeBinaryFiles, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
+import { describeBinaryFiles, describeIgnored, describeLargeFiles, describeLockFiles } from '../noted-files.ts';
 import type { StoryFindings } from '../run/state.ts';
 import { hasLostTests, testsText } from '../test-report/test-report.ts';
 import { describeHidden, formatPlaces } from '../text/hidden-places.ts';
@@ -7,7 +7,7 @@ import { describeHolding, describeTestProblem } from './tests-first.ts';
 
 /** Something in a story's change that a user should know before landing it. */
 export interface StoryFinding {
-  kind: 'secret' | 'tests' | 'unproven' | 'hidden' | 'protected' | 'binary' | 'large' | 'locks';
+  kind: 'secret' | 'tests' | 'unproven' | 'hidden' | 'protected' | 'binary' | 'large' | 'ignored' | 'locks';
   /** E.g. `k.txt adds a GitHub token`. Safe to print. */
   text: string;
 }
@@ -22,6 +22,7 @@ export function findStoryFindings({
   guarded = [],
   binary = [],
   large = [],
+  ignored = [],
   locks = [],
   testProblems = [],
   locked,
@@ -46,6 +47,7 @@ export function findStoryFindings({
       : [{ kind: 'protected', text: `changes protected paths: ${formatPlaces(guarded)}` } as const]),
     ...(binary.length === 0 ? [] : [{ kind: 'binary', text: describeBinaryFiles(binary) } as const]),
     ...(large.length === 0 ? [] : [{ kind: 'large', text: describeLargeFiles(large) } as const]),
+    ...(ignored.length === 0 ? [] : [{ kind: 'ignored', text: describeIgnored(ignored) } as const]),
     ...(locks.length === 0 ? [] : [{ kind: 'locks', text: describeLockFiles(locks) } as const]),
   ];
 }

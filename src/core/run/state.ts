@@ -162,6 +162,7 @@ export const FINDINGS = [
   'guarded',
   'binary',
   'large',
+  'ignored',
   'locks',
   'testProblems',
   'locked',

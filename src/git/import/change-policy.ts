@@ -3,7 +3,9 @@ import { LARGE_BYTES, type LargeFile } from '../../core/noted-files.ts';
 import { hasHidden } from '../../core/text/hidden-characters.ts';
 import { readObjects, statObjects } from '../objects/read-objects.ts';
 import { ABSENT, readTree, type RawChange } from '../objects/trees.ts';
-import { policyViolation, type ImportLimits } from './import-limits.ts';
+import { NESTED_REPOSITORY, NOTHING_IMPORTED, policyViolation, type ImportLimits } from './import-limits.ts';
+import { HaloError } from '../../core/failure/errors.ts';
+import { printableText } from '../process/git-output.ts';
 
 const LINK = '120000';
 const SUBMODULE = '160000';
@@ -43,9 +45,27 @@ export async function validateChanges(check: ChangeCheck): Promise<ValidatedChan
 
 function assertEntryAllowed({ oldMode, newMode, path }: RawChange): void {
   assertChangedPathAllowed(path);
+  if (newMode === SUBMODULE && oldMode !== SUBMODULE)
+    throw new HaloError('POLICY_VIOLATION', `${describeRepositories([path])}.`, {
+      hint: NOTHING_IMPORTED,
+      cause: NESTED_REPOSITORY,
+    });
   if (oldMode === SUBMODULE || newMode === SUBMODULE) throw policyViolation(path, 'submodules may not be changed');
   if (newMode !== ABSENT && !MODES.has(newMode)) throw policyViolation(path, `file mode ${newMode} is not allowed`);
   if (oldMode === ABSENT) assertNewPathAllowed(path);
+}
+
+/** What the agent has to do about folders with a git repository of their own. At least one path. */
+export function describeRepositories(paths: readonly string[]): string {
+  const named = paths.slice(0, 5).map((path) => printableText(path));
+  const [folders, git] = [named.map((path) => `${path}/`), named.map((path) => `${path}/.git`)].map((list) =>
+    list.join(', '),
+  );
+  const subject =
+    named.length === 1
+      ? 'is a git repository or worktree of its own'
+      : 'are git repositories or worktrees of their own';
+  return `${folders} ${subject}, so no file in it can be part of the change: remove ${git} to add the files, or the whole folder if it is not needed`;
 }
 
 async function validateBlobs({ gitDir, changes, limits, signal }: ChangeCheck): Promise<ValidatedChanges> {

@@ -22,11 +22,16 @@ export const IMPORT_LIMITS: ImportLimits = {
   timeMs: 120_000,
 };
 
+export const NOTHING_IMPORTED = 'Nothing of this attempt was imported; the repository is unchanged.';
+
+/** The `cause` of a POLICY_VIOLATION for a folder with a git repository of its own. */
+export const NESTED_REPOSITORY = 'a repository in the repository';
+
 /** The error of a rejected import: names the path (undefined: the whole result) and the rule that it breaks. */
 export function policyViolation(path: string | undefined, rule: string): HaloError {
   const what = path === undefined ? "The agent's result" : `"${printableText(path)}"`;
   return new HaloError('POLICY_VIOLATION', `${what} is refused: ${rule}.`, {
-    hint: 'Nothing of this attempt was imported; the repository is unchanged.',
+    hint: NOTHING_IMPORTED,
   });
 }
 

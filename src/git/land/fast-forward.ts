@@ -3,9 +3,10 @@ import { HaloError } from '../../core/failure/errors.ts';
 import { readFolder } from '../../lib/fs.ts';
 import { shellQuote } from '../../lib/text.ts';
 import { HALO_IDENTITY } from '../process/environment.ts';
-import { assertObjectId, reasonOf, zeroId } from '../process/git-output.ts';
+import { assertObjectId, reasonOf, splitNul, zeroId } from '../process/git-output.ts';
 import { git, tryGit } from '../process/git.ts';
 import { callRemote, findLoginHint } from '../process/remote-access.ts';
+import { findConverted, RENORMALIZE } from '../repository/converted-files.ts';
 import { filtersBetween, replaceLocalPrograms } from '../repository/local-programs.ts';
 import { syncCheckout, syncRef } from '../repository/sync-repository.ts';
 import { isAncestor } from '../repository/unmerged-runs.ts';
@@ -105,10 +106,9 @@ async function mergeIntoCheckout(path: string, { from, to, name, except }: Merge
     throw landRefused(`${path} is in the middle of ${unfinished}.`, 'Finish or abort it, then run `halo land`.');
   const status = ['status', '--porcelain=v1', '-z', '--no-renames', '--untracked-files=no', '--ignore-submodules=all'];
   const not = except.map((file) => `:(top,exclude,literal)${file}`);
-  const dirty = (await git([...status, '--', ':(top)', ...not], at)).stdout
-    .toString('utf8')
-    .split('\0')
-    .filter((entry) => entry !== '');
+  const entries = splitNul((await git([...status, '--', ':(top)', ...not], at)).stdout);
+  const converted = await findConverted(path, entries);
+  const dirty = entries.filter((entry) => !converted.has(entry.slice(3)));
   if (dirty.length > 0) {
     const some = dirty.slice(0, 3).map((entry) => entry.slice(3));
     throw landRefused(
@@ -128,6 +128,12 @@ async function mergeIntoCheckout(path: string, { from, to, name, except }: Merge
   const merged = await tryGit(merge, { ...at, durable: true });
   if (merged.exitCode === 0) return;
   const inTheWay = [...merged.stderr.matchAll(/^\t(.+)$/gm)].map((match) => match[1] ?? '');
+  if (inTheWay.some((file) => converted.has(file))) {
+    throw landRefused(
+      `Files in ${path} would be overwritten: ${inTheWay.slice(0, 3).join(', ')}.`,
+      `In ${path}, ${RENORMALIZE}; then merge by hand: git merge ${name}`,
+    );
+  }
   if (inTheWay.length > 0) {
     throw landRefused(
       `Files in ${path} would be overwritten: ${inTheWay.slice(0, 3).join(', ')}.`,

@@ -6,6 +6,7 @@ import { assertObjectId, isObjectId, reasonOf, splitNul } from '../process/git-o
 import { questionMs, withLimits } from '../process/git-limits.ts';
 import { failureOf, gitText, tryGit, type GitOutcome } from '../process/git.ts';
 import { listSettings, type GitSetting } from '../process/git-settings.ts';
+import { findConverted } from './converted-files.ts';
 import { replaceLocalPrograms, withoutLocalPrograms } from './local-programs.ts';
 import { allowBareRepository, findCheckout } from './repository-places.ts';
 
@@ -139,8 +140,9 @@ interface WorkingTreeChanges {
 /**
  * Paths that differ from the commit of a checkout, and those that git does not track, as git status shows them; none
  * for a bare repository. No program that the repository configures is run: a file that only its filter would show as
- * unchanged counts as changed, and what is changed inside of a submodule does not count. `except` are paths below the
- * root that do not count either; `known`: the settings of the checkout, if they have been read already.
+ * unchanged counts as changed, and what is changed inside of a submodule does not count, nor does what git would only
+ * convert. `except` are paths below the root that do not count either; `known`: the settings of the checkout, if they
+ * have been read already.
  */
 export async function listChanges(
   root: string,
@@ -154,9 +156,10 @@ export async function listChanges(
   if (status.ended !== 'exited') throw failureOf(['status'], status, withLimits({ cwd: root }));
   if (status.exitCode === 0) {
     const entries = splitNul(status.stdout);
+    const converted = await findConverted(root, entries);
     const pathsOf = (isUntracked: boolean) =>
       entries.filter((entry) => entry.startsWith('??') === isUntracked).map((entry) => entry.slice(3));
-    return { tracked: pathsOf(false), untracked: pathsOf(true) };
+    return { tracked: pathsOf(false).filter((path) => !converted.has(path)), untracked: pathsOf(true) };
   }
   if (/must be run in a work tree|cannot use bare repository/.test(status.stderr))
     return { tracked: [], untracked: [] };

@@ -10,7 +10,7 @@ import { landCandidate, mergeOntoTip, mergeWork } from './phases/land-candidate.
 import { prepareReadingWorkspace, prepareWorkspaces, type WorkAhead } from './phases/prepare-workspace.ts';
 import { runAgent } from './phases/run-agent.ts';
 import { runGates } from './phases/run-gates.ts';
-import { runSetup } from './phases/run-setup.ts';
+import { setUp } from './phases/run-setup.ts';
 import { recordInterruption, recordOutcome } from './record-outcome.ts';
 import { assertLayersIntact } from '../snapshot/open-layer.ts';
 import { refactor, type GatedWork } from './tests-first/refactor.ts';
@@ -63,10 +63,10 @@ export async function implementStory(
   measured: Measurements,
   ahead: WorkAhead = {},
 ): Promise<ImplementedWork> {
-  const { onSnapshot, work, kept, startAhead } = await prepareWorkspaces(opened, ahead.prepared);
-  await runSetup(onSnapshot, work);
-  const attempt = await writeTests(onSnapshot, { work, kept }, measured);
-  const { exporter, ...started } = startAhead(attempt);
+  const { onSnapshot, work, kept, commit, startAhead } = await prepareWorkspaces(opened, ahead.prepared);
+  const afterSetup = await setUp(onSnapshot, work, commit);
+  const { attempt, exporter } = await writeTests(onSnapshot, { work, kept, exporter: afterSetup }, measured);
+  const started = startAhead(attempt);
   const answer = await runAgent(attempt, work, { exporter, measured });
   const tree = await exportTree(attempt, exporter);
   const candidate = await importCandidate(attempt, tree, answer.summary);

@@ -6,6 +6,7 @@ import {
   type Breaker,
   type FailureSign,
 } from '../../core/failure/breaker.ts';
+import { countsForBreaker } from '../../core/failure/failure.ts';
 import type { AttemptRef, FailureNote, JournalEntry } from '../../core/journal/events.ts';
 import { attemptName } from '../../core/journal/fold-failures.ts';
 import { isAttemptDue, isStillPlanned, type PlannedAttempt } from '../../core/run/plan.ts';
@@ -81,7 +82,7 @@ export async function updateBreakers(
   for (const key of keysOf(state, config)) {
     const change = { type: 'breaker.changed' as const, story, attempt, key };
     const ofProvider = key.startsWith(PROVIDER);
-    const failed = failure !== undefined && (ofProvider ? isProviders(failure) : OF_REPOSITORY.includes(failure.class));
+    const failed = failure !== undefined && (ofProvider ? isProviders(failure) : isOfRepository(failure));
     // A provider works if its model answered.
     const worked = failure === undefined || (ofProvider && ANSWERED.includes(failure.class));
     if (failed) {
@@ -96,6 +97,10 @@ export async function updateBreakers(
     }
   }
   if (changes.length > 0) await worker.store.append(state.runId, changes);
+}
+
+function isOfRepository({ class: of, cause }: FailureNote): boolean {
+  return OF_REPOSITORY.includes(of) && countsForBreaker(cause);
 }
 
 function isProviders({ class: failureClass }: FailureNote): boolean {

@@ -1,5 +1,5 @@
 import { HALO_IMAGE } from '../../sandbox/docker/image/image-recipe.ts';
-import type { Command, Sandbox, SandboxExit } from '../../sandbox/sandbox.ts';
+import type { Command, Mount, Sandbox, SandboxExit } from '../../sandbox/sandbox.ts';
 import type { SandboxContext } from '../attempt/open-attempt.ts';
 import { WORKSPACE } from './sandbox-paths.ts';
 
@@ -14,10 +14,12 @@ export interface HelperSpec {
   repositories: boolean;
   workdir: string;
   env?: Record<string, string>;
+  /** Volumes in addition to the workspace. */
+  mounts?: readonly Mount[];
 }
 
 export function startHelper({ config, resources }: SandboxContext, helper: HelperSpec): Promise<Sandbox> {
-  const { phase, volume, readOnly, repositories, workdir, env = {} } = helper;
+  const { phase, volume, readOnly, repositories, workdir, env = {}, mounts = [] } = helper;
   return resources.startSandbox({
     image: HALO_IMAGE,
     labels: resources.labels(phase),
@@ -27,6 +29,7 @@ export function startHelper({ config, resources }: SandboxContext, helper: Helpe
     mounts: [
       ...(repositories ? resources.repositoryMounts : []),
       { kind: 'volume', source: volume, target: WORKSPACE, readOnly, copyUp: !readOnly },
+      ...mounts,
     ],
     limits: config.limits,
   });

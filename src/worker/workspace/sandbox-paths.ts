@@ -1,5 +1,7 @@
 /** The checked-out repository, inside a sandbox. */
 export const WORKSPACE = '/workspace';
+/** A snapshot, where a sandbox reads one. */
+export const SNAPSHOT = '/halo/snapshot';
 /** The session of an agent that lasts for a story. */
 export const SESSION = '/halo/session';
 /** The named pipe for the output of an agent. */

@@ -9,7 +9,7 @@ import { attachChannel, mountChannel, type Channel } from '../network/channel.ts
 import { checkoutFromPack, checkoutScript, type Checkout } from './checkout-script.ts';
 import { runInHelper, startHelper } from './helper-sandbox.ts';
 import { openRestorer, type Restorer } from './restore-tree.ts';
-import { WORKSPACE } from './sandbox-paths.ts';
+import { SNAPSHOT, WORKSPACE } from './sandbox-paths.ts';
 
 /** A command that will run in a workspace: what its sandbox needs at creation. */
 export interface Step {
@@ -214,7 +214,6 @@ function rethrowAsGitError(error: unknown): never {
   throw isGits ? new HaloError('GIT_FAILED', error.message, { cause: error }) : error;
 }
 
-const SNAPSHOT = '/halo/snapshot';
 /** The top folder keeps its mode. Set-group-id is for the group of snapshots alone. */
 const SCRIPT = [
   `cd ${SNAPSHOT}`,

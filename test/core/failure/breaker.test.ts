@@ -36,7 +36,7 @@ describe('findTrip', () => {
   it.each([
     [{ changed: false }, 3, '3 failures in a row changed no file'],
     [{ error: 'boom' }, 5, 'the same failure 5 times in a row: boom'],
-    [{ denied: true }, 2, 'permission was denied 2 times in a row'],
+    [{ denied: true }, 2, '2 refusals in a row, the last one: e1'],
     [{ testOnly: true }, 4, 'only tests were changed 4 times in a row'],
   ])('%j trips at %d, not before', (sign, threshold, reason) => {
     expect(findTripReason(signs(threshold - 1, sign), POLICY)).toBeUndefined();

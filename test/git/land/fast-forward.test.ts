@@ -96,6 +96,28 @@ it('hazard 27: refuses changes, staged or not, and untracked or ignored files in
   expect(run(root, ['rev-parse', 'HEAD'])).toBe(base);
 });
 
+it('lands beside files that git would only convert, and says what ends that if they are in the way', async () => {
+  const root = tempDir();
+  makeRepo(root, { 'old.cs': 'a\r\n' });
+  const commit = (files: Record<string, string>) => {
+    for (const [path, text] of Object.entries(files)) writeFileSync(join(root, path), text);
+    run(root, ['add', ...Object.keys(files)]);
+    run(root, ['commit', '-q', '-m', 'next']);
+    return run(root, ['rev-parse', 'HEAD']);
+  };
+  const base = commit({ '.gitattributes': '*.cs text eol=crlf\n' });
+  const [beside, through] = [commit({ new: 'x' }), commit({ 'old.cs': 'b\r\n' })];
+  run(root, ['checkout', '-q', '-f', '-B', 'main', base]);
+  writeFileSync(join(root, 'old.cs'), 'a\r\n');
+  expect(run(root, ['status', '--porcelain'])).toBe(' M old.cs');
+  const request = { root, gitDir: join(root, '.git'), branch: 'main' };
+  expect(await fastForward({ ...request, to: beside })).toMatchObject({ to: beside });
+  await expect(fastForward({ ...request, to: through })).rejects.toMatchObject({
+    ...refused('overwritten: old.cs'),
+    hint: expect.stringContaining('git add --renormalize .') as string,
+  });
+});
+
 it('hazard 27: refuses in the middle of a merge or a rebase', async () => {
   const { root, gitDir, base, request } = makeShop();
   writeFileSync(join(gitDir, 'MERGE_HEAD'), `${base}\n`);

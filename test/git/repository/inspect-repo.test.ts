@@ -71,6 +71,19 @@ it('lists changed and untracked paths without running hooks or writing the index
   expect(existsSync(tripwire)).toBe(false);
 });
 
+it('lists no file that git would only convert', async () => {
+  const root = tempDir();
+  makeRepo(root, { 'old.cs': 'a\r\n', 'b c.cs': 'a\r\n', 'edited.cs': 'a\r\n' });
+  writeFileSync(join(root, '.gitattributes'), '*.cs text eol=crlf\n');
+  run(root, ['add', '.gitattributes']);
+  run(root, ['commit', '-q', '-m', 'attributes']);
+  for (const name of ['old.cs', 'b c.cs']) writeFileSync(join(root, name), 'a\r\n');
+  writeFileSync(join(root, 'edited.cs'), 'b\r\n');
+  const shown = run(root, ['status', '--porcelain']);
+  expect(shown).toContain('old.cs');
+  expect(await listChanges(root)).toEqual({ tracked: ['edited.cs'], untracked: [] });
+});
+
 it('inspectRepo reads a file of a commit, and distinguishes a missing file from a missing commit', async () => {
   const root = tempDir();
   const commit = makeRepo(root, { 'docs/ä b.md': 'text\n' });

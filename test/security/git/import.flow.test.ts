@@ -116,7 +116,7 @@ describe('attack 23, incident git-holes: submodules', () => {
   const modules = (url: string) => `printf '[submodule "x"]\\n\\tpath = x\\n\\turl = ${url}\\n' > .gitmodules`;
 
   it.each([
-    ['a gitlink', GITLINK, 'submodules may not be changed'],
+    ['a gitlink', GITLINK, 'sub/ is a git repository or worktree of its own'],
     ['a .gitmodules', modules('https://example.com/x'), 'submodules may not be changed'],
     ['a .gitmodules whose address is an option', modules('-u./evil'), 'git does not accept its pack'],
   ])('%s is refused', (_what, change, why) => expectImportRefused(change, why));

@@ -1,15 +1,19 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
-import type { Transport } from '../../../config/config.ts';
+import { MAX_IGNORED, type IgnoredFile } from '../../../core/noted-files.ts';
+import { describeRepositories } from '../../../git/import/change-policy.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { listFiles } from '../../../git/objects/trees.ts';
 import { tailSink } from '../../../lib/streams.ts';
-import type { Sandbox } from '../../../sandbox/sandbox.ts';
+import { shellQuote } from '../../../lib/text.ts';
+import { DOCKER_DIR } from '../../../sandbox/docker/image/image-recipe.ts';
+import type { Mount, Sandbox } from '../../../sandbox/sandbox.ts';
 import { openFileSink } from '../../../store/artifact-store.ts';
 import type { Attempt } from '../open-attempt.ts';
 import { runInHelper, startHelper } from '../../workspace/helper-sandbox.ts';
-import { VIEW, WORKSPACE } from '../../workspace/sandbox-paths.ts';
-import { attemptFailed, assertExited } from '../attempt-outcome.ts';
+import { CANDIDATE, SNAPSHOT, VIEW, WORKSPACE } from '../../workspace/sandbox-paths.ts';
+import { attemptFailed, assertExited, withCause } from '../attempt-outcome.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 
 /** The exporter's answer. Nothing in it is trusted yet. */
@@ -17,6 +21,23 @@ export interface ExportedTree {
   tree: string;
   /** A file with the pack of the new objects. */
   packFile: string;
+  /** New files that are not part of the tree, because git ignores them. */
+  ignored: IgnoredFile[];
+}
+
+/** A sandbox that reads the change of an agent. */
+export interface Exporter {
+  /** Resolves when the agent may start: what the workspace was before is known. */
+  ready: Promise<unknown>;
+  sandbox: Promise<Sandbox>;
+}
+
+/** What a workspace is before the agent starts. */
+interface Before {
+  /** The commit that was checked out: the base, or one of the attempt on it. */
+  commit: string;
+  /** Commands that run in the workspace before the agent, such as setup; absent if there are none. */
+  commands?: Promise<unknown> | undefined;
 }
 
 /** A larger pack is refused. */
@@ -24,61 +45,118 @@ const MAX_PACK_BYTES = 100 * 1024 * 1024;
 
 const EXPORT_REPOSITORY = '/tmp/export.git';
 
-/** A file with the paths of the base's submodules, NUL-terminated. */
-const SUBMODULES = '/tmp/submodules';
+const PROGRAM = 'read-change.sh';
+/** The exit code of the program if git cannot add a repository in the workspace. */
+const FOUND_REPOSITORIES = 9;
 
 /**
- * Starts the sandbox that will read the workspace: halo's image, a read-only volume, and its own git directory and index,
- * so that nothing in the workspace's `.git` is loaded. It starts while the agent works.
+ * Starts the sandbox that will read the change: halo's image, a read-only volume, and its own git directory and index, so
+ * that nothing in the workspace's `.git` is loaded. It starts while setup or the agent works. What setup leaves is recorded
+ * before the agent starts, so that it is not part of the change.
  */
-export function openExporter(attempt: Attempt, work: Workspace): Promise<Sandbox> {
-  const exporter = startExporter(attempt, work);
-  exporter.catch(() => {}); // observed by the export; this avoids an unhandled rejection
-  return exporter;
+export function openExporter(attempt: Attempt, work: Workspace, before: Before): Exporter {
+  const sandbox = startExporter(attempt, work, before);
+  sandbox.catch(() => {}); // observed by the export; this avoids an unhandled rejection
+  return { sandbox, ready: isRecorded(attempt, before) ? sandbox : Promise.resolve() };
 }
 
-async function startExporter(attempt: Attempt, work: Workspace): Promise<Sandbox> {
-  const sandbox = await startHelper(attempt, {
-    phase: 'export',
-    volume: work.volume,
-    readOnly: true,
-    repositories: true,
-    workdir: '/tmp',
-    env: { GIT_DIR: EXPORT_REPOSITORY, GIT_WORK_TREE: WORKSPACE },
-  });
+/** Without its objects, the exporter cannot compare with a checkout of the commit. */
+function isRecorded({ resources }: Attempt, { commands }: Before): boolean {
+  return commands !== undefined || resources.transport !== 'mount';
+}
+
+async function startExporter(attempt: Attempt, work: Workspace, before: Before): Promise<Sandbox> {
+  const { commit, commands } = before;
   const { base } = attempt.inputs;
-  const { transport } = attempt.resources;
-  const links = transport === 'mount' ? undefined : await describeSubmodules(attempt);
-  const fillIndex = links === undefined ? readBase(base) : readLinks(links.length);
-  const script = prepareScript(base, [...ignorePaths(await findNewReports(attempt)), ...fillIndex]);
-  await sandbox.prepare(script, links && Readable.from([links]));
+  const isMounted = attempt.resources.transport === 'mount';
+  const { layer } = attempt;
+  const [sandbox, program, entries, reports] = await Promise.all([
+    startHelper(attempt, {
+      phase: 'export',
+      volume: work.volume,
+      readOnly: true,
+      repositories: true,
+      workdir: '/tmp',
+      env: {
+        GIT_DIR: EXPORT_REPOSITORY,
+        GIT_WORK_TREE: WORKSPACE,
+        FROM: commit,
+        BASE: base,
+        VIEW: isMounted ? VIEW : '',
+      },
+      ...(layer === undefined ? {} : { mounts: [mountSnapshot(layer.volume)] }),
+    }),
+    readFile(join(DOCKER_DIR, PROGRAM), 'utf8'),
+    isMounted ? undefined : listEntries(attempt, commit),
+    findNewReports(attempt),
+  ]);
+  await commands;
+  const script = [
+    'set -e',
+    `printf %s ${shellQuote(program)} > /tmp/${PROGRAM}`,
+    `. /tmp/${PROGRAM}`,
+    `open_repository ${formatOf(base)} ${entries?.length ?? 0} ${objectsOf(commit === base ? [VIEW] : [VIEW, CANDIDATE])}`,
+    ...reports.map((path) => `echo ${shellQuote(`/${path}`)} >> ${EXPORT_REPOSITORY}/info/exclude`),
+    ...(isRecorded(attempt, before) ? ['record'] : []),
+  ];
+  await sandbox.prepare(script.join('\n'), entries && Readable.from([entries]));
   return sandbox;
 }
 
-/** Exports all files of the workspace that git does not ignore, as a tree and a pack. */
-export async function exportTree(attempt: Attempt, exporter: Promise<Sandbox>): Promise<ExportedTree> {
+function mountSnapshot(source: string): Mount {
+  return { kind: 'volume', source, target: SNAPSHOT, readOnly: true, copyUp: false };
+}
+
+function formatOf(commit: string): string {
+  return commit.length === 64 ? 'sha256' : 'sha1';
+}
+
+function objectsOf(repositories: readonly string[]): string {
+  return repositories.map((dir) => `${dir}/objects`).join(' ');
+}
+
+/** Exports what the agent changed, as a tree and a pack. */
+export async function exportTree(attempt: Attempt, exporter: Exporter): Promise<ExportedTree> {
   return attempt.journal.phase('export', () => readWorkspace(attempt, exporter));
 }
 
-export async function readWorkspace(attempt: Attempt, exporter: Promise<Sandbox>): Promise<ExportedTree> {
+export async function readWorkspace(attempt: Attempt, exporter: Exporter): Promise<ExportedTree> {
   const packFile = join(attempt.resources.scratchDir, 'export.pack');
-  const sandbox = await exporter;
+  const sandbox = await exporter.sandbox;
   const stderr = tailSink(2_000);
-  const stdout = splitHead(openFileSink(packFile));
+  const stdout = splitAnswer(openFileSink(packFile));
   const exit = await runInHelper(attempt, sandbox, {
-    script: exportScript(attempt.resources.transport, attempt.inputs.base),
+    script: `set -e\n. /tmp/${PROGRAM}\nprint_change`,
     stdout: stdout.sink,
     stderr: stderr.sink,
     outputBytes: MAX_PACK_BYTES,
   });
   if (exit.ended === 'output') throw attemptFailed('POLICY_VIOLATION', 'the story changed more than 100 MiB (packed)');
   assertExited(exit, { what: 'the export', limits: attempt.config.limits }, stderr.text());
+  const { word, body } = stdout.answer();
+  const fields = body.toString('utf8').split('\0').slice(0, -1);
+  if (exit.exitCode === FOUND_REPOSITORIES && fields.length > 0)
+    throw withCause('nested-repository', attemptFailed('POLICY_VIOLATION', describeRepositories(fields)));
   if (exit.exitCode !== 0) {
     const complaint = stderr.text().trim().split('\n');
     const why = safeLine(complaint.find((line) => line.startsWith('error: ')) ?? complaint.at(-1) ?? '');
     throw attemptFailed('POLICY_VIOLATION', `the workspace cannot be exported: ${why}`, stderr.text());
   }
-  return { tree: stdout.head(), packFile };
+  return { tree: word, packFile, ignored: toIgnoredFiles(fields) };
+}
+
+/** The fields of `git check-ignore -v -z`: source, line, pattern and path. The last record may be cut. */
+function toIgnoredFiles(fields: readonly string[]): IgnoredFile[] {
+  const files: IgnoredFile[] = [];
+  for (let at = 0; at + 3 < fields.length && files.length < MAX_IGNORED; at += 4) {
+    const [source = '', line = '', pattern = '', path = ''] = fields.slice(at, at + 4);
+    const isFile = !source.startsWith('/');
+    files.push({
+      path: path.replace(/^\.\//, ''),
+      rule: isFile ? `${source}:${line} \`${pattern}\`` : 'a rule of halo',
+    });
+  }
+  return files;
 }
 
 /** The test reports that the base does not contain: commands leave them behind, and they belong to no change. */
@@ -90,83 +168,45 @@ async function findNewReports({ config, inputs, resources, signal }: Attempt): P
   return reports.filter((report) => !known.some(({ path }) => path === report));
 }
 
-/** The paths are plain: `isReportPath`. */
-function ignorePaths(paths: readonly string[]): string[] {
-  const excludes = `${EXPORT_REPOSITORY}/info/exclude`;
-  return paths.map((path) => `mkdir -p ${EXPORT_REPOSITORY}/info && echo '/${path}' >> ${excludes}`);
-}
-
-/** The base's submodules, as `git update-index -z --index-info` reads them. */
-async function describeSubmodules({ inputs, resources, signal }: Attempt): Promise<Buffer> {
-  const base = { gitDir: resources.mirrorDir, commit: inputs.base, signal };
-  const links = await listFiles(base, ({ mode }) => mode === '160000');
-  return Buffer.from(links.map(({ mode, id, path }) => `${mode} ${id}\t${path}\0`).join(''));
-}
-
-/** Creates the exporter's repository and an index that contains at least the base's submodules. */
-function prepareScript(base: string, fillIndex: string[]): string {
-  const format = base.length === 64 ? ' --object-format=sha256' : '';
-  return [
-    `git init -q --template=${format} && mkdir -p ${EXPORT_REPOSITORY}/objects/info`,
-    ...fillIndex,
-    `git ls-files -s -z | sed -zn 's/^160000 [^\\t]*\\t//p' > ${SUBMODULES}`,
-    `git update-index -z --assume-unchanged --stdin < ${SUBMODULES}`,
-  ].join('\n');
-}
-
-/** For a mounted base view: reads the index from it. */
-function readBase(base: string): string[] {
-  return [
-    `echo ${VIEW}/objects > ${EXPORT_REPOSITORY}/objects/info/alternates`,
-    `if [ -f ${VIEW}/shallow ]; then cp ${VIEW}/shallow ${EXPORT_REPOSITORY}/shallow; fi`,
-    `git read-tree ${base}`,
-  ];
-}
-
-/** Without a mounted base: reads submodule entries from stdin. Otherwise the tree would lack submodules with an empty folder. */
-function readLinks(bytes: number): string[] {
-  return [`head -c ${bytes} | git update-index -z --index-info`];
-}
-
-/** Prints the tree's id, then the pack. Without a mounted base, the pack holds the whole tree. */
-function exportScript(transport: Transport, base: string): string {
-  const wanted = transport === 'mount' ? `"$tree" ^${base}` : '"$tree"';
-  return [
-    'set -e',
-    `cd ${WORKSPACE}`,
-    'git add -A .',
-    ...addSubmodules(),
-    'tree=$(git write-tree)',
-    'echo "$tree"',
-    `printf '%s\\n' ${wanted} | git pack-objects --revs --thin --stdout -q --delta-base-offset`,
-  ].join('\n');
-}
-
-/**
- * `git add` of a whole tree starts git in each submodule, with a `.git` that the agent wrote; assume-unchanged prevents
- * that. If submodules are named one by one, git starts no process and only reads their HEAD.
- */
-function addSubmodules(): string[] {
-  return ['--no-assume-unchanged', '--add --remove'].map((how) => `git update-index -z ${how} --stdin < ${SUBMODULES}`);
+/** The entries of a commit, as `git update-index -z --index-info` reads them. */
+async function listEntries({ inputs, resources, signal }: Attempt, commit: string): Promise<Buffer> {
+  const { mirrorDir, candidateDir } = resources;
+  const gitDir = commit === inputs.base ? mirrorDir : candidateDir;
+  const files = await listFiles({ gitDir, commit, signal }, () => true);
+  return Buffer.from(files.map(({ mode, id, path }) => `${mode} ${id}\t${path}\0`).join(''));
 }
 
 const MAX_HEAD_LENGTH = 100;
+const MAX_BODY_BYTES = 65_536;
 
-/** Separates the first line from the bytes after it. */
-function splitHead(rest: Writable): { sink: Writable; head: () => string } {
-  let head = '';
-  let complete = false;
+interface Answer {
+  word: string;
+  body: Buffer;
+}
+
+/** Separates the answer from the bytes after it: a line with a word and a number of bytes, and as many bytes. */
+function splitAnswer(rest: Writable): { sink: Writable; answer: () => Answer } {
+  let begun: Buffer | undefined = Buffer.alloc(0);
+  let answer: Answer = { word: '', body: Buffer.alloc(0) };
   // The writer receives the error; this avoids an uncaught event.
   rest.on('error', () => undefined);
   const sink = new Writable({
     write(chunk: Buffer, _encoding, done) {
-      if (complete) return void rest.write(chunk, done);
-      const end = chunk.indexOf(0x0a);
-      head += chunk.subarray(0, end < 0 ? chunk.length : end).toString('latin1');
-      if (head.length > MAX_HEAD_LENGTH) return done(new Error('the exporter printed no tree'));
-      if (end < 0) return done();
-      complete = true;
-      rest.write(chunk.subarray(end + 1), done);
+      if (begun === undefined) return void rest.write(chunk, done);
+      begun = Buffer.concat([begun, chunk]);
+      const line = begun.indexOf(0x0a);
+      if (line > MAX_HEAD_LENGTH || (line < 0 && begun.length > MAX_HEAD_LENGTH))
+        return done(new Error('the exporter printed no tree'));
+      if (line < 0) return done();
+      const [word = '', size = ''] = begun.toString('latin1', 0, line).split(' ');
+      const bytes = Number(size);
+      if (!/^\d+$/.test(size) || bytes > MAX_BODY_BYTES) return done(new Error('the exporter printed no answer'));
+      const end = line + 1 + bytes;
+      if (begun.length < end) return done();
+      answer = { word, body: begun.subarray(line + 1, end) };
+      const after = begun.subarray(end);
+      begun = undefined;
+      rest.write(after, done);
     },
     final: (done) => void rest.end(done),
     destroy: (error, done) => {
@@ -174,5 +214,5 @@ function splitHead(rest: Writable): { sink: Writable; head: () => string } {
       done(error);
     },
   });
-  return { sink, head: () => head };
+  return { sink, answer: () => answer };
 }

@@ -4,6 +4,7 @@ import { commitScopeOf, commitTypeOf } from '../../../core/prd/commit-type.ts';
 import { commitMessage, STORY_KEY_TRAILER } from '../../../git/commit/commit-message.ts';
 import { createCommit } from '../../../git/commit/create-commit.ts';
 import { describeChange } from '../../../git/commit/read-commits.ts';
+import { NESTED_REPOSITORY } from '../../../git/import/import-limits.ts';
 import { importTree } from '../../../git/import/import-tree.ts';
 import { toHaloError } from '../../../core/failure/errors.ts';
 import { describeHidden } from '../../../core/text/hidden-places.ts';
@@ -64,7 +65,11 @@ export async function importWork(
   const { candidateDir } = attempt.resources;
   const { base } = attempt.inputs;
   const { tree, changed, suspects, hidden, large } = await importExported(attempt, exported);
-  if (changed.length === 0) return undefined;
+  const { ignored } = exported;
+  if (changed.length === 0) {
+    if (ignored.length > 0) await journal.report({ type: 'files.noted', ignored });
+    return undefined;
+  }
   const commit = await commitTree(attempt, { tree, parent: base, summary });
   const { patch, binary: all } = await describeChange({ gitDir: candidateDir, from: base, to: commit });
   await worker.store.writePatch(identity.location, patch);
@@ -74,17 +79,18 @@ export async function importWork(
   const locks = changed.map(({ path }) => path).filter(isLockFile);
   const added = new Set(changed.filter(({ change }) => change !== 'delete').map(({ path }) => path));
   const binary = all.filter((path) => added.has(path));
-  if (large.length + locks.length + binary.length > 0)
+  if (large.length + locks.length + binary.length + ignored.length > 0)
     await journal.report({
       type: 'files.noted',
       large: large.slice(0, MAX_NAMED_PATHS),
       locks: locks.slice(0, MAX_NAMED_PATHS),
       ...(binary.length > 0 && { binary: binary.slice(0, MAX_NAMED_PATHS) }),
+      ...(ignored.length > 0 && { ignored }),
     });
   return { commit, parent: base, tree, changed, suspects, hidden };
 }
 
-/** Ends the attempt with the cause `known-secret` if the tree contains a secret of the machine. */
+/** Ends the attempt with its cause if the tree contains a secret of the machine, or a repository. */
 async function importExported(
   { worker, config, journal, inputs, resources, signal }: Attempt,
   exported: ExportedTree,
@@ -104,9 +110,9 @@ async function importExported(
     },
     signal,
   }).catch((error: unknown) => {
-    throw knowsSecret
-      ? withCause('known-secret', attemptFailed('POLICY_VIOLATION', toHaloError(error).message))
-      : error;
+    const { message, cause } = toHaloError(error);
+    const ofAgent = knowsSecret ? 'known-secret' : cause === NESTED_REPOSITORY ? 'nested-repository' : undefined;
+    throw ofAgent === undefined ? error : withCause(ofAgent, attemptFailed('POLICY_VIOLATION', message));
   });
 }
 

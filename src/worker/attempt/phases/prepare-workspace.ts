@@ -1,5 +1,4 @@
 import type { KeptTests } from '../../../core/review/tests-first.ts';
-import type { Sandbox } from '../../../sandbox/sandbox.ts';
 import { updateBase } from '../../repository/host-repository.ts';
 import { openBaseLayer } from '../../snapshot/open-layer.ts';
 import { onLayer, type Attempt } from '../open-attempt.ts';
@@ -11,7 +10,6 @@ import { openBaseline, type Baseline } from '../baseline.ts';
 import { openKeptWork } from '../kept-work.ts';
 import { exposeKeptTests, findKeptTests } from '../tests-first/locked-tests.ts';
 import { asTestsAttempt, withTestsGate } from '../tests-first/tests-attempt.ts';
-import { openExporter } from './export-tree.ts';
 
 /** What is done before an attempt begins: for it, and for the next one of its run. */
 export interface WorkAhead {
@@ -29,12 +27,13 @@ export interface AttemptWorkspaces {
   work: Workspace;
   /** Tests of an earlier attempt, so that no agent has to write any. */
   kept: KeptTests | undefined;
-  /** Starts, while the agent works, what the phases after it need. `attempt`: with its locked tests. */
+  /** The commit that is checked out in it. */
+  commit: string;
+  /** Starts, while the agent works, what the gates need. `attempt`: with its locked tests. */
   startAhead(this: void, attempt: Attempt): StartedAhead;
 }
 
 interface StartedAhead {
-  exporter: Promise<Sandbox>;
   /** A clean workspace for setup and the gates. */
   clean: Workspace;
   /** Aborts no later than when the attempt closes. */
@@ -62,13 +61,12 @@ export async function prepareWorkspaces(opened: Attempt, prepared?: Workspace): 
   const work =
     (isAsPrepared ? prepared : undefined) ?? new Workspace(onSnapshot, 'work', planWorkSteps(onSnapshot, testing));
   const startAhead = (attempt: Attempt): StartedAhead => {
-    const exporter = openExporter(attempt, work);
     const clean = new Workspace(attempt, 'clean', planCleanSteps(withTestsGate(attempt, attempt.locked)));
     baseline.start();
-    return { exporter, clean, baseline };
+    return { clean, baseline };
   };
   await checkOutBase(onSnapshot, work, kept);
-  return { onSnapshot, work, kept, startAhead };
+  return { onSnapshot, work, kept, commit: own ?? kept?.commit ?? opened.inputs.base, startAhead };
 }
 
 /** Checks out the base commit into the workspace of a dry run, which its agent can only read. */

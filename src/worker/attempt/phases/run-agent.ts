@@ -7,7 +7,6 @@ import { storyOf, type Hint } from '../../../core/run/state.ts';
 import { defined } from '../../../lib/guards.ts';
 import { maskingSink } from '../../../lib/secrets/masker.ts';
 import { tailSink } from '../../../lib/streams.ts';
-import type { Sandbox } from '../../../sandbox/sandbox.ts';
 import { recordNetwork, wrapWithForwarder } from '../../network/channel.ts';
 import { answerFormOf, buildStoryPrompt } from '../../story-prompt.ts';
 import type { StartedStep, StepEgress, Workspace } from '../../workspace/workspace.ts';
@@ -16,13 +15,13 @@ import { keepLeftWork } from '../kept-work.ts';
 import type { Attempt } from '../open-attempt.ts';
 import type { Candidate } from '../work.ts';
 import { openActivityBatcher, openRunCollector, type AgentRun } from './collect-agent-run.ts';
-import { readWorkspace } from './export-tree.ts';
+import { readWorkspace, type Exporter } from './export-tree.ts';
 import { importWork } from './import-candidate.ts';
 import { findGatewayStop, judgeAgentRun, type AgentJudgement } from './judge-agent-run.ts';
 
 interface AgentOptions {
-  /** Saves what an agent that failed left behind. */
-  exporter?: Promise<Sandbox>;
+  /** Reads what an agent that failed left behind. */
+  exporter?: Exporter | undefined;
   /** Receives what is measured of the agent, however it ends. */
   measured: Measurements;
 }
@@ -33,6 +32,7 @@ export async function runAgent(
   work: Workspace,
   { exporter, measured: total }: AgentOptions,
 ): Promise<AgentAnswer> {
+  await exporter?.ready;
   let measured: AgentMeasurements = { usage: NO_USAGE };
   const running = attempt.journal.phase('agent', async () => {
     const step = await work.takeNext();
@@ -154,7 +154,7 @@ async function recordUsage(attempt: Attempt, { sandbox, egress }: StartedStep, u
  */
 async function savePartialWork(
   attempt: Attempt,
-  exporter: Promise<Sandbox>,
+  exporter: Exporter,
 ): Promise<{ changed: boolean; candidate: Candidate | undefined } | undefined> {
   const { signal, worker, identity } = attempt;
   if (signal.aborted) return undefined;
@@ -226,8 +226,9 @@ function testsFirstOf({ config, inputs, task, locked }: Attempt): TestsFirst | u
   return locked && { command: commandFor(locked), locked: locked.files.map(({ path }) => path), refactor };
 }
 
-async function readFailure({ worker, identity }: Attempt, { attempt, reason, summary, withLog }: Hint) {
+async function readFailure({ worker, identity, inputs }: Attempt, { attempt, reason, summary, withLog }: Hint) {
   const location = { ...identity.location, attempt };
   const log = withLog ? await worker.store.readArtifact(location, 'failure.log') : undefined;
-  return { reason, summary, tail: log ?? '', attempt: identity.attempt };
+  const { ignored } = storyOf(inputs.state, inputs.story.id);
+  return { reason, summary, tail: log ?? '', attempt: identity.attempt, ...defined({ ignored }) };
 }

@@ -3,9 +3,20 @@ import { resultOf } from '../../workspace/run-step.ts';
 import { runCommands, setupCommands, type EndedCommand } from '../../workspace/run-commands.ts';
 import type { Workspace } from '../../workspace/workspace.ts';
 import type { Attempt, SandboxContext } from '../open-attempt.ts';
+import { openExporter, type Exporter } from './export-tree.ts';
 
-/** Runs the setup commands before the agent. Ends the attempt if one does not exit 0. */
-export async function runSetup(attempt: Attempt, work: Workspace): Promise<void> {
+/**
+ * Runs the setup commands before the agent, in a workspace with a checkout of `commit`. Ends the attempt if one does not
+ * exit 0. Returns what will read the change of the agent, which is what differs from the workspace after setup.
+ */
+export async function setUp(attempt: Attempt, work: Workspace, commit: string): Promise<Exporter> {
+  const commands = attempt.config.setup.length === 0 ? undefined : runSetup(attempt, work);
+  const exporter = openExporter(attempt, work, { commit, commands });
+  await commands;
+  return exporter;
+}
+
+async function runSetup(attempt: Attempt, work: Workspace): Promise<void> {
   const { config, worker, identity, journal } = attempt;
   const commands = setupCommands(config);
   if (commands.length === 0) return;

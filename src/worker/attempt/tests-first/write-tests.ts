@@ -20,7 +20,7 @@ import { Workspace } from '../../workspace/workspace.ts';
 import { assertCommandPassed } from '../assert-command-passed.ts';
 import { assertExited, findMissingProgram, programMissing, type Measurements } from '../attempt-outcome.ts';
 import type { Attempt } from '../open-attempt.ts';
-import { openExporter, readWorkspace } from '../phases/export-tree.ts';
+import { openExporter, readWorkspace, type Exporter } from '../phases/export-tree.ts';
 import { importWork } from '../phases/import-candidate.ts';
 import type { AttemptWorkspaces } from '../phases/prepare-workspace.ts';
 import { readTestReports } from '../phases/read-test-reports.ts';
@@ -31,24 +31,25 @@ import { asTestsAttempt, withTestsGate } from './tests-attempt.ts';
 
 /**
  * Lets an agent write the tests of the story in the work tree, shows on the base commit that they fail, and locks them.
- * Returns the attempt with its locked tests. Does nothing unless `tests.first` asks for it; `kept` tests of an earlier
+ * Returns the attempt with its locked tests, and what reads the change of the next agent. Does nothing unless `tests.first` asks for it; `kept` tests of an earlier
  * attempt are locked as they are. With `report`, tests that cannot be locked do not end the attempt.
  */
 export async function writeTests(
   attempt: Attempt,
-  { work, kept }: Pick<AttemptWorkspaces, 'work' | 'kept'>,
+  { work, kept, exporter }: Pick<AttemptWorkspaces, 'work' | 'kept'> & { exporter: Exporter },
   measured: Measurements,
-): Promise<Attempt> {
-  if (kept !== undefined) return { ...attempt, locked: await lockKeptTests(attempt, kept) };
+): Promise<{ attempt: Attempt; exporter: Exporter }> {
+  if (kept !== undefined) return { attempt: { ...attempt, locked: await lockKeptTests(attempt, kept) }, exporter };
   const testing = asTestsAttempt(attempt);
-  if (testing === undefined) return attempt;
-  const exporter = openExporter(testing, work);
+  if (testing === undefined) return { attempt, exporter };
   const { summary, criteria: claims } = await runAgent(testing, work, { exporter, measured });
-  const locked = await attempt.journal.phase('red', async () => {
+  return attempt.journal.phase('red', async () => {
     const candidate = await importWork(testing, await readWorkspace(testing, exporter), summary);
-    return lockTests(attempt, candidate, claims);
+    // What the second agent changes is what differs from the tree with these tests.
+    const commands = attempt.config.setup.length === 0 ? undefined : Promise.resolve();
+    const next = openExporter(attempt, work, { commit: candidate?.commit ?? attempt.inputs.base, commands });
+    return { attempt: { ...attempt, locked: await lockTests(attempt, candidate, claims) }, exporter: next };
   });
-  return { ...attempt, locked };
 }
 
 async function lockTests(

@@ -1,0 +1,100 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storyFacts } from '../../../src/view/facts.ts';
+import { openHalo, OK, scripted, type TestHalo } from '../../support/halo/halo.ts';
+import { newRepository } from '../../support/repository/new-repository.ts';
+import type { TestRepository } from '../../support/repository/repository.ts';
+
+let halo: TestHalo;
+
+beforeAll(async () => {
+  halo = await openHalo();
+});
+afterAll(() => halo.close());
+
+const run = (repository: TestRepository, settings: string[]) => halo.run(repository.root, [{ id: 'US-001' }], settings);
+
+/** The paths that a run has changed, with their states. */
+function changesOf(repository: TestRepository, runId: string): string[] {
+  const lines = repository.git('diff', '--name-status', '--no-renames', 'main', `halo/${runId}`);
+  return lines === '' ? [] : lines.split('\n').map((line) => line.replace('\t', ' '));
+}
+
+/** Files with CRLF that `git add` would convert, and a folder with a mode that git would write differently. */
+function withOldEntries(): TestRepository {
+  const repository = newRepository({ 'old.cs': 'a\r\nb\r\n', '.github/workflows/ci.yml': 'a\r\n', 'sub/f': 'a\n' });
+  const id = Buffer.from(repository.git('rev-parse', 'HEAD:sub/f'), 'hex');
+  writeFileSync(join(repository.root, 'tree'), Buffer.concat([Buffer.from('100664 f\0'), id]));
+  const sub = repository.git('hash-object', '-t', 'tree', '-w', '--literally', 'tree');
+  const list = repository.git('ls-tree', 'HEAD').replace(/tree [0-9a-f]+\tsub$/m, `tree ${sub}\tsub`);
+  writeFileSync(join(repository.root, 'tree'), `${list}\n`);
+  const tree = repository.git('-c', 'alias.from=!git mktree < tree', 'from');
+  repository.git('reset', '-q', '--hard', repository.git('commit-tree', tree, '-p', 'HEAD', '-m', 'odd'));
+  repository.write('.gitattributes', '*.cs text eol=crlf\n*.yml text eol=crlf\n');
+  repository.git('add', '.gitattributes');
+  repository.git('commit', '-qm', 'attributes');
+  return repository;
+}
+
+describe('the change of a story', () => {
+  it.each([
+    ['entries that git would write differently', withOldEntries, []],
+    [
+      'what setup leaves and changes',
+      () => newRepository({ 'tracked.txt': 'a\n', '.gitignore': 'node_modules/\n' }),
+      [
+        'setup=["echo made > package-lock.json; echo more >> tracked.txt; git init -q vendored", "ln -s /usr/local/lib/node_modules node_modules"]',
+      ],
+    ],
+  ])('has nothing of %s', async (_what, open, settings) => {
+    const repository = open();
+    const state = await run(repository, scripted(`echo hello > new.txt; ${OK}`, ['test -e new.txt'], settings));
+    expect(state).toMatchObject({ stopReason: 'SUCCESS' });
+    expect(changesOf(repository, state.runId)).toEqual(['A new.txt']);
+    const idle = await run(repository, scripted(OK, ['true'], [...settings, 'land.unchanged="fail"']));
+    expect(idle).toMatchObject({ stopReason: 'INVALID_OUTPUT', tip: idle.repo.base });
+  });
+
+  it('has a converted file that the agent changes, and a file of setup that it changes', async () => {
+    const repository = withOldEntries();
+    const settings = ['setup=["echo made > made.txt; echo made > left.txt"]'];
+    const agent = `printf 'e\\r\\n' >> old.cs; echo more >> made.txt; ${OK}`;
+    const state = await run(repository, scripted(agent, ['true'], settings));
+    expect(changesOf(repository, state.runId)).toEqual(['A made.txt', 'M old.cs']);
+  });
+
+  it('has nothing of setup, also when the agent stops ignoring it', async () => {
+    const repository = newRepository({ '.gitignore': 'out/\n' });
+    const settings = ['setup=["mkdir -p out; echo made > out/made.txt"]'];
+    const state = await run(
+      repository,
+      scripted(`echo '*.tmp' > .gitignore; echo x > out/new.txt; ${OK}`, ['true'], settings),
+    );
+    expect(changesOf(repository, state.runId)).toEqual(['M .gitignore', 'A out/new.txt']);
+  });
+
+  it('names new files that git ignores, with the rule, in the log, the facts and the next prompt', async () => {
+    const repository = newRepository({ '.gitignore': '*.tmp\nlib/\n', 'index.js': '' });
+    const settings = ['setup=["mkdir -p cache.tmp; echo 1 > cache.tmp/a"]', 'retry.attempts=2'];
+    const agent = `mkdir -p lib node_modules/x; echo 1 > lib/y.js; echo 1 > cache.tmp/b; echo 1 > index.js; ${OK}`;
+    const state = await run(repository, scripted(agent, ['test -e lib/y.js'], settings));
+    expect(state).toMatchObject({ stopReason: 'ATTEMPTS_EXHAUSTED' });
+    const ignored = [{ path: 'lib/y.js', rule: '.gitignore:2 `lib/`' }];
+    const noted = halo.journal(state.runId).filter(({ type }) => type === 'files.noted');
+    expect(noted).toMatchObject([{ ignored }, { ignored }]);
+    expect(storyFacts(state.stories[0]!).map(({ value }) => value)).toContain(
+      'git ignores new files, which are not part of the change: lib/y.js (.gitignore:2 `lib/`)',
+    );
+    const prompt = halo.readFile(state.runId, `artifacts/${state.stories[0]!.key}/2/prompt.md`);
+    expect(prompt).toContain('lib/y.js: ignored by .gitignore:2 `lib/`');
+  });
+
+  it('cannot contain a repository, and says what to do', async () => {
+    const repository = newRepository();
+    const state = await run(repository, scripted(`git init -q app; echo '{}' > app/package.json; ${OK}`));
+    expect(state).toMatchObject({ stopReason: 'POLICY_VIOLATION' });
+    expect(state.stories[0]!.summary).toContain('app/ is a git repository or worktree of its own');
+    expect(state.stories[0]!.summary).toContain('remove app/.git');
+  });
+});
