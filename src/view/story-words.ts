@@ -95,10 +95,14 @@ export function storyFigures(
   };
 }
 
-/** Of a story without an attempt that runs; one that was interrupted counts no time until it continues. */
-function pastTime({ progress, startedAt, endedAt, waiting }: StoryState, { status }: RunState): string {
-  const isOver = status === 'ended' || (progress !== 'in_progress' && waiting === undefined);
-  return isOver && progress !== 'pending' && endedAt !== undefined ? timeBetween(startedAt, endedAt) : '-';
+/**
+ * Of a story without an attempt that runs; one that was interrupted counts no time until it continues, or until the end of
+ * its run.
+ */
+function pastTime({ progress, startedAt, endedAt, waiting }: StoryState, run: RunState): string {
+  const end = progress === 'in_progress' ? run.endedAt : endedAt;
+  const isOver = run.status === 'ended' || waiting === undefined;
+  return isOver && progress !== 'pending' && end !== undefined ? timeBetween(startedAt, end) : '-';
 }
 
 function timeBetween(from: string | undefined, to: string): string {

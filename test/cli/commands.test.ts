@@ -471,7 +471,7 @@ describe('the state of a run in halo ls and halo status', () => {
     const stopped: JournalEntry = { type: 'story.stopped', story: 'US-001', attempt: 1, usage: NO_USAGE };
     const interrupted = await stateOf(...attempted('US-001'), { ...paused, now: true }, stopped);
     expect(interrupted.cell).toBe('paused');
-    expect(interrupted.page).toMatch(/^US-001 +interrupted +1 /m);
+    expect(interrupted.page).toMatch(/^US-001 +interrupted until it is resumed +1 /m);
   });
 
   it('blocked or waiting, with the run that it needs, until it ends', async () => {
