@@ -8,6 +8,7 @@ import { findDoubts, reviewRun, type ChangedFile, type StoryReview } from '../..
 import { findStoryFindings } from '../../core/review/story-findings.ts';
 import type { Change } from '../../core/review/flags.ts';
 import { failedTestsLines } from '../../core/test-report/failed-tests.ts';
+import { changesText } from '../../core/test-report/test-report.ts';
 import { formatElapsed } from '../../core/text/format-elapsed.ts';
 import { safeLine, safeOutput } from '../../core/text/safe-text.ts';
 import { exitText } from '../../core/transcript/excerpt.ts';
@@ -181,11 +182,9 @@ function gatesText(gates: ReviewedStory['review']['gates']): string {
     .join(' · ');
 }
 
-function testsText({ before, after, removed, skipped, emptied }: NonNullable<ReviewedStory['review']['tests']>) {
-  const named = (what: string, names: string[]) =>
-    names.length === 0 ? [] : [`${what}: ${safeLine(names.join(', '), MAX_TEXT_LENGTH)}`];
-  const lost = [...named('removed', removed), ...named('skipped', skipped), ...named('emptied', emptied)];
-  return `${before} → ${after}, ${lost.length === 0 ? 'none removed' : lost.join('; ')}`;
+function testsText(changes: NonNullable<ReviewedStory['review']['tests']>): string {
+  const parts = changesText(changes, MAX_TEXT_LENGTH);
+  return `${changes.before} → ${changes.after}, ${parts.length === 0 ? 'none removed' : parts.join('; ')}`;
 }
 
 function changedText(files: readonly ChangedFile[]): string {

@@ -234,8 +234,12 @@ function afterFact(known: AttemptRecord, event: AttemptEvent): AttemptRecord {
       return { ...known, agent: { agent, ...(model !== undefined && { model }) } };
     }
     case 'tests.compared': {
-      const { before, after, removed, skipped, emptied } = event;
-      return { ...known, tests: { before, after, removed, skipped, emptied }, reported: after > 0 };
+      const { before, after, removed, skipped, emptied, unread } = event;
+      return {
+        ...known,
+        tests: { before, after, removed, skipped, emptied, ...(unread !== undefined && { unread }) },
+        reported: after > 0,
+      };
     }
     case 'tests.locked':
       return { ...known, locked: event };

@@ -348,7 +348,10 @@ const EVENTS: { [T in EventType]: EventRow<T> } = {
   },
   'tests.compared': {
     is: [],
-    lines: (event) => (hasLostTests(event) ? [{ label: 'tests', tone: 'warn', text: testsText(event) }] : []),
+    lines: (event) =>
+      hasLostTests(event) || event.unread !== undefined
+        ? [{ label: 'tests', tone: 'warn', text: testsText(event) }]
+        : [],
   },
   'criteria.claimed': { is: [], lines: () => [] },
   'story.merged': {

@@ -115,8 +115,8 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
       return event.commit === undefined ? ended : noteCommit(ended, event.story);
     }
     case 'tests.compared': {
-      const { before, after, removed, skipped, emptied } = event;
-      const tests = { before, after, removed, skipped, emptied };
+      const { before, after, removed, skipped, emptied, unread } = event;
+      const tests = { before, after, removed, skipped, emptied, ...(unread !== undefined && { unread }) };
       return withStory(next, event.story, (story) => ({ ...story, tests }));
     }
     case 'tests.locked': {

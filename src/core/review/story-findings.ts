@@ -36,6 +36,9 @@ export function findStoryFindings({
     })),
     ...(more > 0 ? [{ kind: 'secret', text: `and ${more} more files` } as const] : []),
     ...(tests !== undefined && hasLostTests(tests) ? [{ kind: 'tests', text: testsText(tests) } as const] : []),
+    ...(tests?.unread === undefined || hasLostTests(tests)
+      ? []
+      : [{ kind: 'unproven', text: `tests: ${testsText(tests)}` } as const]),
     ...testProblems.map((problem): StoryFinding => ({
       kind: 'unproven',
       text: `tests first, ${describeTestProblem(problem)}`,

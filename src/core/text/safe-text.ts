@@ -1,7 +1,7 @@
 import { replaceHidden, formatCodePoint, hasHidden } from './hidden-characters.ts';
 
-/** ANSI colors and cursor movements. Limited to short numeric parameters, so that no other text is removed. */
-const STYLING = /\u001b\[\??[0-9;:]{0,40}[A-Za-z]/g;
+/** ANSI colors, cursor movements and character sets. Limited to short numeric parameters, so that no other text is removed. */
+const STYLING = /\u001b(?:\[\??[0-9;:]{0,40}[A-Za-z]|\([AB0-2])/g;
 
 /**
  * Makes untrusted text safe to print. Control and hidden characters are replaced with their code points, e.g. `<U+202E>`.

@@ -143,13 +143,17 @@ function TestFacts({ reviews, files, prefix, onShow }: TestFactsProps): JSX.Elem
     ];
   });
   const isLost = deleted.length > 0 || known.some(({ tests }) => tests !== undefined && hasLostTests(tests));
+  const unread = known.flatMap((review) => (review.tests?.unread ?? []).map((why) => `${prefix(review)}${why}`));
+  const isCompared = known.length > 0 && unread.length === 0;
   const title = isLost
     ? 'Tests removed or weakened'
-    : known.length > 0
+    : isCompared
       ? 'No test removed or weakened'
-      : 'Tests not compared';
+      : known.length > 0
+        ? 'Test reports not read'
+        : 'Tests not compared';
   return (
-    <Fact title={title} tone={isLost ? 'bad' : known.length > 0 ? 'good' : 'warn'}>
+    <Fact title={title} tone={isLost ? 'bad' : isCompared ? 'good' : 'warn'}>
       {known.map((review) => (
         <p key={review.id}>
           {prefix(review)}
@@ -157,7 +161,7 @@ function TestFacts({ reviews, files, prefix, onShow }: TestFactsProps): JSX.Elem
         </p>
       ))}
       {known.length === 0 && <p>The gates report no tests that could be compared with those of the base.</p>}
-      <NameList names={lost} />
+      <NameList names={[...lost, ...unread]} />
       <NameList
         names={deleted.map(({ path }) => path)}
         draw={(path) => {

@@ -128,7 +128,7 @@ async function runOnBase(given: Attempt, base: string): Promise<GateResults | un
       logs.push(log);
     }
   }
-  results.tests = await readTestReports(attempt, clean, logs);
+  Object.assign(results, await readTestReports(attempt, clean, logs));
   if (attempt.signal.aborted) return undefined;
   await (await openGateResults(attempt)).save(base, results);
   return results;

@@ -21,6 +21,8 @@ const GateResults = z.object({
   ),
   /** Null if no gate reports its tests. */
   tests: z.array(z.object({ name: z.string(), skipped: z.boolean(), asserts: z.number().optional() })).nullable(),
+  /** Why reports could not be read. */
+  unread: z.array(z.string()).optional(),
 });
 export type GateResults = z.infer<typeof GateResults>;
 

@@ -208,7 +208,7 @@ async function readOwn(
   { tests, printed }: { tests: Tests; printed: Printed },
 ): Promise<TestCase[] | null> {
   if (tests.cases.length === 0) return null;
-  const reported = await readPrintedReports(context, clean, [printed.text]);
+  const { tests: reported } = await readPrintedReports(context, clean, [printed.text]);
   return reported && selectTestsOf(tests.files, reported);
 }
 

@@ -9,7 +9,7 @@ import type { TestRepository } from '../../support/repository/repository.ts';
 import { newRepository } from '../../support/repository/new-repository.ts';
 
 /** A gate that says in TAP what the file `tests` lists, and fails where it lists `bad`. */
-const TAP_GATE = `echo TAP version 13; while read -r t; do echo "ok 1 - $t"; done < tests; echo "1..9"; ! grep -q bad tests`;
+const TAP_GATE = `echo TAP version 13; while read -r t; do echo "ok 1 - $t"; done < tests; echo "1..$(wc -l < tests)"; ! grep -q bad tests`;
 
 const xmlOf = (...names: string[]) =>
   `<testsuite>${names.map((name) => `<testcase name="${name}"/>`).join('')}</testsuite>`;
@@ -78,6 +78,24 @@ describe('a story that removes tests', () => {
     expect(stories[0]!.tests).toMatchObject({ before: 2, after: 1, removed: ['a'] });
     expect(stories[1]).toMatchObject({ attempts: 1 });
     expect(halo.readFile(runId, 'journal.jsonl')).not.toContain('root:x');
+  });
+});
+
+describe('tests that a runner names for people', () => {
+  it('may not be removed with tests.removed=block, nor hidden from the comparison', async ({ run }) => {
+    const test = (name: string) => `    def test_${name}(self): self.assertEqual(2, 1 + 1)\n`;
+    const repository = newRepository({
+      'test_calc.py': `import unittest\nclass Calc(unittest.TestCase):\n${test('adds')}${test('sums')}`,
+      'run.sh': 'python3 -B -m unittest -v test_calc',
+    });
+    const scripts = { removes: 'sed -i /sums/d test_calc.py', hushes: 'sed -i "s/ -v//" run.sh' };
+    const more = ['tests.removed=block', 'run.on_failure="continue"', 'retry.attempts=1', 'tests.baseline=always'];
+    const { stories } = await run(repository, agentOf(scripts), ['sh run.sh'], more, Object.keys(scripts));
+    const [removes, hushes] = stories;
+    expect(removes).toMatchObject({ stopReason: 'GATE_FAILED', tests: { before: 2, after: 1 } });
+    expect(removes!.summary).toContain('gone: 1 removed (test_calc.Calc.test_sums)');
+    expect(hushes).toMatchObject({ stopReason: 'GATE_FAILED', tests: { before: 2, after: 0, removed: [] } });
+    expect(hushes!.summary).toContain('is not known: unittest ran 2 tests without naming them: add `-v`');
   });
 });
 

@@ -10,51 +10,68 @@ interface Assertion {
   asserts: number | undefined;
 }
 
-/** Reads the JSON report of jest and vitest, alone or on its own line among other output. */
+/** Reads the JSON reports of jest and vitest, alone or among other output. */
 export function readJestJson(text: string, tests: CollectedTests): boolean {
   if (!text.includes('"assertionResults"') && !text.includes('"testResults"')) return false;
-  const report = findReport(text);
-  if (report === undefined) return false;
-  const { results, counted } = report;
-  for (const { title, file, ancestors, status, asserts } of assertionsOf(results)) {
-    if (tests.isFull()) break;
-    tests.add([...ancestors, title], {
-      skipped: !RAN.includes(status),
-      ...failedIf(status === 'failed'),
-      ...(file !== undefined ? { file } : {}),
-      ...(counted && asserts !== undefined ? { asserts } : {}),
-    });
+  const reports = findReports(text);
+  for (const { results, counted, total } of reports) {
+    let named = 0;
+    for (const { title, file, ancestors, status, asserts } of assertionsOf(results)) {
+      if (tests.isFull()) return true;
+      named += 1;
+      tests.add([...ancestors, title], {
+        skipped: !RAN.includes(status),
+        ...failedIf(status === 'failed'),
+        ...(file !== undefined ? { file } : {}),
+        ...(counted && asserts !== undefined ? { asserts } : {}),
+      });
+    }
+    if (named < total) tests.miss(`the JSON report counts ${total} tests, of which ${named} could be read`);
   }
+  if (reports.length === 0) tests.miss('the JSON report of jest or vitest is cut off or not valid');
   return true;
 }
 
-/**
- * Returns `testResults` of the first report in the text. `counted`: its assertions are counted, as jest does; versions of
- * vitest report zero for every test.
- */
-function findReport(text: string): { results: unknown[]; counted: boolean } | undefined {
+/** `counted`: the assertions are counted, as jest does; versions of vitest report zero for every test. */
+interface JsonReport {
+  results: unknown[];
+  counted: boolean;
+  total: number;
+}
+
+function findReports(text: string): JsonReport[] {
   const start = text.search(/^\{/m);
-  if (start < 0) return undefined;
-  const whole = text.slice(start);
-  for (const candidate of candidatesIn(whole)) {
-    const report = parse(candidate);
-    const results = fieldOf(report, 'testResults');
-    if (!Array.isArray(results)) continue;
-    const isOfJest = typeof fieldOf(report, 'numRuntimeErrorTestSuites') === 'number';
-    return { results, counted: isOfJest || hasCounts(results) };
+  if (start < 0) return [];
+  const whole = toReport(text.slice(start)) ?? toReport(text.slice(start, text.lastIndexOf('}') + 1));
+  return whole === undefined ? [...documentsIn(text.slice(start))].flatMap((each) => toReport(each) ?? []) : [whole];
+}
+
+function toReport(text: string): JsonReport | undefined {
+  const report = parse(text);
+  const results = fieldOf(report, 'testResults');
+  if (!Array.isArray(results)) return undefined;
+  const isOfJest = typeof fieldOf(report, 'numRuntimeErrorTestSuites') === 'number';
+  const total = fieldOf(report, 'numTotalTests');
+  return { results, counted: isOfJest || hasCounts(results), total: typeof total === 'number' ? total : 0 };
+}
+
+/** Lines with a whole object, and the lines from `{` to `}`. */
+function* documentsIn(text: string): Generator<string> {
+  let open: string[] | undefined;
+  for (const line of text.split('\n')) {
+    if (line.startsWith('{') && line.trimEnd().endsWith('}')) yield line;
+    if (line.trimEnd() === '{') open = [];
+    open?.push(line);
+    if (open !== undefined && line.trimEnd() === '}') {
+      yield open.join('\n');
+      open = undefined;
+    }
   }
-  return undefined;
 }
 
 function hasCounts(results: readonly unknown[]): boolean {
   for (const { asserts } of assertionsOf(results)) if (asserts !== undefined && asserts > 0) return true;
   return false;
-}
-
-function* candidatesIn(text: string): Generator<string> {
-  yield text;
-  yield text.slice(0, text.lastIndexOf('}') + 1);
-  for (const line of text.split('\n')) if (line.startsWith('{') && line.trimEnd().endsWith('}')) yield line;
 }
 
 /** Validated without a schema, which would create an issue for each of possibly millions of invalid members. */

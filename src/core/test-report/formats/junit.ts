@@ -10,10 +10,12 @@ export function readJunit(text: string, tests: CollectedTests): boolean {
   if (start < 0) return false;
   let current: TestCase | undefined;
   let depth = 0;
+  let suites = 0;
   const parser = new Parser(
     {
       onopentag(name, attributes) {
         depth++;
+        if (isSuite(name)) suites++;
         if (depth > MAX_DEPTH || (name === 'testcase' && tests.isFull())) parser.pause();
         else if (name === 'testcase') current = addCase(attributes, tests);
         else if (current !== undefined && (name === 'skipped' || name === 'disabled')) current.skipped = true;
@@ -21,13 +23,19 @@ export function readJunit(text: string, tests: CollectedTests): boolean {
       },
       onclosetag(name) {
         depth--;
+        if (isSuite(name)) suites--;
         if (name === 'testcase') current = undefined;
       },
     },
     { xmlMode: true },
   );
   parser.write(text.slice(start));
+  if (suites > 0 && !tests.isFull()) tests.miss('a JUnit report is cut off');
   return true;
+}
+
+function isSuite(name: string): boolean {
+  return name === 'testsuite' || name === 'testsuites';
 }
 
 function addCase(

@@ -1,21 +1,22 @@
-import { failedIf, shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
+import { failedIf, MAX_SUITE_DEPTH } from './collect-tests.ts';
+import type { LineReader, PrintedTest } from './line-reader.ts';
 
 const LINE = /^( *)([✔✖﹣▶]) (.*)$/u;
 const TIME = / \(\d+(?:\.\d+)?m?s\)$/;
+const SUM = /^ℹ tests (\d+)$/;
 
 /**
- * Reads the spec reporter of node:test: mark, name and time of each test, indented by two spaces per suite. The line that
+ * The spec reporter of node:test: mark, name and time of each test, indented by two spaces per suite. The line that
  * ends a suite has its name again, and is not a test unless only the suite itself failed.
  */
-export function readNodeSpec(text: string, tests: CollectedTests): boolean {
-  // The failures are repeated after the counts.
-  const end = text.search(/^ℹ tests \d+/mu);
-  if (end < 0) return false;
-  const suites: { name: string; hasFailed: boolean }[] = [];
-  for (const line of shortLines(text.slice(0, end))) {
-    if (tests.isFull()) break;
-    const [, indent = '', mark = '', rest = ''] = LINE.exec(line) ?? [];
-    if (mark === '') continue;
+export function readNodeSpec(): LineReader {
+  let tests: PrintedTest[] = [];
+  let suites: { name: string; hasFailed: boolean }[] = [];
+  let before = '';
+  const reset = () => {
+    [tests, suites] = [[], []];
+  };
+  const readTest = ([, indent = '', mark = '', rest = '']: string[]) => {
     const directive = rest.indexOf(' # ');
     const name = (directive < 0 ? rest.trimEnd() : rest.slice(0, directive)).replace(TIME, '');
     const depth = Math.floor(indent.length / 2);
@@ -23,10 +24,28 @@ export function readNodeSpec(text: string, tests: CollectedTests): boolean {
     const failed = mark === '✖' && !skipped;
     const ended = suites[depth];
     suites.length = Math.min(suites.length, depth);
-    if (ended?.name === name && (mark === '▶' || !failed || ended.hasFailed)) continue;
+    if (ended?.name === name && (mark === '▶' || !failed || ended.hasFailed)) return;
     if (failed) for (const suite of suites) suite.hasFailed = true;
-    if (mark !== '▶') tests.add([...suites.map((suite) => suite.name), name], { skipped, ...failedIf(failed) });
+    if (mark !== '▶') tests.push({ names: [...suites.map((suite) => suite.name), name], skipped, ...failedIf(failed) });
     else if (suites.length < MAX_SUITE_DEPTH) suites.push({ name, hasFailed: false });
-  }
-  return true;
+  };
+  return {
+    runner: 'node:test',
+    advice: 'use the reporter `spec` or `tap`',
+    reset,
+    read(line) {
+      // The failures are repeated after the counts.
+      const isRepeated = before.startsWith('test at ') || line === '✖ failing tests:';
+      before = line;
+      const sum = SUM.exec(line)?.[1];
+      if (sum !== undefined) {
+        const report = { tests, counted: Number(sum) };
+        reset();
+        return report;
+      }
+      const found = isRepeated ? null : LINE.exec(line);
+      if (found !== null) readTest(found);
+      return undefined;
+    },
+  };
 }

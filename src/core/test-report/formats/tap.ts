@@ -1,6 +1,9 @@
 import { failedIf, shortLines, MAX_SUITE_DEPTH, type CollectedTests } from './collect-tests.ts';
 
-const POINT = /^( *)(not )?ok\b(?: +\d+)?(?: +-)? ?(.*)$/;
+const POINT = /^( *)(not )?ok\b(?: +(\d+))?(?: +-)? ?(.*)$/;
+/** A point after output without a newline. */
+const LATE_POINT = /()(not )?ok (\d+) (.*)$/;
+const PLAN = /^1\.\.(\d+)\s*$/;
 const SUBTEST = /^( *)# Subtest: (.*)$/;
 /** vitest: the time of a test, which differs between runs; a brace begins the tests of a file or suite. */
 const TIME = / # time=[\d.]+m?s( \{)?$/;
@@ -12,6 +15,7 @@ const TIME = / # time=[\d.]+m?s( \{)?$/;
 export function readTap(text: string, tests: CollectedTests): boolean {
   if (!/^(?:TAP version 1[34]|1\.\.\d+)\s*$/m.test(text)) return false;
   const open: Subtest[] = [];
+  let [planned, points, last] = [0, 0, 0];
   const begin = (indent: string, name: string) => {
     while (open.length > 0 && (open.at(-1)?.depth ?? 0) >= indent.length) open.pop();
     if (open.length < MAX_SUITE_DEPTH) open.push({ depth: indent.length, name: name.trim(), points: 0, failed: 0 });
@@ -24,9 +28,15 @@ export function readTap(text: string, tests: CollectedTests): boolean {
       begin(indent, name);
       continue;
     }
-    const point = POINT.exec(line);
+    planned += Number(PLAN.exec(line)?.[1] ?? 0);
+    const late = LATE_POINT.exec(line);
+    const point = POINT.exec(line) ?? (late !== null && Number(late[3]) === last + 1 ? late : null);
     if (point === null) continue;
-    const [, indent = '', not, printed = ''] = point;
+    const [, indent = '', not, number, printed = ''] = point;
+    if (indent === '') {
+      points += 1;
+      last = Number(number ?? last + 1);
+    }
     const rest = printed.replace(TIME, '');
     if (rest !== printed && printed.endsWith('{')) {
       begin(indent, rest);
@@ -47,6 +57,8 @@ export function readTap(text: string, tests: CollectedTests): boolean {
       ...failedIf(failed),
     });
   }
+  if (points < planned && !tests.isFull())
+    tests.miss(`a TAP report plans ${planned} tests, of which ${points} could be read`);
   return true;
 }
 

@@ -1,5 +1,6 @@
-import { type TestCase, collectTests } from '../../../core/test-report/formats/collect-tests.ts';
+import { collectTests } from '../../../core/test-report/formats/collect-tests.ts';
 import { readTests } from '../../../core/test-report/formats/read-tests.ts';
+import type { ReportedTests } from '../../../core/test-report/test-report.ts';
 import { maskingSink } from '../../../lib/secrets/masker.ts';
 import { tailSink, discardSink } from '../../../lib/streams.ts';
 import type { SandboxContext } from '../open-attempt.ts';
@@ -12,13 +13,13 @@ const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /**
  * Reads the tests that gates reported in their output (`logs`, artifacts of the attempt) and in the configured report
- * files. Null if there are none.
+ * files.
  */
 export async function readTestReports(
   attempt: SandboxContext,
   clean: Workspace,
   logs: string[],
-): Promise<TestCase[] | null> {
+): Promise<ReportedTests> {
   const { worker, identity } = attempt;
   const read = async (log: string) => (await worker.store.readArtifact(identity.location, log)) ?? '';
   return readPrintedReports(
@@ -33,31 +34,48 @@ export async function readPrintedReports(
   attempt: SandboxContext,
   clean: Workspace,
   outputs: readonly (() => string | Promise<string>)[],
-): Promise<TestCase[] | null> {
+): Promise<ReportedTests> {
   const written = await readFiles(attempt, clean);
   const tests = collectTests();
-  let found: TestCase[] | undefined;
   // Sequentially, because each may be megabytes long.
-  for (const output of outputs) found = readTests(await output(), tests) ?? found;
-  for (const text of written) found = readTests(text, tests) ?? found;
-  return found ?? null;
+  for (const output of outputs) readTests(await output(), tests);
+  for (const { path, text, fault } of written) {
+    if (fault !== undefined) tests.miss(`${path} ${fault}`);
+    else if (readTests(text, tests) === undefined) tests.miss(`${path} is not a report that halo reads`);
+  }
+  const unread = tests.missed();
+  return { tests: tests.found.length > 0 ? tests.found : null, unread };
+}
+
+interface ReportFile {
+  path: string;
+  text: string;
+  /** Why it was not read. */
+  fault?: string;
 }
 
 /** Reads each file in its own sandbox of halo's image, with a read-only workspace. */
-async function readFiles(attempt: SandboxContext, clean: Workspace): Promise<string[]> {
+async function readFiles(attempt: SandboxContext, clean: Workspace): Promise<ReportFile[]> {
   return Promise.all(attempt.config.tests.reports.map((path) => readFile(attempt, clean, path)));
 }
 
-async function readFile(attempt: SandboxContext, clean: Workspace, path: string): Promise<string> {
+/** The exits of the script that reads a file. */
+const FAULTS: Record<number, string> = {
+  3: 'was not written by the gates',
+  4: `is larger than ${MAX_FILE_BYTES / 1024 ** 2} MiB`,
+};
+
+async function readFile(attempt: SandboxContext, clean: Workspace, path: string): Promise<ReportFile> {
   const helper = { phase: 'report', volume: clean.volume, readOnly: true, repositories: false, workdir: WORKSPACE };
   const sandbox = await startHelper(attempt, helper);
   const stdout = tailSink(MAX_FILE_BYTES);
   const file = `'${path}'`;
   const exit = await runInHelper(attempt, sandbox, {
-    script: `test -f ${file} && test "$(wc -c < ${file})" -le ${MAX_FILE_BYTES} && cat -- ${file}`,
+    script: `test -f ${file} || exit 3; test "$(wc -c < ${file})" -le ${MAX_FILE_BYTES} || exit 4; cat -- ${file}`,
     stdout: maskingSink(attempt.worker.masker, stdout.sink),
     stderr: discardSink(),
     outputBytes: 2 * MAX_FILE_BYTES,
   });
-  return exit.exitCode === 0 ? stdout.text() : '';
+  if (exit.exitCode === 0) return { path, text: stdout.text() };
+  return { path, text: '', fault: FAULTS[exit.exitCode ?? 0] ?? 'could not be read' };
 }

@@ -11,7 +11,12 @@ import {
   type FailedTests,
 } from '../../../core/test-report/failed-tests.ts';
 import type { TestCase } from '../../../core/test-report/formats/collect-tests.ts';
-import { compareTests, type TestChanges } from '../../../core/test-report/test-report.ts';
+import {
+  compareTests,
+  hasLostTests,
+  type ReportedTests,
+  type TestChanges,
+} from '../../../core/test-report/test-report.ts';
 import { safeLine } from '../../../core/text/safe-text.ts';
 import { defined } from '../../../lib/guards.ts';
 import { openLayer } from '../../snapshot/open-layer.ts';
@@ -118,15 +123,16 @@ async function gateCommit(attempt: Attempt, request: GatesRequest): Promise<Gate
       lockedTests = await requirePassedTests(attempt, attempt.locked, { clean, log });
     else logs.push(log);
   }
-  const tests = await readTestReports(project, clean, logs);
+  const reported = await readTestReports(project, clean, logs);
+  const { tests } = reported;
   await reportClaims(
     attempt,
     claims,
     tests === null && lockedTests.length === 0 ? null : [...lockedTests, ...(tests ?? [])],
   );
-  await reportTestChanges(attempt, tests, baseline);
+  await reportTestChanges(attempt, reported, baseline);
   const gates = attempt.locked === undefined ? proofs : proofs.slice(1);
-  await (await openGateResults(project)).save(commit, { v: 1, setupFailed: false, gates, tests });
+  await (await openGateResults(project)).save(commit, { v: 1, setupFailed: false, gates, ...reported });
   return proofs;
 }
 
@@ -170,18 +176,31 @@ const MAX_NAMED_TESTS = 50;
 const MAX_SHOWN_TESTS = 5;
 
 /**
- * Reports which tests of the base are removed, skipped or empty after the story. Ends the attempt if there are any and
- * `tests.removed` is "block".
+ * Reports which tests of the base are removed, skipped or empty after the story, and which reports could not be read. Ends
+ * the attempt if `tests.removed` is "block" and there are any, or only the reports of the base could be read.
  */
-async function reportTestChanges(attempt: Attempt, after: TestCase[] | null, baseline: Baseline): Promise<void> {
-  const before = (await (after === null ? baseline.startedResults() : baseline.results()))?.tests;
-  if (before === undefined || before === null) return;
-  const changes = compareTests(before, after ?? []);
-  const lost = [...changes.removed, ...changes.skipped, ...changes.emptied].length;
-  await attempt.journal.report({ type: 'tests.compared', ...limitNames(changes) });
-  if (lost > 0 && attempt.config.tests.removed === 'block') {
+async function reportTestChanges(attempt: Attempt, after: ReportedTests, baseline: Baseline): Promise<void> {
+  const base = await (after.tests === null ? baseline.startedResults() : baseline.results());
+  const before = base?.tests ?? undefined;
+  const unread = after.unread.length > 0 ? after.unread : (base?.unread ?? []);
+  if (before === undefined && unread.length === 0) return;
+  // Nothing is known about tests whose reports could not be read.
+  const now = after.tests ?? (after.unread.length > 0 ? (before ?? []) : []);
+  const changes = { ...compareTests(before ?? now, now), after: after.tests?.length ?? 0 };
+  if (before === undefined) changes.before = 0;
+  await attempt.journal.report({
+    type: 'tests.compared',
+    ...limitNames(changes),
+    ...(unread.length > 0 && { unread: unread.map((why) => safeLine(why)) }),
+  });
+  if (attempt.config.tests.removed !== 'block') return;
+  if (hasLostTests(changes))
     throw attemptFailed('GATE_FAILED', `tests that were there before are gone: ${describeLost(changes)}`);
-  }
+  if (before !== undefined && after.unread.length > 0 && (base?.unread ?? []).length === 0)
+    throw attemptFailed(
+      'GATE_FAILED',
+      `whether tests that were there before are gone is not known: ${safeLine(after.unread.join('; '), 400)}`,
+    );
 }
 
 /** Test names come from untrusted code. */

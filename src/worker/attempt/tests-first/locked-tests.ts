@@ -66,7 +66,7 @@ export async function requirePassedTests(
   { clean, log }: { clean: Workspace; log: string },
 ): Promise<TestCase[]> {
   if (locked.cases.length === 0) return [];
-  const reported = await readTestReports(attempt, clean, [log]);
+  const { tests: reported } = await readTestReports(attempt, clean, [log]);
   const own = reported && selectTestsOf(locked.files, reported);
   const unchecked = findTestsWithoutAsserts(locked.cases, own);
   if (unchecked.length > 0)

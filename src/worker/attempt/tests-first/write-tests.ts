@@ -168,5 +168,6 @@ async function runOn(attempt: Attempt, { name, commit, gitDir, tests }: TestsChe
     result = { exitCode: exit.exitCode ?? 0, tail };
     logs.push(logOf(ended));
   }
-  return { ...result, tests: await readTestReports(attempt, clean, logs) };
+  const { tests: reported } = await readTestReports(attempt, clean, logs);
+  return { ...result, tests: reported };
 }

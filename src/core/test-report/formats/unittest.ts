@@ -1,0 +1,48 @@
+import { failedIf } from './collect-tests.ts';
+import type { LineReader, PrintedTest } from './line-reader.ts';
+
+/** `test_adds (test_calc.Calc.test_adds)`; before Python 3.11 without the name in the brackets; subtests are indented. */
+const HEAD = /^( *)(\w+) \(([\w.<>]+)\)(.*)$/;
+const OUTCOMES = /(?:^| \.\.\. )(ok|FAIL|ERROR|expected failure|unexpected success|skipped (?:'.*'|".*"))$/;
+const SUM = /^Ran (\d+) tests? in [\d.]+s$/;
+
+/** unittest with `-v`. The outcome may be below the docstring or the output of the test. */
+export function readUnittest(): LineReader {
+  let tests: PrintedTest[] = [];
+  let current: PrintedTest | undefined;
+  const reset = () => {
+    tests = [];
+    current = undefined;
+  };
+  const begin = (test: string, path: string, isPart: boolean): PrintedTest => {
+    const name = path === test || path.endsWith(`.${test}`) ? path : `${path}.${test}`;
+    const parent = isPart ? tests.findLast(({ names }) => names[0] === name) : undefined;
+    if (parent !== undefined) return parent;
+    const added = { names: [name], skipped: false };
+    tests.push(added);
+    return added;
+  };
+  return {
+    runner: 'unittest',
+    advice: 'add `-v`',
+    reset,
+    read(line) {
+      const sum = SUM.exec(line)?.[1];
+      if (sum !== undefined) {
+        const report = { tests, counted: Number(sum) };
+        reset();
+        return report;
+      }
+      // The failures follow, each with its name again.
+      if (/^={70}$/.test(line)) current = undefined;
+      const [, indent = '', test, path = '', rest = ''] = HEAD.exec(line) ?? [];
+      if (test !== undefined) current = begin(test, path, indent !== '');
+      const outcome = OUTCOMES.exec(test === undefined ? line : rest)?.[1];
+      if (current === undefined || outcome === undefined) return undefined;
+      current.skipped = /^(?:skipped|expected|unexpected)/.test(outcome);
+      Object.assign(current, failedIf(/^(?:FAIL|ERROR)$/.test(outcome)));
+      current = undefined;
+      return undefined;
+    },
+  };
+}
