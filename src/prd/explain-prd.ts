@@ -3,6 +3,7 @@ import { leafTexts } from '../core/prd/story-details.ts';
 import { listSome } from '../lib/text.ts';
 import type { DialectId } from './dialect-registry.ts';
 import type { ContextEntry, DraftStory } from './dialect.ts';
+import { nameOf } from './json/find-list.ts';
 import type { JsonValue } from './json/json-positions.ts';
 import { lineFinder, PositionedValue } from './json/json-positions.ts';
 import { canonicalKey } from './json/object-reader.ts';
@@ -61,7 +62,7 @@ function explainTree({ document, draft }: ReadPrd, root: JsonValue): Map<number,
     else if (story !== undefined) {
       for (const [key, member] of value.members)
         visit(member, { story: story.id, ...meaningOf(meaningOfKey(key, member, story)) });
-    } else if (outer.has(value)) {
+    } else if (outer.has(value) || isGroup(value, draft)) {
       for (const item of value.items) visit(item, UNREAD);
       for (const [key, member] of value.members) visit(member, meaningOf(outerKey(key, member, draft)));
     } else if (value.kind === 'array' || value.kind === 'object') {
@@ -76,6 +77,12 @@ function explainTree({ document, draft }: ReadPrd, root: JsonValue): Map<number,
 }
 
 const MAX_MEANINGS = 50;
+
+/** True for an object beside the stories that is a group of them, such as an epic of beads. */
+function isGroup(value: JsonValue, { about }: ReadPrd['draft']): boolean {
+  const name = value.kind === 'object' ? nameOf(value) : undefined;
+  return name !== undefined && about.some(({ label }) => label === name);
+}
 
 function meaningOf(became: string | undefined): Meaning {
   return became === undefined ? UNREAD : { became };
@@ -94,10 +101,11 @@ function parentOf(value: JsonValue): JsonValue | undefined {
 /** One meaning for a line with several values. */
 function joinMeanings(meanings: readonly Meaning[]): Meaning {
   const stories = [...new Set(meanings.flatMap(({ story }) => story ?? []))];
-  const names = [...new Set(meanings.map(({ became }) => became))];
+  const read = meanings.filter(({ unread }) => unread !== true);
+  const names = [...new Set((read.length > 0 ? read : meanings).map(({ became }) => became))];
   if (stories.length > 1) return { became: `stories ${listSome(stories, 5)}` };
   const story = stories[0] === undefined ? {} : { story: stories[0] };
-  return { ...story, ...(meanings.every(({ unread }) => unread) ? UNREAD : {}), became: names.join(', ') };
+  return { ...story, ...(read.length === 0 ? UNREAD : {}), became: names.join(', ') };
 }
 
 function itemOf(meaning: Meaning): Meaning {
@@ -176,7 +184,9 @@ function explainMarkdown(read: ReadPrd, document: MarkdownDocument): Map<number,
       continue;
     }
     const ofOwner = owner === undefined ? undefined : ofStory(line, owner, texts.get(owner));
-    const meaning = ofOwner ?? ofFile(line) ?? ofOthers(line, inOrder, texts);
+    // A fence, or an empty line of code.
+    const ofBlock = line.kind === 'code' && bare(line.text) === '' ? found.get(line.number - 1) : undefined;
+    const meaning = ofOwner ?? ofFile(line) ?? ofBlock ?? ofOthers(line, inOrder, texts);
     found.set(line.number, meaning ?? whyNot(line, read.warnings));
   }
   return found;

@@ -217,6 +217,41 @@ const JSON_SHAPES: [string, unknown, Expected][] = [
   ],
 ];
 
+JSON_SHAPES.push(
+  [
+    'a map of groups, whose tasks are lists',
+    {
+      taskGroups: {
+        base: { groupName: 'Ground work', tasks: [{ id: 'T-1', name: 'Wire', status: 'completed' }] },
+        more: { tasks: [{ id: 'T-2', name: 'Paint', status: 'pending', dependencies: ['T-1'] }] },
+      },
+    },
+    { ids: ['T-1', 'T-2'], status: ['done', 'pending'], needs: { 'T-2': ['T-1'] } },
+  ],
+  [
+    'dependencies as objects, and criteria under other names',
+    {
+      tasks: [
+        { id: 'a1', name: 'Schema', status: 'completed', verificationCriteria: 'It compiles' },
+        { id: 'b2', name: 'Store', status: 'pending', dependencies: [{ taskId: 'a1' }], successCriteria: ['It saves'] },
+        { id: 'c3', name: 'View', doneWhen: 'It shows\nIt scrolls' },
+      ],
+    },
+    { status: ['done', 'pending', 'pending'], needs: { b2: ['a1'] }, criteria: [1, 1, 2] },
+  ],
+  [
+    'the date of a flag',
+    {
+      tasks: [
+        { id: 'a', title: 'Base', status: 'completed', completed: '2025-09-21T14:18:41Z' },
+        { id: 'b', title: 'Store', completed: '2025-09-22' },
+        { id: 'c', title: 'View', completed: null, status: 'paused' },
+      ],
+    },
+    { status: ['done', 'done', 'blocked'] },
+  ],
+);
+
 describe('JSON: no text of the file is lost', () => {
   test.each(JSON_SHAPES)('%s', (_what, json, expected) => {
     const text = JSON.stringify(json, null, 2);
@@ -286,6 +321,11 @@ const LABELS = [
   'Blocked',
   'Deps',
   'Notes',
+  'Task',
+  '完了条件',
+  "Critères d'acceptation",
+  'Criterios de aceptación',
+  'Akzeptanzkriterien',
 ];
 const STATES = ['Done', 'DONE', 'Todo', 'Open', 'High', 'done', 'none'];
 
@@ -762,6 +802,109 @@ Expected: FAIL
   ],
 ];
 
+MARKDOWN_SHAPES.push(
+  [
+    'bold checkboxes',
+    '# Plan\n\n1. **[x] Wire** (`wire.ts`): sockets\n2. **[ ]** Paint\n3. __[ ] Polish__\n4. [ ] Ship\n',
+    { status: ['done', 'pending', 'pending', 'pending'] },
+  ],
+  [
+    'bullets below numbered criteria',
+    `# Story 7.3: Settings
+Status: done
+## Acceptance Criteria
+1. **AC1: Defaults**
+   - **Given** a file
+   - **Then** it loads
+2. Overrides win
+   - even empty ones
+`,
+    { status: ['done'], criteria: [2] },
+  ],
+  [
+    'ranges of dependencies, and prose after them',
+    `# Tasks
+- [x] T001 wire
+- [x] T002 paint
+- [x] T003 polish
+- [ ] T004 glue (depends on T001–T003 all landing — verify before)
+- [ ] T005 ship (depends on T002-T004)
+- [ ] T006 sell (depends on T001, T002; T006 and T004 touch the same drawer)
+- [ ] T007 rest
+  - Depends on: T002 to T003
+- [ ] T008 sleep (depends on T006 – 7)
+`,
+    {
+      needs: {
+        T004: ['T001', 'T002', 'T003'],
+        T005: ['T002', 'T003', 'T004'],
+        T006: ['T001', 'T002'],
+        T007: ['T002', 'T003'],
+        T008: ['T006', 'T007'],
+      },
+    },
+  ],
+  [
+    'ids that look like a range',
+    '- [ ] A-1-2 wire\n- [ ] A-1 paint\n- [ ] A-2 glue (depends on A-1-2)\n- [ ] A-3 ship (depends on 1.1-1.2)\n'.replace(
+      '1.1-1.2',
+      'A-1',
+    ),
+    { needs: { 'A-2': ['A-1-2'], 'A-3': ['A-1'] } },
+  ],
+  [
+    'a plan of tasks without checkboxes',
+    '# Plan\n\nGoal words.\n\n### Task 1: Wire\n\n**Files:**\n- Create: `a.ts`\n\n**Step 1: Write the test**\n\n### Task 2: Paint\n\nBlue.\n',
+    { ids: ['task-1', 'task-2'], status: ['pending', 'pending'], criteria: [0, 0] },
+  ],
+  [
+    'phases that are listed as checkboxes as well',
+    `# Roadmap
+## Phases
+- [x] **Phase 1: Ground** - the basics ✅
+- [ ] **Phase 2: Walls** - bricks
+- [ ] Phase 3: Roof
+## Details
+### Phase 1: Ground
+- [x] 01-01: dig
+### Phase 2: Walls
+- [ ] 02-01: lay
+- [ ] 02-02: plaster
+`,
+    { ids: ['phase-3-roof', '01-01', '02-01', '02-02'], status: ['pending', 'done', 'pending', 'pending'] },
+  ],
+  [
+    'criteria in Japanese',
+    '# 計画\n## Phase 1: 基盤\n### 作業\n- 設定\n### 完了条件\n- [ ] 動く\n- [ ] 速い\n## Phase 2: 画面\n### 完了条件\n- [x] 見える\n',
+    { ids: ['phase-1-基盤', 'phase-2-画面'], status: ['pending', 'done'], criteria: [2, 1] },
+  ],
+  [
+    'criteria in other languages',
+    `# Plan
+### US-1: Panier
+**Critères d'acceptation :**
+- [ ] additionne
+### US-2: Pago
+**Criterios de aceptación:**
+- [ ] cobra
+### US-3: Liste
+#### Akzeptanzkriterien
+- [ ] druckt
+`,
+    { ids: ['US-1', 'US-2', 'US-3'], criteria: [1, 1, 1] },
+  ],
+  [
+    'a heading that says that all below it is done',
+    '# Todo\n## Current Status: ✅ COMPLETED\n### Wires\n- [x] solder\n### Paint\n- [x] prime\n- [x] coat\n',
+    { status: ['done', 'done', 'done'] },
+  ],
+  [
+    'bullets with issues beside checkboxes without',
+    '# Plan\n\n- [#42] Greet\n- [#43] Part [DONE]\n- [ ] Document\n\n## References\n\n- [#7] an older talk\n',
+    { ids: ['#42', '#43', 'document'], status: ['pending', 'done', 'pending'] },
+  ],
+);
+
 describe('Markdown: no text of the file is lost', () => {
   test.each(MARKDOWN_SHAPES)('%s', (what, text, expected) => {
     const prd = read(text, expected);
@@ -808,6 +951,50 @@ describe('Markdown: no text of the file is lost', () => {
     expect(read(text, {}).warnings).toContain(warning);
   });
 });
+
+test.each<[what: string, text: string, note: string]>([
+  [
+    'a bullet with an issue in another section',
+    '- [ ] Document\n\n## References\n\n- [#7] an older talk\n',
+    'bullets with an issue, but without a checkbox, are text: line 5',
+  ],
+  [
+    'a checkbox that names a heading',
+    '- [ ] **Phase 1** - basics\n\n## Phase 1\n\n- [x] dig\n',
+    'checkboxes with the text of a heading that has checkboxes are groups, not stories: line 1',
+  ],
+  [
+    'success criteria as stories',
+    '# Plan\n\n## Success Criteria\n\n- [ ] fast\n',
+    'checkboxes below "Success Criteria" and the like are read as stories, not as criteria of other stories: line 5',
+  ],
+  [
+    'success criteria in a tag',
+    '<success_criteria>\n\n- [ ] fast\n\n</success_criteria>\n',
+    'checkboxes below "Success Criteria" and the like are read as stories, not as criteria of other stories: line 3',
+  ],
+  [
+    'tasks without checkboxes',
+    '## Task 1: a\n\nb\n\n## Task 2: c\n',
+    'the headings are read as stories; the file has neither checkboxes nor "Acceptance Criteria"',
+  ],
+  [
+    'a task below a heading that is not a status',
+    '# Tasks\n\n## Pending\n\n- [TASK1] a\n\n## Ideas\n\n- [TASK2] b\n',
+    'tasks below headings that are not a status are text: line 9',
+  ],
+  ['an empty list of criteria', '{"tasks": [{"id": "a", "title": "b", "steps": []}]}', 'a: no acceptance criteria'],
+  ['a group without stories', '{"epics": [{"id": "e1", "tasks": []}]}', 'e1 contains no stories'],
+])('a note names %s', (_what, text, note) => {
+  expect(parsePrd(toBytes(text), 'prd').warnings).toContain(note);
+});
+
+test.each(['### Task 1: alone\n\nText.\n', '### Feature 1: a\n\nText.\n\n### Feature 2: b\n'])(
+  'a document without checkboxes is refused: %j',
+  (text) => {
+    expect(() => parsePrd(toBytes(text), 'prd')).toThrow('no known PRD dialect');
+  },
+);
 
 test('text longer than a prompt is truncated, and a warning names the story', () => {
   const long = 'word '.repeat(20_000);

@@ -75,11 +75,26 @@ export const FIELDS = table<Field>()({
   acceptance: {
     keys: [
       ...['acceptanceCriteria', 'acceptance_criteria', 'acceptance', 'criteria', 'steps', 'verification', 'testSteps'],
-      ...['definition_of_done', 'subtasks', 'testStrategy', 'tests'],
+      ...['verificationCriteria', 'successCriteria', 'doneWhen', 'definition_of_done', 'subtasks', 'testStrategy'],
+      ...['tests'],
     ],
     labels: [
       ...['acceptance criteria', 'acceptance test', 'acceptance tests', 'acceptance', 'criteria'],
       ...['definition of done', 'done when'],
+      ...['critères d acceptation', 'criterios de aceptación', 'critérios de aceitação', 'criteri di accettazione'],
+      ...['akzeptanzkriterien', 'abnahmekriterien', 'acceptatiecriteria', 'критерии приёмки', 'критерии приемки'],
+      ...[
+        '完了条件',
+        '受け入れ条件',
+        '受け入れ基準',
+        '受入条件',
+        '验收标准',
+        '验收条件',
+        '完成标准',
+        '驗收標準',
+        '인수 조건',
+        '완료 조건',
+      ],
     ],
     limit: 40_000,
     schema: 'criteria',

@@ -2,7 +2,7 @@ import type { StoryStatus } from '../../core/prd/prd.ts';
 import { oneLine } from '../../lib/text.ts';
 import { writesNothing, type DraftStory, type MarkdownDialect } from '../dialect.ts';
 import { addWarning } from '../json/object-reader.ts';
-import { placeOf, type MarkdownDocument } from '../markdown/blocks.ts';
+import { placeOf, remarkOn, type MarkdownDocument } from '../markdown/blocks.ts';
 import type { Line } from '../markdown/outline.ts';
 import { readSurroundings, textOfLines } from '../markdown/read-surroundings.ts';
 import { statusOfWord } from '../story/read-status.ts';
@@ -18,6 +18,10 @@ export const taskIndex: MarkdownDialect = {
     for (const remark of [...document.ignored, ...document.comments]) addWarning({ diagnostics }, undefined, remark);
     const tasks = findTasks(document);
     addWarning({ diagnostics }, undefined, `halo does not mark this file: ${WHY}`);
+    const found = new Set(tasks.map(({ line }) => line));
+    const others = document.lines.filter((line) => isTask(line) && !found.has(line));
+    if (others.length > 0)
+      addWarning({ diagnostics }, undefined, remarkOn(others, 'tasks below headings that are not a status are text'));
     const used = new Set(tasks.flatMap(({ line, below }) => [line, ...below]));
     const surroundings = readSurroundings(document, { sections: [], used, diagnostics });
     return { ...surroundings, stories: renameDoneDuplicates(tasks.map(toStory), diagnostics) };
@@ -45,12 +49,16 @@ function findTasks({ outline }: MarkdownDocument): Task[] {
     if (status === undefined) return [];
     const tasks: Task[] = [];
     for (const line of lines) {
-      const [, id = '', , title = ''] = (line.kind === 'item' && line.indent < 4 && TASK.exec(line.text)) || [];
+      const [, id = '', , title = ''] = (isTask(line) && TASK.exec(line.text)) || [];
       if (id !== '') tasks.push({ id, title: oneLine(title), status, line, below: [] });
       else tasks.at(-1)?.below.push(line);
     }
     return tasks;
   });
+}
+
+function isTask({ kind, indent, text }: Line): boolean {
+  return kind === 'item' && indent < 4 && TASK.test(text);
 }
 
 function toStory({ id, title, status, line, below }: Task): DraftStory {

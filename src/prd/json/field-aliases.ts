@@ -18,7 +18,17 @@ export const LIST_KEYS = [
   'todos',
 ];
 /** Keys of lists of groups, each with a list of stories. */
-export const GROUP_KEYS = ['phases', 'epics', 'sprints', 'milestones', 'waves', 'gates'];
+export const GROUP_KEYS = [
+  'phases',
+  'epics',
+  'sprints',
+  'milestones',
+  'waves',
+  'gates',
+  'stages',
+  'groups',
+  'taskGroups',
+];
 /** Keys of lists that make a story a group of stories. */
 export const INNER_KEYS = ['tasks', 'stories', 'user_stories'];
 /** Keys of maps of ids to words, which have no list. */

@@ -26,7 +26,7 @@ import {
   type FoundList,
   type StoryMember,
 } from './find-list.ts';
-import type { JsonValue } from './json-positions.ts';
+import { idTextOf, type JsonValue } from './json-positions.ts';
 import {
   addProblem,
   addWarning,
@@ -77,8 +77,11 @@ function readStories(found: FoundList, diagnostics: Diagnostics, refine: RefineS
     addWarning(reader, undefined, `${list.where === '' ? 'the file' : list.where} has no stories`);
   }
   for (const group of empty) {
+    const id = findMember(group, 'id');
     const name = nameOf(group);
-    addWarning(reader, undefined, `${group.where}${name === undefined ? '' : ` (${name})`} contains no stories`);
+    const where = id === undefined ? group.where : idTextOf(id);
+    const more = name === undefined || name === where ? '' : ` (${name})`;
+    addWarning(reader, undefined, `${where}${more} contains no stories`);
   }
   for (const { where } of others) addWarning(reader, undefined, `${where} contains stories too, which are ignored`);
   return members.flatMap((member, index) => readStory({ member, position: index + 1, diagnostics, refine }));

@@ -220,8 +220,8 @@ function nest(lines: Line[]): void {
 }
 
 const BULLET = /^\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)/;
-/** A checkbox, with or without a space after it; `[x](…)`, `[x][…]` and `[x]: …` are links. */
-const BOX = /^\[([ xX~\-/>!])\](?![([:])/;
+/** A checkbox, bold or not, with or without a space after it; `[x](…)`, `[x][…]` and `[x]: …` are links. */
+const BOX = /^(\*\*|__)?\[([ xX~\-/>!])\](?![([:])/;
 
 /** Reads the next bullet of a line. A line can have several: the last one counts. */
 function setItem(line: Line | undefined): void {
@@ -230,12 +230,14 @@ function setItem(line: Line | undefined): void {
   const bullet = BULLET.exec(line.raw.slice(from));
   if (bullet === null) return;
   const at = from + bullet[0].length;
-  const box = BOX.exec(line.raw.slice(at, at + 4));
-  const content = box === null ? at : at + 3;
-  const text = line.raw.slice(content).trim();
+  const box = BOX.exec(line.raw.slice(at, at + 6));
+  const [, bold = '', mark = ' '] = box ?? [];
+  const content = box === null ? at : at + bold.length + 3;
+  const rest = line.raw.slice(content).trim();
+  const text = bold !== '' && rest.startsWith(bold) ? rest.slice(2).trim() : bold + rest;
   const isOptional = box !== null && /^\*\s/.test(text);
   Object.assign(line, { kind: 'item', content, text }, isOptional ? { text: text.slice(2).trim(), isOptional } : {});
-  line.box = box === null ? undefined : { mark: box[1] ?? ' ', offset: line.offset + at + 1 };
+  line.box = box === null ? undefined : { mark, offset: line.offset + at + bold.length + 1 };
 }
 
 /** An underlined heading has one line. Below several, or below a label such as `**Status:** open`, `---` is a rule. */

@@ -6,12 +6,14 @@ import { remarkOn, type MarkdownDocument } from './blocks.ts';
 
 /**
  * Reads bullets that name issues, like `- [#42] title`, as checkboxes; `[DONE]` or `[COMPLETE]` in the line ticks them.
- * Bullets without a checkbox count only if no checkbox of the file lacks an issue: otherwise they are references.
- * Returns the document without changes if it has neither.
+ * If a checkbox of the file names no issue, only bullets in a section with checkboxes count: others are references.
  */
 export function readIssueBullets(document: MarkdownDocument): MarkdownDocument {
-  if (!document.boxes.every(({ text }) => bracketOf(text) !== undefined)) return document;
-  const lines = document.lines.map(toIssueLine);
+  const isPlan = document.boxes.every(({ text }) => bracketOf(text) !== undefined);
+  const sections = new Set(document.boxes.map(({ section }) => section));
+  const beside = new Set([...sections].flatMap(({ lines }) => lines.filter(isIssueBullet)));
+  if (!isPlan && beside.size === 0) return document;
+  const lines = document.lines.map((line) => (isPlan || beside.has(line) ? toIssueLine(line) : line));
   const outline = buildOutline(lines);
   const boxes = findCheckboxes(outline);
   const isKnown = knownIds(boxes);
@@ -32,6 +34,11 @@ function findOtherBullets(boxes: Checkbox[]): Remark[] {
 /** True if a text begins with the id of an issue in brackets: `[#42]`, or `[shop-a1]` as in beads. */
 function namesIssue(text: string): boolean {
   return /^\[(?:#\d|[A-Za-z]\w*-\w*\d)[\w.]*\](?:\s|$)/.test(text);
+}
+
+/** True for a top-level bullet that names an issue and has no checkbox. */
+export function isIssueBullet({ kind, indent, box, impliedMark, text }: Line): boolean {
+  return kind === 'item' && indent === 0 && box === undefined && impliedMark === undefined && namesIssue(text);
 }
 
 function toIssueLine(line: Line): Line {

@@ -15,10 +15,11 @@ const FORMS = [
   String.raw`[A-Z][A-Za-z]{0,3}\d{1,9}(?:\.\d{1,9}){0,6}`,
   // 1.2, 10.1.3
   String.raw`\d{1,4}(?:\.\d{1,4}){1,6}`,
-  // 01-cart, only if it is set off: 2-way may be a word
+  // 01-02 and 01-cart, only if they are set off: 10-20 and 2-way may be words
+  String.raw`\d{1,3}-\d{1,3}`,
   String.raw`[A-Z]{0,3}\d{1,4}-[a-z][a-z0-9]{0,29}(?:-[a-z0-9]{1,30}){0,9}`,
 ];
-const SLUG = /-[a-z]/;
+const SLUG = /-[a-z]|^\d+-/;
 const ID = new RegExp(`^(${FORMS.join('|')})([:.)]?)(?=\\s|$)`);
 const BARE_NUMBER = /^(\d{1,9})[.:)](?=\s|$)/;
 const BRACKETED = /^\[(#\d{1,9}|[A-Za-z]\w{0,19}-\w{0,20}\d[\w.]{0,20})\](?=[\s:]|$)/;

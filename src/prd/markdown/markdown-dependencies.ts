@@ -18,9 +18,19 @@ const BRACKETED = new RegExp(`\\((${FIRM}|${LOOSE}):?\\s([^()]{0,2000})\\)`, 'i'
 
 /** Finds `(depends on: ST-001, ST-002)` in a text, or `Depends on: 1, 2` as the whole text. */
 function findReferences(text: string): DependencyReference[] {
-  const [, word, list] = WHOLE.exec(text) ?? BRACKETED.exec(text) ?? [];
-  return word === undefined || list === undefined ? [] : splitReferences(word, list);
+  const [, whole, all = ''] = WHOLE.exec(text) ?? [];
+  if (whole !== undefined) return splitReferences(whole, all);
+  const [, word, list = ''] = BRACKETED.exec(text) ?? [];
+  if (word === undefined) return [];
+  // After a semicolon or a dash, prose may follow: `(depends on T1, T2; T2 and T3 touch the same file)`.
+  const [first = '', ...others] = list.replace(RANGE_SIGN, '–').split(/;|\s[-–—]\s/);
+  const more = others.map((part) => splitReferences(word, part));
+  const isList = (references: DependencyReference[]) => references.every((each) => looksLikeId(each.text));
+  return [...splitReferences(word, first), ...more.filter(isList).flat()];
 }
+
+/** What is between the ends of `T1 – T9`, `T1 to T9` and `T1..T9`. */
+const RANGE_SIGN = /(?<=\d)\s{0,3}(?:[–—]|\.{2,3}|\b(?:to|through|thru)\b)\s{0,3}(?=\S{0,12}\d)/gi;
 
 /** Splits a list of dependencies, on one line or several; drops words for "none". */
 export function splitReferences(word: string, list: string): DependencyReference[] {
@@ -44,21 +54,75 @@ export function isReferenceList(text: string): boolean {
 
 type Named = Pick<DraftStory, 'id' | 'ownId'>;
 
-/** Returns a function that maps a reference to a story id: an id of the file, or a position from 1 if no story has an id. */
-export function resolver(stories: Named[]): (reference: string) => string | undefined {
+type Resolve = (reference: string) => readonly string[];
+
+/**
+ * Returns a function that maps a reference to story ids: to an id of the file, to the ids of a range (`T1–T9`), or to a
+ * position from 1 if no story has an id.
+ */
+export function resolver(stories: Named[]): Resolve {
+  const numbered = numberIds(stories);
   const ids = new Set(stories.map(({ id }) => id));
   const hasIds = stories.some(({ ownId }) => ownId !== undefined);
   return (reference) => {
     const spellings = [reference, findLeadingId(reference)?.id, slugOf(reference)];
     const known = spellings.find((spelling) => spelling !== undefined && ids.has(spelling));
     const position = /^#?(\d{1,6})$/.exec(reference)?.[1];
-    if (known !== undefined || hasIds || position === undefined) return known;
-    return stories[Number(position) - 1]?.id;
+    if (known !== undefined && !RANGE.test(reference)) return [known];
+    const range = idsOfRange(reference, numbered);
+    if (range.length > 0) return range;
+    if (known !== undefined) return [known];
+    const story = hasIds || position === undefined ? undefined : stories[Number(position) - 1];
+    return story === undefined ? [] : [story.id];
   };
 }
 
+const RANGE = /^(\S{0,40}?\d)\s?(?:[–—]|\.{2,3}|(?:to|through|thru)\b)\s?(\S{0,40}\d)/i;
+const MAX_RANGE = 200;
+
+/** The ids that end with a number, by what is before it. */
+type NumberedIds = ReadonlyMap<string, ReadonlyMap<number, string>>;
+
+function numberIds(stories: Named[]): NumberedIds {
+  const numbered = new Map<string, Map<number, string>>();
+  for (const { id, ownId } of stories) {
+    const { stem, number } = splitNumber(id);
+    if (ownId === undefined || number === undefined) continue;
+    const those = numbered.get(stem) ?? new Map<number, string>();
+    numbered.set(stem, those.set(number, id));
+  }
+  return numbered;
+}
+
+/** `T036` is `T` and 36. */
+function splitNumber(id: string): { stem: string; number: number | undefined } {
+  const [digits] = /\d{1,9}$/.exec(id) ?? [];
+  if (digits === undefined) return { stem: id, number: undefined };
+  return { stem: id.slice(0, -digits.length), number: Number(digits) };
+}
+
+/** The ids from `T036` to `T040` for `T036–T040`, `T036-T040` or `T036–40`; none if an end is not in the file. */
+function idsOfRange(reference: string, numbered: NumberedIds): string[] {
+  const hyphens = [...reference.matchAll(/-/g)].slice(0, 9).map(({ index }) => index);
+  const [, ...dashed] = RANGE.exec(reference) ?? [];
+  for (const [from = '', to = ''] of [
+    dashed,
+    ...hyphens.map((at) => [reference.slice(0, at), reference.slice(at + 1)]),
+  ]) {
+    const first = splitNumber(from);
+    const last = splitNumber(to);
+    const those = numbered.get(first.stem);
+    if (those === undefined || first.number === undefined || last.number === undefined) continue;
+    if (last.stem !== first.stem && last.stem !== '') continue;
+    if (!those.has(first.number) || !those.has(last.number) || last.number - first.number >= MAX_RANGE) continue;
+    const ids = [...those].filter(([number]) => number >= (first.number ?? 0) && number <= (last.number ?? 0));
+    return ids.map(([, id]) => id);
+  }
+  return [];
+}
+
 interface Linking {
-  resolve: (reference: string) => string | undefined;
+  resolve: Resolve;
   diagnostics: Diagnostics;
 }
 
@@ -75,10 +139,11 @@ export function linkReferences(
 ): DraftStory {
   const needed = new Map<string, DraftStory['dependsOn'][number]>();
   for (const { text, loose } of references) {
-    const id = resolve(text) ?? (looksLikeId(text) ? text : undefined);
-    if (id === undefined)
+    const known = resolve(text);
+    const ids = known.length > 0 || !looksLikeId(text) ? known : [text];
+    for (const id of ids) needed.set(id, { id, at: story.at, ...(loose ? { loose: true } : {}) });
+    if (ids.length === 0)
       addWarning({ diagnostics }, story.id, `"${oneLine(text)}" is not an id, so it is not a dependency`);
-    else needed.set(id, { id, at: story.at, ...(loose ? { loose: true } : {}) });
   }
   return { ...story, dependsOn: [...needed.values()] };
 }

@@ -8,9 +8,11 @@ import { parseStruckThrough, withoutStrike } from '../story/read-fields.ts';
 import { warnIfSkipped, isExample, priorityOf, type Headings } from './sections.ts';
 import type { Checkbox } from './checkboxes.ts';
 import { isReferenceList, linkStory, resolver } from './markdown-dependencies.ts';
+import { isIssueBullet } from './issue-bullets.ts';
+import { formOf } from './labels.ts';
 import { findLeadingId, slugOf, type LeadingId } from './leading-id.ts';
 import { isTracked, readHeading } from './story-headings.ts';
-import { ancestorsOf, groupOf, headingsOf, type Line } from './outline.ts';
+import { ancestorsOf, groupOf, headingsOf, splitSign, type Line, type OutlineSection } from './outline.ts';
 import { placeOf, remarkOn, remarkOnBoxes, type MarkdownDocument } from './blocks.ts';
 import { readSurroundings, warnOfProgress } from './read-surroundings.ts';
 import { defined } from '../../lib/guards.ts';
@@ -27,8 +29,11 @@ export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnost
   warnOfSectionCriteria(document, diagnostics);
   const boxes = nameBoxes(document.boxes);
   const isOfKiro = findKiro(document.lines);
-  const kept = leaveOutGroups(leaveOutExamples(boxes, diagnostics), diagnostics);
+  const listed = findListed(boxes, diagnostics);
+  const others = leaveOutExamples(boxes, diagnostics).filter((box) => !listed.has(box));
+  const kept = leaveOutGroups(others, diagnostics);
   warnOfGroups(kept, diagnostics);
+  warnOfChecks(kept, diagnostics);
   const drafts = makeIdsUnique(kept.map((box) => toDraft(box, isOfKiro, diagnostics)));
   const linking = { resolve: resolver(drafts), diagnostics };
   const linked = drafts.map((story, index) => {
@@ -42,7 +47,13 @@ export function readCheckboxes(document: MarkdownDocument, diagnostics: Diagnost
   const sections = kept.map(({ section }) => section);
   const used = new Set(document.boxes.flatMap(({ lines }) => lines));
   const { project, description, about } = readSurroundings(document, { sections, used, diagnostics });
-  return { project, description, stories, about: [...about, ...groups.map((group) => aboutGroup(group, members))] };
+  const listedGroups = [...listed].map(([box, section]): ContextEntry => {
+    const inside = kept.flatMap((each, place) => (ancestorsOf(each.section).includes(section) ? [place] : []));
+    const value = [box.text, ...box.paragraphs, ...box.below].join('\n');
+    return { label: oneLine(section.heading?.text ?? ''), value, stories: inside };
+  });
+  const groupEntries = [...listedGroups, ...groups.map((group) => aboutGroup(group, members))];
+  return { project, description, stories, about: [...about, ...groupEntries] };
 }
 
 /** Warns about checkboxes that are criteria of a whole section. */
@@ -92,13 +103,16 @@ function aboutGroup({ leading, text, paragraphs, below }: NamedBox, members: Map
   return { label: leading?.id ?? '', value: [leading?.rest ?? text, ...paragraphs, ...below].join('\n'), stories };
 }
 
-/** Warns about `- [] a` and `- [?] a`, which readers may take for stories. */
+/** Warns about `- [] a`, `- [?] a` and `- [#42] a`, which readers may take for stories. */
 function warnOfOddBoxes({ lines }: MarkdownDocument, diagnostics: Diagnostics): void {
   const odd = lines.filter(
     ({ kind, box, indent, text }) => kind === 'item' && box === undefined && indent === 0 && ODD_BOX.test(text),
   );
-  if (odd.length === 0) return;
-  addWarning({ diagnostics }, undefined, remarkOn(odd, 'malformed checkboxes are ignored; write [ ] or [x]'));
+  const issues = lines.filter(isIssueBullet);
+  if (odd.length > 0)
+    addWarning({ diagnostics }, undefined, remarkOn(odd, 'malformed checkboxes are ignored; write [ ] or [x]'));
+  if (issues.length > 0)
+    addWarning({ diagnostics }, undefined, remarkOn(issues, 'bullets with an issue, but without a checkbox, are text'));
 }
 
 const ODD_BOX = /^\[[^\p{L}\p{N}\]]?\](?!\()/u;
@@ -128,6 +142,48 @@ function leaveOutExamples(boxes: NamedBox[], diagnostics: Diagnostics): NamedBox
     addWarning({ diagnostics }, undefined, remarkOn(examples, 'checkboxes below an example heading are ignored'));
   return boxes.filter(isKept);
 }
+
+/** Finds checkboxes with the text of a heading that has checkboxes of its own: `- [ ] **Phase 1: Core**: the basics`. */
+function findListed(boxes: NamedBox[], diagnostics: Diagnostics): Map<NamedBox, OutlineSection> {
+  const sections = new Set(boxes.flatMap(({ section }) => ancestorsOf(section)));
+  const named = new Map<string, OutlineSection>();
+  for (const section of sections)
+    if (section.heading !== undefined && !section.isTitle) named.set(formOf(splitSign(section.heading).text), section);
+  const listed = new Map<NamedBox, OutlineSection>();
+  for (const box of boxes) {
+    const names = [/^\*\*([^*]{1,200})\*\*/.exec(box.text)?.[1] ?? '', box.text.slice(0, MAX_NAME)].map(formOf);
+    const of = names.map((name) => named.get(name)).find((each) => each !== undefined);
+    if (of !== undefined && !ancestorsOf(box.section).includes(of)) listed.set(box, of);
+  }
+  if (listed.size > 0) {
+    const lines = [...listed.keys()].map(({ line }) => line);
+    const text = 'checkboxes with the text of a heading that has checkboxes are groups, not stories';
+    addWarning({ diagnostics }, undefined, remarkOnBoxes(lines, text));
+  }
+  return listed;
+}
+
+/** A longer text is not a heading. */
+const MAX_NAME = 300;
+
+/** Warns about stories that are below "Success Criteria" or the like: they may only say when all is done. */
+function warnOfChecks(boxes: NamedBox[], diagnostics: Diagnostics): void {
+  const sections = new Set(boxes.map(({ section }) => section));
+  const ofChecks = new Set(
+    [...sections].filter(({ heading, lines }) => {
+      if (heading !== undefined && CHECKS.test(splitSign(heading).text)) return true;
+      const first = lines.findIndex(({ box }) => box !== undefined);
+      return lines.slice(0, first).some(({ kind, text }) => kind === 'text' && CHECKS_TAG.test(text));
+    }),
+  );
+  const checks = boxes.filter(({ section }) => ofChecks.has(section)).map(({ line }) => line);
+  if (checks.length === 0) return;
+  const text = 'checkboxes below "Success Criteria" and the like are read as stories, not as criteria of other stories';
+  addWarning({ diagnostics }, undefined, remarkOn(checks, text));
+}
+
+const CHECKS = /(?:success|completion|exit|verification) (?:criteria|checklist)\W{0,9}$/i;
+const CHECKS_TAG = /^<(?:success|acceptance)_criteria>$/;
 
 /** Removes groups: `1` with the same indent as `1.1` and `1.2` is their heading. */
 function leaveOutGroups(boxes: NamedBox[], diagnostics: Diagnostics): NamedBox[] {

@@ -159,12 +159,12 @@ function readPriority({ priority: text, extra }: StoryParts, id: string, diagnos
 /** Without criteria labels, the checkboxes could be stories, too, unless the headings have a status or dependencies. */
 function warnOfGuess(read: Part[], diagnostics: Diagnostics): void {
   if (read.some(({ lines }) => lines.some(hasCriteria)) || read.every(isTracked)) return;
-  if (read.every(({ parts }) => parts.boxes.length === 0)) return;
-  addWarning(
-    { diagnostics },
-    undefined,
-    'the headings are read as stories and the checkboxes below them as criteria; no line says "Acceptance Criteria"',
-  );
+  const isBare = read.every(({ parts }) => parts.boxes.length === 0);
+  if (isBare && read.some(isTracked)) return;
+  const text = isBare
+    ? 'the headings are read as stories; the file has neither checkboxes nor "Acceptance Criteria"'
+    : 'the headings are read as stories and the checkboxes below them as criteria; no line says "Acceptance Criteria"';
+  addWarning({ diagnostics }, undefined, text);
 }
 
 /** Warns about checkboxes that are neither stories nor criteria. */
@@ -338,11 +338,14 @@ function readCriteria(block: Block, parts: StoryParts): void {
     (least, { box, indent }) => (box === undefined ? least : Math.min(least, indent)),
     Infinity,
   );
+  const inside = new Set(lines);
   // Text below a checkbox ends its list: the bullets below that text explain the checkbox.
   let isExplained = false;
   for (const line of lines) {
     const { kind, text, box, indent } = line;
-    const isCriterion = kind === 'item' && (box === undefined ? !isExplained && indent <= level : indent === level);
+    const isBelow = line.parent !== undefined && inside.has(line.parent);
+    const isBullet = !isExplained && (level < Infinity ? indent <= level : !isBelow);
+    const isCriterion = kind === 'item' && (box === undefined ? isBullet : indent === level);
     if (isCriterion) parts.criteria.push(oneLine(text));
     else if (isPlain && (kind === 'item' || kind === 'text'))
       parts.criteria.push(oneLine(`${parts.criteria.pop() ?? ''} ${kind === 'item' ? '- ' : ''}${text}`));

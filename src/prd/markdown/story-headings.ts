@@ -166,7 +166,8 @@ function readId(plain: string): { id: string; title: string } | undefined {
 /**
  * Finds the headings that are stories in a file without "Acceptance Criteria": those of one kind, if the checkboxes below
  * have no ids. Headings with an id like `US-001` need a status, dependencies, or half of all checkboxes. Other headings
- * (`1.`, `Login`) need a status or dependencies wherever they have checkboxes, and must have all of them.
+ * (`1.`, `Login`) need a status or dependencies wherever they have checkboxes, and must have all of them. In a file without
+ * checkboxes, several headings `Task 1: text` are enough.
  */
 function findWithoutCriteria(
   candidates: StoryHeading[],
@@ -187,6 +188,8 @@ function findWithoutCriteria(
 }
 
 function areStories(kind: StoryHeading[], all: number): boolean {
+  // A plan without checkboxes.
+  if (all === 0 && kind.length > 1 && kind.every(({ id = '' }) => /^task-\d/.test(id))) return true;
   const boxes = kind.flatMap(({ lines }) => boxesOf(lines));
   if (boxes.length > 0 && boxes.filter(hasId).length * 2 >= boxes.length) return false;
   if (kind.every(({ id }) => id !== undefined && namesStory(id)))
@@ -195,8 +198,22 @@ function areStories(kind: StoryHeading[], all: number): boolean {
   return (
     owners.length > 0 &&
     boxes.length === all &&
-    owners.every((owner) => isTracked(owner) && !namesGroup(owner.heading.text))
+    owners.every((owner) => isTracked(owner) && !namesGroup(owner.heading.text) && !isDivided(owner))
   );
+}
+
+/** True if the checkboxes of a heading are below several headings of their own: it is a group. */
+function isDivided({ section, lines }: StoryHeading): boolean {
+  if (boxesOf(section.lines).length > 0) return false;
+  let heading: Line | undefined;
+  const inner = new Set(
+    lines.map((line) => {
+      if (line.kind === 'heading') heading = line;
+      return line.box === undefined ? undefined : heading;
+    }),
+  );
+  inner.delete(undefined);
+  return inner.size > 1;
 }
 
 function boxesOf(lines: Line[]): Line[] {

@@ -226,13 +226,20 @@ export function isNone(reference: string): boolean {
 
 const TEXT_KEYS = ['text', 'criterion', 'description', 'title'];
 
-/** Reads the acceptance criteria of a story under any known key. Missing criteria are a warning, a wrong type a problem. */
+/** Reads the acceptance criteria of a story under any known key. No criteria are a warning, a wrong type is a problem. */
 export function readAcceptance(reader: MemberReader, story: string): string[] {
+  const before = reader.diagnostics.problems.length;
+  const criteria = takeCriteria(reader, story);
+  if (criteria.length === 0 && reader.diagnostics.problems.length === before)
+    addWarning(reader, story, 'no acceptance criteria');
+  return criteria;
+}
+
+function takeCriteria(reader: MemberReader, story: string): string[] {
   const present = FIELDS.acceptance.keys.filter((name) => isUsable(name, findMember(reader.at, name)));
   const key = present.find((name) => !isEmpty(findMember(reader.at, name))) ?? present[0];
   const member = key === undefined ? undefined : findMember(reader.at, key);
   if (key === undefined || member === undefined) {
-    addWarning(reader, story, 'no acceptance criteria');
     // null is treated like a missing key.
     for (const name of FIELDS.acceptance.keys)
       if (findMember(reader.at, name)?.kind === 'null') markTaken(reader, name);

@@ -16,7 +16,7 @@ import {
 const WORDS: Record<Exclude<StoryStatus, 'pending'>, string[]> = {
   done: 'done complete completed passing passed closed finished merged implemented resolved shipped'.split(' '),
   in_progress: 'inprogress started doing wip review inreview readyforqa hooked'.split(' '),
-  blocked: 'blocked onhold waiting'.split(' '),
+  blocked: 'blocked onhold waiting paused suspended'.split(' '),
   skipped: 'deferred cancelled canceled superseded abandoned obsolete wontfix wontdo dropped postponed skipped'.split(
     ' ',
   ),
@@ -81,6 +81,8 @@ function readFlag(reader: MemberReader, story: string): boolean | undefined {
   const key = findFlagKey(reader.at);
   const flag = key === undefined ? undefined : findMember(reader.at, key);
   if (key === undefined || flag === undefined) return undefined;
+  // When it was done; the agent gets it.
+  if (isDate(flag)) return true;
   markTaken(reader, key);
   const contradicting = [...FIELDS.flag.keys, ...FIELDS.booleanFlag.keys].filter((name) => {
     const other = name === key ? undefined : findMember(reader.at, name);
@@ -96,6 +98,10 @@ function readFlag(reader: MemberReader, story: string): boolean | undefined {
   }
   addProblem(reader, flag, `must be true or false, not ${describeKind(flag)}`);
   return false;
+}
+
+function isDate({ kind, value }: JsonValue): boolean {
+  return kind === 'string' && /^\s*\d{4}-\d{2}-\d{2}(?!\d)/.test(value as string);
 }
 
 function readWord(reader: MemberReader, story: string): StoryStatus | undefined {

@@ -92,7 +92,7 @@ describe('issues of beads', () => {
   test.each<[issue: object, note: string]>([
     [issue('m', { issue_type: 'message' }), 'deleted entries and entries without work are left out: m'],
     [{ _type: 'memory', id: 'k', title: 'x', key: 'k' }, 'deleted entries and entries without work are left out: k'],
-    [issue('e', { issue_type: 'epic' }), '[1] (Title e) contains no stories'],
+    [issue('e', { issue_type: 'epic' }), 'e (Title e) contains no stories'],
     [issue('p', { status: 'pinned' }), 'p: the issue is pinned, so it is skipped'],
     [issue('w', needs(['gone', 'blocks'])), 'w: needs "gone", which is not a story; the agent gets it as text'],
     [issue('s', { status: 'simmering' }), 's: unknown status "simmering", treated as pending'],
