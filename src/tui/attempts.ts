@@ -1,3 +1,4 @@
+import { reasonWords } from '../core/failure/plain-reason.ts';
 import { attemptMs, AttemptReader, type RunningCommand } from '../core/journal/attempts.ts';
 import type { JournalEvent } from '../core/journal/events.ts';
 
@@ -31,6 +32,12 @@ export class AttemptTracker {
     const isFailed = event.type === 'story.disturbed' || (event.type === 'story.ended' && event.verdict === 'failed');
     if (!isFailed || attempt?.end === undefined) return;
     const { reason, summary, at } = attempt.end;
-    this.#failed.push({ story: event.story, attempt: event.attempt, reason, summary, ms: attemptMs(attempt, at) });
+    this.#failed.push({
+      story: event.story,
+      attempt: event.attempt,
+      reason: reasonWords(reason),
+      summary,
+      ms: attemptMs(attempt, at),
+    });
   }
 }

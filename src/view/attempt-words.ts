@@ -1,3 +1,4 @@
+import { reasonWords } from '../core/failure/plain-reason.ts';
 import type { AttemptEnd, AttemptRecord, AttemptReply } from '../core/journal/attempts.ts';
 import { PROGRESS } from '../core/run/progress.ts';
 import { safeLine } from '../core/text/safe-text.ts';
@@ -5,9 +6,9 @@ import type { Words } from './story-words.ts';
 
 /** A sign and words for the verdict on an attempt. */
 export function verdictWords(verdict: AttemptEnd['verdict'], reason: string): Words {
-  if (verdict === 'interrupted') return { mark: '-', tone: 'warn', text: reason };
+  if (verdict === 'interrupted') return { mark: '-', tone: 'warn', text: reasonWords(reason) };
   const { mark, tone, word } = PROGRESS[verdict];
-  return { mark, tone, text: verdict === 'failed' ? reason : word };
+  return { mark, tone, text: verdict === 'failed' ? `${word}: ${reasonWords(reason)}` : word };
 }
 
 /** A sign and words for how an attempt ended, and what a person did after it. */

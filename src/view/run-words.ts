@@ -1,23 +1,41 @@
 import type { WorkerView } from '../api/operations/schemas.ts';
 import type { ListedRun } from '../api/runs/limited-runs.ts';
+import { reasonWords } from '../core/failure/plain-reason.ts';
 import { failedNeeds, unmetNeeds } from '../core/run/run-dependencies.ts';
 import { stateWords } from '../core/listing/run-facts.ts';
-import { currentDecision, elapsedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
+import { currentDecision, decisiveStory, elapsedMs, isDone, isSelected, type RunState } from '../core/run/state.ts';
 import { formatElapsed } from '../core/text/format-elapsed.ts';
 import type { Tone } from '../core/transcript/transcript-line.ts';
-import { isWorking, type Words } from './story-words.ts';
+import { failureWords, isWorking, type Words } from './story-words.ts';
 
 export function timeText(run: RunState, now: string): string {
   const ms = elapsedMs(run, now);
   return ms === undefined ? '-' : formatElapsed(ms);
 }
 
-/** The state of a run in words, on every surface. The stop reason of an ended run keeps its name. */
-export function runWords(run: ListedRun): Words {
-  const words = stateWords(run);
+/**
+ * The state of a run in words, on every surface: of a failed one with its reason. The stop reason is in details and JSON. `short`: for places
+ * without room.
+ */
+export function runWords(run: ListedRun): Words & { short: string } {
+  const short = stateWords(run);
+  const words = short.map((word) => (word === 'failed' ? `failed: ${whyItFailed(run)}` : word));
   const [first = '', ...rest] = words;
   const text = run.dry ? `${first}: ${rest.join(', ')}` : words.join(', ');
-  return { mark: markOf(run), tone: toneOf(run), text: isHeld(run) ? `${text}: ${run.heldBy}` : text };
+  return {
+    mark: markOf(run),
+    tone: toneOf(run),
+    short: short[0] ?? '',
+    text: isHeld(run) ? `${text}: ${run.heldBy}` : text,
+  };
+}
+
+/** The reason of the story that explains the end, which says more than that all attempts are used up. */
+function whyItFailed(run: RunState): string {
+  const { stopReason = 'UNKNOWN_ERROR' } = run;
+  const story = decisiveStory(run);
+  const isWhole = stopReason === 'CIRCUIT_OPEN' || story?.stopReason === undefined || story.progress !== 'failed';
+  return isWhole ? reasonWords(stopReason) : failureWords(story);
 }
 
 /** Whether it waits only for a limit of the fleet. */
@@ -30,11 +48,13 @@ function toneOf(run: RunState): Tone {
   if (run.status !== 'ended') return run.paused !== undefined || failedNeeds(run).length > 0 ? 'warn' : 'plain';
   if (currentDecision(run)?.verdict === 'rejected') return 'bad';
   if (run.stopReason === 'SUCCESS') return 'good';
+  if (run.stopReason === 'USER_ABORT') return 'quiet';
   return run.stopReason === 'NEEDS_HUMAN' ? 'warn' : 'bad';
 }
 
 function markOf(run: RunState): string {
   if (run.status === 'ended') {
+    if (currentDecision(run)?.verdict === 'rejected') return '✗';
     if (run.stopReason === 'SUCCESS') return '✓';
     return run.stopReason === 'NEEDS_HUMAN' ? '?' : run.stopReason === 'USER_ABORT' ? '-' : '✗';
   }

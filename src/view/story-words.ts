@@ -1,4 +1,4 @@
-import { plainReason } from '../core/failure/plain-reason.ts';
+import { plainReason, reasonWords } from '../core/failure/plain-reason.ts';
 import { PROGRESS } from '../core/run/progress.ts';
 import { openFeedback } from '../core/run/reviewed-story.ts';
 import {
@@ -53,7 +53,7 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
       if (!isWorking(story, run)) return ['interrupted', ' until it is resumed'];
       return [story.phase ?? 'starting'];
     case 'failed':
-      return [word, `: ${plainReason(story.stopReason ?? 'UNKNOWN_ERROR', story.lastFailure)}`];
+      return [word, `: ${failureWords(story)}`];
     case 'needs_human':
       return story.held === undefined ? [word] : ['waiting', ' for approval'];
     case 'pending':
@@ -68,6 +68,11 @@ function textOf(story: StoryState, run: RunState, now: string): [short: string, 
     default:
       return [word];
   }
+}
+
+/** Why a story failed, behind the word `failed`. */
+export function failureWords({ stopReason, lastFailure, failedCommand }: StoryState): string {
+  return reasonWords(plainReason(stopReason ?? 'UNKNOWN_ERROR', lastFailure), failedCommand);
 }
 
 /** A column has room for one or two ids. */

@@ -73,7 +73,7 @@ describe('view', () => {
     const text = frame(entries).join('\n');
     expect(text).toMatch(/dry run +US-001/);
     expect(text).not.toContain('landed');
-    expect(runWords(stateOf(...entries)).text).toBe('dry run: SUCCESS');
+    expect(runWords(stateOf(...entries)).text).toBe('dry run: done');
   });
 
   it('counts only selected stories, and names the others', () => {
@@ -163,7 +163,7 @@ describe('view', () => {
         lines.findIndex((line) => line.includes('US-002  Story')),
       )
       .join(' ');
-    expect(text.replace(/\s+/g, ' ').trim()).toBe(`attempt 1 of 2 GATE_FAILED 12.0s ${why}`);
+    expect(text.replace(/\s+/g, ' ').trim()).toBe(`attempt 1 of 2 gate 12.0s ${why}`);
     const small = frame([created('r1', 2), ...before, ...attempted('US-001', 2)], { height: 12 });
     expect(small.length).toBeLessThanOrEqual(12);
     expect(small.some((line) => line.includes('US-002  Story'))).toBe(true);
@@ -199,9 +199,9 @@ describe('view', () => {
       ...attempted('US-001', 4),
     ];
     const kept = [
-      '       attempt 1 of 4  GATE_FAILED        12.0s  npm test exited with 1',
-      '       attempt 2 of 4  TIMEOUT             2.0s  no output for 10m (limits.idle): npm install',
-      '       attempt 3 of 4  INFRASTRUCTURE      1.0s  the Docker Engine does not answer',
+      '       attempt 1 of 4  gate               12.0s  npm test exited with 1',
+      '       attempt 2 of 4  timeout             2.0s  no output for 10m (limits.idle): npm install',
+      '       attempt 3 of 4  infrastructure      1.0s  the Docker Engine does not answer',
     ];
     const lines = frame(entries, { width: 110 });
     const at = lines.findIndex((line) => line.includes('US-001  Story'));

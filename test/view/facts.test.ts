@@ -271,7 +271,7 @@ describe('halo top', () => {
   it('names a failed story also after the run was cancelled', () => {
     const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' };
     const drawn = frame([run, started, ...failed(story), cancelled]).run();
-    expect(drawn).toMatch(/story +US-001 {2}failed: GATE_FAILED/);
+    expect(drawn).toMatch(/story +US-001 {2}failed: npm test/);
     expect(drawn).toMatch(/failed +GATE_FAILED: npm test exited with 1/);
   });
 

@@ -4,6 +4,7 @@ import type { Cli } from '../../src/cli/cli.ts';
 import { statusPage } from '../../src/cli/output/status-page.ts';
 import { NO_USAGE } from '../../src/core/agent.ts';
 import type { JournalEntry } from '../../src/core/journal/events.ts';
+import type { StopReason } from '../../src/core/failure/stop-reason.ts';
 import type { RunState } from '../../src/core/run/state.ts';
 import { toRunView } from '../../src/mcp/tools/run-view.ts';
 import { paintPlain } from '../../src/tui/paint.ts';
@@ -14,7 +15,19 @@ import { renderView } from '../../src/tui/view.ts';
 import { cellOf, storyFigures, storyWords, workText } from '../../src/view/story-words.ts';
 import { whyRunWaits, whyStoryWaits } from '../../src/view/waiting.ts';
 import { runWords } from '../../src/view/run-words.ts';
-import { asked, attempted, COMMIT, created, failed, held, passed, stateOf, succeeded } from '../support/journal.ts';
+import {
+  asked,
+  attempted,
+  COMMIT,
+  created,
+  failed,
+  failing,
+  gateFailure,
+  held,
+  passed,
+  stateOf,
+  succeeded,
+} from '../support/journal.ts';
 
 const NOW = '2030-01-01T00:05:00.000Z';
 const story = 'US-001';
@@ -49,6 +62,8 @@ const paused: JournalEntry = { type: 'run.paused', by: 'ann', now: true };
 const given: JournalEntry = { type: 'approval.given', ...ref, commit: COMMIT, by: 'ann' };
 const sentBack: JournalEntry = { type: 'feedback.given', ...ref, commit: COMMIT, text: 'No.', comments: [], by: 'ann' };
 
+const AGENT_FAILURE = { ...gateFailure('halt'), class: 'agent' as const };
+
 /** A story that fits the terminal of each surface. */
 const STATES: [words: string, RunState][] = [
   ['pending', of()],
@@ -58,7 +73,7 @@ const STATES: [words: string, RunState][] = [
   ['interrupted until it is resumed', of(...attempted(story), paused, stopped)],
   ['retrying in 1m 00s', of(...failed(story), retry)],
   ['waiting until 02:00:00 UTC, 1h 55m', of(...attempted(story).slice(0, 1), postponed)],
-  ['failed: GATE_FAILED', of(...failed(story))],
+  ['failed: npm test', of(...failed(story))],
   ['needs a human', of(...asked(story))],
   ['waiting for approval', of(...held(story))],
   ['approved, not landed', of(...held(story), given)],
@@ -128,6 +143,11 @@ describe('the words for the state of a run', () => {
   const paused: JournalEntry = { type: 'run.paused', by: 'ann', now: false };
   const needing = { ...run, after: ['r0'] };
   const over: JournalEntry = { type: 'need.changed', run: 'r0', now: 'failed', stopReason: 'GATE_FAILED' };
+  const cancelled: JournalEntry = { type: 'run.ended', stopReason: 'USER_ABORT', detail: 'cancelled by ann' };
+  const rejected: JournalEntry = { type: 'run.rejected', by: 'ann', tip: COMMIT, reason: 'no' };
+  const failedRun = (stopReason: StopReason): JournalEntry => ({ type: 'run.ended', stopReason, detail: '', story });
+  const crashed = failing(failed(story), { stopReason: 'ENGINE_ERROR', failure: AGENT_FAILURE });
+  const unchanged = [run, started, ...withoutCommit, { ...succeeded('r1').at(-1)! }];
   const landed: JournalEntry = { type: 'run.landed', branch: 'main', from: COMMIT, to: COMMIT };
 
   it.each<[string, string, RunState & { heldBy?: string }, string[]]>([
@@ -143,9 +163,18 @@ describe('the words for the state of a run', () => {
     ['· blocked', 'a run whose need failed', stateOf(needing, over), ['run r0 ended with GATE_FAILED']],
     ['‖ paused', 'a pause', of(paused), ['paused by ann: `halo resume r1` resumes it']],
     ['‖ pausing', 'a pause of a run that works', of(...attempted(story), paused), ['paused by ann']],
-    ['✓ SUCCESS, landed', 'a landed result', stateOf(...succeeded('r1'), landed), []],
-    ['? NEEDS_HUMAN', 'a question', of(...asked(story)), []],
-    ['✓ plan: SUCCESS', 'a plan', { ...stateOf(...succeeded('r1')), dry: true, planning: true }, []],
+    ['✓ landed', 'a landed result', stateOf(...succeeded('r1'), landed), []],
+    ['✓ done', 'a result that no commit belongs to', stateOf(...unchanged), []],
+    ['✓ done, not landed', 'a result that no branch has', stateOf(...succeeded('r1')), []],
+    ['✗ rejected', 'a rejected result', stateOf(...succeeded('r1'), rejected), []],
+    ['- cancelled', 'a run that a person wanted to end', of(...attempted(story), cancelled), []],
+    ['✗ failed: npm test', 'a gate, by its command', of(...failed(story), failedRun('GATE_FAILED')), []],
+    ['✗ failed: npm test', 'used up attempts, by the last', of(...failed(story), failedRun('ATTEMPTS_EXHAUSTED')), []],
+    ['✗ failed: agent', 'a program of the agent that failed', of(...crashed, failedRun('ATTEMPTS_EXHAUSTED')), []],
+    ['✗ failed: circuit open', 'a breaker', of(...failed(story), failedRun('CIRCUIT_OPEN')), []],
+    ['✗ failed: infrastructure', 'the machine', of(failedRun('INFRASTRUCTURE')), []],
+    ['? needs a human', 'a question', of(...asked(story)), []],
+    ['✓ plan: done', 'a plan', { ...stateOf(...succeeded('r1')), dry: true, planning: true }, []],
   ])('are "%s" for %s, with the reason for a wait', (words, _what, state, reasons) => {
     expect(cellOf(runWords(state)).text).toBe(words);
     const waits = whyRunWaits({ state, draining: 0, ...(state.heldBy !== undefined && { heldBy: state.heldBy }) });

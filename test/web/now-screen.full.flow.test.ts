@@ -46,7 +46,7 @@ describe('the screen Now', skipFor(!hasChromium && 'chromium is missing'), () =>
     const stories = page.getByRole('list', { name: 'Stories' }).getByRole('listitem');
     await stories.filter({ hasText: 'failed' }).waitFor();
     expect((await stories.allInnerTexts()).map((text) => text.split('\n'))).toEqual([
-      ['US-002', 'Story number 2', 'failed: GATE_FAILED'],
+      ['US-002', 'Story number 2', 'failed: npm test'],
     ]);
     expect(await stories.getByRole('link').getAttribute('href')).toBe('#/run/failed01/story/US-002');
   });

@@ -82,7 +82,7 @@ describe('the quick start with an open dashboard', skipFor(!hasChromium && 'chro
     await question.getByRole('button', { name: 'Land' }).click();
     await page.getByRole('heading', { name: 'Results to land' }).waitFor({ state: 'detached' });
     await page.goto(`${said('dashboard')}#/`);
-    await page.getByText('SUCCESS, landed').first().waitFor();
+    await page.locator('.state', { hasText: '✓ landed' }).first().waitFor();
     expect((await execa('git', ['rev-list', '--count', 'main'], { cwd: root })).stdout).toBe('4');
     await page.close();
     expect(problems).toEqual([]);

@@ -69,7 +69,7 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     const landing = page.waitForRequest('**/landed01/land');
     await page.getByRole('button', { name: 'Land', exact: true }).click();
     expect((await landing).postDataJSON(), 'the commit that the page shows').toEqual({ commit: tip });
-    await page.getByText('SUCCESS, landed').waitFor();
+    await page.locator('.badge', { hasText: '✓ landed' }).waitFor();
     expect(await page.getByRole('button', { name: 'Land', exact: true }).count()).toBe(0);
   });
 

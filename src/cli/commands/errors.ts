@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import { FAILURE_CLASSES, type FailureClass } from '../../core/failure/failure.ts';
 import type { ErrorGroup } from '../../core/report/error-report.ts';
 import { formatElapsed, msBetween } from '../../core/text/format-elapsed.ts';
+import { plainReason, reasonWords } from '../../core/failure/plain-reason.ts';
 import { safeLine } from '../../core/text/safe-text.ts';
 import type { Cli, Define } from '../cli.ts';
 import { addReportScope, noteUnreadable, reportScope, type ReportFlags } from '../options/filter-runs.ts';
@@ -45,10 +46,10 @@ async function errors({ json, class: only, ...scope }: Flags, cli: Cli): Promise
 function errorTable(groups: readonly ErrorGroup[], cli: Cli): string[] {
   const heading = ['COUNT', 'RUNS', 'REASON', 'LAST SEEN', 'EXAMPLE', 'ERROR'].map((text) => ({ text }));
   const now = new Date().toISOString();
-  const rows = groups.map(({ count, runs, stopReason, last, latest }): Cell[] => [
+  const rows = groups.map(({ count, runs, last, latest, ...failure }): Cell[] => [
     { text: String(count), tone: 'strong' },
     { text: String(runs.length) },
-    { text: stopReason, tone: 'bad' },
+    { text: reasonWords(plainReason(failure.stopReason, failure)), tone: 'bad' },
     { text: `${formatElapsed(msBetween(last, now))} ago` },
     { text: `${latest.runId} ${safeLine(latest.story, 16)}` },
     { text: safeLine(latest.error.split('\n')[0] ?? '') },

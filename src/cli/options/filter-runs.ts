@@ -10,7 +10,7 @@ import { RUN_ID } from '../../lib/run-id.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Cli } from '../cli.ts';
 import { repoSource } from './run-options.ts';
-import { factsOf, matches, type RunCondition, stateWords } from '../../core/listing/run-facts.ts';
+import { ENDED_WORDS, factsOf, matches, type RunCondition, stateWords } from '../../core/listing/run-facts.ts';
 
 /** Options that select runs. */
 export interface RunFilter {
@@ -70,8 +70,8 @@ export async function filterRuns(runs: readonly ListedRun[], filter: RunFilter, 
 
 /** Status words, the words that a list adds to them, and results of ended runs. */
 const STATES = [
-  ...['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked', 'ended', 'failed'],
-  ...['landed', 'approved', 'rejected', 'waiting for approval'],
+  ...['queued', 'running', 'waiting', 'pausing', 'paused', 'blocked', 'ended'],
+  ...['landed', 'approved', 'waiting for approval', ...ENDED_WORDS],
   ...Object.keys(STOP_REASONS),
 ];
 
@@ -84,7 +84,7 @@ export function parseState(text: string): string {
 
 /** Matches the status or any word that the list shows. */
 function isOpenIn(run: ListedRun, state: string): boolean {
-  const words = [run.status, ...stateWords(run)];
+  const words = [run.status, run.stopReason ?? '', ...stateWords(run)];
   return words.some((word) => word.toLowerCase() === state.toLowerCase());
 }
 

@@ -32,8 +32,15 @@ export function runTable(runs: ListedRun[], cli: Cli): string[] {
     if (width === undefined || widthBeforeLast(columns, runs) + MIN_PATH_WIDTH < width) break;
     columns = columns.filter((column) => column.name !== name);
   }
+  if (width !== undefined && widthBeforeLast(columns, runs) + MIN_PATH_WIDTH >= width)
+    columns = columns.map((column) => (column.name === 'STATE' ? { ...column, cell: shortState } : column));
   const heading = columns.map(({ name }) => ({ text: name }));
   return table([heading, ...runs.map(rowsOf)], { paint: cli.paint, width });
+}
+
+function shortState(run: ListedRun): Cell {
+  const { short: text, tone } = runWords(run);
+  return { text, tone };
 }
 
 function columnsOf(runs: readonly ListedRun[]): Column[] {

@@ -1,4 +1,5 @@
 import { causeRow, type FailureCause, type FailureClass } from './failure.ts';
+import { safeLine } from '../text/safe-text.ts';
 import type { StopReason } from './stop-reason.ts';
 
 type KnownFailure = { class: FailureClass; cause?: FailureCause | undefined } | undefined;
@@ -8,6 +9,21 @@ export function isAgentFault(stopReason: StopReason, failure: KnownFailure): boo
   if (stopReason !== 'ENGINE_ERROR' || causeRow(failure?.cause)?.reason !== undefined) return false;
   return failure?.class !== 'gate' && failure?.class !== 'environment';
 }
+
+/**
+ * The reason for a person, who reads it behind the word `failed`: the command that failed, or the displayed reason in words,
+ * such as `timeout`, `agent` and `no changes`.
+ */
+export function reasonWords(reason: string, command?: string): string {
+  if (command !== undefined && (reason === 'GATE_FAILED' || reason === 'SETUP_FAILED'))
+    return safeLine(command, MAX_COMMAND_LENGTH);
+  return reason
+    .replace(/_FAILED$/, '')
+    .replaceAll('_', ' ')
+    .toLowerCase();
+}
+
+const MAX_COMMAND_LENGTH = 28;
 
 /**
  * The displayed reason for the end of a story: the stop reason, or a more specific one if the cause is known. Journal,

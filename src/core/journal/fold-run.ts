@@ -149,11 +149,12 @@ export function applyEvent(state: RunState | undefined, event: JournalEvent): Ru
     case 'setup.ended':
     case 'gate.ended': {
       if (event.exitCode === 0 || event.interrupted) return next;
-      const { log: failedLog, command: gate, failed } = event;
+      const { log: failedLog, command: failedCommand, failed } = event;
       return withStory(next, event.story, (story) => ({
         ...omit(story, 'failedTests'),
         failedLog,
-        ...(failed && { failedTests: { gate, ...failed } }),
+        failedCommand,
+        ...(failed && { failedTests: { gate: failedCommand, ...failed } }),
       }));
     }
     case 'snapshot.started':
@@ -302,7 +303,7 @@ function withoutPhase(story: StoryState): StoryState {
 }
 
 function withoutFindings(story: StoryState): StoryState {
-  return omit(story, 'confirmed', 'restored', 'failedLog', 'failedTests', 'testProblems');
+  return omit(story, 'confirmed', 'restored', 'failedLog', 'failedCommand', 'failedTests', 'testProblems');
 }
 
 /** A failure names the problem with its tests itself; another story has no failed tests. */

@@ -1,3 +1,5 @@
+import type { StopReason } from '../failure/stop-reason.ts';
+import { PROGRESS } from '../run/progress.ts';
 import { failedNeeds, unmetNeeds } from '../run/run-dependencies.ts';
 import { currentDecision, isUndecided, type RunState, type StoryState } from '../run/state.ts';
 
@@ -64,11 +66,11 @@ function endedWords(run: RunState): string[] {
   return [...new Set(words.map((word) => word.toLowerCase()))].filter((word) => word !== '');
 }
 
-/** The words for the state of a run, the least general one last: its stop reason once it has ended. */
+/** The words for the state of a run, the least general one last; of an ended one, for people instead of its stop reason. */
 export function stateWords(run: RunState & { heldBy?: string }): string[] {
   const kind = run.dry ? [run.planning ? 'plan' : 'dry run'] : [];
   if (run.status !== 'ended') return [...kind, openWord(run)];
-  return [...kind, run.stopReason ?? 'ended', ...afterwards(run)];
+  return [...kind, ...endWords(run)];
 }
 
 function openWord(run: RunState & { heldBy?: string }): string {
@@ -77,6 +79,29 @@ function openWord(run: RunState & { heldBy?: string }): string {
   if (unmetNeeds(run).length > 0 || run.heldBy !== undefined) return 'waiting';
   return run.status === 'running' && !run.stories.some(hasAttempt) ? 'waiting' : run.status;
 }
+
+function endWords(run: RunState): string[] {
+  const { stopReason, dry, tip, repo, pull } = run;
+  const after = afterwards(run);
+  if (stopReason === 'SUCCESS') {
+    if (after.includes('landed') || after.includes('rejected')) return after;
+    const isLeft = after.length === 0 && !dry && tip !== repo.base && pull === undefined;
+    return ['done', ...(isLeft ? ['not landed'] : after)];
+  }
+  return [END_WORDS[stopReason ?? 'UNKNOWN_ERROR'] ?? 'failed', ...after];
+}
+
+/** Ends with words of their own; all others are failures. */
+const END_WORDS: Partial<Record<StopReason, string>> = {
+  NEEDS_HUMAN: PROGRESS.needs_human.word,
+  APPROVAL_DENIED: 'rejected',
+  USER_ABORT: PROGRESS.cancelled.word,
+  NOTHING_RUNNABLE: 'nothing to run',
+  PARTIAL: 'partial',
+};
+
+/** The words that lists know for the ends of runs. */
+export const ENDED_WORDS = ['done', 'not landed', 'failed', ...Object.values(END_WORDS)] as const;
 
 /** Decisions of people on the result of an ended run. */
 function afterwards(run: RunState): string[] {

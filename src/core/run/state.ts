@@ -146,6 +146,8 @@ export interface StoryState extends StoryFailures, StoryReplies, StoryModel, Not
   guarded?: string[];
   /** Path below the attempt of the log of the last failed setup or gate command of the last attempt. */
   failedLog?: string;
+  /** That command. */
+  failedCommand?: string;
   /** The failed tests of that gate, if its output names them. */
   failedTests?: FailedTests & { gate: string };
   /** The running attempt has recorded its usage per model response. */

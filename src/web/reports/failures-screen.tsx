@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import type { ErrorGroup } from '../../core/report/error-report.ts';
+import { plainReason, reasonWords } from '../../core/failure/plain-reason.ts';
 import { safeLine, safeText } from '../../core/text/safe-text.ts';
 import { ClockTime } from '../page/clock-time.tsx';
 import { Elapsed, EmptyState, Problem } from '../page/page-parts.tsx';
@@ -35,13 +36,12 @@ export function FailuresScreen({ now }: { now: string }): JSX.Element {
 }
 
 function FailureCard({ group, now }: { group: ErrorGroup; now: string }): JSX.Element {
-  const { stopReason, class: failureClass, count, stories, last, latest, tests } = group;
+  const { stopReason, count, stories, last, latest, tests } = group;
   return (
     <li class="card">
       <div class="line">
         <strong class="times">{count} ×</strong>
-        <span class="state bad">{stopReason}</span>
-        {failureClass !== undefined && <span class="soft">{failureClass}</span>}
+        <span class="state bad">{reasonWords(plainReason(stopReason, group))}</span>
         <span class="soft">
           last <Elapsed from={last} now={now} /> ago, <ClockTime at={last} date />
         </span>

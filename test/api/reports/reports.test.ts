@@ -86,7 +86,7 @@ describe('halo errors', () => {
     await addRun([created(OLD, 1), ...failed('US-001')], 2);
     await addRun([created(NEW, 1), ...failed('US-001')], 3);
     const { stdout } = await halo('errors');
-    expect(stdout.split('\n')[1]).toMatch(new RegExp(`^2 +2 +GATE_FAILED .* ${NEW} US-001 +npm test exited with 1$`));
+    expect(stdout.split('\n')[1]).toMatch(new RegExp(`^2 +2 +gate .* ${NEW} US-001 +npm test exited with 1$`));
     expect(await halo('errors', '--run', OLD)).toMatchObject({ stdout: expect.stringMatching(/\n1 +1 /) as string });
   });
 
@@ -100,7 +100,7 @@ describe('halo errors', () => {
     await addRun([created(OLD, 1), ...events], 2);
     expect(await halo('errors', '--class', 'gate')).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('GATE_FAILED') as string,
+      stdout: expect.stringMatching(/^1 +1 +gate /m) as string,
     });
     const none = { code: 0, stdout: '', stderr: 'No attempt has failed with the class provider.\n' };
     expect(await halo('errors', '--class', 'provider')).toMatchObject(none);

@@ -99,7 +99,7 @@ describe('halo status --watch', () => {
     const terminal = { drawable: true, shown: true };
     const shown = await runCli(['status', '1ng62b2sfav2p35', '--watch'], { operations, services, terminal });
     expect(shown).toMatchObject({ code: 0, stderr: '' });
-    expect(shown.stdout).toContain('state    SUCCESS');
+    expect(shown.stdout).toContain('state    done');
     expect(await runCli(['status', '--watch'], { operations, services })).toMatchObject({ code: 2 });
   });
 });

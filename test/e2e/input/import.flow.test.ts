@@ -123,7 +123,7 @@ describe('halo import', () => {
     expect(ended.stdout).not.toContain('SUCCESS');
     expect(ended.stderr).toContain('FAILED  the agent wrote no valid PRD; nothing was written\n');
     expect(ended.stderr).toContain('prd.json:1: userStories[0].title: is missing');
-    expect((await halo(['ls'])).stdout.split('\n')[1]).toContain('SUCCESS, rejected');
+    expect((await halo(['ls'])).stdout.split('\n')[1]).toContain('rejected');
     const idle = await importWith('echo idle > notes.txt');
     expect(idle.code).toBe(10);
     expect(idle.stderr).toMatch(/^FAILED {2}no PRD was written: .*test -s prd\.json/m);

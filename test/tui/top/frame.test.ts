@@ -457,7 +457,7 @@ describe('every view', () => {
   it('means the same without colors: each state has a sign and a word, and the selected row a mark', () => {
     const lines = linesOf(after(start({ width: 120 }), listed()));
     expect(lines.filter((line) => line.startsWith('> '))).toHaveLength(1);
-    for (const state of ['» running', '? NEEDS_HUMAN', '✓ SUCCESS']) expect(lines.join('\n')).toContain(state);
+    for (const state of ['» running', '? needs a human', '✓ done']) expect(lines.join('\n')).toContain(state);
   });
 
   it('shows a long message on several lines, above which the selected row stays visible', () => {
