@@ -112,7 +112,7 @@ describe('the index of runs', () => {
       expect(await idsOf(reader, { user: 'bob' })).toEqual([two]);
       await reader.findOpenRuns({ all: true });
       const facts = await new RunIndex(home).read();
-      expect(facts.get(one)).toMatchObject({ user: 'ada', state: ['ended', 'success'] });
+      expect(facts.get(one)).toMatchObject({ user: 'ada', state: ['ended', 'success', 'done'] });
       expect(facts.get(two)).not.toHaveProperty('state');
     }
   });

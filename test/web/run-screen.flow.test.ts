@@ -28,8 +28,9 @@ describe('the screen of a run', skipFor(!hasChromium && 'chromium is missing'), 
     await show('run/sample01', 'shop');
     const failures = page.getByRole('region', { name: 'Failures' });
     const text = await failures.innerText();
-    for (const part of ['US-003', 'GATE_FAILED', 'attempt 2 of 2', 'npm test', 'exit 1', 'expected 100 to be 90'])
+    for (const part of ['US-003', 'failed: gate', 'attempt 2 of 2', 'npm test', 'exit 1', 'expected 100 to be 90'])
       expect(text).toContain(part);
+    expect(await page.locator('main').innerText(), 'the cause is said once').not.toContain('did not exit 0');
     expect(await failures.locator('time').first().getAttribute('title')).toMatch(/^2030-01-01 00:0\d:\d\d UTC$/);
     expect(await failures.locator('.ansi-1').first().innerText()).toBe('FAIL');
     await failures.getByRole('link', { name: 'Whole log' }).click();

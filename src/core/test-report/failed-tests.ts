@@ -82,12 +82,51 @@ const PLACE = /((?:[\w.@+-]+\/)*[\w.@+-]+\.[A-Za-z]\w{0,5})(?::|", line |\()(\d+
 export function findFailedTests(output: string): FailedTests | undefined {
   const lines = output.split('\n', 400_000).map((line) => stripStyling(line.slice(0, MAX_LINE)).replaceAll('\r', ''));
   const failed = [readTapFailures(lines), ...RUNNERS.map((runner) => readFailures(lines, runner))];
-  return failed.find(({ count }) => count > 0);
+  const found = failed.find(({ count }) => count > 0);
+  return found?.tests.some(isSilent) ? withPrintedErrors(found, lines) : found;
 }
 
-/** `1 test failed: adds`, `3 tests failed: adds, sums, …` */
+/** Whether a runner has no message for it, as for a file that cannot be loaded. */
+function isSilent({ name, message }: FailedTest): boolean {
+  return /^(?:'?test failed'?)?$/.test(message) || message === name;
+}
+
+/** An error with a name of its own, such as `SyntaxError: …`. */
+const ERROR_LINE = /^(?:# |E {1,9})?((?:[A-Z]\w{0,60})?(?:Error|Exception)\b(?: \[\w{1,60}\])?:.*)/;
+/** Where the source is that an error is about: above it, or in its stack. */
+const LINES_ABOVE = 6;
+const LINES_BELOW = 10;
+
+/** Gives tests without a message the error that was printed about their file, or of a single test the first one. */
+function withPrintedErrors({ count, tests }: FailedTests, lines: readonly string[]): FailedTests {
+  const errors = lines.flatMap((line, at) => {
+    const said = ERROR_LINE.exec(line.trimStart())?.[1];
+    if (said === undefined) return [];
+    const around = [
+      ...lines.slice(Math.max(0, at - LINES_ABOVE), at).toReversed(),
+      ...lines.slice(at + 1, at + 1 + LINES_BELOW),
+    ];
+    return [{ said, place: around.map(placeIn).find((place) => place !== undefined) }];
+  });
+  const filled = tests.map((test): FailedTest => {
+    if (!isSilent(test)) return test;
+    const isOf = ({ place }: (typeof errors)[number]) => place !== undefined && test.name.endsWith(fileOf(place));
+    const error = errors.find(isOf) ?? (count === 1 ? errors[0] : undefined);
+    return error === undefined ? test : toFailedTest(test.name, [error.said], error.place ?? test.place);
+  });
+  return { count, tests: filled };
+}
+
+function fileOf(place: string): string {
+  return place.replace(/:\d+$/, '');
+}
+
+/** `1 test failed: adds`, `3 tests failed: adds, sums, …`; of a file that cannot be loaded with its error. */
 export function describeFailedTests({ count, tests }: FailedTests): string {
-  const names = tests.slice(0, 2).map(({ name }) => name);
+  const names = tests.slice(0, 2).map(({ name, place, message }) => {
+    const isFile = place !== undefined && name.endsWith(fileOf(place)) && !isSilent({ name, message });
+    return isFile ? `${place}: ${message.split('\n')[0] ?? ''}` : name;
+  });
   return `${count} ${count === 1 ? 'test' : 'tests'} failed: ${names.join(', ')}${count > names.length ? ', …' : ''}`;
 }
 

@@ -8,19 +8,14 @@ import { endOfOutput } from './end-of-output.ts';
 import type { ShownCommand } from './run-journal.ts';
 
 const MAX_TESTS = 5;
-/** Lines that stay visible above the first error. */
-const LINES_BEFORE = 2;
+/** Lines that stay visible above the first error: the file with the line, the source, and the mark below it. */
+const LINES_BEFORE = 4;
 
-/** A command of setup or a gate that failed, with the end of its output. */
+/** A command of setup or a gate that failed: its failed tests, then the command with the end of its output. */
 export function FailedCommand({ command }: { command: ShownCommand }): JSX.Element {
   const { failed, ms } = command;
   return (
     <div class="failed-command">
-      <p class="line">
-        <code class="command">{safeLine(command.command, 400)}</code>
-        <span class="bad">{exitText(command.exitCode)}</span>
-        {ms !== undefined && <span class="soft">after {formatElapsed(ms)}</span>}
-      </p>
       {failed !== undefined && (
         <ul class="failed-tests" aria-label="Failed tests">
           {failed.tests.slice(0, MAX_TESTS).map(({ name, place, message }, index) => (
@@ -35,6 +30,11 @@ export function FailedCommand({ command }: { command: ShownCommand }): JSX.Eleme
           {failed.count > MAX_TESTS && <li class="soft">{failed.count - MAX_TESTS} more</li>}
         </ul>
       )}
+      <p class="line soft">
+        <code class="command">{safeLine(command.command, 400)}</code>
+        <span>{exitText(command.exitCode)}</span>
+        {ms !== undefined && <span>after {formatElapsed(ms)}</span>}
+      </p>
       <EndOfOutput tail={command.tail ?? ''} />
     </div>
   );

@@ -38,7 +38,9 @@ export function StoryFailures({ journal, run, person }: FailuresProps): JSX.Elem
             </b>
             <b>{safeLine(story.id)}</b>
             <span class="failure-title">{safeLine(story.title)}</span>
-            <span class="bad">{attemptWords(last, false).text}</span>
+            <span class="bad" title={meaningOf(last)}>
+              {attemptWords(last, false).text}
+            </span>
             {last.end !== undefined && (
               <span class="soft">
                 failed at <ClockTime at={last.end.at} />, {attemptText(story, run, last.attempt)}
@@ -70,12 +72,16 @@ export function FailureDetails({ attempt }: { attempt: AttemptRecord }): JSX.Ele
   const { reply } = attempt;
   return (
     <>
-      {reply === undefined && stopReason !== undefined && <p class="soft">{STOP_REASONS[stopReason].meaning}</p>}
       {reply?.reason !== undefined && <p class="said">Reason: {safeText(reply.reason)}</p>}
       {saysMore && <p class="said">{safeText(summary)}</p>}
       {command !== undefined && <FailedCommand command={command} />}
     </>
   );
+}
+
+/** What the stop reason means in general. */
+function meaningOf({ end }: AttemptRecord): string | undefined {
+  return end?.stopReason && STOP_REASONS[end.stopReason].meaning;
 }
 
 function LogLink({ attempt, runId }: { attempt: AttemptRecord; runId: string }) {

@@ -65,7 +65,7 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
           <code>{run.runId}</code>
         </Fact>
       </dl>
-      {run.status === 'ended' && run.stopReason !== undefined && run.stopReason !== 'SUCCESS' && (
+      {run.stopReason !== undefined && hasOwnReason(run) && (
         <p class="stop-reason">
           {STOP_REASONS[run.stopReason].meaning}
           {run.detail !== undefined && <span class="soft"> {safeText(run.detail)}</span>}
@@ -83,6 +83,12 @@ export function RunHeader({ run, view, now, person }: RunHeaderProps): JSX.Eleme
       ))}
     </div>
   );
+}
+
+/** Whether its end says more than the failures of its stories below. */
+function hasOwnReason({ status, stopReason, stories }: RunState): boolean {
+  if (status !== 'ended' || stopReason === 'SUCCESS') return false;
+  return stopReason === 'CIRCUIT_OPEN' || !stories.some(({ progress }) => progress === 'failed');
 }
 
 /** Facts about a story. */

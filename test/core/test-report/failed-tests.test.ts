@@ -26,6 +26,36 @@ describe('failed tests are found, with place and reason, in the output of', () =
   });
 });
 
+describe('a test file that cannot be loaded has the printed error, with file and line', () => {
+  const error = [
+    'file:///workspace/test/cart.test.mjs:4',
+    "import { total } from './x.mjs';",
+    '         ^^^^^',
+    "SyntaxError: Identifier 'total' has already been declared",
+    '    at compileSourceTextModule (node:internal/modules/esm/utils:346:16)',
+  ];
+  const [name, says] = ['/workspace/test/cart.test.mjs', "SyntaxError: Identifier 'total' has already been declared"];
+  const tap = (failed: string) =>
+    `not ok 1 - ${failed}\n  ---\n  location: '${failed}:1:1'\n  error: 'test failed'\n  ...\n`;
+  it.each([
+    ['tap', `TAP version 13\n${error.map((line) => `# ${line}`).join('\n')}\n${tap(name)}`],
+    [
+      'spec',
+      `${error.join('\n')}\n✖ failing tests:\n\ntest at test/cart.test.mjs:1:1\n✖ ${name} (45ms)\n  'test failed'\n`,
+    ],
+  ])('%s', (_runner, output) => {
+    const found = findFailedTests(output);
+    expect(found?.tests).toEqual([{ name, place: 'test/cart.test.mjs:4', message: says }]);
+    expect(describeFailedTests(found!)).toBe(`1 test failed: test/cart.test.mjs:4: ${says}`);
+  });
+
+  it('and none that is of another file', () => {
+    const other = '/workspace/test/other.test.mjs';
+    const found = findFailedTests(`TAP version 13\n${error.join('\n')}\n${tap(name)}${tap(other)}`);
+    expect(found?.tests.map(({ message }) => message)).toEqual([says, 'test failed']);
+  });
+});
+
 it('finds those of a run of jest after one that passed', () => {
   const passed = 'PASS a/x.test.js\n\nTest Suites: 1 passed, 1 total\n';
   const failed =
