@@ -607,7 +607,7 @@ it('halo status shows the questions of all stories with their options, and that 
   const { stdout } = await halo(['status', 'r1']);
   const lines = stdout.split('\n').filter((line) => /Which one|Euro|Dollar/.test(line));
   expect(lines.map((line) => line.replace(/\s+/g, ' '))).toEqual([
-    'state NEEDS_HUMAN US-002: Which one of US-002?',
+    'state needs a human US-002: Which one of US-002?',
     'asks US-001: Which one of US-001?',
     ' US-001: 1. Euro',
     ' US-001: 2. Dollar',

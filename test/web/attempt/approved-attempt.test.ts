@@ -53,7 +53,7 @@ it('the time of an approved attempt is that of both of its parts, without the wa
 });
 
 it.each([
-  ['fails', failed('US-001').slice(-1), 'GATE_FAILED'],
+  ['fails', failed('US-001').slice(-1), 'failed: gate'],
   ['needs approval again', held('US-001').slice(-2, -1), 'waiting for approval'],
 ])('an approved attempt that %s does not say that it is approved', (_name, last, text) =>
   expect(attemptWords(recordOf(journalOfApproval(...last)), false).text).toContain(text),
