@@ -45,10 +45,10 @@ describe('at 80x24', () => {
       "
        halo  1 active of 3 runs  ? 1 waiting for you (2)  …ome/me/.halo  00:05:00 UTC
        runs
-        RUN              STATE          STORIES  NOW                  REPOSITORY
-      > 0tbq1aaaaaaaaaa  » running      1/3      US-002 gates 4m 36s  /home/me/shop
-        0tbq3cccccccccc  ? NEEDS_HUMAN  0/1      -                    /home/me/shop
-        0tbq2bbbbbbbbbb  ✓ SUCCESS      1/1      -                    /home/me/shop
+        RUN              STATE               STORIES  REPOSITORY
+      > 0tbq1aaaaaaaaaa  » running           1/3      /home/me/shop
+        0tbq3cccccccccc  ? needs a human     0/1      /home/me/shop
+        0tbq2bbbbbbbbbb  ✓ done, not landed  1/1      /home/me/shop
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
@@ -106,10 +106,10 @@ describe('at 80x24', () => {
       "
        halo  1 active of 3 runs  ? 1 waiting for you (2)  /home/me/.halo                     00:05:00 UTC
        runs > prds
-        PRD       STATE          DONE  RUN              NEXT  PROJECT
-        prd.json  ? NEEDS_HUMAN  1/1   0tbq3cccccccccc  -     shop
-      > checkout  · ready        0/2   -                A     shop
-        broken    ! invalid      ?     -                -     broken is not JSON.
+        PRD       STATE            DONE  RUN              NEXT  PROJECT
+        prd.json  ? needs a human  1/1   0tbq3cccccccccc  -     shop
+      > checkout  · ready          0/2   -                A     shop
+        broken    ! invalid        ?     -                -     broken is not JSON.
 
        Enter open  s start  n new  e edit  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
@@ -220,9 +220,9 @@ describe('at 80x24', () => {
         all                 $0.75      3.1k tokens   3 runs without a known price
 
         RUN              COST  TOKENS IN  CACHED  OUT  REQUESTS  STATE
-      > 0tbq3cccccccccc  -     12.3k      4.0k    678  3         ? NEEDS_HUMAN
+      > 0tbq3cccccccccc  -     12.3k      4.0k    678  3         ? needs a human
         0tbq1aaaaaaaaaa  -     12.3k      4.0k    678  3         » running
-        0tbq2bbbbbbbbbb  -     12.3k      4.0k    678  3         ✓ SUCCESS
+        0tbq2bbbbbbbbbb  -     12.3k      4.0k    678  3         ✓ done, not landed
 
        Enter open  l logs  d diff  Esc back  : command  / filter  ? help  q quit
       "
@@ -280,9 +280,9 @@ describe('with more room', () => {
       "
        halo  0 active of 1 run  /home/me/.halo                                                                   00:05:00 UTC
        runs > stories 0tbq1aaaaaaaaaa
-        state    ✗ GATE_FAILED   [----------] 0 of 2 stories, 14.0s
+        state    ✗ failed: npm test   [----------] 0 of 2 stories, 14.0s
                  US-001: npm test exited with 1
-        story    US-001  failed: GATE_FAILED, attempt 1 of 2   Story number 1
+        story    US-001  failed: npm test, attempt 1 of 2   Story number 1
         gates    ✗ npm test 1.2s
         failed   GATE_FAILED: npm test exited with 1
         repo     /home/me/shop (main)
@@ -292,9 +292,9 @@ describe('with more room', () => {
                  halo logs 0tbq1aaaaaaaaaa --story US-001 --gate 1   read the whole log of what failed
                  halo retry 0tbq1aaaaaaaaaa   retry, with fresh attempts
 
-        STORY   STATE                  PRIORITY  CRITERIA  ATTEMPTS  TIME   UPDATED  COMMIT  TITLE
-      > US-001  ✗ failed: GATE_FAILED  1         0         1/2       12.0s  4m ago   -       Story number 1
-        US-002  · pending              2         0         -         -      -        -       Story number 2
+        STORY   STATE               PRIORITY  CRITERIA  ATTEMPTS  TIME   UPDATED  COMMIT  TITLE
+      > US-001  ✗ failed: npm test  1         0         1/2       12.0s  4m ago   -       Story number 1
+        US-002  · pending           2         0         -         -      -        -       Story number 2
 
        Enter open  l logs  d diff  a approve  r reject  p pause  s start  Esc back  : command  / filter  ? help  q quit
       "
